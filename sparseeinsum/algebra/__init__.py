@@ -1,0 +1,1 @@
+"""Algebra: a plan in, a tree of operators over tensor relations out."""

@@ -1,0 +1,132 @@
+"""Algebra: operators over tensor relations, each with the schema of what it returns; no SQL.
+
+Source: tensor relational algebra, sections 2 and 3: join and aggregation with kernels, tile (here Slice), concat
+(here Stack) and transform, over relations that map keys to arrays.
+"""
+
+import math
+from dataclasses import dataclass
+
+from sparseeinsum.language.eingraph import EinSum
+from sparseeinsum.language.tensors import Decomposition, StoredTensor, Tensor
+from sparseeinsum.semantics import JoinKind
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What a tensor relation holds.
+
+    Attributes:
+        tensor: Name, axes and dtype; key columns carry the names of the promoted axes.
+        decomposition: Which axes are keys and which lie inside the arrays.
+    """
+
+    tensor: Tensor
+    decomposition: Decomposition
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Names of the key columns, in axis order."""
+        return tuple(self.tensor.axes[position].name for position in self.decomposition.promoted)
+
+    @property
+    def inside(self) -> tuple[int, ...]:
+        """Extents of the axes inside the arrays, in axis order."""
+        return tuple(self.tensor.axes[position].bound for position in self.decomposition.demoted)
+
+    @property
+    def array_size(self) -> int:
+        """Elements of one array; 1 for a number."""
+        return math.prod(self.inside)
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether tuples hold numbers rather than arrays."""
+        return not self.decomposition.demoted
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A tensor as a table holds it."""
+
+    source: StoredTensor
+
+    @property
+    def schema(self) -> Schema:
+        """As stored."""
+        return Schema(self.source.tensor, self.source.decomposition)
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """The result of another EinSum, by name."""
+
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Axes taken out of the arrays and made keys; tuples that hold only the fill are dropped, unless kept."""
+
+    input: "Relation"
+    axes: tuple[int, ...]
+    keeps_fill: bool = False
+
+    @property
+    def schema(self) -> Schema:
+        """The input's, with more keys."""
+        before = self.input.schema
+        tiles = tuple(1 if position in self.axes else tile for position, tile in enumerate(before.decomposition.tiles))
+        return Schema(before.tensor, Decomposition(tiles))
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """Keys put into the arrays: one tuple holds what many held, and the fill where none was."""
+
+    input: "Relation"
+    axes: tuple[int, ...]
+
+    @property
+    def schema(self) -> Schema:
+        """The input's, with fewer keys."""
+        before = self.input.schema
+        tiles = tuple(0 if position in self.axes else tile for position, tile in enumerate(before.decomposition.tiles))
+        return Schema(before.tensor, Decomposition(tiles))
+
+
+@dataclass(frozen=True, slots=True)
+class Densify:
+    """All tuples made present, absent ones holding the fill."""
+
+    input: "Relation"
+
+    @property
+    def schema(self) -> Schema:
+        """The input's."""
+        return self.input.schema
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """An EinSum over relations: join on the keys that its operands share, kernel, aggregation over the other keys.
+
+    Attributes:
+        einsum: What is computed.
+        inputs: The operands, in the decompositions that the kernel wants.
+        join: Which tuples a join of two keeps.
+        output: Schema of the result.
+    """
+
+    einsum: EinSum
+    inputs: tuple["Relation", ...]
+    join: JoinKind
+    output: Schema
+
+    @property
+    def schema(self) -> Schema:
+        """The result's."""
+        return self.output
+
+
+Relation = Stored | Computed | Slice | Stack | Densify | Contract

@@ -1,0 +1,37 @@
+"""Finds what the database needs: the files of sql/, udfs/ and stats/, in a checkout or inside the installed package."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+_PACKAGE = Path(__file__).resolve().parent
+_INSTALLED = _PACKAGE / "_assets"
+ROOT = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent
+
+
+def path(name: str) -> Path:
+    """Path of an asset such as `stats/duckdb/measure.sql`."""
+    return ROOT / name
+
+
+def read(name: str) -> str:
+    """Text of an asset."""
+    return path(name).read_text(encoding="utf-8")
+
+
+def load_kernels(name: str) -> ModuleType:
+    """The module `udfs/<name>.py`, loaded once per process; it imports numba.
+
+    The files of udfs/ are no package: the same file also serves hosts that have no sparseeinsum.
+    """
+    module_name = f"sparseeinsum_udfs_{name}"
+    if module_name in sys.modules:
+        return sys.modules[module_name]
+    spec = importlib.util.spec_from_file_location(module_name, path(f"udfs/{name}.py"))
+    if spec is None or spec.loader is None:
+        raise ModuleNotFoundError(f"no kernels named {name!r} in {path('udfs')}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,241 @@
+"""The public face of a database: load tensors, plan programs, run them."""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import duckdb
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from sparseeinsum import pipeline
+from sparseeinsum.engines import execution, tables
+from sparseeinsum.engines.catalogue import Catalogue
+from sparseeinsum.engines.duckdb import DuckDB, open_duckdb, parse_bytes
+from sparseeinsum.engines.loading import columns_of
+from sparseeinsum.engines.results import TensorResult
+from sparseeinsum.errors import EngineError, PlanError, SemanticsError
+from sparseeinsum.language.eingraph import Program
+from sparseeinsum.language.lowering import read_program
+from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.pipeline import PlanOptions
+from sparseeinsum.plan import Plan
+
+
+def connect(target: str | Path | duckdb.DuckDBPyConnection | None = None) -> "Database":
+    """Open a database.
+
+    Args:
+        target: A DuckDB file, a DuckDB connection opened after `import sparseeinsum`, or None for a database in memory.
+
+    Raises:
+        EngineError: It cannot be opened, or lacks the functions of this package.
+    """
+    if isinstance(target, str) and "://" in target:
+        raise EngineError(f"{target.split('://')[0]} is not supported yet; this version runs on DuckDB")
+    return Database(open_duckdb(target))
+
+
+def program(text: str) -> Program:
+    """Read program text; see the README for the language.
+
+    Raises:
+        ParseError: With line, column and a hint.
+    """
+    return read_program(text)
+
+
+class Database:
+    """Tensors in a database, and what is computed from them. Made by `connect`."""
+
+    def __init__(self, engine: DuckDB) -> None:
+        self._engine = engine
+
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """The DuckDB connection, for SQL of your own."""
+        return self._engine.connection
+
+    def tensor(
+        self,
+        name: str,
+        data: object,
+        axes: Sequence[str] | None = None,
+        shape: Sequence[int] | None = None,
+        fill: float = 0,
+        dtype: str | None = None,
+        promoted: Sequence[str] | None = None,
+        duplicates: str = "error",
+    ) -> StoredTensor:
+        """Load a tensor into a table of its own name, in place of one loaded before.
+
+        Args:
+            name: Of the tensor and its table.
+            data: A numpy array, a scipy.sparse matrix, a frame or Arrow table (index columns, then the value), or
+                (coordinates of shape (rank, n), values).
+            axes: Names of the axes; dim_0, dim_1, ... or the index columns of a frame by default.
+            shape: Bounds of the axes; those of the data by default.
+            fill: Value of every index that the data lack; only 0 is supported yet.
+            dtype: float64 or float32; that of the data by default.
+            promoted: Axes that become key columns of the table; the others lie inside arrays. By default sparse data
+                are stored with all axes promoted, dense data with the first.
+            duplicates: `error` refuses a coordinate that is given twice, `sum` adds its values.
+
+        Raises:
+            DataError: The data are no tensor; the first such row is named, and the database is as it was.
+            ShapeError: Axes, shape and data do not fit together.
+            CatalogueError: A table of that name is there that was not loaded as a tensor.
+        """
+        if fill != 0:
+            raise SemanticsError(f"tensor {name} has fill {fill}, which is not supported yet; only 0 is")
+        if duplicates not in ("error", "sum"):
+            raise ValueError(f"duplicates {duplicates!r} is neither 'error' nor 'sum'")
+        columns = columns_of(name, data, axes, shape, dtype, promoted)
+        return tables.load(self._engine, columns, duplicates == "sum")
+
+    def tensor_from_table(
+        self,
+        name: str,
+        relation: str,
+        index: Sequence[str],
+        value: str | None = None,
+        shape: Sequence[int] | None = None,
+        axes: Sequence[str] | None = None,
+        dtype: str | None = None,
+    ) -> StoredTensor:
+        """Make a tensor of a table, view, or Parquet, CSV or JSON file, one entry a row; nothing is copied.
+
+        Args:
+            name: Of the tensor.
+            relation: Name of a table or view, or path of a file.
+            index: Columns of indices, in axis order.
+            value: Column of values; without it every row counts as 1.
+            shape: Bounds; by default one more than the greatest index of every column.
+            axes: Names of the axes; those of the index columns by default.
+            dtype: float64 or float32; that of the column by default, float64 where it has another.
+
+        Raises:
+            CatalogueError: The relation or a column is not there.
+            DataError: The rows are no tensor; the first such row is named.
+        """
+        return tables.refer(self._engine, name, relation, index, value, shape, axes, dtype)
+
+    def tensors(self) -> dict[str, StoredTensor]:
+        """The tensors that this database knows, by name."""
+        catalogue = Catalogue(self._engine)
+        return {name: catalogue.find(name) for name in catalogue.names()}
+
+    def plan(
+        self,
+        program: Program | str,
+        optimizer: str = "dp",
+        memory_limit: str | int | None = None,
+        pin: Mapping[str, Iterable[str]] | None = None,
+        layout: str = "entries",
+        outputs: Sequence[str] = (),
+        top: int | None = None,
+    ) -> Plan | list[Plan]:
+        """Choose a decomposition for every EinSum of a program.
+
+        Args:
+            program: From `se.program`, or its text.
+            optimizer: `dp`, the dynamic programme; `greedy`, `relational` and `dense`, the baselines.
+            memory_limit: Bytes that a run may take, as in `4GB`; the database's limit by default.
+            pin: For some results, exactly the labels to promote in the EinSum that computes them.
+            layout: `entries`: results have a number a row, unless promoted by hand; `any`: as they are cheapest.
+            outputs: Results to return besides those that nothing reads.
+            top: Return a list of so many plans, best first, instead of the best.
+
+        Raises:
+            CatalogueError: A tensor is not there.
+            ShapeError: Labels and bounds do not fit.
+            PlanError: No plan keeps to what is asked.
+        """
+        options = _options(optimizer, memory_limit, pin, layout, outputs, top or 1)
+        plans = pipeline.make_plans(_program(program), self._engine, options)
+        return plans[0] if top is None else plans
+
+    def run(
+        self,
+        program: Program | Plan | str,
+        into: Mapping[str, str] | None = None,
+        optimizer: str = "dp",
+        memory_limit: str | int | None = None,
+        pin: Mapping[str, Iterable[str]] | None = None,
+        layout: str = "entries",
+        outputs: Sequence[str] = (),
+        progress: bool | None = None,
+    ) -> dict[str, TensorResult]:
+        """Run a program or a plan, in one transaction.
+
+        Args:
+            program: A plan, a program, or program text.
+            into: For some results, a permanent table that takes them instead; replaced whole or not at all.
+            optimizer: As for `plan`, for programs; so are memory_limit, pin, layout and outputs.
+            progress: Whether to show progress; by default where standard error is a terminal.
+
+        Returns:
+            Results by name, but those that went into tables.
+
+        Raises:
+            EngineError: The database refused a statement, which the error has; the database is as it was.
+        """
+        with _progress(progress) as show:
+            if isinstance(program, Plan):
+                return dict(pipeline.run_plan(program, self._engine, into or {}, show).results)
+            options = _options(optimizer, memory_limit, pin, layout, outputs, 1)
+            return dict(pipeline.run_program(_program(program), self._engine, options, into or {}, show).results)
+
+    def close(self) -> None:
+        """Close the database, if it was opened here."""
+        self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _program(program: Program | str) -> Program:
+    return read_program(program) if isinstance(program, str) else program
+
+
+def _options(
+    optimizer: str,
+    memory_limit: str | int | None,
+    pin: Mapping[str, Iterable[str]] | None,
+    layout: str,
+    outputs: Sequence[str],
+    top: int,
+) -> PlanOptions:
+    if top < 1:
+        raise PlanError(f"top is {top}; ask for at least one plan")
+    limit = None if memory_limit is None else parse_bytes(memory_limit)
+    pinned = {name: frozenset(label.lower() for label in labels) for name, labels in (pin or {}).items()}
+    return PlanOptions(optimizer, limit, pinned, layout, tuple(outputs), top)
+
+
+@contextmanager
+def _progress(wanted: bool | None) -> Iterator[execution.Progress]:
+    """A bar on standard error; nothing where it is no terminal."""
+    is_shown = sys.stderr.isatty() if wanted is None else wanted
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not is_shown) as bar:
+        task = bar.add_task("planning", total=None)
+
+        def show(done: int, total: int, name: str) -> None:
+            bar.update(task, completed=done, total=total, description=f"computing {name}" if name else "done")
+
+        yield show

@@ -1,0 +1,40 @@
+"""Decompose: cost constants: the defaults of stats/<engine>/constants.json, or those measured on this machine."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from sparseeinsum import assets
+from sparseeinsum.decompose.cost import CostConstants
+from sparseeinsum.errors import PlanError
+from sparseeinsum.settings import config_folder
+
+
+def constants_for(engine: str) -> CostConstants:
+    """Constants for an engine: calibrated on this machine where that was done, else the defaults.
+
+    Raises:
+        PlanError: The calibration file cannot be read.
+    """
+    path = calibration_file(engine)
+    try:
+        text = path.read_text(encoding="utf-8") if path.is_file() else assets.read(f"stats/{engine}/constants.json")
+        return CostConstants(**json.loads(text)["constants"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise PlanError(
+            f"the cost constants in {path} cannot be read ({error}); run `sparseeinsum calibrate`"
+        ) from error
+
+
+def store_constants(engine: str, constants: CostConstants, origin: str) -> Path:
+    """Keep calibrated constants for this user; returns the file written."""
+    path = calibration_file(engine)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = {"origin": origin, "constants": asdict(constants)}
+    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    return path
+
+
+def calibration_file(engine: str) -> Path:
+    """Where the constants calibrated on this machine are kept."""
+    return config_folder() / f"calibration-{engine}.json"

@@ -1,0 +1,103 @@
+"""Decompose: which choices the search may consider for an EinSum."""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping
+
+from sparseeinsum.decompose.model import Choice, CostModel, promoted_labels
+from sparseeinsum.errors import PlanError
+from sparseeinsum.language.eingraph import EinSum, write_einsum
+from sparseeinsum.language.tensors import DEMOTED
+
+ChoicesOf = Callable[[EinSum], tuple[Choice, ...]]
+
+# Rows that an engine hands to a kernel at once: DuckDB's vector (facts of duckdb.h, duckdb_vector_size).
+VECTOR_ROWS = 2048
+
+
+def allowed_choices(
+    model: CostModel,
+    memory_limit: int,
+    pinned: Mapping[str, frozenset[str]],
+    only: Callable[[Choice], bool] | None = None,
+) -> dict[str, tuple[Choice, ...]]:
+    """Choices for every EinSum of a graph, by the name of its result.
+
+    Args:
+        model: Knows the sizes.
+        memory_limit: Bytes that a run may take; kernels and aggregation states get shares of it.
+        pinned: For some results, exactly the labels to promote in the EinSum that computes them.
+        only: What else a choice must satisfy; a baseline's restriction.
+
+    Raises:
+        PlanError: An EinSum has no choice left.
+    """
+    return {
+        einsum.output.tensor: _choices(model, einsum, memory_limit, pinned.get(einsum.output.tensor), only)
+        for einsum in model.graph.einsums
+    }
+
+
+def _choices(
+    model: CostModel,
+    einsum: EinSum,
+    memory_limit: int,
+    pinned: frozenset[str] | None,
+    only: Callable[[Choice], bool] | None,
+) -> tuple[Choice, ...]:
+    candidates = [choice for choice in _all_choices(einsum, pinned) if only is None or only(choice)]
+    fitting = tuple(choice for choice in candidates if _needed_bytes(model, einsum, choice) <= memory_limit)
+    if not fitting:
+        raise PlanError(_no_choice(model, einsum, candidates, memory_limit))
+    return fitting
+
+
+def _all_choices(einsum: EinSum, pinned: frozenset[str] | None) -> Iterable[Choice]:
+    """Every label promoted or demoted; labels promoted by hand stay so."""
+    if pinned is not None:
+        unknown = sorted(pinned - frozenset(einsum.labels))
+        if unknown:
+            raise PlanError(
+                f"{einsum.output.tensor} has no label {unknown[0]} to promote; it has {', '.join(einsum.labels)}"
+            )
+        return [tuple(1 if label in pinned else DEMOTED for label in einsum.labels)]
+    states = ((1,) if label in einsum.promoted else (DEMOTED, 1) for label in einsum.labels)
+    return itertools.product(*states)
+
+
+def _needed_bytes(model: CostModel, einsum: EinSum, choice: Choice) -> float:
+    """The memory limit that a choice needs: a vector may take a quarter of it, all aggregation states a half."""
+    return max(4 * vector_bytes(model, einsum, choice), 2 * state_bytes(model, einsum, choice))
+
+
+def vector_bytes(model: CostModel, einsum: EinSum, choice: Choice) -> int:
+    """Bytes that one call of an EinSum's kernel takes for a whole vector of rows: operands and result.
+
+    An operand with fewer tuples than a vector has rows is counted as often as it has tuples.
+    """
+    promoted = promoted_labels(einsum, choice)
+    total = 0
+    for reference in (*einsum.operands, einsum.output):
+        keys = promoted.intersection(reference.labels if reference is not einsum.output else einsum.labels)
+        tuples = math.prod(max(model.graph.bound_of(einsum, label), 1) for label in keys)
+        total += min(tuples, VECTOR_ROWS) * model.array_bytes(einsum, reference, choice)
+    return total
+
+
+def state_bytes(model: CostModel, einsum: EinSum, choice: Choice) -> float:
+    """Bytes of the aggregation states of an EinSum, which cannot be spilled; 0 where it aggregates no tuples."""
+    if promoted_labels(einsum, choice) <= frozenset(einsum.output.labels):
+        return 0.0
+    return model.vertex_cost(einsum, choice).tuples * model.array_bytes(einsum, einsum.output, choice)
+
+
+def _no_choice(model: CostModel, einsum: EinSum, candidates: list[Choice], memory_limit: int) -> str:
+    if not candidates:
+        name = einsum.output.tensor
+        return f"no decomposition of {name} keeps to what is promoted by hand and to the optimizer asked for"
+    least = min(candidates, key=lambda choice: _needed_bytes(model, einsum, choice))
+    return (
+        f"{write_einsum(einsum, promoted_labels(einsum, least))} needs a memory_limit of "
+        f"{_needed_bytes(model, einsum, least):,.0f} bytes, more than the {memory_limit:,} given, and every other "
+        f"decomposition of {einsum.output.tensor} allowed here needs as much; raise memory_limit or promote more labels"
+    )

@@ -1,0 +1,195 @@
+"""Decompose: what a choice of promoted labels costs for an EinSum, and a change of decomposition between two.
+
+A *choice* for an EinSum gives every one of its labels (in the order of `EinSum.labels`) a tile, or DEMOTED; it fixes
+the decompositions of the operands and of the result, so that all choices are consistent in the sense of
+SparseEinSum, algorithm 1: a label is promoted in all tensors that have it, or in none.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sparseeinsum.decompose.cost import (
+    CostConstants,
+    aggregated_tuples,
+    aggregation_cost,
+    join_cost,
+    repartition_cost,
+)
+from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
+from sparseeinsum.language.scalar import count_operations
+from sparseeinsum.language.tensors import DEMOTED, ITEM_BYTES, Decomposition, tuple_bytes
+from sparseeinsum.semantics import Absence, Evaluation, JoinKind
+from sparseeinsum.statistics.estimate import Statistics, by_label, dense_statistics, join_tuples
+
+Choice = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VertexCost:
+    """Expected work of one EinSum.
+
+    Attributes:
+        joined: T_join, tuples that the join produces.
+        tuples: Tuples of the result.
+        join_seconds: C_join.
+        aggregation_seconds: C_agg.
+        dense_seconds: Of making operands dense.
+    """
+
+    joined: float
+    tuples: float
+    join_seconds: float
+    aggregation_seconds: float
+    dense_seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        return self.join_seconds + self.aggregation_seconds + self.dense_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class CostModel:
+    """Costs of the EinSums of one graph on one engine."""
+
+    graph: EinGraph
+    statistics: Mapping[str, Statistics]
+    evaluations: Mapping[str, Evaluation]
+    constants: CostConstants
+
+    def vertex_cost(self, einsum: EinSum, choice: Choice) -> VertexCost:
+        """Cost of an EinSum whose operands come in the decompositions that the choice asks for."""
+        promoted = promoted_labels(einsum, choice)
+        absence = self.absence(einsum, choice)
+        operands = [
+            self._sized(operand, promoted, dense) for operand, dense in zip(einsum.operands, absence.dense, strict=True)
+        ]
+        joined = _joined_tuples(operands, absence.join)
+        row_bytes = sum(operand.tuple_bytes for operand in operands)
+        join = join_cost(self.constants, joined, row_bytes, self.kernel_operations(einsum, choice))
+        groups = _groups(einsum, operands, promoted, absence.join)
+        result_size = self._array_size(einsum, einsum.output, choice)
+        if promoted <= frozenset(einsum.output.labels):  # nothing is aggregated between tuples
+            tuples, aggregation = joined, 0.0
+        else:
+            tuples = aggregated_tuples(joined, groups)
+            result_bytes = self.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice))
+            aggregation = aggregation_cost(self.constants, joined, tuples, result_bytes, result_size)
+        filling = sum(self._filling_cost(operand) for operand in operands)
+        return VertexCost(joined, tuples, join, aggregation, filling)
+
+    def repartition_cost(self, tensor: str, before: Choice, after: Choice) -> float:
+        """Cost of changing a tensor's decomposition from the tiles `before` to the tiles `after`."""
+        if before == after:
+            return 0.0
+        between = tuple(max(first, second) for first, second in zip(before, after, strict=True))
+        return repartition_cost(
+            self.constants,
+            before=self.tuples(tensor, before),
+            between=self.tuples(tensor, between),
+            after=self.tuples(tensor, after),
+            tuple_bytes=self.tuple_bytes(tensor, between),
+        )
+
+    def tuples(self, tensor: str, tiles: Choice) -> float:
+        """Expected tuples of a tensor in a decomposition."""
+        return self.statistics[tensor].tuples(Decomposition(tiles).promoted)
+
+    def tuple_bytes(self, tensor: str, tiles: Choice) -> int:
+        """Bytes of one tuple of a tensor in a decomposition."""
+        return tuple_bytes(self.graph.tensors[tensor], Decomposition(tiles))
+
+    def absence(self, einsum: EinSum, choice: Choice) -> Absence:
+        """How absent tuples are dealt with under a choice."""
+        promoted = promoted_labels(einsum, choice)
+        keys = tuple(promoted.intersection(operand.labels) for operand in einsum.operands)
+        return self.evaluations[einsum.output.tensor].absence(keys)
+
+    def kernel_operations(self, einsum: EinSum, choice: Choice) -> float:
+        """Floating-point operations of the kernel for one pair of tuples."""
+        extents = math.prod(
+            self.graph.bound_of(einsum, label)
+            for label, tile in zip(einsum.labels, choice, strict=True)
+            if tile == DEMOTED
+        )
+        return extents * (count_operations(einsum.join) + (einsum.aggregate is not None))
+
+    def array_bytes(self, einsum: EinSum, reference: Reference, choice: Choice) -> int:
+        """Bytes of the array in one tuple of an operand or of the result."""
+        item_bytes = ITEM_BYTES[self.graph.tensors[reference.tensor].dtype]
+        return self._array_size(einsum, reference, choice) * item_bytes
+
+    def _array_size(self, einsum: EinSum, reference: Reference, choice: Choice) -> int:
+        tiles = reference_tiles(einsum, reference, choice)
+        return Decomposition(tiles).array_size(self.graph.tensors[reference.tensor].shape)
+
+    def _sized(self, operand: Reference, promoted: frozenset[str], dense: bool) -> "_Operand":
+        tensor = self.graph.tensors[operand.tensor]
+        stored = by_label(operand.labels, self.statistics[operand.tensor])
+        full = by_label(operand.labels, dense_statistics(tensor.shape))
+        used = full if dense else stored
+        keys = tuple(label for label in used.distinct if label in promoted)
+        tiles = tuple(1 if label in promoted else DEMOTED for label in operand.labels)
+        positions = [list(used.distinct).index(label) for label in keys]
+        tuples = Statistics(used.entries, tuple(used.distinct.values())).tuples(positions)
+        present = Statistics(stored.entries, tuple(stored.distinct.values())).tuples(positions)
+        distinct = {label: used.distinct[label] for label in keys}
+        return _Operand(tuples, present, distinct, self.tuple_bytes(operand.tensor, tiles))
+
+    def _filling_cost(self, operand: "_Operand") -> float:
+        created = operand.tuples - operand.present
+        moved = operand.tuple_bytes * self.constants.transfer_seconds_per_byte
+        return created * (moved + self.constants.fixed_seconds_per_tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """An operand under a choice: its tuples as joined and as stored, V of its keys, bytes of a tuple."""
+
+    tuples: float
+    present: float
+    distinct: Mapping[str, float]
+    tuple_bytes: int
+
+
+def promoted_labels(einsum: EinSum, choice: Choice) -> frozenset[str]:
+    """Labels that a choice promotes."""
+    return frozenset(label for label, tile in zip(einsum.labels, choice, strict=True) if tile != DEMOTED)
+
+
+def reference_tiles(einsum: EinSum, reference: Reference, choice: Choice) -> Choice:
+    """Tiles of a tensor, axis by axis, as a choice has it under its labels."""
+    tiles = dict(zip(einsum.labels, choice, strict=True))
+    return tuple(tiles[label] for label in reference.labels)
+
+
+def result_tiles(einsum: EinSum, choice: Choice) -> Choice:
+    """Tiles of the result of an EinSum under a choice."""
+    return reference_tiles(einsum, einsum.output, choice)
+
+
+def _joined_tuples(operands: list[_Operand], kind: JoinKind) -> float:
+    if len(operands) == 1:
+        return operands[0].tuples
+    u, v = operands
+    matches = join_tuples(u.tuples, v.tuples, u.distinct, v.distinct)
+    match kind:
+        case JoinKind.INNER:
+            return matches
+        case JoinKind.LEFT:
+            return max(matches, u.tuples)
+        case JoinKind.RIGHT:
+            return max(matches, v.tuples)
+        case JoinKind.FULL:
+            return u.tuples + v.tuples - min(matches, u.tuples, v.tuples)
+
+
+def _groups(einsum: EinSum, operands: list[_Operand], promoted: frozenset[str], kind: JoinKind) -> float:
+    """Product of V over the promoted labels of the result: the smaller V where both operands must have the label."""
+    both = min if kind == JoinKind.INNER else max
+    groups = 1.0
+    for label in einsum.output.labels:
+        if label in promoted:
+            groups *= both(operand.distinct[label] for operand in operands if label in operand.distinct)
+    return groups

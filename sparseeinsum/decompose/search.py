@@ -1,0 +1,114 @@
+"""Decompose: the dynamic programme over trees of EinSums, with the k best results for every decomposition.
+
+Source: SparseEinSum, algorithm 1 (section 8.1).
+"""
+
+import heapq
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sparseeinsum.decompose.model import Choice, CostModel, reference_tiles, result_tiles
+from sparseeinsum.language.eingraph import EinSum
+
+Choices = tuple[tuple[str, Choice], ...]  # (result, choice of its EinSum), for a sub-tree
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Candidate:
+    """A way to compute a tensor in one decomposition: seconds, and the choices of its EinSum and those below."""
+
+    seconds: float
+    choices: Choices
+
+
+# For every decomposition of a tensor, the cheapest ways to have it, best first.
+Table = Mapping[Choice, Sequence[Candidate]]
+
+NOTHING = Candidate(0.0, ())
+
+
+def available(tiles: Iterable[Choice]) -> Table:
+    """The table of a tensor that is there already, in each of these decompositions, at no cost."""
+    return dict.fromkeys(tiles, (NOTHING,))
+
+
+def optimise_tree(
+    model: CostModel,
+    einsums: Sequence[EinSum],
+    tables: Mapping[str, Table],
+    choices: Mapping[str, Sequence[Choice]],
+    k: int,
+) -> dict[str, Table]:
+    """Cheapest ways to compute the result of every EinSum, for each of its decompositions.
+
+    Args:
+        model: Prices EinSums and repartitions.
+        einsums: In topological order; none of their results is read twice among them.
+        tables: Of every tensor that they read and do not compute.
+        choices: Those that may be considered, by result.
+        k: How many ways to keep for each decomposition.
+
+    Returns:
+        The tables of all tensors, those given included.
+
+    Complexity: for each EinSum of n labels 2^n choices; for each operand of rank r, at most 4^r repartitions.
+    """
+    known = dict(tables)
+    for einsum in einsums:
+        known[einsum.output.tensor] = _table(model, einsum, known, choices[einsum.output.tensor], k)
+    return known
+
+
+def cheapest_as(model: CostModel, tensor: str, table: Table, tiles: Choice, k: int) -> list[Candidate]:
+    """The k cheapest ways to have a tensor in one decomposition, repartitioned from whichever its table offers."""
+    offers = []
+    for given, candidates in table.items():
+        extra = model.repartition_cost(tensor, given, tiles)
+        offers.append([Candidate(candidate.seconds + extra, candidate.choices) for candidate in candidates])
+    return list(itertools.islice(heapq.merge(*offers), k))
+
+
+def _table(
+    model: CostModel, einsum: EinSum, known: Mapping[str, Table], choices: Sequence[Choice], k: int
+) -> dict[Choice, list[Candidate]]:
+    inputs: dict[tuple[int, Choice], list[Candidate]] = {}
+    found: dict[Choice, list[Iterator[Candidate]]] = {}
+    for choice in choices:
+        sides = []
+        for index, operand in enumerate(einsum.operands):
+            tiles = reference_tiles(einsum, operand, choice)
+            if (index, tiles) not in inputs:
+                inputs[index, tiles] = cheapest_as(model, operand.tensor, known[operand.tensor], tiles, k)
+            sides.append(inputs[index, tiles])
+        own = Candidate(model.vertex_cost(einsum, choice).seconds, ((einsum.output.tensor, choice),))
+        found.setdefault(result_tiles(einsum, choice), []).append(cheapest_sums([*sides, [own]], k))
+    return {tiles: list(itertools.islice(heapq.merge(*ways), k)) for tiles, ways in found.items()}
+
+
+def cheapest_sums(sides: Sequence[Sequence[Candidate]], k: int) -> Iterator[Candidate]:
+    """Combinations of one candidate of each side, cheapest first; every side is sorted.
+
+    A combination is made only after the one that has the previous candidate on one side.
+    """
+    if any(not side for side in sides):
+        return
+    start = (0,) * len(sides)
+    heap = [(_sum(sides, start), start)]
+    seen = {start}
+    for _ in range(k):
+        if not heap:
+            return
+        candidate, positions = heapq.heappop(heap)
+        yield candidate
+        for index in range(len(sides)):
+            after = (*positions[:index], positions[index] + 1, *positions[index + 1 :])
+            if after[index] < len(sides[index]) and after not in seen:
+                seen.add(after)
+                heapq.heappush(heap, (_sum(sides, after), after))
+
+
+def _sum(sides: Sequence[Sequence[Candidate]], positions: tuple[int, ...]) -> Candidate:
+    picked = [side[position] for side, position in zip(sides, positions, strict=True)]
+    choices = tuple(itertools.chain.from_iterable(candidate.choices for candidate in picked))
+    return Candidate(sum(candidate.seconds for candidate in picked), choices)

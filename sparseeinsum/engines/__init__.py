@@ -1,0 +1,1 @@
+"""Engines: statements in, results out: connections, loading, the catalogue, transactions and errors."""

@@ -1,0 +1,136 @@
+"""Engines: DuckDB, embedded in this process."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp
+
+from sparseeinsum.errors import EngineError
+from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
+
+_PROBE = "tensor_einsum"
+
+
+class DuckDB:
+    """A connection to a DuckDB database that has the functions of this package."""
+
+    sql: Dialect = DUCKDB
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, is_owned: bool) -> None:
+        self.connection = connection
+        self._is_owned = is_owned
+        found = self.rows(f"SELECT COUNT(*) FROM duckdb_functions() WHERE function_name = '{_PROBE}'")
+        if found[0][0] == 0:
+            raise EngineError(
+                "this DuckDB connection lacks the functions of sparseeinsum, because its database was opened before "
+                "`import sparseeinsum`; close it and open it again after the import"
+            )
+
+    @property
+    def dialect(self) -> str:
+        """Name of the SQL dialect."""
+        return self.sql.name
+
+    def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
+        """All rows of a query."""
+        with self._errors(statement) as text:
+            return self.connection.execute(text).fetchall()
+
+    def execute(self, statement: exp.Expr | str) -> None:
+        """Run a statement whose rows do not matter."""
+        with self._errors(statement) as text:
+            self.connection.execute(text)
+
+    def arrow(self, statement: exp.Expr | str) -> pa.Table:
+        """The result of a query as an Arrow table."""
+        with self._errors(statement) as text:
+            return self.connection.sql(text).to_arrow_table()
+
+    @contextmanager
+    def _errors(self, statement: exp.Expr | str) -> Iterator[str]:
+        text = statement if isinstance(statement, str) else write_sql(statement, self.sql)
+        try:
+            yield text
+        except duckdb.Error as error:
+            raise EngineError(str(error), text) from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All of the statements within take effect, or none.
+
+        Raises:
+            EngineError: A transaction is open already; DuckDB has no savepoints, so an error would undo it.
+        """
+        try:
+            self.connection.begin()
+        except duckdb.TransactionException:
+            raise EngineError(
+                "this connection has an open transaction, and DuckDB has none within another; commit or roll back first"
+            ) from None
+        try:
+            yield
+        except BaseException:
+            self.connection.rollback()
+            raise
+        self.connection.commit()
+
+    @contextmanager
+    def registered(self, table: pa.Table, name: str) -> Iterator[None]:
+        """An Arrow table under a name that statements can read from."""
+        self.connection.register(name, table)
+        try:
+            yield
+        finally:
+            self.connection.unregister(name)
+
+    def memory_limit(self) -> int:
+        """Bytes that the database may use."""
+        ((value,),) = self.rows("SELECT current_setting('memory_limit')")
+        return parse_bytes(str(value))
+
+    def close(self) -> None:
+        """Close the connection, if it was opened here."""
+        if self._is_owned:
+            self.connection.close()
+
+
+def open_duckdb(target: str | Path | duckdb.DuckDBPyConnection | None) -> DuckDB:
+    """Open a file, an in-memory database (None), or take a connection that the user has.
+
+    Raises:
+        EngineError: The file cannot be opened, or the connection lacks the functions.
+    """
+    if isinstance(target, duckdb.DuckDBPyConnection):
+        return DuckDB(target, is_owned=False)
+    try:
+        connection = duckdb.connect(":memory:" if target is None else str(target))
+    except duckdb.Error as error:
+        raise EngineError(f"cannot open {target}: {error}") from error
+    return DuckDB(connection, is_owned=True)
+
+
+_UNITS = {"": 1, "b": 1, "byte": 1, "bytes": 1}
+_UNITS |= {f"{prefix}b": 1000**power for power, prefix in enumerate("kmgt", 1)}
+_UNITS |= {f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgt", 1)}
+
+
+def parse_bytes(text: str | int) -> int:
+    """Bytes from a number or a text such as '4GB' or '512 MiB'.
+
+    >>> parse_bytes("1.5 KiB")
+    1536
+
+    Raises:
+        ValueError: It is neither.
+    """
+    if isinstance(text, int):
+        return text
+    digits = text.strip().rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ").strip()
+    unit = text.strip()[len(digits) :].strip().lower()
+    try:
+        return int(float(digits) * _UNITS[unit])
+    except (KeyError, ValueError):
+        raise ValueError(f"{text!r} is no size; write it as in 4GB, 512MiB or a number of bytes") from None

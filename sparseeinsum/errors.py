@@ -1,0 +1,60 @@
+"""Errors: one root, one class per stage; each message names the thing, both values where two clash, and the way out."""
+
+
+class SparseEinsumError(Exception):
+    """Root of all errors of this package."""
+
+
+class ParseError(SparseEinsumError, ValueError):
+    """Program text that cannot be read: the message shows the line and points at the column.
+
+    Attributes:
+        line: Line of the text, from 1.
+        column: Column of the line, from 1.
+    """
+
+    def __init__(self, problem: str, text: str, line: int, column: int) -> None:
+        self.line = line
+        self.column = column
+        lines = text.splitlines() or [""]
+        shown = lines[min(line, len(lines)) - 1]
+        super().__init__(f"line {line}, column {column}: {problem}\n  {shown}\n  {' ' * (column - 1)}^")
+
+
+class ShapeError(SparseEinsumError, ValueError):
+    """Labels, axes and bounds that do not fit together."""
+
+
+class SemanticsError(SparseEinsumError, ValueError):
+    """An expression whose result would not be exact, or that asks for what this version cannot do."""
+
+
+class DataError(SparseEinsumError, ValueError):
+    """Data that is no tensor: NULL, an index out of range, a coordinate twice, a wrong type. Names the first row."""
+
+
+class CatalogueError(SparseEinsumError, KeyError):
+    """A tensor that the database does not know, or whose table is gone or has changed."""
+
+    def __str__(self) -> str:  # KeyError would show the message quoted
+        return str(self.args[0]) if self.args else ""
+
+
+class StatisticsError(SparseEinsumError):
+    """Statistics that are missing or contradict the data."""
+
+
+class PlanError(SparseEinsumError):
+    """No decomposition satisfies what was asked, such as a memory limit."""
+
+
+class EngineError(SparseEinsumError):
+    """The database refused a statement.
+
+    Attributes:
+        statement: The SQL that failed, or None where none was run.
+    """
+
+    def __init__(self, message: str, statement: str | None = None) -> None:
+        self.statement = statement
+        super().__init__(message if statement is None else f"{message}\nin the statement:\n{statement}")

@@ -1,0 +1,1 @@
+"""What a plan says of itself, for reading in a terminal."""

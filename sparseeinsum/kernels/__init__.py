@@ -1,0 +1,1 @@
+"""Kernels: the catalogue of functions; compiles, caches and registers the kernels of udfs/ with a host."""

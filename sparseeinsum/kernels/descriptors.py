@@ -1,0 +1,73 @@
+"""Kernels: the two layouts that compiled code and Python share, and the messages of compiled code.
+
+A *descriptor* tells a host's callback about one function: an int64 array of HEADER words, then two words an
+argument. A *row* is what a kernel gets: two words an argument, its address and its number of elements.
+"""
+
+NAME = 0  # address of the function's name
+MESSAGES = 1  # address of an array of message templates, by negated code
+ARGUMENTS = 2  # number of arguments
+MEASURE = 3  # address of the kernel's part that returns how many elements the result has, or a code
+COMPUTE = 4  # of the part that computes one row
+BATCH = 5  # of the part that computes many rows at once, 0 where there is none
+COMBINE = 6  # aggregates: of the part that merges two states
+INITIALISE = 7  # aggregates: of the part that fills a new state
+RESULT_BYTES = 8  # bytes of one element of the result
+LIMIT_BYTES = 9  # most bytes that one result or state may have
+HEADER = 10
+MAX_ARGUMENTS = 6
+DESCRIPTOR_WORDS = HEADER + 2 * MAX_ARGUMENTS
+
+# Kinds of arguments: the first word of the two that describe one; the second is the bytes of an element.
+VALUE = 0
+LIST = 1
+TEXT = 2
+EXTENTS = 3  # a list of integers that says how to compute: equal in all rows of a batch, as texts are
+
+ROW_WORDS = 2 * MAX_ARGUMENTS
+# Words at the start of a kernel's scratch memory that its messages may show, and the scratch memory itself.
+REPORT_WORDS = 4
+SCRATCH_BYTES = 40 * 1024
+MAX_TEXT = 256
+
+# What a host's callbacks report themselves; udfs/ has the other codes.
+HOLDS_NULL = -41
+LENGTHS_DIFFER = -42
+WRONG_LENGTH = -43
+RESULT_TOO_LARGE = -44
+OUT_OF_MEMORY = -45
+STATE_LENGTH = -46
+TEXT_TOO_LONG = -47
+NEGATIVE_SIZE = -48
+TOO_MANY_EXTENTS = -49
+BAD_INNER = -50
+
+MESSAGES_BY_CODE: dict[int, str] = {
+    -1: "the spec has a character that is no letter, comma or ->; write it as in 'ij,jk->ik'",
+    -2: "the spec has more than 16 labels",
+    -3: "the spec does not list %lld operands and a result; write it as in 'ij,jk->ik' or 'ij->ji'",
+    -4: "a label of the result is in no operand",
+    -5: "a label stands twice in the result",
+    -6: "there are %lld extents, but the spec has another number of labels; give one for each, in order of appearance",
+    -7: "an extent is negative",
+    -8: "the extents multiply to more than 2^40 elements",
+    -11: "the expression cannot be read; write it as in 'abs(u - v) ^ 2'",
+    -12: "the expression names an unknown function; known: neg abs exp log sqrt sign relu sigmoid tanh min max",
+    -13: "the expression is too long or nested too deeply",
+    -14: "the expression names v, but there is one operand, u",
+    -21: "the aggregate is none of sum, prod, max, min",
+    -31: "an axis is out of range or named twice; there are %lld axes, counted from 0",
+    -32: "position %lld is outside an axis of %lld",
+    -33: "an extent is negative",
+    -34: "the extents multiply to more than 2^40 elements",
+    HOLDS_NULL: "an array holds NULL; arrays of numbers must be complete",
+    LENGTHS_DIFFER: "u has %lld elements, v has %lld; they must have one length",
+    WRONG_LENGTH: "operand %lld has %lld elements, but its extents multiply to %lld",
+    RESULT_TOO_LARGE: "the result would take %lld bytes for one vector of rows, more than the limit of %lld",
+    OUT_OF_MEMORY: "out of memory: %lld bytes could not be had",
+    STATE_LENGTH: "a row's result has %lld elements, but an earlier row of its group has %lld",
+    TEXT_TOO_LONG: "a text argument has %lld characters, more than %lld",
+    NEGATIVE_SIZE: "the size %lld is negative",
+    TOO_MANY_EXTENTS: "there are %lld extents, more than 16",
+    BAD_INNER: "an array of %lld elements does not divide into runs of inner = %lld",
+}

@@ -1,0 +1,242 @@
+"""Kernels: what DuckDB calls for aggregates, compiled once; a descriptor tells each call which kernel to run.
+
+The callbacks follow duckdb_aggregate_*_t of `duckdb.h`. A state owns one array, which no other state shares.
+"""
+
+from numba import njit, types
+
+from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.duckdb_vectors import (
+    FIRST_ROW,
+    NULL_ROW,
+    ROW,
+    compute,
+    compute_batch,
+    find_steps,
+    free,
+    get_child,
+    get_data,
+    get_rows,
+    malloc,
+    measure,
+    message_of,
+    new_work,
+    read_row,
+    report,
+    reserve_elements,
+    set_null,
+    start_work,
+    template_of,
+    word,
+)
+from sparseeinsum.kernels.memory import array_at, call
+
+_extra_info = types.ExternalFunction("duckdb_aggregate_function_get_extra_info", word(word))
+_set_error = types.ExternalFunction("duckdb_aggregate_function_set_error", types.void(word, word))
+
+# An aggregate's state, in words.
+_STATE_ADDRESS = 0  # 0 before the first row
+_STATE_SIZE = 1  # elements
+_STATE_BACKGROUND = 2  # its first element before any row, for aggregates that merge by it
+_STATE_WORDS = 3
+
+_NOT_BATCHED = 1  # the kernel wants its rows one by one
+
+
+@njit
+def aggregate_size(info):
+    return 8 * _STATE_WORDS
+
+
+@njit
+def aggregate_init(info, state):
+    words = array_at(state, _STATE_WORDS, word)
+    words[_STATE_ADDRESS], words[_STATE_SIZE], words[_STATE_BACKGROUND] = 0, 0, 0
+    return 0
+
+
+@njit
+def aggregate_update(info, chunk, states):
+    """Fold the rows of a chunk into their states."""
+    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
+    work = start_work(chunk, descriptor)
+    if work == 0:
+        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
+        return 0
+    rows = get_rows(chunk)
+    code = _update_rows(descriptor, work, rows, array_at(states, rows, word))
+    if code < 0:
+        _set_error(info, message_of(descriptor, code, work))
+    free(work)
+    return 0
+
+
+@njit
+def _update_rows(descriptor, work, rows, states):
+    if descriptor[d.BATCH] != 0 and rows > 1 and _one_state(states) and find_steps(descriptor, work, rows):
+        code = _update_batch(descriptor, work, rows, states[0])
+        if code != _NOT_BATCHED:
+            return code
+    for index in range(rows):
+        code = _update_row(descriptor, work, index, states[index])
+        if code < 0:
+            return code
+    return 0
+
+
+@njit
+def _one_state(addresses):
+    for index in range(addresses.size):
+        if addresses[index] != addresses[0]:
+            return False
+    return True
+
+
+@njit
+def _update_row(descriptor, work, index, address):
+    row = work + 8 * ROW
+    code = read_row(descriptor, work, index, row)
+    if code == NULL_ROW:
+        return 0
+    if code == 0:
+        code = measure(descriptor, work, row)
+    if code >= 0:
+        code = _start_state(descriptor, work, row, address, code)
+    if code < 0:
+        return code
+    state = array_at(address, _STATE_WORDS, word)
+    return compute(descriptor, work, row, state[_STATE_ADDRESS], state[_STATE_SIZE])
+
+
+@njit
+def _update_batch(descriptor, work, rows, address):
+    first = work + 8 * FIRST_ROW
+    size = measure(descriptor, work, first)
+    code = _start_state(descriptor, work, first, address, size) if size >= 0 else size
+    if code < 0:
+        return code
+    out = array_at(address, _STATE_WORDS, word)[_STATE_ADDRESS]
+    return 0 if compute_batch(descriptor, work, rows, out, size) else _NOT_BATCHED
+
+
+@njit
+def _start_state(descriptor, work, row, address, size):
+    """Make the state ready for a result of `size` elements: new memory, or a check of its size; 0 or a code."""
+    state = array_at(address, _STATE_WORDS, word)
+    if state[_STATE_ADDRESS] != 0:
+        if state[_STATE_SIZE] == size:
+            return 0
+        report(work, size, state[_STATE_SIZE])
+        return d.STATE_LENGTH
+    item_bytes = descriptor[d.RESULT_BYTES]
+    if size > descriptor[d.LIMIT_BYTES] // item_bytes:
+        report(work, size * item_bytes, descriptor[d.LIMIT_BYTES])
+        return d.RESULT_TOO_LARGE
+    memory = malloc(max(size * item_bytes, 8))
+    if memory == 0:
+        report(work, size * item_bytes, 0)
+        return d.OUT_OF_MEMORY
+    array_at(memory, 1, word)[0] = 0
+    call(descriptor[d.INITIALISE], (row, memory, size))
+    state[_STATE_ADDRESS], state[_STATE_SIZE] = memory, size
+    state[_STATE_BACKGROUND] = array_at(memory, 1, word)[0]
+    return 0
+
+
+@njit
+def aggregate_combine(info, sources, targets, count):
+    """Merge states pairwise; sources stay as they are, because window functions use them again."""
+    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
+    from_states, into_states = array_at(sources, count, word), array_at(targets, count, word)
+    for index in range(count):
+        source = array_at(from_states[index], _STATE_WORDS, word)
+        target = array_at(into_states[index], _STATE_WORDS, word)
+        if source[_STATE_ADDRESS] == 0:
+            continue
+        code = _merge_states(descriptor, source, target)
+        if code < 0:
+            _fail_combine(info, descriptor, code, source[_STATE_SIZE], target[_STATE_SIZE])
+            return 0
+    return 0
+
+
+@njit
+def _fail_combine(info, descriptor, code, size, other_size):
+    work = new_work()
+    if work == 0:
+        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
+        return
+    report(work, size, other_size)
+    _set_error(info, message_of(descriptor, code, work))
+    free(work)
+
+
+@njit
+def _merge_states(descriptor, source, target):
+    size, item_bytes = source[_STATE_SIZE], descriptor[d.RESULT_BYTES]
+    if target[_STATE_ADDRESS] == 0:
+        memory = malloc(max(size * item_bytes, 8))
+        if memory == 0:
+            return d.OUT_OF_MEMORY
+        _copy_bytes(memory, source[_STATE_ADDRESS], size * item_bytes)
+        target[_STATE_ADDRESS], target[_STATE_SIZE] = memory, size
+        target[_STATE_BACKGROUND] = source[_STATE_BACKGROUND]
+        return 0
+    if target[_STATE_SIZE] != size:
+        return d.STATE_LENGTH
+    background = target.ctypes.data + 8 * _STATE_BACKGROUND
+    call(descriptor[d.COMBINE], (target[_STATE_ADDRESS], source[_STATE_ADDRESS], size, background))
+    return 0
+
+
+@njit
+def _copy_bytes(target, source, size):
+    to, origin = array_at(target, size, types.uint8), array_at(source, size, types.uint8)
+    for i in range(size):
+        to[i] = origin[i]
+
+
+@njit
+def aggregate_finalize(info, sources, result, count, offset):
+    """Write the arrays of states into a list vector, from row `offset` on; NULL where no row came."""
+    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
+    work = new_work()
+    if work == 0:
+        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
+        return 0
+    states = array_at(sources, count, word)
+    elements = 0
+    for index in range(count):
+        elements += array_at(states[index], _STATE_WORDS, word)[_STATE_SIZE]
+    start = reserve_elements(descriptor, work, result, elements)
+    if start < 0:
+        _set_error(info, message_of(descriptor, start, work))
+    else:
+        _write_states(descriptor, states, result, offset, start)
+    free(work)
+    return 0
+
+
+@njit
+def _write_states(descriptor, states, result, offset, start):
+    item_bytes = descriptor[d.RESULT_BYTES]
+    entries, out = array_at(get_data(result) + 16 * offset, 2 * states.size, word), get_data(get_child(result))
+    for index in range(states.size):
+        state = array_at(states[index], _STATE_WORDS, word)
+        entries[2 * index], entries[2 * index + 1] = start, state[_STATE_SIZE]
+        if state[_STATE_ADDRESS] == 0:
+            set_null(result, offset + index)
+        else:
+            _copy_bytes(out + start * item_bytes, state[_STATE_ADDRESS], state[_STATE_SIZE] * item_bytes)
+        start += state[_STATE_SIZE]
+
+
+@njit
+def aggregate_destroy(states, count):
+    addresses = array_at(states, count, word)
+    for index in range(count):
+        state = array_at(addresses[index], _STATE_WORDS, word)
+        if state[_STATE_ADDRESS] != 0:
+            free(state[_STATE_ADDRESS])
+            state[_STATE_ADDRESS] = 0
+    return 0

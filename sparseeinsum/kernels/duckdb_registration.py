@@ -1,0 +1,169 @@
+"""Kernels: the catalogue of functions in, DuckDB's function objects out, each tied to its kernel by a descriptor."""
+
+import ctypes
+import itertools
+import os
+from functools import cache
+
+from sparseeinsum.kernels import blas, duckdb_capi
+from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.catalogue import Argument, Function, ValueType, functions
+from sparseeinsum.kernels.duckdb_capi import Pointer, c_function
+from sparseeinsum.kernels.native import PARTS, NativeCode, kernel_objects, kernel_symbol, measure_symbol
+
+HINT_FUNCTION = "tensor_no_tuples"
+
+# duckdb_type in duckdb.h, bytes of an element
+_BIGINT, _FLOAT, _DOUBLE, _VARCHAR = 5, 10, 11, 17
+_DTYPES = (("f64", _DOUBLE, 8), ("f32", _FLOAT, 4))
+
+_PART_FIELDS = {"compute": d.COMPUTE, "batch": d.BATCH, "initialise": d.INITIALISE, "combine": d.COMBINE}
+_KINDS = {
+    ValueType.NUMBER: d.VALUE,
+    ValueType.INTEGER: d.VALUE,
+    ValueType.TENSOR: d.LIST,
+    ValueType.INTEGERS: d.EXTENTS,
+    ValueType.TEXT: d.TEXT,
+}
+_AGGREGATE_CALLBACKS = ("size", "init", "update", "combine", "finalize")
+
+_Words = ctypes.Array[ctypes.c_int64]
+
+
+def register_functions(connection: Pointer) -> None:
+    """Register every function of the catalogue, and the join hint, on a connection."""
+    for name, overloads in itertools.groupby(functions(), key=lambda function: function.name):
+        _register_overloads(connection, name, tuple(overloads))
+    _register_hint(connection)
+
+
+def _register_overloads(connection: Pointer, name: str, overloads: tuple[Function, ...]) -> None:
+    kind = "aggregate" if overloads[0].is_aggregate else "scalar"
+    new_set = c_function(f"duckdb_create_{kind}_function_set", Pointer, ctypes.c_char_p)(name.encode())
+    add = c_function(f"duckdb_add_{kind}_function_to_set", ctypes.c_int, Pointer, Pointer)
+    for function in overloads:
+        for suffix, type_id, item_bytes in _dtypes_of(function):
+            add(new_set, _new_function(kind, function, suffix, type_id, item_bytes))
+    register = c_function(f"duckdb_register_{kind}_function_set", ctypes.c_int, Pointer, Pointer)
+    if register(connection, new_set) != 0:
+        raise RuntimeError(f"DuckDB refused the function {name}")
+    _destroy(f"duckdb_destroy_{kind}_function_set", new_set)
+
+
+def _dtypes_of(function: Function) -> tuple[tuple[str, int, int], ...]:
+    types = {argument.type for argument in function.arguments}
+    return _DTYPES if types & {ValueType.NUMBER, ValueType.TENSOR} else _DTYPES[:1]
+
+
+def _new_function(kind: str, function: Function, suffix: str, type_id: int, item_bytes: int) -> int:
+    made = c_function(f"duckdb_create_{kind}_function", Pointer)()
+    c_function(f"duckdb_{kind}_function_set_name", None, Pointer, ctypes.c_char_p)(made, function.name.encode())
+    for argument in function.arguments:
+        with_type = c_function(f"duckdb_{kind}_function_add_parameter", None, Pointer, Pointer)
+        with_type(made, _logical_type(argument.type, type_id))
+    set_result = c_function(f"duckdb_{kind}_function_set_return_type", None, Pointer, Pointer)
+    set_result(made, _logical_type(function.returns, type_id))
+    set_info = c_function(f"duckdb_{kind}_function_set_extra_info", None, Pointer, Pointer, Pointer)
+    set_info(made, ctypes.addressof(_descriptor(function, suffix, item_bytes)), None)
+    (_set_aggregate_callbacks if function.is_aggregate else _set_scalar_callback)(made, function)
+    return made
+
+
+def _set_scalar_callback(made: int, function: Function) -> None:
+    by_result = {ValueType.TENSOR: "scalar_list", ValueType.TENSORS: "scalar_lists"}
+    callback = _native_code().address_of(by_result.get(function.returns, "scalar_value"))
+    c_function("duckdb_scalar_function_set_function", None, Pointer, Pointer)(made, callback)
+
+
+def _set_aggregate_callbacks(made: int, function: Function) -> None:
+    addresses = [_native_code().address_of(f"aggregate_{part}") for part in _AGGREGATE_CALLBACKS]
+    c_function("duckdb_aggregate_function_set_functions", None, *[Pointer] * 6)(made, *addresses)
+    destroy = _native_code().address_of("aggregate_destroy")
+    c_function("duckdb_aggregate_function_set_destructor", None, Pointer, Pointer)(made, destroy)
+
+
+def _register_hint(connection: Pointer) -> None:
+    made = c_function("duckdb_create_table_function", Pointer)()
+    c_function("duckdb_table_function_set_name", None, Pointer, ctypes.c_char_p)(made, HINT_FUNCTION.encode())
+    set_info = c_function("duckdb_table_function_set_extra_info", None, Pointer, Pointer, Pointer)
+    set_info(made, ctypes.addressof(_hint_column()), None)
+    for role, part in (("bind", "hint_bind"), ("init", "hint_init"), ("function", "hint_scan")):
+        set_part = c_function(f"duckdb_table_function_set_{role}", None, Pointer, Pointer)
+        set_part(made, _native_code().address_of(part))
+    if c_function("duckdb_register_table_function", ctypes.c_int, Pointer, Pointer)(connection, made) != 0:
+        raise RuntimeError(f"DuckDB refused the function {HINT_FUNCTION}")
+    _destroy("duckdb_destroy_table_function", made)
+
+
+def _destroy(destructor: str, made: int) -> None:
+    c_function(destructor, None, ctypes.POINTER(Pointer))(ctypes.byref(Pointer(made)))
+
+
+@cache  # types, names and descriptors live as long as the process: databases keep their addresses
+def _logical_type(value_type: ValueType, number: int) -> int:
+    create = c_function("duckdb_create_logical_type", Pointer, ctypes.c_int)
+    make_list = c_function("duckdb_create_list_type", Pointer, Pointer)
+    if value_type == ValueType.TEXT:
+        return create(_VARCHAR)
+    if value_type in (ValueType.INTEGER, ValueType.INTEGERS):
+        integer = create(_BIGINT)
+        return integer if value_type == ValueType.INTEGER else make_list(integer)
+    made = create(number)
+    for _ in range({ValueType.NUMBER: 0, ValueType.TENSOR: 1, ValueType.TENSORS: 2}[value_type]):
+        made = make_list(made)
+    return made
+
+
+@cache
+def _descriptor(function: Function, suffix: str, item_bytes: int) -> _Words:
+    words = (ctypes.c_int64 * d.DESCRIPTOR_WORDS)()
+    words[d.NAME] = _text_address(function.name)
+    words[d.MESSAGES] = ctypes.addressof(_message_table())
+    words[d.ARGUMENTS] = len(function.arguments)
+    words[d.MEASURE] = _native_code().address_of(measure_symbol(function.measure))
+    for part in PARTS:
+        words[_PART_FIELDS[part]] = _native_code().address_of(kernel_symbol(function.kernel, part, suffix))
+    is_integer = function.returns in (ValueType.INTEGER, ValueType.INTEGERS)
+    words[d.RESULT_BYTES] = 8 if is_integer else item_bytes
+    words[d.LIMIT_BYTES] = _half_of_memory()
+    for index, argument in enumerate(function.arguments):
+        words[d.HEADER + 2 * index] = _KINDS[argument.type]
+        words[d.HEADER + 2 * index + 1] = _bytes_of(argument, item_bytes)
+    return words
+
+
+def _bytes_of(argument: Argument, item_bytes: int) -> int:
+    fixed = {ValueType.INTEGER: 8, ValueType.INTEGERS: 8, ValueType.TEXT: 1}
+    return fixed.get(argument.type, item_bytes)
+
+
+@cache
+def _message_table() -> _Words:
+    table = (ctypes.c_int64 * (1 - min(d.MESSAGES_BY_CODE)))()
+    for code in range(len(table)):
+        message = d.MESSAGES_BY_CODE.get(-code, "internal error")
+        table[code] = _text_address("%s: " + message)
+    return table
+
+
+@cache
+def _text_buffer(text: str) -> ctypes.Array[ctypes.c_char]:
+    return ctypes.create_string_buffer(text.encode())
+
+
+def _text_address(text: str) -> int:
+    return ctypes.addressof(_text_buffer(text))
+
+
+@cache
+def _hint_column() -> _Words:
+    return (ctypes.c_int64 * 2)(_text_address("nothing"), _logical_type(ValueType.INTEGER, _DOUBLE))
+
+
+def _half_of_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+@cache
+def _native_code() -> NativeCode:
+    return NativeCode(kernel_objects(), duckdb_capi.addresses_for_kernels() | blas.addresses_for_kernels())

@@ -1,0 +1,352 @@
+"""Kernels: what a row's arguments must be, and how many elements its result has; nothing is computed here.
+
+Every function takes addresses (int64) of a *row* (see descriptors.py) and of scratch memory, and returns a number
+of elements or a negative code, with the sizes that its message shows left in the scratch memory. A spec, extents
+or an expression that equals the one of the row before is not read again.
+"""
+
+import numpy as np
+from numba import njit, types
+
+from sparseeinsum.assets import load_kernels
+from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.memory import array_at
+
+aggregation = load_kernels("aggregation")
+contraction = load_kernels("contraction")
+expression = load_kernels("expression")
+layout = load_kernels("layout")
+
+# Scratch memory, in words; a key is a length plus 1 (fresh scratch memory holds 0), then the text or extents.
+_SPEC_KEY = d.REPORT_WORDS
+_EXTENTS_KEY = _SPEC_KEY + 1 + d.MAX_TEXT // 8
+_PLAN = _EXTENTS_KEY + 1 + contraction.MAX_LABELS
+BATCH_PLAN = _PLAN + contraction.PLAN_SIZE
+_TEXT_KEY = BATCH_PLAN + contraction.PLAN_SIZE
+_PROGRAM = _TEXT_KEY + 1 + d.MAX_TEXT // 8
+_CONSTANTS = _PROGRAM + 1 + 2 * expression.MAX_OPERATIONS
+_OPERATORS = _CONSTANTS + 1 + expression.MAX_CONSTANTS
+_DIGITS = _OPERATORS + 1 + expression.MAX_OPERATIONS
+ONE = _DIGITS + (expression.MAX_DIGITS + 8) // 8
+BLOCKS = ONE + 1
+_BLOCK_WORDS = expression.BLOCK * (expression.MAX_DEPTH + 2)
+assert 8 * (BLOCKS + _BLOCK_WORDS) <= d.SCRATCH_BYTES
+
+word = types.int64
+byte = types.uint8
+
+
+@njit
+def report(scratch, code, first, second, third):
+    """Leave numbers for the message of an error; returns its code."""
+    words = array_at(scratch, d.REPORT_WORDS, word)
+    words[0], words[1], words[2] = first, second, third
+    return code
+
+
+@njit
+def argument(row, index):
+    """(address, elements) of one argument of a row."""
+    words = array_at(row + 16 * index, 2, word)
+    return words[0], words[1]
+
+
+@njit
+def integer(row, index):
+    return array_at(argument(row, index)[0], 1, word)[0]
+
+
+@njit
+def integers(row, index):
+    address, size = argument(row, index)
+    return array_at(address, size, word)
+
+
+@njit
+def scratch_words(scratch, start, size):
+    return array_at(scratch + 8 * start, size, word)
+
+
+@njit
+def _remember_text(scratch, start, row, index):
+    """1 if the text argument is the one remembered at `start`, 0 if it was new, or a code; it is remembered."""
+    address, size = argument(row, index)
+    if size > d.MAX_TEXT:
+        return report(scratch, d.TEXT_TOO_LONG, size, d.MAX_TEXT, 0)
+    length = scratch_words(scratch, start, 1)
+    known = array_at(scratch + 8 * (start + 1), size, byte)
+    text = array_at(address, size, byte)
+    same = length[0] == size + 1
+    for i in range(size):
+        same = same and known[i] == text[i]
+        known[i] = text[i]
+    length[0] = size + 1
+    return np.int64(same)
+
+
+@njit
+def _remember_extents(scratch, row, index):
+    extents = integers(row, index)
+    if extents.size > contraction.MAX_LABELS:
+        return report(scratch, d.TOO_MANY_EXTENTS, extents.size, 0, 0)
+    known = scratch_words(scratch, _EXTENTS_KEY, 1 + contraction.MAX_LABELS)
+    same = known[0] == extents.size + 1
+    for i in range(extents.size):
+        same = same and known[1 + i] == extents[i]
+        known[1 + i] = extents[i]
+    known[0] = extents.size + 1
+    return np.int64(same)
+
+
+@njit
+def plan_of(scratch):
+    return scratch_words(scratch, _PLAN, contraction.PLAN_SIZE)
+
+
+@njit
+def measure_contraction(row, scratch, spec, operands):
+    """Elements of a contraction's result; spec: index of the spec among the arguments, u, v and extents follow it."""
+    extents = spec + operands + 1
+    same_spec = _remember_text(scratch, _SPEC_KEY, row, spec)
+    same_extents = _remember_extents(scratch, row, extents) if same_spec >= 0 else same_spec
+    if same_spec < 0 or same_extents < 0:
+        return min(same_spec, same_extents)
+    plan = plan_of(scratch)
+    if not (same_spec == 1 and same_extents == 1):
+        address, size = argument(row, spec)
+        code = contraction.plan_contraction(array_at(address, size, byte), integers(row, extents), operands, plan)
+        if code < 0:
+            scratch_words(scratch, _SPEC_KEY, 1)[0] = 0
+            listed = operands if code == contraction.WRONG_OPERANDS else integers(row, extents).size
+            return report(scratch, code, listed, 0, 0)
+        contraction.simplify_plan(plan)
+    return _check_lengths(row, scratch, spec, operands)
+
+
+@njit
+def _check_lengths(row, scratch, spec, operands):
+    plan = plan_of(scratch)
+    for operand in range(operands):
+        size = argument(row, spec + 1 + operand)[1]
+        if size != plan[1 + operand]:
+            return report(scratch, d.WRONG_LENGTH, operand + 1, size, plan[1 + operand])
+    return plan[3]
+
+
+@njit
+def measure_expression(row, scratch, index, operands):
+    """Read the expression at one argument, unless it is the one remembered; 0 or a code."""
+    same = _remember_text(scratch, _TEXT_KEY, row, index)
+    if same != 0:
+        return min(same, 0)
+    address, size = argument(row, index)
+    code = expression.compile_expression(
+        array_at(address, size, byte),
+        operands,
+        scratch_words(scratch, _PROGRAM, 1 + 2 * expression.MAX_OPERATIONS),
+        array_at(scratch + 8 * _CONSTANTS, 1 + expression.MAX_CONSTANTS, types.float64),
+        scratch_words(scratch, _OPERATORS, 1 + expression.MAX_OPERATIONS),
+        array_at(scratch + 8 * _DIGITS, 1 + expression.MAX_DIGITS, byte),
+    )
+    if code < 0:
+        scratch_words(scratch, _TEXT_KEY, 1)[0] = 0
+    return code
+
+
+@njit
+def program_of(scratch):
+    return scratch_words(scratch, _PROGRAM, 1 + 2 * expression.MAX_OPERATIONS)
+
+
+@njit
+def constants_of(scratch):
+    return array_at(scratch + 8 * _CONSTANTS, 1 + expression.MAX_CONSTANTS, types.float64)
+
+
+@njit
+def batch_plan_of(scratch):
+    return scratch_words(scratch, BATCH_PLAN, contraction.PLAN_SIZE)
+
+
+@njit
+def blocks_of(scratch, dtype):
+    """The stack of blocks on which expressions are evaluated."""
+    return array_at(scratch + 8 * BLOCKS, expression.BLOCK * expression.MAX_DEPTH, dtype)
+
+
+@njit
+def part_of(scratch, dtype, operand):
+    """Room for one block of an operand's elements."""
+    start = BLOCKS + expression.BLOCK * (expression.MAX_DEPTH + operand)
+    return array_at(scratch + 8 * start, expression.BLOCK, dtype)
+
+
+@njit
+def one_of(scratch, dtype):
+    """An array of a single 1: what stands in for a second operand."""
+    one = array_at(scratch + 8 * ONE, 1, dtype)
+    one[0] = dtype(1)
+    return one
+
+
+@njit
+def measure_one(row, scratch):
+    return 1
+
+
+@njit
+def measure_first(row, scratch):
+    return argument(row, 0)[1]
+
+
+@njit
+def measure_second(row, scratch):
+    return argument(row, 1)[1]
+
+
+@njit
+def measure_same(row, scratch):
+    first, second = argument(row, 0)[1], argument(row, 1)[1]
+    if first != second:
+        return report(scratch, d.LENGTHS_DIFFER, first, second, 0)
+    return first
+
+
+@njit
+def measure_dot(row, scratch):
+    return min(measure_same(row, scratch), 1)
+
+
+@njit
+def measure_outer(row, scratch):
+    return argument(row, 0)[1] * argument(row, 1)[1]
+
+
+@njit
+def measure_fill(row, scratch):
+    size = integer(row, 0)
+    return size if size >= 0 else report(scratch, d.NEGATIVE_SIZE, size, 0, 0)
+
+
+@njit
+def check_extents(row, scratch, operand, index):
+    """0 if the operand's length is the product of the extents at argument `index`, else a code."""
+    extents = integers(row, index)
+    if extents.size > layout.MAX_AXES:
+        return report(scratch, d.TOO_MANY_EXTENTS, extents.size, 0, 0)
+    expected = layout.product_of(extents)
+    if expected < 0:
+        return expected
+    size = argument(row, operand)[1]
+    return 0 if size == expected else report(scratch, d.WRONG_LENGTH, operand + 1, size, expected)
+
+
+@njit
+def measure_slice(row, scratch):
+    code = check_extents(row, scratch, 0, 3)
+    if code < 0:
+        return code
+    extents = integers(row, 3)
+    axis, position = integer(row, 1), integer(row, 2)
+    size = layout.slice_size(axis, position, extents)
+    if size == layout.BAD_AXIS:
+        return report(scratch, size, extents.size, 0, 0)
+    if size == layout.BAD_POSITION:
+        return report(scratch, size, position, extents[axis], 0)
+    return size
+
+
+@njit
+def measure_split(row, scratch):
+    """Parts of a split; the host divides the elements of u evenly among them."""
+    code = check_extents(row, scratch, 0, 2)
+    if code < 0:
+        return code
+    parts = layout.split_count(integers(row, 1), integers(row, 2))
+    return parts if parts >= 0 else report(scratch, parts, integers(row, 2).size, 0, 0)
+
+
+@njit
+def measure_matmul(row, scratch):
+    extents = integers(row, 2)
+    if extents.size != 3:
+        return report(scratch, contraction.WRONG_EXTENTS, extents.size, 0, 0)
+    m, k, n = extents[0], extents[1], extents[2]
+    code = contraction.plan_matrix_product(m, k, n, plan_of(scratch))
+    if code < 0:
+        return code
+    if argument(row, 0)[1] != m * k:
+        return report(scratch, d.WRONG_LENGTH, 1, argument(row, 0)[1], m * k)
+    if argument(row, 1)[1] != k * n:
+        return report(scratch, d.WRONG_LENGTH, 2, argument(row, 1)[1], k * n)
+    return m * n
+
+
+@njit
+def measure_stack(row, scratch):
+    size, inner = integer(row, 2), integer(row, 3)
+    length = argument(row, 0)[1]
+    if inner < 0 or (inner == 0 and length != 0) or (inner > 0 and length % inner != 0):
+        return report(scratch, d.BAD_INNER, length, inner, 0)
+    return _stack_size(row, scratch, length, integer(row, 1), size)
+
+
+@njit
+def measure_stack_numbers(row, scratch):
+    return _stack_size(row, scratch, 1, integer(row, 1), integer(row, 2))
+
+
+@njit
+def _stack_size(row, scratch, length, position, size):
+    if position < 0 or position >= size:
+        return report(scratch, layout.BAD_POSITION, position, size, 0)
+    if length > 0 and size > (np.int64(1) << 40) // length:
+        return layout.TOO_LARGE
+    return size * length
+
+
+@njit
+def measure_nnz_along(row, scratch):
+    code = check_extents(row, scratch, 0, 2)
+    if code < 0:
+        return code
+    extents = integers(row, 2)
+    axis = integer(row, 1)
+    if axis < 0 or axis >= extents.size:
+        return report(scratch, layout.BAD_AXIS, extents.size, 0, 0)
+    return extents[axis]
+
+
+@njit
+def measure_map(row, scratch):
+    code = measure_expression(row, scratch, 0, 1)
+    return code if code < 0 else argument(row, 1)[1]
+
+
+@njit
+def _measure_reduce(row, scratch, operands):
+    address, size = argument(row, 0)
+    code = aggregation.aggregate_code(array_at(address, size, byte))
+    if code >= 0:
+        code = measure_expression(row, scratch, 1, operands)
+    return code if code < 0 else measure_contraction(row, scratch, 2, operands)
+
+
+@njit
+def measure_reduce(row, scratch):
+    return _measure_reduce(row, scratch, 2)
+
+
+@njit
+def measure_reduce_one(row, scratch):
+    return _measure_reduce(row, scratch, 1)
+
+
+@njit
+def measure_einsum(row, scratch):
+    return measure_contraction(row, scratch, 0, 2)
+
+
+@njit
+def measure_einsum_of_one(row, scratch):
+    return measure_contraction(row, scratch, 0, 1)

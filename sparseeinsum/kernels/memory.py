@@ -1,0 +1,73 @@
+"""Kernels: raw memory for compiled code. Addresses are int64 everywhere, which is what a pointer is to the C ABI."""
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import njit, types
+from numba.core import cgutils
+from numba.core.extending import intrinsic
+from numba.np.arrayobj import populate_array
+
+
+def _array_at(typing_context, address, size, dtype):
+    """A flat array view of `size` elements of a numba dtype at `address`; owns nothing."""
+    array_type = types.Array(dtype.dtype, 1, "C")
+
+    def generate(context, builder, signature, arguments):
+        array = context.make_array(array_type)(context, builder)
+        item_bytes = context.get_abi_sizeof(context.get_data_type(dtype.dtype))
+        itemsize = context.get_constant(types.intp, item_bytes)
+        populate_array(
+            array,
+            data=builder.inttoptr(arguments[0], array.data.type),
+            shape=[arguments[1]],
+            strides=[itemsize],
+            itemsize=itemsize,
+            meminfo=None,
+        )
+        return array._getvalue()
+
+    return array_type(address, size, dtype), generate
+
+
+def _call(typing_context, address, arguments):
+    """Call the C function at `address` with a tuple of int64; it returns int64."""
+    count = len(arguments)
+
+    def generate(context, builder, signature, values):
+        word = context.get_value_type(types.int64)
+        function_type = cgutils.ir.FunctionType(word, [word] * count)
+        function = builder.inttoptr(values[0], function_type.as_pointer())
+        return builder.call(function, cgutils.unpack_tuple(builder, values[1], count))
+
+    return types.int64(address, arguments), generate
+
+
+def _format_message(typing_context, buffer, size, template, words):
+    """`snprintf(buffer, size, template, *words)` for a tuple of int64 words."""
+    count = len(words)
+
+    def generate(context, builder, signature, values):
+        byte_pointer = cgutils.voidptr_t
+        function_type = cgutils.ir.FunctionType(
+            cgutils.ir.IntType(32), [byte_pointer, cgutils.ir.IntType(64), byte_pointer], var_arg=True
+        )
+        function = cgutils.get_or_insert_function(builder.module, function_type, "snprintf")
+        fixed = [builder.inttoptr(values[0], byte_pointer), values[1], builder.inttoptr(values[2], byte_pointer)]
+        builder.call(function, fixed + cgutils.unpack_tuple(builder, values[3], count))
+        return context.get_dummy_value()
+
+    return types.void(buffer, size, template, words), generate
+
+
+# numba's annotations give an intrinsic the parameters of its generator; what it takes is one less.
+array_at: Callable[..., Any] = intrinsic(_array_at)
+call: Callable[..., Any] = intrinsic(_call)
+format_message: Callable[..., Any] = intrinsic(_format_message)
+
+
+@njit
+def copy_elements(target, source):
+    """target[:] = source for arrays of one length and dtype."""
+    for i in range(target.size):
+        target[i] = source[i]

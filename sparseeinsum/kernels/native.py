@@ -1,0 +1,124 @@
+"""Kernels: machine code in this process: read from the cache, or compiled once and kept; addresses by name."""
+
+import hashlib
+import importlib.metadata
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import llvmlite.binding as llvm
+from rich.console import Console
+
+from sparseeinsum import assets
+from sparseeinsum.settings import cache_folder
+
+PARTS = ("compute", "batch", "initialise", "combine")
+GROUPS = ("callbacks", "f64", "f32")  # one object file each
+
+
+def measure_symbol(measure: str) -> str:
+    """Name of a function of measures.py in the object files."""
+    return f"sparseeinsum_measure_{measure}"
+
+
+def kernel_symbol(kernel: str, part: str, suffix: str) -> str:
+    """Name of one part of a kernel for one dtype in the object files."""
+    return f"sparseeinsum_{kernel}_{part}_{suffix}"
+
+
+@cache
+def target_machine() -> llvm.TargetMachine:
+    """This machine's processor, position-independent code."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=3,
+        reloc="pic",
+        codemodel="small",
+    )
+
+
+class NativeCode:
+    """Machine code of all kernels and callbacks, loaded; keeps its memory alive."""
+
+    def __init__(self, objects: Iterable[bytes], externals: Mapping[str, int]) -> None:
+        for name, address in externals.items():
+            llvm.add_symbol(name, address)
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
+        for code in objects:
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self._engine.finalize_object()
+
+    def address_of(self, symbol: str) -> int:
+        """Address of a function; 0 where the object has none of that name."""
+        return int(self._engine.get_function_address(symbol))
+
+
+def kernel_objects() -> tuple[bytes, ...]:
+    """The object files of all kernels: from the cache, or compiled now and kept there for the next process."""
+    folder, fingerprint = cache_folder(), _fingerprint()
+    paths = [folder / f"kernels-{fingerprint}-{group}.o" for group in GROUPS]
+    if all(path.is_file() for path in paths):
+        return tuple(path.read_bytes() for path in paths)
+    with tempfile.TemporaryDirectory() as temporary, _notice():
+        compiled = _compile_groups(Path(temporary))
+    for path, code in zip(paths, compiled, strict=True):
+        _keep(path, code)
+    return compiled
+
+
+@contextmanager
+def _notice() -> Iterator[None]:
+    console = Console(stderr=True)
+    message = "sparseeinsum: compiling kernels for this machine (once)"
+    if console.is_terminal:
+        with console.status(message):
+            yield
+    else:
+        console.print(message)
+        yield
+
+
+def _compile_groups(folder: Path) -> tuple[bytes, ...]:
+    """Compile each group in a process of its own, all at once: numba compiles one function at a time."""
+    command = [sys.executable, "-m", "sparseeinsum.kernels.compiler"]
+    files = [folder / f"{group}.o" for group in GROUPS]
+    processes = [
+        subprocess.Popen([*command, group, str(file)], stderr=subprocess.PIPE, text=True)
+        for group, file in zip(GROUPS, files, strict=True)
+    ]
+    for process in processes:
+        _, errors = process.communicate()
+        if process.returncode != 0:
+            raise RuntimeError(f"compiling the kernels failed: {errors.strip()[-2000:] or process.returncode}")
+    return tuple(file.read_bytes() for file in files)
+
+
+def _keep(path: Path, code: bytes) -> None:
+    """Write a cache file whole or not at all; a folder that cannot be written only costs time later."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(code)
+        Path(file.name).replace(path)
+    except OSError:
+        return
+
+
+def _fingerprint() -> str:
+    """Changes with the sources, the compiler and the processor."""
+    digest = hashlib.sha256()
+    folders = (assets.path("udfs"), Path(__file__).parent)
+    for file in sorted(file for folder in folders for file in folder.glob("*.py")):
+        digest.update(file.read_bytes())
+    versions = [importlib.metadata.version(name) for name in ("numba", "llvmlite")]
+    processor = [platform.machine(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]
+    digest.update("\n".join(versions + processor).encode())
+    return digest.hexdigest()[:24]

@@ -1,0 +1,126 @@
+"""Language: what a tensor is, how it is decomposed into a relation, and where a stored one lies."""
+
+import math
+from dataclasses import dataclass
+
+from sparseeinsum.errors import ShapeError
+
+VALUE_COLUMN = "val"
+DEMOTED = 0  # the tile of an axis that has no key column
+
+ITEM_BYTES = {"float64": 8, "float32": 4}
+KEY_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis of a tensor: its indices are 0 to bound - 1."""
+
+    name: str
+    bound: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """Name, axes, dtype and fill; every index that is not stored holds the fill."""
+
+    name: str
+    axes: tuple[Axis, ...]
+    dtype: str = "float64"
+    fill: float = 0.0
+
+    def __post_init__(self) -> None:
+        names = [axis.name.lower() for axis in self.axes]
+        if len(set(names)) < len(names):
+            raise ShapeError(f"tensor {self.name} has an axis name twice: {', '.join(names)}")
+        if VALUE_COLUMN in names:
+            raise ShapeError(
+                f"tensor {self.name} has an axis named {VALUE_COLUMN!r}, which is the column of its values"
+            )
+        for axis in self.axes:
+            if axis.bound < 0:
+                raise ShapeError(
+                    f"axis {axis.name} of tensor {self.name} has the bound {axis.bound}; it must be 0 or more"
+                )
+        if self.dtype not in ITEM_BYTES:
+            raise ShapeError(f"tensor {self.name} has dtype {self.dtype}; supported are {', '.join(ITEM_BYTES)}")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Bounds of all axes."""
+        return tuple(axis.bound for axis in self.axes)
+
+    @property
+    def size(self) -> int:
+        """Number of indices."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Decomposition:
+    """How a tensor becomes a relation: for every axis a tile size, or DEMOTED.
+
+    An axis of tile t >= 1 is promoted: it has a key column holding index div t, and the array holds index mod t.
+    Tile 1 is the promotion of the SparseEinSum paper (section 4.2). A demoted axis lies in the array alone.
+    """
+
+    tiles: tuple[int, ...]
+
+    @property
+    def promoted(self) -> tuple[int, ...]:
+        """Positions of the axes with a key column."""
+        return tuple(position for position, tile in enumerate(self.tiles) if tile != DEMOTED)
+
+    @property
+    def demoted(self) -> tuple[int, ...]:
+        """Positions of the axes that lie in the array alone."""
+        return tuple(position for position, tile in enumerate(self.tiles) if tile == DEMOTED)
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether every tuple holds one number."""
+        return all(tile == 1 for tile in self.tiles)
+
+    def array_size(self, shape: tuple[int, ...]) -> int:
+        """Elements of the array in one tuple of a tensor of this shape."""
+        inside = (bound if tile == DEMOTED else min(tile, bound) for tile, bound in zip(self.tiles, shape, strict=True))
+        return math.prod(inside)
+
+
+def entries(rank: int) -> Decomposition:
+    """All axes promoted: one tuple a number."""
+    return Decomposition((1,) * rank)
+
+
+def whole(rank: int) -> Decomposition:
+    """All axes demoted: a single tuple."""
+    return Decomposition((DEMOTED,) * rank)
+
+
+def tuple_bytes(tensor: Tensor, decomposition: Decomposition) -> int:
+    """Bytes of one tuple: its keys and its number or array."""
+    items = decomposition.array_size(tensor.shape)
+    return KEY_BYTES * len(decomposition.promoted) + ITEM_BYTES[tensor.dtype] * items
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTensor:
+    """A tensor and the table, view or file that holds it.
+
+    Attributes:
+        tensor: What it is.
+        decomposition: How it is stored.
+        relation: The relation as SQL names it, such as `main.edges` or `read_parquet('edges.parquet')`.
+        keys: Column of every promoted axis, in axis order.
+        value: Column of the values; None where every tuple counts as 1.
+        casts: Whether the column's type is not the tensor's, so that values must be cast.
+        is_owned: Whether the table was made by loading, and goes when the tensor is replaced.
+    """
+
+    tensor: Tensor
+    decomposition: Decomposition
+    relation: str
+    keys: tuple[str, ...]
+    value: str | None
+    casts: bool
+    is_owned: bool

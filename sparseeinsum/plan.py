@@ -1,0 +1,92 @@
+"""The plan that a user holds: costs, notation, SQL and an explanation; everything of it is known before it runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from sqlglot import exp
+
+from sparseeinsum.algebra.translate import Definition, delivery
+from sparseeinsum.decompose.plan import DecomposedGraph
+from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.statements import Statement, result_query, staged_statements
+from sparseeinsum.statistics.estimate import Statistics
+from sparseeinsum.statistics.measure import Measurement
+
+
+@dataclass(frozen=True)  # no slots: its statements are written once and kept
+class Plan:
+    """A program with a decomposition for every EinSum.
+
+    Attributes:
+        decomposed: The EinSums, their choices and expected costs.
+        definitions: The same as operators over relations.
+        stored: The input tensors, where they lie.
+        measured: What scans of the inputs found.
+        statistics: T and V of every tensor: measured for inputs, estimated for results.
+        dialect: Of the engine that it was made for.
+        planning_seconds: Time that planning took, by stage.
+    """
+
+    decomposed: DecomposedGraph
+    definitions: tuple[Definition, ...]
+    stored: Mapping[str, StoredTensor]
+    measured: Mapping[str, Measurement]
+    statistics: Mapping[str, Statistics]
+    dialect: Dialect
+    planning_seconds: Mapping[str, float]
+
+    @property
+    def cost(self) -> float:
+        """Expected seconds."""
+        return self.decomposed.seconds
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the results that a run returns."""
+        return self.decomposed.graph.outputs
+
+    def notation(self) -> list[str]:
+        """Every EinSum in upper-case-lower-case notation, in order."""
+        return [step.notation for step in self.decomposed.steps]
+
+    def sql(self, style: str = "cte") -> str:
+        """The plan as SQL text.
+
+        Args:
+            style: `cte`: one statement for every output; `staged`: as it runs, with temporary tables for results that
+                are read more than once.
+
+        Raises:
+            ValueError: Another style.
+        """
+        if style == "cte":
+            statements = self._statements({})
+        elif style == "staged":
+            statements = self._statements({name: name for name in self.shared()})
+        else:
+            raise ValueError(f"style {style!r} is neither 'cte' nor 'staged'")
+        return "\n\n".join(f"{statement.text};" for statement in statements) + "\n"
+
+    def shared(self) -> tuple[str, ...]:
+        """Results that are read more than once, or read and delivered."""
+        graph = self.decomposed.graph
+        names = (einsum.output.tensor for einsum in graph.einsums)
+        return tuple(name for name in names if graph.readers_of(name) + (name in graph.outputs) > 1)
+
+    @cached_property
+    def staged_statements(self) -> tuple[Statement, ...]:
+        """What a run executes: shared results go to temporary tables of names that nothing else uses."""
+        return self._statements({name: f"temp.sparseeinsum_{name}" for name in self.shared()})
+
+    def _statements(self, tables: Mapping[str, str]) -> tuple[Statement, ...]:
+        deliveries = {name: delivery(self.decomposed, name) for name in self.outputs}
+        return staged_statements(self.definitions, deliveries, tables, self.dialect)
+
+    def query_of(self, name: str, tables: Mapping[str, str]) -> exp.Select:
+        """The SELECT of one EinSum's result, reading other results from tables where those are given."""
+        return result_query(self.definitions, name, tables, self.dialect)
+
+    def __repr__(self) -> str:
+        return "\n".join(self.notation())

@@ -1,0 +1,1 @@
+"""Render: operators over tensor relations in, SQL statements of a dialect out."""

@@ -1,0 +1,165 @@
+"""Render: an EinSum over relations as one SELECT: join, kernel and aggregation.
+
+Source: SparseEinSum, section 5: SELECT keys, AGG(kernel(u.val, v.val)) FROM u JOIN v GROUP BY keys.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from sqlglot import exp
+
+from sparseeinsum.algebra.operators import Contract
+from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.sources import Source, aliased, grouped_by, key_column, plain_source
+from sparseeinsum.render.values import Term, fill_value, group_value
+from sparseeinsum.semantics import JoinKind
+
+_ALIASES = ("u", "v")
+_MISSING_SIDES = {
+    JoinKind.INNER: (False, False),
+    JoinKind.LEFT: (False, True),
+    JoinKind.RIGHT: (True, False),
+    JoinKind.FULL: (True, True),
+}
+# Arrays shorter than this are copied as fast as they are referred to (measured: bench/probe_side.py).
+_WORTH_PROBING = 16
+
+
+def contract_select(relation: Contract, sources: Sequence[Source], dialect: Dialect) -> exp.Select:
+    """The SELECT of one EinSum.
+
+    Args:
+        relation: What is computed.
+        sources: Where its operands are read.
+        dialect: Of the engine.
+    """
+    prepared = [
+        _without_mismatches(operand.labels, source)
+        for operand, source in zip(relation.einsum.operands, sources, strict=True)
+    ]
+    if dialect.probe_hint is not None and relation.join == JoinKind.INNER and len(prepared) == 2:
+        prepared = _with_probing_side(relation, prepared, dialect.probe_hint)
+    return _Contraction(relation, tuple(prepared)).select()
+
+
+@dataclass(frozen=True)
+class _Contraction:
+    relation: Contract
+    sources: tuple[Source, ...]
+
+    @cached_property
+    def keys(self) -> list[dict[str, exp.Expr]]:
+        """For every operand, the key column of each promoted label."""
+        found = []
+        for operand, source, alias in zip(self.relation.einsum.operands, self.sources, _ALIASES, strict=False):
+            axes = [source.schema.tensor.axes[position].name for position in source.schema.decomposition.promoted]
+            labels = [operand.labels[position] for position in source.schema.decomposition.promoted]
+            keys: dict[str, exp.Expr] = {}
+            for label, axis in zip(labels, axes, strict=True):
+                keys.setdefault(label, source.key(axis, alias))
+            found.append(keys)
+        return found
+
+    @property
+    def shared(self) -> list[str]:
+        """Promoted labels of both operands."""
+        return [label for label in self.keys[0] if len(self.keys) == 2 and label in self.keys[1]]
+
+    def select(self) -> exp.Select:
+        """The whole statement."""
+        output = self.relation.einsum.output
+        promoted = [output.labels[position] for position in self.relation.output.decomposition.promoted]
+        is_grouped = any(label not in promoted for keys in self.keys for label in keys)
+        results = [self._result_key(label) for label in promoted]
+        columns = [
+            key if key.output_name == label else exp.alias_(key, label)
+            for key, label in zip(results, promoted, strict=True)
+        ]
+        value = exp.alias_(self._value(is_grouped), VALUE_COLUMN)
+        select = self._from(exp.select(*columns, value))
+        return grouped_by(select, [key.copy() for key in results]) if is_grouped else select
+
+    def _result_key(self, label: str) -> exp.Expr:
+        """A label of the result: from the operand that is never missing, or from whichever is there."""
+        columns = [keys[label] for keys in self.keys if label in keys]
+        if len(columns) == 1 or self.relation.join in (JoinKind.INNER, JoinKind.LEFT):
+            return columns[0].copy()
+        if self.relation.join == JoinKind.RIGHT:
+            return columns[1].copy()
+        return exp.func("coalesce", *[column.copy() for column in columns])
+
+    def _value(self, is_grouped: bool) -> exp.Expr:
+        einsum, output = self.relation.einsum, self.relation.output
+        terms = []
+        extents: dict[str, int] = {}
+        for operand, source, alias, may_miss in zip(
+            einsum.operands, self.sources, _ALIASES, _MISSING_SIDES[self.relation.join], strict=False
+        ):
+            demoted = source.schema.decomposition.demoted
+            inside = tuple(operand.labels[position] for position in demoted)
+            extents |= {operand.labels[position]: source.schema.tensor.axes[position].bound for position in demoted}
+            terms.append(Term(self._operand_value(source, alias, may_miss), inside, source.schema.tensor.dtype))
+        kept = [einsum.output.labels[position] for position in output.decomposition.demoted]
+        return group_value(einsum, terms, kept, extents, is_grouped, output.tensor.dtype)
+
+    def _operand_value(self, source: Source, alias: str, may_miss: bool) -> exp.Expr:
+        value = source.value(alias)
+        if not may_miss:
+            return value
+        schema = source.schema
+        fill = fill_value(schema.tensor.dtype, None if schema.is_scalar else schema.inside)
+        return exp.func("coalesce", value, fill)
+
+    def _from(self, select: exp.Select) -> exp.Select:
+        tables = [aliased(source.table, alias) for source, alias in zip(self.sources, _ALIASES, strict=False)]
+        select = select.from_(tables[0])
+        if len(tables) == 1:
+            return select
+        conditions = [
+            exp.EQ(this=self.keys[0][label].copy(), expression=self.keys[1][label].copy()) for label in self.shared
+        ]
+        if self.relation.join != JoinKind.INNER:
+            matching = exp.and_(*conditions) if conditions else exp.true()
+            return select.join(tables[1], on=matching, join_type=self.relation.join.value.upper())
+        if conditions:
+            return select.join(tables[1], on=exp.and_(*conditions))
+        return select.join(tables[1], join_type="CROSS")
+
+
+def _without_mismatches(labels: Sequence[str], source: Source) -> Source:
+    """Only the tuples in which the key columns of a label that stands twice are equal."""
+    first: dict[str, str] = {}
+    equalities: list[exp.Expr] = []
+    for position in source.schema.decomposition.promoted:
+        column = source.columns[source.schema.tensor.axes[position].name]
+        known = first.setdefault(labels[position], column)
+        if known != column:
+            equalities.append(exp.EQ(this=exp.column(known), expression=exp.column(column)))
+    if not equalities:
+        return source
+    rows = exp.select("*").from_(source.table.copy()).where(exp.and_(*equalities))
+    return replace(source, table=rows)
+
+
+def _with_probing_side(relation: Contract, sources: list[Source], hint: str) -> list[Source]:
+    """Of an equality join, let the side with the larger arrays probe, so that they are referred to, not copied."""
+    labels = [
+        {operand.labels[position] for position in source.schema.decomposition.promoted}
+        for operand, source in zip(relation.einsum.operands, sources, strict=True)
+    ]
+    sizes = [0 if source.schema.is_scalar else source.schema.array_size for source in sources]
+    if not labels[0] & labels[1] or max(sizes) < _WORTH_PROBING:
+        return sources
+    side = sizes.index(max(sizes))
+    return [_probing(source, hint) if index == side else source for index, source in enumerate(sources)]
+
+
+def _probing(source: Source, hint: str) -> Source:
+    """The relation beside no rows of a table that the engine believes to be large."""
+    columns = [key_column(source, key, "t") for key in source.schema.keys]
+    columns.append(exp.alias_(source.value("t"), VALUE_COLUMN) if source.stored else source.value("t"))
+    rows = exp.select(*columns).from_(aliased(source.table, "t"))
+    nothing = exp.select(*[exp.null() for _ in columns]).from_(exp.Table(this=exp.Anonymous(this=hint)))
+    return plain_source(exp.union(rows, nothing, distinct=False), source.schema)

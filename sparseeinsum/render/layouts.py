@@ -1,0 +1,108 @@
+"""Render: changes of decomposition as SELECTs: axes out of arrays, keys into arrays, absent tuples made present."""
+
+import math
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from sparseeinsum.algebra.operators import Densify, Schema, Slice, Stack
+from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.render.sources import Source, aliased, grouped_by, key_column, unused
+from sparseeinsum.render.values import call, fill_value, integer, integers, text
+
+
+def slice_select(relation: Slice, source: Source) -> exp.Select:
+    """Axes out of the arrays: one row for every position of theirs."""
+    before, after = source.schema, relation.schema
+    extents = [before.tensor.axes[axis].bound for axis in relation.axes]
+    position = after.tensor.axes[relation.axes[0]].name if len(relation.axes) == 1 else unused("position", after)
+    parts = source.value("t")
+    if not after.is_scalar:
+        inside = [before.decomposition.demoted.index(axis) for axis in relation.axes]
+        parts = call("tensor_split", parts, integers(inside), integers(before.inside))
+    unnested = exp.select(
+        *[key_column(source, key, "t") for key in before.keys],
+        call("UNNEST", call("RANGE", integer(math.prod(extents)))).as_(position),
+        call("UNNEST", parts).as_(VALUE_COLUMN),
+    ).from_(aliased(source.table, "t"))
+    names = [after.tensor.axes[axis].name for axis in relation.axes]
+    positions = _keys_at(exp.column(position, table="s"), names, extents)
+    value = exp.column(VALUE_COLUMN, table="s")
+    keys = [exp.alias_(positions.get(key, exp.column(key, table="s")), key) for key in after.keys]
+    select = exp.select(*keys, value).from_(unnested.subquery("s"))
+    return select if relation.keeps_fill else select.where(_is_not_fill(value, after))
+
+
+def _keys_at(position: exp.Expr, names: Sequence[str], extents: Sequence[int]) -> dict[str, exp.Expr]:
+    """The index of every axis, by name, from the position in C order over all of them."""
+    if len(names) == 1:
+        return {names[0]: position}
+    keys: dict[str, exp.Expr] = {}
+    for number, (name, extent) in enumerate(zip(names, extents, strict=True)):
+        stride = math.prod(extents[number + 1 :])
+        key = exp.IntDiv(this=position.copy(), expression=integer(stride)) if stride > 1 else position.copy()
+        keys[name] = exp.Mod(this=key, expression=integer(max(extent, 1))) if number > 0 else key
+    return keys
+
+
+def _is_not_fill(value: exp.Expr, schema: Schema) -> exp.Expr:
+    if schema.is_scalar:
+        return exp.NEQ(this=value.copy(), expression=integer(0))
+    return exp.GT(this=call("tensor_nnz", value.copy()), expression=integer(0))
+
+
+def stack_select(relation: Stack, source: Source) -> exp.Select:
+    """Keys into the arrays: one group for every tuple left."""
+    before, after = source.schema, relation.schema
+    names = [before.tensor.axes[axis].name for axis in relation.axes]
+    extents = [before.tensor.axes[axis].bound for axis in relation.axes]
+    position: exp.Expr = source.key(names[0], "t")
+    for name, extent in zip(names[1:], extents[1:], strict=True):
+        product = exp.Mul(this=_in_parentheses(position), expression=integer(extent))
+        position = exp.Add(this=product, expression=source.key(name, "t"))
+    size, fill = integer(math.prod(extents)), fill_value(before.tensor.dtype, None)
+    if before.is_scalar:
+        stacked = call("tensor_stack", source.value("t"), position, size, fill)
+    else:
+        stacked = _stack_arrays(relation, source, position, size, fill)
+    keys = [key_column(source, key, "t") for key in after.keys]
+    select = exp.select(*keys, stacked.as_(VALUE_COLUMN)).from_(aliased(source.table, "t"))
+    return grouped_by(select, [source.key(key, "t") for key in after.keys])
+
+
+def _stack_arrays(relation: Stack, source: Source, position: exp.Expr, size: exp.Expr, fill: exp.Expr) -> exp.Expr:
+    """Stack arrays; where the new axes do not lie side by side, stack them in front and move them afterwards."""
+    before, after = source.schema, relation.schema
+    bounds = [axis.bound for axis in before.tensor.axes]
+    wanted = after.decomposition.demoted
+    first = wanted.index(relation.axes[0])
+    if wanted[first : first + len(relation.axes)] == relation.axes:
+        inner = math.prod(bounds[axis] for axis in wanted[first + len(relation.axes) :])
+        return call("tensor_stack", source.value("t"), position, size, integer(inner), fill)
+    in_front = (*relation.axes, *before.decomposition.demoted)
+    stacked = call("tensor_stack", source.value("t"), position, size, integer(before.array_size), fill)
+    letters = {axis: chr(ord("a") + number) for number, axis in enumerate(in_front)}
+    spec = f"{''.join(letters[axis] for axis in in_front)}->{''.join(letters[axis] for axis in wanted)}"
+    return call("tensor_einsum", text(spec), stacked, integers([bounds[axis] for axis in in_front]))
+
+
+def _in_parentheses(expression: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=expression) if isinstance(expression, exp.Binary) else expression
+
+
+def densify_select(relation: Densify, source: Source) -> exp.Select:
+    """Every tuple that there can be, with what is stored or with the fill."""
+    schema = relation.schema
+    fill = fill_value(schema.tensor.dtype, None if schema.is_scalar else schema.inside)
+    value = exp.func("coalesce", source.value("t"), fill).as_(VALUE_COLUMN)
+    grid = exp.column(unused("position", schema), table="g")
+    bounds = [schema.tensor.axes[position].bound for position in schema.decomposition.promoted]
+    keys = _keys_at(grid, schema.keys, bounds) if bounds else {}
+    equal = [exp.EQ(this=source.key(key, "t"), expression=expression) for key, expression in keys.items()]
+    matches = exp.and_(*equal) if equal else exp.true()
+    everything = exp.select(call("UNNEST", call("RANGE", integer(math.prod(bounds)))).as_(grid.name)).subquery("g")
+    return (
+        exp.select(*[expression.copy().as_(key) for key, expression in keys.items()], value)
+        .from_(everything)
+        .join(aliased(source.table, "t"), on=matches, join_type="LEFT")
+    )

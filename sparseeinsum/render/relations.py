@@ -1,0 +1,97 @@
+"""Render: operators into SELECTs; every operator becomes a named block, which a statement has as a CTE."""
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from sparseeinsum.algebra.operators import Computed, Contract, Densify, Relation, Schema, Slice, Stack, Stored
+from sparseeinsum.render.contract import contract_select
+from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.layouts import densify_select, slice_select, stack_select
+from sparseeinsum.render.sources import Source, plain_source, stored_source
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A named SELECT and a line that says what it is."""
+
+    name: str
+    select: exp.Select
+    comment: str
+
+
+@dataclass
+class Renderer:
+    """Turns relations into blocks; a relation that is met again is read from the block that it has.
+
+    Attributes:
+        dialect: Of the engine.
+        tables: Tables that hold results already, by tensor.
+        blocks: What was rendered so far, in order.
+    """
+
+    dialect: Dialect
+    tables: Mapping[str, exp.Table]
+    blocks: list[Block] = field(default_factory=list)
+    _sources: dict[Relation, Source] = field(default_factory=dict)
+    _names: set[str] = field(default_factory=set)
+
+    def source(self, relation: Relation) -> Source:
+        """What to select from to read a relation; its block is made where there is none."""
+        if relation not in self._sources:
+            self._sources[relation] = self._make_source(relation)
+        return self._sources[relation]
+
+    def define(self, name: str, relation: Contract, comment: str) -> None:
+        """Make the block of an EinSum's result."""
+        select = contract_select(relation, [self.source(operand) for operand in relation.inputs], self.dialect)
+        self._sources[Computed(relation.schema)] = self._add_block(name, select, relation.schema, comment)
+
+    def _make_source(self, relation: Relation) -> Source:
+        match relation:
+            case Stored(source):
+                return stored_source(source, self.dialect)
+            case Computed(schema):
+                return plain_source(self.tables[schema.tensor.name], schema)
+            case Slice() | Stack() | Densify():
+                select = _SELECTS[type(relation)](relation, self.source(relation.input))
+                return self._add_block(_name_of(relation), select, relation.schema, _comment_of(relation))
+            case _:
+                raise TypeError(f"unsupported relation {type(relation).__name__}")
+
+    def _add_block(self, name: str, select: exp.Select, schema: Schema, comment: str) -> Source:
+        unique = next(
+            candidate
+            for candidate in itertools.chain([name], (f"{name}_{number}" for number in itertools.count(2)))
+            if candidate.lower() not in self._names
+        )
+        self._names.add(unique.lower())
+        self.blocks.append(Block(unique, select, comment))
+        return plain_source(exp.to_table(unique), schema)
+
+
+_SELECTS: dict[type, Callable[..., exp.Select]] = {
+    Slice: slice_select,
+    Stack: stack_select,
+    Densify: densify_select,
+}
+
+
+def _name_of(relation: Slice | Stack | Densify) -> str:
+    schema = relation.schema
+    name = f"{schema.tensor.name}_by_{'_'.join(schema.keys)}" if schema.keys else f"{schema.tensor.name}_whole"
+    return f"{name}_dense" if isinstance(relation, Densify) else name
+
+
+def _comment_of(relation: Slice | Stack | Densify) -> str:
+    notation = write_schema(relation.schema)
+    return f"{notation}, every tuple present" if isinstance(relation, Densify) else notation
+
+
+def write_schema(schema: Schema) -> str:
+    """A relation in upper-case-lower-case notation, as in T[I, k]."""
+    keys = schema.keys
+    names = (axis.name.upper() if axis.name in keys else axis.name for axis in schema.tensor.axes)
+    return f"{schema.tensor.name}[{', '.join(names)}]"

@@ -1,0 +1,76 @@
+"""Render: what a SELECT reads from, and the small pieces that all SELECTs share."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
+from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.values import integer
+from sparseeinsum.statistics.columns import relation_of, value_of
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table, view, file or CTE that holds a tensor relation.
+
+    Attributes:
+        table: For the FROM clause, without an alias.
+        schema: What it holds.
+        columns: Column of every key, by axis name.
+        stored: Where a table of the user's holds it; its values may need a cast.
+    """
+
+    table: exp.Expr
+    schema: Schema
+    columns: Mapping[str, str]
+    stored: StoredTensor | None = None
+
+    def key(self, axis: str, alias: str) -> exp.Expr:
+        """A key column."""
+        return exp.column(self.columns[axis], table=alias)
+
+    def value(self, alias: str) -> exp.Expr:
+        """The value of a tuple."""
+        return exp.column(VALUE_COLUMN, table=alias) if self.stored is None else value_of(self.stored, alias)
+
+
+def plain_source(table: exp.Expr, schema: Schema) -> Source:
+    """A relation whose columns are named as its axes."""
+    return Source(table, schema, {key: key for key in schema.keys})
+
+
+def stored_source(stored: StoredTensor, dialect: Dialect) -> Source:
+    """A stored tensor under the column names that its table has."""
+    schema = Schema(stored.tensor, stored.decomposition)
+    return Source(relation_of(stored, dialect.name), schema, dict(zip(schema.keys, stored.keys, strict=True)), stored)
+
+
+def aliased(table: exp.Expr, alias: str) -> exp.Expr:
+    """A table or query under an alias, for a FROM clause."""
+    if isinstance(table, exp.Query):
+        return table.copy().subquery(alias)
+    return exp.alias_(table.copy(), alias, table=True)
+
+
+def key_column(source: Source, axis: str, alias: str) -> exp.Expr:
+    """A key for a SELECT list, under the name of its axis."""
+    column = source.key(axis, alias)
+    return column if column.name == axis else exp.alias_(column, axis)
+
+
+def grouped_by(select: exp.Select, keys: Sequence[exp.Expr]) -> exp.Select:
+    """Group by keys; without keys, no row where there is nothing to aggregate."""
+    if keys:
+        return select.group_by(*keys)
+    return select.having(exp.GT(this=exp.Count(this=exp.Star()), expression=integer(0)))
+
+
+def unused(name: str, schema: Schema) -> str:
+    """A column name that no axis of the schema has."""
+    names = {axis.name.lower() for axis in schema.tensor.axes}
+    while name in names:
+        name += "_"
+    return name

@@ -1,0 +1,19 @@
+"""Where this user's settings and caches live on this machine."""
+
+import os
+from pathlib import Path
+
+
+def _folder(variable: str, default: str) -> Path:
+    base = os.environ.get(variable)
+    return (Path(base) if base else Path.home() / default) / "sparseeinsum"
+
+
+def cache_folder() -> Path:
+    """Compiled kernels: `$XDG_CACHE_HOME/sparseeinsum`, by default `~/.cache/sparseeinsum`."""
+    return _folder("XDG_CACHE_HOME", ".cache")
+
+
+def config_folder() -> Path:
+    """Calibrated cost constants: `$XDG_CONFIG_HOME/sparseeinsum`, by default `~/.config/sparseeinsum`."""
+    return _folder("XDG_CONFIG_HOME", ".config")

@@ -1,0 +1,1 @@
+"""Statistics: tables in, numbers of tuples and of distinct indices out; estimates for results."""

@@ -1,0 +1,252 @@
+"""Statistics: T and V of stored tensors, and whether their data are sound, by one scan each.
+
+The statements are `stats/<engine>/entries.sql` and `arrays.sql`; their placeholders are replaced here.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+import sqlglot
+from sqlglot import exp
+
+from sparseeinsum import assets
+from sparseeinsum.errors import DataError, EngineError
+from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.statistics.columns import relation_of, value_of
+from sparseeinsum.statistics.estimate import Statistics
+
+_LARGEST_COORDINATE = 1 << 62
+
+
+class Executor(Protocol):
+    """Runs statements on a database."""
+
+    @property
+    def dialect(self) -> str:
+        """Name of the engine's SQL dialect, which is also its folder in stats/."""
+
+    def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
+        """All rows of a query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What a scan of a stored tensor says.
+
+    Attributes:
+        statistics: T and V, exact.
+        tuples: Rows of the relation, explicit fills included.
+        is_finite: Whether no value is NaN or infinite.
+        fingerprint: Changes with the rows.
+    """
+
+    statistics: Statistics
+    tuples: int
+    is_finite: bool
+    fingerprint: object
+
+
+def measure(stored: StoredTensor, executor: Executor) -> Measurement:
+    """Scan a stored tensor.
+
+    Raises:
+        DataError: It holds NULL, an index out of range, a coordinate twice or an array of a wrong length; the first
+            such row is named.
+        EngineError: The database refused the scan.
+    """
+    scan = _scan(stored, executor.dialect)
+    try:
+        (row,) = executor.rows(scan.statement)
+    except EngineError:
+        _raise_first_offence(stored, executor)
+        raise
+    found = dict(zip(scan.columns, (0 if value is None else int(value) for value in row), strict=True))  # type: ignore[call-overload]  # counts
+    if not _is_sound(stored, found):
+        _raise_first_offence(stored, executor)
+        raise DataError(f"tensor {stored.tensor.name} changed while it was measured; try again")
+    distinct = [0.0] * len(stored.tensor.axes)
+    for position in range(len(distinct)):
+        prefix = "distinct" if position in stored.decomposition.promoted else "occupied"
+        distinct[position] = float(found[f"{prefix}_{position}"])
+    statistics = Statistics(float(found["entries"]), tuple(distinct))
+    return Measurement(statistics, found["tuples"], found["not_finite"] == 0, fingerprint(stored, executor))
+
+
+def fingerprint(stored: StoredTensor, executor: Executor) -> object:
+    """A value that changes when the rows of a stored tensor change; far cheaper than to measure them.
+
+    Raises:
+        EngineError: The relation cannot be read.
+    """
+    (row,) = executor.rows(_fingerprint_statement(stored, executor.dialect))
+    return row
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """A statement that measures a tensor, and the names of its columns."""
+
+    statement: str
+    columns: tuple[str, ...]
+
+
+@lru_cache(maxsize=512)  # a tensor is measured for every plan and every run
+def _scan(stored: StoredTensor, dialect: str) -> _Scan:
+    """The scan of one tensor: the template with its placeholders replaced."""
+    name = "entries" if stored.decomposition.is_scalar else "arrays"
+    template = sqlglot.parse_one(assets.read(f"stats/{dialect}/{name}.sql"), dialect=dialect)
+    projections = [filled for projection in template.expressions for filled in _repeat(projection, stored)]
+    statement = exp.select(*projections).from_(relation_of(stored, dialect))
+    return _Scan(statement.sql(dialect), tuple(projection.alias for projection in projections))
+
+
+@lru_cache(maxsize=512)
+def _fingerprint_statement(stored: StoredTensor, dialect: str) -> str:
+    template = sqlglot.parse_one(assets.read(f"stats/{dialect}/fingerprint.sql"), dialect=dialect)
+    columns = [*(exp.column(key, quoted=True) for key in stored.keys), value_of(stored)]
+    for call in template.find_all(exp.Anonymous):
+        call.set("expressions", columns)
+    return exp.select(*template.expressions).from_(relation_of(stored, dialect)).sql(dialect)
+
+
+def _repeat(projection: exp.Expr, stored: StoredTensor) -> Iterator[exp.Expr]:
+    """The projection once for every key column, every axis inside the arrays, or just once."""
+    mentioned = {column.name for column in projection.find_all(exp.Column)}
+    constants = _constants(stored)
+    decomposition = stored.decomposition
+    if "axis" in mentioned:
+        for position, key in zip(decomposition.promoted, stored.keys, strict=True):
+            yield _fill(projection, {**constants, "axis": exp.column(key, quoted=True)}, f"_{position}")
+    elif "position" in mentioned:
+        for inside, position in enumerate(decomposition.demoted):
+            yield _fill(projection, {**constants, "position": exp.Literal.number(inside)}, f"_{position}")
+    else:
+        yield _fill(projection, constants, "")
+
+
+def _fill(projection: exp.Expr, values: Mapping[str, exp.Expr], suffix: str) -> exp.Expr:
+    def replace(node: exp.Expr) -> exp.Expr:
+        return values[node.name].copy() if isinstance(node, exp.Column) and node.name in values else node
+
+    base = projection.alias.rsplit("_", 1)[0] if suffix else projection.alias
+    return exp.alias_(projection.unalias().transform(replace), base + suffix)
+
+
+def _constants(stored: StoredTensor) -> dict[str, exp.Expr]:
+    shape = stored.tensor.shape
+    inside = [shape[position] for position in stored.decomposition.demoted]
+    return {
+        "value": value_of(stored),
+        "fill": exp.Literal.number(str(stored.tensor.fill)),
+        "size": exp.Literal.number(math.prod(inside)),
+        "extents": exp.array(*[exp.Literal.number(extent) for extent in inside]),
+        "coordinate": _coordinate(stored),
+    }
+
+
+def _coordinate(stored: StoredTensor) -> exp.Expr:
+    """All keys as one value, equal only for equal keys: their number in C order, or a tuple where that is too large."""
+    columns = [exp.column(key, quoted=True) for key in stored.keys]
+    bounds = [stored.tensor.shape[position] for position in stored.decomposition.promoted]
+    if not columns:
+        return exp.Literal.number(1)
+    if math.prod(max(bound, 1) for bound in bounds) >= _LARGEST_COORDINATE:
+        return exp.Tuple(expressions=columns)
+    combined: exp.Expr = exp.cast(columns[0], "bigint") if len(columns) > 1 else columns[0]
+    for column, bound in zip(columns[1:], bounds[1:], strict=True):
+        combined = exp.Paren(this=combined * exp.Literal.number(bound)) + column
+    return combined
+
+
+def _is_sound(stored: StoredTensor, found: Mapping[str, int]) -> bool:
+    if found["value_nulls"] or found["coordinates"] != found["tuples"] or found.get("wrong_lengths", 0):
+        return False
+    shape = stored.tensor.shape
+    return found["tuples"] == 0 or all(
+        found[f"nulls_{position}"] == 0
+        and found[f"least_{position}"] >= 0
+        and found[f"greatest_{position}"] < shape[position]
+        for position in stored.decomposition.promoted
+    )
+
+
+def _raise_first_offence(stored: StoredTensor, executor: Executor) -> None:
+    """Name the first row that makes the data unsound; returns where there is none."""
+    numbered = _numbered_rows(stored, executor.dialect)
+    for check in (_bad_row, _repeated_row):
+        rows = executor.rows(check(stored, numbered))
+        if rows:
+            raise DataError(_describe(stored, rows[0]))
+
+
+def _numbered_rows(stored: StoredTensor, dialect: str) -> exp.Subquery:
+    keys = [exp.alias_(exp.column(key, quoted=True), f"key_{i}") for i, key in enumerate(stored.keys)]
+    number = sqlglot.parse_one("ROW_NUMBER() OVER () - 1")
+    value = exp.alias_(value_of(stored), "value")
+    select = exp.select(exp.alias_(number, "row"), *keys, value).from_(relation_of(stored, dialect))
+    return select.subquery("numbered")
+
+
+def _bad_row(stored: StoredTensor, numbered: exp.Subquery) -> exp.Select:
+    """The first row with a NULL, an index out of range or an array of a wrong length."""
+    conditions: list[exp.Expr] = [exp.column("value").is_(exp.null())]
+    for i, position in enumerate(stored.decomposition.promoted):
+        key, bound = exp.column(f"key_{i}"), stored.tensor.shape[position]
+        conditions += [key.is_(exp.null()), exp.LT(this=key, expression=exp.Literal.number(0))]
+        conditions.append(exp.GTE(this=key, expression=exp.Literal.number(bound)))
+    size = stored.decomposition.array_size(stored.tensor.shape)
+    length: exp.Expr = exp.Literal.number(1)
+    if not stored.decomposition.is_scalar:
+        length = exp.func("len", exp.column("value"))
+        conditions.append(exp.NEQ(this=length, expression=exp.Literal.number(size)))
+    return (
+        exp.select("row", length.as_("length"), exp.Literal.number(1).as_("times"), *_keys(stored), _shown(stored))
+        .from_(numbered)
+        .where(exp.or_(*conditions))
+        .order_by("row")
+        .limit(1)
+    )
+
+
+def _repeated_row(stored: StoredTensor, numbered: exp.Subquery) -> exp.Select:
+    """The first row whose coordinate an earlier row has."""
+    keys = _keys(stored)
+    times = exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[key.copy() for key in keys],
+        order=exp.Order(expressions=[exp.column("row")]),
+    )
+    counted = exp.select("*", times.as_("times")).from_(numbered).subquery("counted")
+    size = stored.decomposition.array_size(stored.tensor.shape)
+    columns = (exp.column("row"), exp.Literal.number(size).as_("length"), exp.column("times"), *keys, _shown(stored))
+    return exp.select(*columns).from_(counted).where("times > 1").order_by("row").limit(1)
+
+
+def _keys(stored: StoredTensor) -> list[exp.Expr]:
+    return [exp.column(f"key_{i}") for i in range(len(stored.keys))]
+
+
+def _shown(stored: StoredTensor) -> exp.Expr:
+    return exp.column("value") if stored.decomposition.is_scalar else exp.column("value").is_(exp.null())
+
+
+def _describe(stored: StoredTensor, row: tuple[object, ...]) -> str:
+    number, length, times, *keys, value = row
+    axes = [stored.tensor.axes[position] for position in stored.decomposition.promoted]
+    where = f"tensor {stored.tensor.name}, row {number} (counted from 0)"
+    for axis, key, column in zip(axes, keys, stored.keys, strict=True):
+        if key is None:
+            return f"{where}: the index {column} is NULL"
+        if int(str(key)) < 0:
+            return f"{where}: the index {column} is {key}, below 0"
+        if int(str(key)) >= axis.bound:
+            return f"{where}: the index {column} is {key}, but axis {axis.name} has the bound {axis.bound}"
+    if value is None or (value is True and not stored.decomposition.is_scalar):
+        return f"{where}: the value {stored.value} is NULL"
+    if times != 1:
+        return f"{where}: the coordinate ({', '.join(map(str, keys))}) stands in an earlier row, too"
+    expected = stored.decomposition.array_size(stored.tensor.shape)
+    return f"{where}: the array {stored.value} has {length} elements, but its axes inside multiply to {expected}"

@@ -1,0 +1,74 @@
+"""Arithmetic between arrays of one length, and what measures a single array.
+
+Self-contained: numba and numpy only, no allocation, the same source for every host.
+"""
+
+import numpy as np
+from numba import njit
+
+ADD, SUBTRACT, MULTIPLY, DIVIDE = 0, 1, 2, 3
+
+
+@njit
+def combine(operation, u, v, out):
+    """Out = u + v, u - v, u * v or u / v, by code; (n,) each, one dtype. Division follows IEEE 754."""
+    if operation == ADD:
+        for i in range(out.size):
+            out[i] = u[i] + v[i]
+    elif operation == SUBTRACT:
+        for i in range(out.size):
+            out[i] = u[i] - v[i]
+    elif operation == MULTIPLY:
+        for i in range(out.size):
+            out[i] = u[i] * v[i]
+    else:
+        for i in range(out.size):
+            out[i] = u[i] / v[i]
+
+
+@njit
+def scale(factor, u, out):
+    """Out = factor * u; (n,) each, one dtype."""
+    for i in range(out.size):
+        out[i] = factor * u[i]
+
+
+@njit
+def outer(u, v, out):
+    """out[i, j] = u[i] * v[j]; u: (m,), v: (n,), out: (m * n,) in C order."""
+    for i in range(u.size):
+        scale(u[i], v, out[i * v.size : (i + 1) * v.size])
+
+
+@njit
+def fill(value, out):
+    """Set every element of out to one value."""
+    for i in range(out.size):
+        out[i] = value
+
+
+@njit(fastmath={"reassoc", "contract"})  # lets the compiler sum in several lanes; NaN and inf stay as they are
+def sum_of_squares(u):
+    """Sum of u[i] ** 2 in float64."""
+    total = 0.0
+    for i in range(u.size):
+        total += np.float64(u[i]) * np.float64(u[i])
+    return total
+
+
+@njit
+def count_nonzero(u):
+    """How many elements are not 0; NaN counts."""
+    count = 0
+    for i in range(u.size):
+        count += u[i] != 0
+    return count
+
+
+@njit
+def all_finite(u):
+    """Whether no element is NaN or infinite."""
+    for i in range(u.size):
+        if not np.isfinite(u[i]):
+            return False
+    return True

@@ -1,0 +1,147 @@
+"""Moving parts of arrays: slices, splits and stacks along axes of a flat array in C order.
+
+Self-contained: numba and numpy only, no allocation, the same source for every host.
+"""
+
+import numpy as np
+from numba import njit
+
+MAX_AXES = 16
+
+BAD_AXIS = -31
+BAD_POSITION = -32
+BAD_EXTENT = -33
+TOO_LARGE = -34
+
+_MAX_ELEMENTS = 1 << 40
+
+
+@njit
+def product_of(extents):
+    """Elements of an array with these extents; BAD_EXTENT where one is negative, TOO_LARGE beyond 2^40."""
+    size = 1
+    for axis in range(extents.size):
+        if extents[axis] < 0:
+            return BAD_EXTENT
+        if extents[axis] > 0 and size > _MAX_ELEMENTS // extents[axis]:
+            return TOO_LARGE
+        size *= extents[axis]
+    return size
+
+
+@njit
+def slice_size(axis, position, extents):
+    """Elements of the slice at `position` along `axis` (counted from 0), or a negative code."""
+    if axis < 0 or axis >= extents.size:
+        return BAD_AXIS
+    if position < 0 or position >= extents[axis]:
+        return BAD_POSITION
+    return product_of(extents) // extents[axis]
+
+
+@njit
+def take_slice(u, axis, position, extents, out):
+    """Copy the sub-array at one position along one axis; u: flat with `extents`, out: flat without the axis."""
+    inner = product_of(extents[axis + 1 :])
+    outer = product_of(extents[:axis])
+    step = extents[axis] * inner
+    for block in range(outer):
+        source = block * step + position * inner
+        for i in range(inner):
+            out[block * inner + i] = u[source + i]
+
+
+@njit
+def split_count(axes, extents):
+    """Parts that splitting along `axes` gives, or a negative code; axes: distinct, each within the extents."""
+    if extents.size > MAX_AXES:
+        return BAD_AXIS
+    parts = 1
+    chosen = 0
+    for i in range(axes.size):
+        axis = axes[i]
+        if axis < 0 or axis >= extents.size or (chosen >> axis) & 1 == 1:
+            return BAD_AXIS
+        chosen |= np.int64(1) << axis
+        parts *= extents[axis]
+    return parts
+
+
+@njit
+def split(u, axes, extents, out):
+    """Reorder u so that the axes named come first, in the order named, and the others follow in theirs."""
+    chosen = 0
+    for i in range(axes.size):
+        chosen |= np.int64(1) << axes[i]
+    rest = 1
+    for axis in range(extents.size):
+        if (chosen >> axis) & 1 == 0:
+            rest *= extents[axis]
+    if rest == 0 or u.size == 0:
+        return
+    for part in range(u.size // rest):
+        source = _offset_of_part(part, axes, extents)
+        _copy_rest(u, source, chosen, extents, out[part * rest : (part + 1) * rest])
+
+
+@njit
+def _stride_of(axis, extents):
+    return product_of(extents[axis + 1 :])
+
+
+@njit
+def _offset_of_part(part, axes, extents):
+    offset = 0
+    for backwards in range(axes.size):
+        axis = axes[axes.size - 1 - backwards]
+        offset += part % extents[axis] * _stride_of(axis, extents)
+        part //= extents[axis]
+    return offset
+
+
+@njit
+def _copy_rest(u, source, chosen, extents, out):
+    """Copy the elements at `source` and at every position of the axes not chosen, in C order."""
+    # The axes behind the last chosen one are contiguous: copy them as one run.
+    run, last = 1, extents.size - 1
+    while last >= 0 and (chosen >> last) & 1 == 0:
+        run *= extents[last]
+        last -= 1
+    for block in range(out.size // run):
+        offset, step = source, block
+        for backwards in range(last + 1):
+            axis = last - backwards
+            if (chosen >> axis) & 1 == 0:
+                offset += step % extents[axis] * _stride_of(axis, extents)
+                step //= extents[axis]
+        for i in range(run):
+            out[block * run + i] = u[offset + i]
+
+
+@njit
+def place(w, u, position, size, inner):
+    """Write u as position `position` of a new axis of `size`, before the last `inner` elements of its C order."""
+    for block in range(u.size // inner if inner > 0 else 0):
+        target = (block * size + position) * inner
+        for i in range(inner):
+            w[target + i] = u[block * inner + i]
+
+
+@njit
+def overlay(w, u, background):
+    """Copy from u into w what differs from the background value."""
+    for i in range(w.size):
+        if u[i] != background:
+            w[i] = u[i]
+
+
+@njit
+def count_along(u, axis, extents, counts):
+    """Add to counts[p] the number of elements of u that are not 0 at position p of `axis`."""
+    inner = product_of(extents[axis + 1 :])
+    extent = extents[axis]
+    for block in range(u.size // inner if inner > 0 else 0):
+        place_in_axis = block % extent
+        for i in range(inner):
+            if u[block * inner + i] != 0:
+                counts[place_in_axis] += 1
