@@ -67,11 +67,11 @@ class Evaluation:
         """A join that fills in what one tuple lacks; None where a tuple may lack several partners."""
         match self.matters:
             case (True, True):
-                return JoinKind.FULL if keys_u == keys_v else None
+                return JoinKind.FULL if keys_u == keys_v and keys_u else None
             case (False, True):
-                return JoinKind.LEFT if keys_v <= keys_u else None
+                return JoinKind.LEFT if keys_v <= keys_u and keys_u else None
             case _:
-                return JoinKind.RIGHT if keys_u <= keys_v else None
+                return JoinKind.RIGHT if keys_u <= keys_v and keys_v else None
 
 
 def evaluate_exactly(graph: EinGraph, finite: Mapping[str, bool]) -> dict[str, Evaluation]:

@@ -20,7 +20,7 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import count_operations
 from sparseeinsum.language.tensors import DEMOTED, ITEM_BYTES, Decomposition, tuple_bytes
 from sparseeinsum.semantics import Absence, Evaluation, JoinKind
-from sparseeinsum.statistics.estimate import Statistics, by_label, dense_statistics, join_tuples
+from sparseeinsum.statistics.estimate import Statistics, by_label, dense_statistics, joined_tuples
 
 Choice = tuple[int, ...]
 
@@ -125,17 +125,12 @@ class CostModel:
         return Decomposition(tiles).array_size(self.graph.tensors[reference.tensor].shape)
 
     def _sized(self, operand: Reference, promoted: frozenset[str], dense: bool) -> "_Operand":
-        tensor = self.graph.tensors[operand.tensor]
         stored = by_label(operand.labels, self.statistics[operand.tensor])
-        full = by_label(operand.labels, dense_statistics(tensor.shape))
+        full = by_label(operand.labels, dense_statistics(self.graph.tensors[operand.tensor].shape))
         used = full if dense else stored
-        keys = tuple(label for label in used.distinct if label in promoted)
         tiles = tuple(1 if label in promoted else DEMOTED for label in operand.labels)
-        positions = [list(used.distinct).index(label) for label in keys]
-        tuples = Statistics(used.entries, tuple(used.distinct.values())).tuples(positions)
-        present = Statistics(stored.entries, tuple(stored.distinct.values())).tuples(positions)
-        distinct = {label: used.distinct[label] for label in keys}
-        return _Operand(tuples, present, distinct, self.tuple_bytes(operand.tensor, tiles))
+        tuple_bytes = self.tuple_bytes(operand.tensor, tiles)
+        return _Operand(used.tuples(promoted), stored.tuples(promoted), used.distinct(promoted), tuple_bytes)
 
     def _filling_cost(self, operand: "_Operand") -> float:
         created = operand.tuples - operand.present
@@ -173,16 +168,7 @@ def _joined_tuples(operands: list[_Operand], kind: JoinKind) -> float:
     if len(operands) == 1:
         return operands[0].tuples
     u, v = operands
-    matches = join_tuples(u.tuples, v.tuples, u.distinct, v.distinct)
-    match kind:
-        case JoinKind.INNER:
-            return matches
-        case JoinKind.LEFT:
-            return max(matches, u.tuples)
-        case JoinKind.RIGHT:
-            return max(matches, v.tuples)
-        case JoinKind.FULL:
-            return u.tuples + v.tuples - min(matches, u.tuples, v.tuples)
+    return joined_tuples(kind, u.tuples, v.tuples, u.distinct, v.distinct)
 
 
 def _groups(einsum: EinSum, operands: list[_Operand], promoted: frozenset[str], kind: JoinKind) -> float:

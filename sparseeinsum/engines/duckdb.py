@@ -1,7 +1,7 @@
 """Engines: DuckDB, embedded in this process."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import duckdb
@@ -73,7 +73,8 @@ class DuckDB:
         try:
             yield
         except BaseException:
-            self.connection.rollback()
+            with suppress(duckdb.Error):  # a database that failed for good cannot roll back, and must be opened again
+                self.connection.rollback()
             raise
         self.connection.commit()
 

@@ -25,6 +25,9 @@ _KINDS = {
     ValueType.INTEGERS: d.EXTENTS,
     ValueType.TEXT: d.TEXT,
 }
+# DuckDB computes calls with constant arguments while it plans, and holds an array there as a list of boxed values: a
+# hundred milliseconds for 180,000 elements. Calling such a function volatile keeps it for the run.
+_NOT_FOLDED = frozenset(("tensor_fill",))
 _AGGREGATE_CALLBACKS = ("size", "init", "update", "combine", "finalize")
 
 _Words = ctypes.Array[ctypes.c_int64]
@@ -66,6 +69,8 @@ def _new_function(kind: str, function: Function, suffix: str, type_id: int, item
     set_info = c_function(f"duckdb_{kind}_function_set_extra_info", None, Pointer, Pointer, Pointer)
     set_info(made, ctypes.addressof(_descriptor(function, suffix, item_bytes)), None)
     (_set_aggregate_callbacks if function.is_aggregate else _set_scalar_callback)(made, function)
+    if function.name in _NOT_FOLDED:
+        c_function("duckdb_scalar_function_set_volatile", None, Pointer)(made)
     return made
 
 

@@ -9,10 +9,11 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Contract
+from sparseeinsum.algebra.operators import Contract, Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.sources import Source, aliased, grouped_by, key_column, plain_source
+from sparseeinsum.render.layouts import grid_of
+from sparseeinsum.render.sources import Source, aliased, key_column, plain_source
 from sparseeinsum.render.values import Term, fill_value, group_value
 from sparseeinsum.semantics import JoinKind
 
@@ -44,6 +45,24 @@ def contract_select(relation: Contract, sources: Sequence[Source], dialect: Dial
     return _Contraction(relation, tuple(prepared)).select()
 
 
+def promoted_labels(relation: Contract, index: int) -> list[str]:
+    """Labels of an operand that are key columns, in axis order; one that stands twice appears twice."""
+    labels = relation.einsum.operands[index].labels
+    return [labels[position] for position in relation.inputs[index].schema.decomposition.promoted]
+
+
+def is_grouped(relation: Contract) -> bool:
+    """Whether tuples are aggregated: some key is no key of the result."""
+    output = relation.einsum.output.labels
+    kept = {output[position] for position in relation.output.decomposition.promoted}
+    return any(label not in kept for index in range(len(relation.inputs)) for label in promoted_labels(relation, index))
+
+
+def is_cross_join(relation: Contract) -> bool:
+    """Whether there are two operands that share no key."""
+    return len(relation.inputs) == 2 and not set(promoted_labels(relation, 0)) & set(promoted_labels(relation, 1))
+
+
 @dataclass(frozen=True)
 class _Contraction:
     relation: Contract
@@ -53,11 +72,9 @@ class _Contraction:
     def keys(self) -> list[dict[str, exp.Expr]]:
         """For every operand, the key column of each promoted label."""
         found = []
-        for operand, source, alias in zip(self.relation.einsum.operands, self.sources, _ALIASES, strict=False):
-            axes = [source.schema.tensor.axes[position].name for position in source.schema.decomposition.promoted]
-            labels = [operand.labels[position] for position in source.schema.decomposition.promoted]
+        for index, (source, alias) in enumerate(zip(self.sources, _ALIASES, strict=False)):
             keys: dict[str, exp.Expr] = {}
-            for label, axis in zip(labels, axes, strict=True):
+            for label, axis in zip(promoted_labels(self.relation, index), source.schema.keys, strict=True):
                 keys.setdefault(label, source.key(axis, alias))
             found.append(keys)
         return found
@@ -69,17 +86,39 @@ class _Contraction:
 
     def select(self) -> exp.Select:
         """The whole statement."""
-        output = self.relation.einsum.output
-        promoted = [output.labels[position] for position in self.relation.output.decomposition.promoted]
-        is_grouped = any(label not in promoted for keys in self.keys for label in keys)
-        results = [self._result_key(label) for label in promoted]
-        columns = [
-            key if key.output_name == label else exp.alias_(key, label)
-            for key, label in zip(results, promoted, strict=True)
-        ]
-        value = exp.alias_(self._value(is_grouped), VALUE_COLUMN)
-        select = self._from(exp.select(*columns, value))
-        return grouped_by(select, [key.copy() for key in results]) if is_grouped else select
+        if not is_grouped(self.relation):
+            keys = [_named(self._result_key(label), label) for label in self._promoted]
+            value = self._value(self._operand_values(), has_groups=False)
+            return self._from(exp.select(*keys, exp.alias_(value, VALUE_COLUMN)))
+        if self.relation.is_filled and self._promoted:
+            return self._filled()
+        keys = [self._result_key(label) for label in self._promoted]
+        value = self._value(self._operand_values(), has_groups=True)
+        if not keys:  # one tuple, also of nothing
+            value = exp.func("coalesce", value, self._fill(self.relation.output))
+        columns = [_named(key, label) for key, label in zip(keys, self._promoted, strict=True)]
+        select = self._from(exp.select(*columns, exp.alias_(value, VALUE_COLUMN)))
+        return select.group_by(*[key.copy() for key in keys])
+
+    @property
+    def _promoted(self) -> list[str]:
+        """Labels of the result that are key columns."""
+        labels = self.relation.einsum.output.labels
+        return [labels[position] for position in self.relation.output.decomposition.promoted]
+
+    def _filled(self) -> exp.Select:
+        """Aggregate pairs beside a row of zeros for every group that there can be."""
+        names = [f"{alias}_val" for alias in _ALIASES[: len(self.sources)]]
+        keys = [_named(self._result_key(label), label) for label in self._promoted]
+        values = [exp.alias_(value, name) for value, name in zip(self._operand_values(), names, strict=True)]
+        pairs = self._from(exp.select(*keys, *values))
+        grid, positions = grid_of(self.relation.output)
+        zeros = exp.select(*positions.values(), *[self._fill(source.schema) for source in self.sources]).from_(grid)
+        rows = exp.union(pairs, zeros, distinct=False).subquery("p")
+        columns = [exp.column(label, table="p") for label in self._promoted]
+        value = self._value([exp.column(name, table="p") for name in names], has_groups=True)
+        select = exp.select(*columns, exp.alias_(value, VALUE_COLUMN)).from_(rows)
+        return select.group_by(*[column.copy() for column in columns])
 
     def _result_key(self, label: str) -> exp.Expr:
         """A label of the result: from the operand that is never missing, or from whichever is there."""
@@ -90,27 +129,30 @@ class _Contraction:
             return columns[1].copy()
         return exp.func("coalesce", *[column.copy() for column in columns])
 
-    def _value(self, is_grouped: bool) -> exp.Expr:
+    def _value(self, values: Sequence[exp.Expr], has_groups: bool) -> exp.Expr:
+        """The result's value from those of the operands."""
         einsum, output = self.relation.einsum, self.relation.output
         terms = []
         extents: dict[str, int] = {}
-        for operand, source, alias, may_miss in zip(
-            einsum.operands, self.sources, _ALIASES, _MISSING_SIDES[self.relation.join], strict=False
-        ):
+        for operand, source, value in zip(einsum.operands, self.sources, values, strict=True):
             demoted = source.schema.decomposition.demoted
             inside = tuple(operand.labels[position] for position in demoted)
             extents |= {operand.labels[position]: source.schema.tensor.axes[position].bound for position in demoted}
-            terms.append(Term(self._operand_value(source, alias, may_miss), inside, source.schema.tensor.dtype))
+            terms.append(Term(value, inside, source.schema.tensor.dtype))
         kept = [einsum.output.labels[position] for position in output.decomposition.demoted]
-        return group_value(einsum, terms, kept, extents, is_grouped, output.tensor.dtype)
+        return group_value(einsum, terms, kept, extents, has_groups, output.tensor.dtype)
 
-    def _operand_value(self, source: Source, alias: str, may_miss: bool) -> exp.Expr:
-        value = source.value(alias)
-        if not may_miss:
-            return value
-        schema = source.schema
-        fill = fill_value(schema.tensor.dtype, None if schema.is_scalar else schema.inside)
-        return exp.func("coalesce", value, fill)
+    def _operand_values(self) -> list[exp.Expr]:
+        """The operands' values; the fill where a join found no partner."""
+        may_miss = _MISSING_SIDES[self.relation.join]
+        return [
+            exp.func("coalesce", source.value(alias), self._fill(source.schema)) if missing else source.value(alias)
+            for source, alias, missing in zip(self.sources, _ALIASES, may_miss, strict=False)
+        ]
+
+    @staticmethod
+    def _fill(schema: Schema) -> exp.Expr:
+        return fill_value(schema.tensor.dtype, None if schema.is_scalar else schema.inside)
 
     def _from(self, select: exp.Select) -> exp.Select:
         tables = [aliased(source.table, alias) for source, alias in zip(self.sources, _ALIASES, strict=False)]
@@ -126,6 +168,10 @@ class _Contraction:
         if conditions:
             return select.join(tables[1], on=exp.and_(*conditions))
         return select.join(tables[1], join_type="CROSS")
+
+
+def _named(key: exp.Expr, label: str) -> exp.Expr:
+    return key if key.output_name == label else exp.alias_(key, label)
 
 
 def _without_mismatches(labels: Sequence[str], source: Source) -> Source:
@@ -145,12 +191,8 @@ def _without_mismatches(labels: Sequence[str], source: Source) -> Source:
 
 def _with_probing_side(relation: Contract, sources: list[Source], hint: str) -> list[Source]:
     """Of an equality join, let the side with the larger arrays probe, so that they are referred to, not copied."""
-    labels = [
-        {operand.labels[position] for position in source.schema.decomposition.promoted}
-        for operand, source in zip(relation.einsum.operands, sources, strict=True)
-    ]
     sizes = [0 if source.schema.is_scalar else source.schema.array_size for source in sources]
-    if not labels[0] & labels[1] or max(sizes) < _WORTH_PROBING:
+    if is_cross_join(relation) or max(sizes) < _WORTH_PROBING:
         return sources
     side = sizes.index(max(sizes))
     return [_probing(source, hint) if index == side else source for index, source in enumerate(sources)]

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Densify, Schema, Slice, Stack
 from sparseeinsum.language.tensors import VALUE_COLUMN
-from sparseeinsum.render.sources import Source, aliased, grouped_by, key_column, unused
+from sparseeinsum.render.sources import Source, aliased, key_column, unused
 from sparseeinsum.render.values import call, fill_value, integer, integers, text
 
 
@@ -26,14 +26,14 @@ def slice_select(relation: Slice, source: Source) -> exp.Select:
         call("UNNEST", parts).as_(VALUE_COLUMN),
     ).from_(aliased(source.table, "t"))
     names = [after.tensor.axes[axis].name for axis in relation.axes]
-    positions = _keys_at(exp.column(position, table="s"), names, extents)
+    positions = keys_at(exp.column(position, table="s"), names, extents)
     value = exp.column(VALUE_COLUMN, table="s")
     keys = [exp.alias_(positions.get(key, exp.column(key, table="s")), key) for key in after.keys]
     select = exp.select(*keys, value).from_(unnested.subquery("s"))
     return select if relation.keeps_fill else select.where(_is_not_fill(value, after))
 
 
-def _keys_at(position: exp.Expr, names: Sequence[str], extents: Sequence[int]) -> dict[str, exp.Expr]:
+def keys_at(position: exp.Expr, names: Sequence[str], extents: Sequence[int]) -> dict[str, exp.Expr]:
     """The index of every axis, by name, from the position in C order over all of them."""
     if len(names) == 1:
         return {names[0]: position}
@@ -65,9 +65,11 @@ def stack_select(relation: Stack, source: Source) -> exp.Select:
         stacked = call("tensor_stack", source.value("t"), position, size, fill)
     else:
         stacked = _stack_arrays(relation, source, position, size, fill)
+    if not after.keys:  # one tuple, also of nothing
+        stacked = exp.func("coalesce", stacked, fill_value(after.tensor.dtype, after.inside))
     keys = [key_column(source, key, "t") for key in after.keys]
-    select = exp.select(*keys, stacked.as_(VALUE_COLUMN)).from_(aliased(source.table, "t"))
-    return grouped_by(select, [source.key(key, "t") for key in after.keys])
+    select = exp.select(*keys, exp.alias_(stacked, VALUE_COLUMN)).from_(aliased(source.table, "t"))
+    return select.group_by(*[source.key(key, "t") for key in after.keys])
 
 
 def _stack_arrays(relation: Stack, source: Source, position: exp.Expr, size: exp.Expr, fill: exp.Expr) -> exp.Expr:
@@ -94,15 +96,23 @@ def densify_select(relation: Densify, source: Source) -> exp.Select:
     """Every tuple that there can be, with what is stored or with the fill."""
     schema = relation.schema
     fill = fill_value(schema.tensor.dtype, None if schema.is_scalar else schema.inside)
-    value = exp.func("coalesce", source.value("t"), fill).as_(VALUE_COLUMN)
-    grid = exp.column(unused("position", schema), table="g")
-    bounds = [schema.tensor.axes[position].bound for position in schema.decomposition.promoted]
-    keys = _keys_at(grid, schema.keys, bounds) if bounds else {}
+    if not schema.keys:
+        value = exp.Sum(this=source.value("t")) if schema.is_scalar else call("tensor_sum", source.value("t"))
+        only = exp.alias_(exp.func("coalesce", value, fill), VALUE_COLUMN)
+        return exp.select(only).from_(aliased(source.table, "t"))
+    grid, keys = grid_of(schema)
     equal = [exp.EQ(this=source.key(key, "t"), expression=expression) for key, expression in keys.items()]
-    matches = exp.and_(*equal) if equal else exp.true()
-    everything = exp.select(call("UNNEST", call("RANGE", integer(math.prod(bounds)))).as_(grid.name)).subquery("g")
+    value = exp.alias_(exp.func("coalesce", source.value("t"), fill), VALUE_COLUMN)
     return (
-        exp.select(*[expression.copy().as_(key) for key, expression in keys.items()], value)
-        .from_(everything)
-        .join(aliased(source.table, "t"), on=matches, join_type="LEFT")
+        exp.select(*[exp.alias_(expression.copy(), key) for key, expression in keys.items()], value)
+        .from_(grid)
+        .join(aliased(source.table, "t"), on=exp.and_(*equal), join_type="LEFT")
     )
+
+
+def grid_of(schema: Schema) -> tuple[exp.Subquery, dict[str, exp.Expr]]:
+    """A table g with a row for every tuple that there can be, and the keys of each row by the names of their axes."""
+    position = exp.column(unused("position", schema), table="g")
+    bounds = [schema.tensor.axes[axis].bound for axis in schema.decomposition.promoted]
+    rows = exp.alias_(call("UNNEST", call("RANGE", integer(math.prod(bounds)))), position.name)
+    return exp.select(rows).subquery("g"), keys_at(position, schema.keys, bounds)

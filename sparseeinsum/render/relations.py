@@ -2,12 +2,12 @@
 
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Computed, Contract, Densify, Relation, Schema, Slice, Stack, Stored
-from sparseeinsum.render.contract import contract_select
+from sparseeinsum.render.contract import contract_select, is_cross_join, is_grouped
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import densify_select, slice_select, stack_select
 from sparseeinsum.render.sources import Source, plain_source, stored_source
@@ -15,11 +15,19 @@ from sparseeinsum.render.sources import Source, plain_source, stored_source
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A named SELECT and a line that says what it is."""
+    """A named SELECT.
+
+    Attributes:
+        name: Of the CTE.
+        select: Its body.
+        comment: A line that says what it is.
+        is_materialized: Whether it must be computed on its own, whoever reads it.
+    """
 
     name: str
     select: exp.Select
     comment: str
+    is_materialized: bool
 
 
 @dataclass
@@ -46,8 +54,13 @@ class Renderer:
 
     def define(self, name: str, relation: Contract, comment: str) -> None:
         """Make the block of an EinSum's result."""
-        select = contract_select(relation, [self.source(operand) for operand in relation.inputs], self.dialect)
-        self._sources[Computed(relation.schema)] = self._add_block(name, select, relation.schema, comment)
+        sources = [self.source(operand) for operand in relation.inputs]
+        if is_cross_join(relation):
+            sources = [self._apart_from_joins(source) for source in sources]
+        select = contract_select(relation, sources, self.dialect)
+        is_joined = not is_grouped(relation) and (len(sources) == 2 or sources[0].is_joined)
+        source = self._add_block(name, select, relation.schema, comment, is_joined)
+        self._sources[Computed(relation.schema)] = source
 
     def _make_source(self, relation: Relation) -> Source:
         match relation:
@@ -56,20 +69,37 @@ class Renderer:
             case Computed(schema):
                 return plain_source(self.tables[schema.tensor.name], schema)
             case Slice() | Stack() | Densify():
-                select = _SELECTS[type(relation)](relation, self.source(relation.input))
-                return self._add_block(_name_of(relation), select, relation.schema, _comment_of(relation))
+                source = self.source(relation.input)
+                if isinstance(relation, Slice):
+                    source = self._apart_from_joins(source)
+                select = _SELECTS[type(relation)](relation, source)
+                is_joined = isinstance(relation, Densify)
+                return self._add_block(_name_of(relation), select, relation.schema, _comment_of(relation), is_joined)
             case _:
                 raise TypeError(f"unsupported relation {type(relation).__name__}")
 
-    def _add_block(self, name: str, select: exp.Select, schema: Schema, comment: str) -> Source:
+    def _apart_from_joins(self, source: Source) -> Source:
+        """The source, computed on its own if its rows come straight out of a join.
+
+        DuckDB 2.0.0 hands columns out of a hash join as dictionaries, and stops for good ("global dictionary column
+        changed identity") when UNNEST or a cross product turns some of them into constants further on.
+        """
+        if source.is_joined:
+            name = source.table.name
+            self.blocks = [
+                replace(block, is_materialized=True) if block.name == name else block for block in self.blocks
+            ]
+        return source
+
+    def _add_block(self, name: str, select: exp.Select, schema: Schema, comment: str, is_joined: bool) -> Source:
         unique = next(
             candidate
             for candidate in itertools.chain([name], (f"{name}_{number}" for number in itertools.count(2)))
             if candidate.lower() not in self._names
         )
         self._names.add(unique.lower())
-        self.blocks.append(Block(unique, select, comment))
-        return plain_source(exp.to_table(unique), schema)
+        self.blocks.append(Block(unique, select, comment, is_materialized=False))
+        return plain_source(exp.to_table(unique), schema, is_joined)
 
 
 _SELECTS: dict[type, Callable[..., exp.Select]] = {

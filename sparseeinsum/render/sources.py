@@ -1,6 +1,6 @@
 """Render: what a SELECT reads from, and the small pieces that all SELECTs share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -8,7 +8,6 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.values import integer
 from sparseeinsum.statistics.columns import relation_of, value_of
 
 
@@ -21,12 +20,14 @@ class Source:
         schema: What it holds.
         columns: Column of every key, by axis name.
         stored: Where a table of the user's holds it; its values may need a cast.
+        is_joined: Whether its rows come straight out of a join, with no aggregation or table between.
     """
 
     table: exp.Expr
     schema: Schema
     columns: Mapping[str, str]
     stored: StoredTensor | None = None
+    is_joined: bool = False
 
     def key(self, axis: str, alias: str) -> exp.Expr:
         """A key column."""
@@ -37,9 +38,9 @@ class Source:
         return exp.column(VALUE_COLUMN, table=alias) if self.stored is None else value_of(self.stored, alias)
 
 
-def plain_source(table: exp.Expr, schema: Schema) -> Source:
+def plain_source(table: exp.Expr, schema: Schema, is_joined: bool = False) -> Source:
     """A relation whose columns are named as its axes."""
-    return Source(table, schema, {key: key for key in schema.keys})
+    return Source(table, schema, {key: key for key in schema.keys}, is_joined=is_joined)
 
 
 def stored_source(stored: StoredTensor, dialect: Dialect) -> Source:
@@ -59,13 +60,6 @@ def key_column(source: Source, axis: str, alias: str) -> exp.Expr:
     """A key for a SELECT list, under the name of its axis."""
     column = source.key(axis, alias)
     return column if column.name == axis else exp.alias_(column, axis)
-
-
-def grouped_by(select: exp.Select, keys: Sequence[exp.Expr]) -> exp.Select:
-    """Group by keys; without keys, no row where there is nothing to aggregate."""
-    if keys:
-        return select.group_by(*keys)
-    return select.having(exp.GT(this=exp.Count(this=exp.Star()), expression=integer(0)))
 
 
 def unused(name: str, schema: Schema) -> str:

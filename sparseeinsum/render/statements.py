@@ -122,6 +122,6 @@ def _with_blocks(query: exp.Select, blocks: Sequence[Block]) -> exp.Select:
     for block in blocks:
         body = block.select.copy()
         body.add_comments([f" {block.comment} "])
-        is_shared = references[block.name] > 1
-        query = query.with_(block.name, as_=body, materialized=is_shared or None, copy=False)
+        is_materialized = block.is_materialized or references[block.name] > 1
+        query = query.with_(block.name, as_=body, materialized=is_materialized or None, copy=False)
     return query

@@ -3,12 +3,15 @@
 Source: SparseEinSum, sections 7.1 (equation 7) and 8.2 (algorithm 2), for values spread uniformly.
 """
 
+import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.semantics import Evaluation, JoinKind
+
+_MOST_AXES = 8  # of a result whose every set of axes is bounded: 2^8 sets
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,16 +21,20 @@ class Statistics:
     Attributes:
         entries: T: indices whose value is not the fill.
         distinct: V: for every axis, how many of its indices have at least one such entry.
+        most: For results, the most tuples that there can be with some axes promoted, as far as the operands' tuples
+            tell; by the positions of those axes.
     """
 
     entries: float
     distinct: tuple[float, ...]
+    most: Mapping[frozenset[int], float] = field(default_factory=dict)
 
     def tuples(self, promoted: Iterable[int]) -> float:
         """T(P): expected tuples when the axes at these positions are promoted.
 
         Equation 7, n (1 - exp(-T / n)), with its ends mended: exactly 1 (or 0) tuple where no axis is promoted,
-        T where all are, and never outside [largest V, min(n, T)].
+        T where all are, and never outside [largest V, min(n, T)]. Equation 7 takes entries to be spread evenly, which
+        they are not where a sparse operand spreads dense ones: there the operands' tuples bound it.
 
         >>> Statistics(100, (10, 50)).tuples((0,))
         10.0
@@ -37,11 +44,10 @@ class Statistics:
             return 0.0
         if not positions:
             return 1.0
-        if len(positions) == len(self.distinct):
-            return float(self.entries)
         values = [self.distinct[position] for position in positions]
-        expected = occupied(math.prod(values), self.entries)
-        return min(max(expected, *values, 0.0), math.prod(values), float(self.entries))
+        most = min(math.prod(values), self.entries, self.most.get(frozenset(positions), math.inf))
+        expected = self.entries if len(positions) == len(self.distinct) else occupied(math.prod(values), self.entries)
+        return min(max(expected, *values), most)
 
 
 def occupied(places: float, entries: float) -> float:
@@ -83,52 +89,94 @@ def _estimate_result(
     for operand, dense in zip(einsum.operands, absence.dense, strict=True):
         statistics = dense_statistics(graph.tensors[operand.tensor].shape) if dense else known[operand.tensor]
         operands.append(by_label(operand.labels, statistics))
-    joined, values = _joined(operands, absence.join)
-    if not einsum.aggregated:
-        return Statistics(joined, tuple(min(values[label], joined) for label in einsum.output.labels))
+    joined, values = _joined(operands, absence.join, frozenset(einsum.labels))
     kept = [values[label] for label in einsum.output.labels]
-    groups = min(max([occupied(math.prod(kept), joined), *kept]), math.prod(kept), joined)
-    return Statistics(groups, tuple(min(value, groups) for value in kept))
+    most = _most_tuples(einsum, operands, absence.join)
+    everywhere = frozenset(range(len(kept)))
+    entries = joined
+    if einsum.aggregated:
+        entries = min(max([occupied(math.prod(kept), joined), *kept]), math.prod(kept), joined)
+    entries = min(entries, most.get(everywhere, math.inf))
+    return Statistics(entries, tuple(min(value, entries) for value in kept), most)
+
+
+def _most_tuples(einsum: EinSum, operands: Sequence["LabelStatistics"], kind: JoinKind) -> dict[frozenset[int], float]:
+    """For every set of the result's axes: the tuples of the join of what the operands have of those labels.
+
+    The indices of a result are among those of that join, whatever is aggregated.
+    """
+    labels = einsum.output.labels
+    if len(labels) > _MOST_AXES:
+        return {}
+    sets = itertools.chain.from_iterable(
+        itertools.combinations(range(len(labels)), size) for size in range(1, len(labels) + 1)
+    )
+    return {
+        frozenset(positions): _joined(operands, kind, frozenset(labels[position] for position in positions))[0]
+        for positions in sets
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class LabelStatistics:
-    """T of an operand, and V of each of its labels."""
+    """Statistics of a tensor under labels, each of them once."""
 
-    entries: float
-    distinct: Mapping[str, float]
+    labels: tuple[str, ...]
+    statistics: Statistics
+
+    def tuples(self, promoted: Set[str]) -> float:
+        """Expected tuples when these labels are promoted."""
+        return self.statistics.tuples(position for position, label in enumerate(self.labels) if label in promoted)
+
+    def distinct(self, promoted: Set[str]) -> dict[str, float]:
+        """V of every one of these labels that the tensor has."""
+        pairs = zip(self.labels, self.statistics.distinct, strict=True)
+        return {label: values for label, values in pairs if label in promoted}
 
 
-def by_label(labels: Sequence[str], statistics: Statistics) -> LabelStatistics:
+def by_label(labels: tuple[str, ...], statistics: Statistics) -> LabelStatistics:
     """Statistics of a tensor under labels; of a repeated label only the diagonal counts."""
+    if len(set(labels)) == len(labels):
+        return LabelStatistics(labels, statistics)
     distinct: dict[str, float] = {}
     entries = statistics.entries
     for label, values in zip(labels, statistics.distinct, strict=True):
         if label in distinct:
             entries /= max(distinct[label], values, 1.0)
-            distinct[label] = min(distinct[label], values)
-        else:
-            distinct[label] = values
-    return LabelStatistics(entries, {label: min(values, entries) for label, values in distinct.items()})
+        distinct[label] = min(distinct.get(label, values), values)
+    return LabelStatistics(
+        tuple(distinct), Statistics(entries, tuple(min(values, entries) for values in distinct.values()))
+    )
 
 
-def _joined(operands: Sequence[LabelStatistics], kind: JoinKind) -> tuple[float, dict[str, float]]:
-    """Entries of the join of all operands with every label promoted, and V of each label in it."""
+def _joined(operands: Sequence[LabelStatistics], kind: JoinKind, promoted: Set[str]) -> tuple[float, dict[str, float]]:
+    """Tuples of the join of all operands with some labels promoted, and V of each of them in it."""
     if len(operands) == 1:
-        return operands[0].entries, dict(operands[0].distinct)
+        return operands[0].tuples(promoted), operands[0].distinct(promoted)
     u, v = operands
-    matches = join_tuples(u.entries, v.entries, u.distinct, v.distinct)
-    entries = {
-        JoinKind.INNER: matches,
-        JoinKind.LEFT: max(matches, u.entries),
-        JoinKind.RIGHT: max(matches, v.entries),
-        JoinKind.FULL: u.entries + v.entries - min(matches, u.entries, v.entries),
-    }[kind]
+    distinct_u, distinct_v = u.distinct(promoted), v.distinct(promoted)
+    tuples = joined_tuples(kind, u.tuples(promoted), v.tuples(promoted), distinct_u, distinct_v)
     # A label of both keeps the smaller V where both must match, the larger one where either will do.
     both = min if kind == JoinKind.INNER else max
-    values = {**u.distinct, **v.distinct}
-    values |= {label: both(u.distinct[label], v.distinct[label]) for label in u.distinct if label in v.distinct}
-    return entries, values
+    values = distinct_u | distinct_v
+    values |= {label: both(distinct_u[label], distinct_v[label]) for label in distinct_u if label in distinct_v}
+    return tuples, {label: min(value, tuples) for label, value in values.items()}
+
+
+def joined_tuples(
+    kind: JoinKind, u: float, v: float, distinct_u: Mapping[str, float], distinct_v: Mapping[str, float]
+) -> float:
+    """Tuples of a join that keeps also the tuples without a partner that its kind names."""
+    matches = join_tuples(u, v, distinct_u, distinct_v)
+    match kind:
+        case JoinKind.INNER:
+            return matches
+        case JoinKind.LEFT:
+            return max(matches, u)
+        case JoinKind.RIGHT:
+            return max(matches, v)
+        case JoinKind.FULL:
+            return u + v - min(matches, u, v)
 
 
 def join_tuples(u: float, v: float, distinct_u: Mapping[str, float], distinct_v: Mapping[str, float]) -> float:

@@ -1,0 +1,71 @@
+"""Timing side by side: contenders take turns, so that a machine that slows down slows all of them."""
+
+import json
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+CONSOLE = Console(width=120)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """How long one contender took.
+
+    Attributes:
+        graph: What it ran on.
+        contender: Who.
+        seconds: Median of the runs.
+        runs: Every run.
+        ratio: Median divided by that of the contender that it is compared with.
+    """
+
+    graph: str
+    contender: str
+    seconds: float
+    runs: tuple[float, ...]
+    ratio: float
+
+
+def race(
+    graph: str, contenders: Mapping[str, Callable[[], object]], repeat: Mapping[str, int], base: str
+) -> list[Figure]:
+    """Run contenders in turn, after one run each to warm up; ratios are to `base`."""
+    for run in contenders.values():
+        run()
+    runs: dict[str, list[float]] = {name: [] for name in contenders}
+    for turn in range(max(repeat.values())):
+        for name, run in contenders.items():
+            if turn < repeat[name]:
+                start = time.perf_counter()
+                run()
+                runs[name].append(time.perf_counter() - start)
+    medians = {name: statistics.median(taken) for name, taken in runs.items()}
+    return [Figure(graph, name, medians[name], tuple(runs[name]), medians[name] / medians[base]) for name in contenders]
+
+
+def report(title: str, figures: list[Figure], base: str, path: Path) -> None:
+    """Print a table and keep the figures."""
+    table = Table(title=title, title_justify="left")
+    table.add_column("graph")
+    table.add_column("contender")
+    for heading in ("median s", "min s", "max s", f"times {base}"):
+        table.add_column(heading, justify="right")
+    for figure in figures:
+        low, high = min(figure.runs), max(figure.runs)
+        table.add_row(
+            figure.graph,
+            figure.contender,
+            f"{figure.seconds:.4f}",
+            f"{low:.4f}",
+            f"{high:.4f}",
+            f"{figure.ratio:.2f}",
+        )
+    CONSOLE.print(table)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps([asdict(figure) for figure in figures], indent=2) + "\n")
