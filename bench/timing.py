@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 CONSOLE = Console(width=120)
+# BLAS threads of one contender go on spinning for a while, and would slow the next one.
+_PAUSE_SECONDS = 0.15
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ def race(
     for turn in range(max(repeat.values())):
         for name, run in contenders.items():
             if turn < repeat[name]:
+                time.sleep(_PAUSE_SECONDS)
                 start = time.perf_counter()
                 run()
                 runs[name].append(time.perf_counter() - start)

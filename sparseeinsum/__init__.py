@@ -3,6 +3,7 @@
 from importlib.metadata import version
 
 from sparseeinsum.arrays import einsum
+from sparseeinsum.calibration import Calibration, calibrate
 from sparseeinsum.database import Database, connect, program
 from sparseeinsum.engines.results import TensorResult
 from sparseeinsum.errors import (
@@ -23,6 +24,7 @@ from sparseeinsum.plan import Plan
 __version__ = version("sparseeinsum")
 
 __all__ = [
+    "Calibration",
     "CatalogueError",
     "DataError",
     "Database",
@@ -37,6 +39,7 @@ __all__ = [
     "StatisticsError",
     "TensorResult",
     "__version__",
+    "calibrate",
     "connect",
     "einsum",
     "program",

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, overload
 
 import duckdb
 from rich.console import Console
@@ -23,6 +23,7 @@ from sparseeinsum.language.lowering import read_program
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.pipeline import PlanOptions
 from sparseeinsum.plan import Plan
+from sparseeinsum.statistics.estimate import Statistics
 
 
 def connect(target: str | Path | duckdb.DuckDBPyConnection | None = None) -> "Database":
@@ -128,6 +129,40 @@ class Database:
         catalogue = Catalogue(self._engine)
         return {name: catalogue.find(name) for name in catalogue.names()}
 
+    def statistics(self, name: str) -> Statistics:
+        """T and V of a tensor, measured now.
+
+        Raises:
+            CatalogueError: There is no such tensor, or its table is gone.
+            DataError: Its rows are no tensor.
+        """
+        return pipeline.measure_tensor(name, self._engine).statistics
+
+    @overload
+    def plan(
+        self,
+        program: Program | str,
+        optimizer: str = "dp",
+        memory_limit: str | int | None = None,
+        pin: Mapping[str, Iterable[str]] | None = None,
+        layout: str = "entries",
+        outputs: Sequence[str] = (),
+        top: None = None,
+    ) -> Plan: ...
+
+    @overload
+    def plan(
+        self,
+        program: Program | str,
+        optimizer: str = "dp",
+        memory_limit: str | int | None = None,
+        pin: Mapping[str, Iterable[str]] | None = None,
+        layout: str = "entries",
+        outputs: Sequence[str] = (),
+        *,
+        top: int,
+    ) -> list[Plan]: ...
+
     def plan(
         self,
         program: Program | str,
@@ -154,7 +189,7 @@ class Database:
             ShapeError: Labels and bounds do not fit.
             PlanError: No plan keeps to what is asked.
         """
-        options = _options(optimizer, memory_limit, pin, layout, outputs, top or 1)
+        options = _options(optimizer, memory_limit, pin, layout, outputs, 1 if top is None else top)
         plans = pipeline.make_plans(_program(program), self._engine, options)
         return plans[0] if top is None else plans
 

@@ -1,8 +1,8 @@
 """Graphs, programs and their references in scipy: what the demo and the benchmarks run."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -53,7 +53,8 @@ class Graph:
     def summary(self) -> str:
         """Its sizes in a line."""
         nodes, features = self.features.shape
-        return f"{self.name}: {nodes:,} nodes, {self.adjacency.nnz:,} edges, {features:,} features ({self.features.nnz:,} set)"
+        edges, words = self.adjacency.nnz, self.features.nnz
+        return f"{self.name}: {nodes:,} nodes, {edges:,} edges, {features:,} features ({words:,} set)"
 
 
 def citation_graph(
@@ -91,7 +92,7 @@ def _power_law(size: int) -> NDArray[np.float64]:
 
 
 def _distinct(
-    draw: Any, wanted: int, columns: int, rng: np.random.Generator, ordered: bool = True
+    draw: Callable[[int], NDArray[np.int64]], wanted: int, columns: int, rng: np.random.Generator, ordered: bool = True
 ) -> NDArray[np.int64]:
     """That many distinct pairs; without order, pairs of two different numbers, smaller first."""
     pairs = np.empty((2, 0), dtype=np.int64)
@@ -140,7 +141,7 @@ def gcn_inputs(graph: Graph, hidden: int = 256, classes: int = 16, seed: int = 0
 def gcn_reference(inputs: dict[str, Matrix]) -> NDArray[np.float64]:
     """GCN by scipy, step by step as the program."""
     normalised = inputs["D"] @ inputs["A"] @ inputs["D"]
-    hidden = _sigmoid((normalised @ inputs["X"]) @ inputs["W1"])
+    hidden = _sigmoid(np.asarray((normalised @ inputs["X"]) @ inputs["W1"]))
     return _sigmoid((normalised @ hidden) @ inputs["W2"])
 
 
@@ -167,7 +168,7 @@ def attention_inputs(graph: Graph, width: int = 1024, seed: int = 0) -> dict[str
 
 def attention_reference(inputs: dict[str, Matrix]) -> sp.csr_array:
     """ATTENTION by numpy and scipy, step by step as the program."""
-    queries, keys = inputs["X"] @ inputs["WQ"], inputs["X"] @ inputs["WK"]
+    queries, keys = np.asarray(inputs["X"] @ inputs["WQ"]), np.asarray(inputs["X"] @ inputs["WK"])
     edges = sp.coo_array(inputs["A"])
     rows, columns = edges.coords
     scaled = queries[rows] * edges.data[:, None]

@@ -6,13 +6,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from sparseeinsum.algebra.translate import translate
-from sparseeinsum.decompose.calibration import constants_for
+from sparseeinsum.decompose.constants import constants_for
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.optimizers import optimise
 from sparseeinsum.engines.catalogue import Catalogue, check_relation, require
 from sparseeinsum.engines.duckdb import DuckDB
 from sparseeinsum.engines.execution import Execution, Progress, execute
 from sparseeinsum.errors import EngineError, PlanError, ShapeError
+from sparseeinsum.explain import Analysis
 from sparseeinsum.language.eingraph import EinGraph, Program, bind
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, entries
 from sparseeinsum.plan import Plan
@@ -59,9 +60,25 @@ def make_plans(program: Program, engine: DuckDB, options: PlanOptions) -> list[P
         found = optimise(options.optimizer, model, decompositions, layouts, limit, options.pin, options.top)
     complete = frozenset(name for name in stored if _is_complete(stored[name], measured[name]))
     return [
-        Plan(graph, translate(graph, stored, complete), stored, measured, statistics, engine.sql, clock.seconds)
+        Plan(
+            graph,
+            translate(graph, stored, complete),
+            stored,
+            measured,
+            statistics,
+            evaluations,
+            engine.sql,
+            clock.seconds,
+            lambda plan: _analyze(plan, engine),
+        )
         for graph in found
     ]
+
+
+def _analyze(plan: Plan, engine: DuckDB) -> Analysis:
+    """Run a plan, and count what it computes."""
+    execution = run_plan(plan, engine, {}, lambda *_: None, count=True)
+    return Analysis(tuple(run.seconds for run in execution.runs), execution.tuples)
 
 
 def run_plan(plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progress, count: bool = False) -> Execution:
@@ -80,6 +97,11 @@ def run_program(
         (plan,) = make_plans(program, engine, options)
         _check_into(plan, into)
         return execute(plan, engine, into, progress, count=False)
+
+
+def measure_tensor(name: str, engine: DuckDB) -> Measurement:
+    """T, V and soundness of a stored tensor, as it is now."""
+    return _measure(require(Catalogue(engine), [name]), engine)[name]
 
 
 def _measure(stored: Mapping[str, StoredTensor], engine: DuckDB) -> dict[str, Measurement]:

@@ -1,6 +1,6 @@
 """The plan that a user holds: costs, notation, SQL and an explanation; everything of it is known before it runs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,9 +8,11 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.translate import Definition, delivery
 from sparseeinsum.decompose.plan import DecomposedGraph
+from sparseeinsum.explain import Analysis, Explanation
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.statements import Statement, result_query, staged_statements
+from sparseeinsum.semantics import Evaluation
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.measure import Measurement
 
@@ -25,8 +27,10 @@ class Plan:
         stored: The input tensors, where they lie.
         measured: What scans of the inputs found.
         statistics: T and V of every tensor: measured for inputs, estimated for results.
+        evaluations: What is exact for every EinSum.
         dialect: Of the engine that it was made for.
         planning_seconds: Time that planning took, by stage.
+        analyze: Runs the plan where it was made, and tells what that took.
     """
 
     decomposed: DecomposedGraph
@@ -34,8 +38,10 @@ class Plan:
     stored: Mapping[str, StoredTensor]
     measured: Mapping[str, Measurement]
     statistics: Mapping[str, Statistics]
+    evaluations: Mapping[str, Evaluation]
     dialect: Dialect
     planning_seconds: Mapping[str, float]
+    analyze: Callable[["Plan"], Analysis]
 
     @property
     def cost(self) -> float:
@@ -50,6 +56,18 @@ class Plan:
     def notation(self) -> list[str]:
         """Every EinSum in upper-case-lower-case notation, in order."""
         return [step.notation for step in self.decomposed.steps]
+
+    def explain(self, analyze: bool = False) -> str:
+        """The plan in words and tables; with `analyze` it is run, and actual tuples and times stand beside."""
+        return Explanation(
+            self.decomposed,
+            self.stored,
+            self.statistics,
+            self.evaluations,
+            self.staged_statements,
+            self.planning_seconds,
+            self.analyze(self) if analyze else None,
+        ).write()
 
     def sql(self, style: str = "cte") -> str:
         """The plan as SQL text.

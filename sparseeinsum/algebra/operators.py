@@ -116,14 +116,12 @@ class Contract:
         inputs: The operands, in the decompositions that the kernel wants.
         join: Which tuples a join of two keeps.
         output: Schema of the result.
-        is_filled: Whether groups that no tuple falls into are there, too, as the sum of nothing.
     """
 
     einsum: EinSum
     inputs: tuple["Relation", ...]
     join: JoinKind
     output: Schema
-    is_filled: bool = False
 
     @property
     def schema(self) -> Schema:

@@ -7,7 +7,6 @@ half is left out where one set of keys contains the other.
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
-from sparseeinsum.algebra.completeness import completed_results, is_aggregating
 from sparseeinsum.algebra.operators import Computed, Contract, Densify, Relation, Schema, Slice, Stack, Stored
 from sparseeinsum.decompose.plan import DecomposedGraph, Step
 from sparseeinsum.language.tensors import Decomposition, StoredTensor
@@ -34,30 +33,42 @@ def translate(plan: DecomposedGraph, stored: Mapping[str, StoredTensor], complet
 
 
 def _definitions(plan: DecomposedGraph, stored: Mapping[str, StoredTensor], complete: Set[str]) -> Iterator[Definition]:
-    known: dict[str, Relation] = {name: Stored(source) for name, source in stored.items()}
-    completed = completed_results(plan, complete)
+    known = {name: _Operand(Stored(source), name in complete) for name, source in stored.items()}
     for step in plan.steps:
         name = step.einsum.output.tensor
         schema = Schema(plan.graph.tensors[name], step.result)
-        is_filled = name in completed and is_aggregating(step)
-        inputs = []
-        for index, operand in enumerate(step.einsum.operands):
-            needs_all = step.absence.dense[index] or (name in completed and not is_filled)
-            is_complete = operand.tensor in complete or operand.tensor in completed
-            inputs.append(_prepare(known[operand.tensor], step.operand(index), needs_all, is_complete))
-        yield Definition(name, Contract(step.einsum, tuple(inputs), step.absence.join, schema, is_filled), step)
-        known[name] = Computed(schema)
+        inputs = [
+            _prepare(known[operand.tensor], step.operand(index), step.absence.dense[index])
+            for index, operand in enumerate(step.einsum.operands)
+        ]
+        contract = Contract(step.einsum, tuple(operand.relation for operand in inputs), step.absence.join, schema)
+        yield Definition(name, contract, step)
+        is_complete = all(operand.is_complete for operand in inputs) or (_is_aggregating(step) and not schema.keys)
+        known[name] = _Operand(Computed(schema), is_complete)
 
 
-def _prepare(relation: Relation, wanted: Decomposition, needs_all: bool, is_complete: bool) -> Relation:
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """A relation, and whether it is known to hold every tuple that there can be."""
+
+    relation: Relation
+    is_complete: bool
+
+
+def _prepare(operand: _Operand, wanted: Decomposition, needs_all: bool) -> _Operand:
     """An operand in the decomposition that its reader wants, every tuple present where that is asked for."""
-    if not needs_all:
-        return repartition(relation, wanted)
-    if is_complete:  # nothing is absent, if slicing drops nothing
-        return repartition(relation, wanted, keeps_fill=True)
-    repartitioned = repartition(relation, wanted)
-    is_one_stack = isinstance(repartitioned, Stack) and not wanted.promoted  # which always has its one tuple
-    return repartitioned if is_one_stack else Densify(repartitioned)
+    if needs_all and operand.is_complete:  # nothing is absent, if slicing drops nothing
+        return _Operand(repartition(operand.relation, wanted, keeps_fill=True), True)
+    relation = repartition(operand.relation, wanted)
+    drops_fill = bool(_new_keys(operand.relation, wanted))
+    is_one_stack = isinstance(relation, Stack) and not wanted.promoted  # which always has its one tuple
+    is_complete = is_one_stack or (operand.is_complete and not drops_fill)
+    return _Operand(Densify(relation), True) if needs_all and not is_complete else _Operand(relation, is_complete)
+
+
+def _is_aggregating(step: Step) -> bool:
+    """Whether a step aggregates tuples: it promotes a label that its result lacks."""
+    return not step.promoted <= frozenset(step.einsum.output.labels)
 
 
 def delivery(plan: DecomposedGraph, name: str) -> Relation:

@@ -1,64 +1,166 @@
-"""Decompose: the cost model: formulas over tuples and bytes, and the constants that turn them into seconds.
+"""Decompose: the cost model: counts of elementary work, and the constants that turn them into seconds.
 
-Source: SparseEinSum, section 7.2.
+The formulas of SparseEinSum, section 7.2, count what a distributed engine does: every operand of every pair of tuples
+is moved. An engine inside one process moves operands no more than a pointer, but writes results: measured on GCN and
+attention, the paper's count orders plans far worse there (bench/regret.py). Hence an *accounting* for each.
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
 class CostConstants:
-    """What an engine's elementary work takes on a machine, in seconds."""
+    """What an engine's elementary work takes on a machine, in seconds.
+
+    Attributes:
+        transfer_seconds_per_byte: C_xfer, for a byte moved.
+        kernel_seconds_per_operation: C_kernel, for a floating-point operation of a kernel that walks arrays.
+        matrix_seconds_per_operation: The same for a kernel that is a matrix product, which BLAS computes.
+        fixed_seconds_per_tuple: C_fixed, for a tuple handled.
+    """
 
     transfer_seconds_per_byte: float
     kernel_seconds_per_operation: float
+    matrix_seconds_per_operation: float
     fixed_seconds_per_tuple: float
 
 
-def join_cost(constants: CostConstants, tuples: float, tuple_bytes: float, operations: float) -> float:
-    """C_join = T_join ((sizeof U + sizeof V) C_xfer + C_kernel + C_fixed), in seconds.
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Counts of elementary work."""
 
-    Args:
-        constants: Of the engine and machine.
-        tuples: T_join.
-        tuple_bytes: Bytes of a tuple of U and of one of V together.
-        operations: Floating-point operations of the kernel for one pair of tuples.
+    tuples: float = 0.0
+    bytes_moved: float = 0.0
+    kernel_operations: float = 0.0
+    matrix_operations: float = 0.0
+
+    def __add__(self, other: "Work") -> "Work":
+        return Work(
+            self.tuples + other.tuples,
+            self.bytes_moved + other.bytes_moved,
+            self.kernel_operations + other.kernel_operations,
+            self.matrix_operations + other.matrix_operations,
+        )
+
+    def seconds(self, constants: CostConstants) -> float:
+        """How long the work takes."""
+        return (
+            self.tuples * constants.fixed_seconds_per_tuple
+            + self.bytes_moved * constants.transfer_seconds_per_byte
+            + self.kernel_operations * constants.kernel_seconds_per_operation
+            + self.matrix_operations * constants.matrix_seconds_per_operation
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ContractionSizes:
+    """Sizes of one EinSum under a choice.
+
+    Attributes:
+        joined: T_join, pairs of tuples.
+        groups: Product of V over the promoted labels of the result.
+        is_grouped: Whether pairs are aggregated at all.
+        operand_bytes: Bytes of a tuple of each operand, together.
+        result_bytes: Bytes of a tuple of the result.
+        result_size: Elements of an array of the result.
+        operations: Floating-point operations of the kernel for one pair.
+        is_matrix_product: Whether BLAS computes them.
     """
-    return tuples * (
-        tuple_bytes * constants.transfer_seconds_per_byte
-        + operations * constants.kernel_seconds_per_operation
-        + constants.fixed_seconds_per_tuple
-    )
+
+    joined: float
+    groups: float
+    is_grouped: bool
+    operand_bytes: int
+    result_bytes: int
+    result_size: int
+    operations: float
+    is_matrix_product: bool
+
+    @property
+    def aggregated(self) -> float:
+        """T_agg = min(T_join / 2, groups); T_join where nothing is aggregated."""
+        return min(self.joined / 2, self.groups) if self.is_grouped else self.joined
+
+    def kernel(self) -> Work:
+        """The kernel's operations, for all pairs."""
+        operations = self.joined * self.operations
+        return Work(matrix_operations=operations) if self.is_matrix_product else Work(kernel_operations=operations)
 
 
-def aggregated_tuples(joined: float, groups: float) -> float:
-    """T_agg = min(T_join / 2, groups), groups being the product of V over the promoted labels of the result."""
-    return min(joined / 2, groups)
+@dataclass(frozen=True, slots=True)
+class RepartitionSizes:
+    """Sizes of a change of decomposition from P_in to P.
 
-
-def aggregation_cost(
-    constants: CostConstants, joined: float, aggregated: float, tuple_bytes: float, operations: float
-) -> float:
-    """C_agg = (T_join - T_agg) (sizeof W C_xfer + C_add + C_fixed), in seconds; operations: of one addition."""
-    return (joined - aggregated) * (
-        tuple_bytes * constants.transfer_seconds_per_byte
-        + operations * constants.kernel_seconds_per_operation
-        + constants.fixed_seconds_per_tuple
-    )
-
-
-def repartition_cost(
-    constants: CostConstants, before: float, between: float, after: float, tuple_bytes: float
-) -> float:
-    """C_repart = (2 T(P_in u P) - T(P_in) - T(P)) (sizeof tuple C_xfer + C_fixed), in seconds.
-
-    Args:
-        constants: Of the engine and machine.
-        before: T(P_in), tuples of the producer's decomposition.
-        between: T(P_in u P), tuples where all labels of either are promoted.
-        after: T(P), tuples of the reader's decomposition.
-        tuple_bytes: Bytes of one tuple in between.
+    Attributes:
+        before: T(P_in).
+        between: T(P_in u P), where all labels of either are promoted.
+        after: T(P).
+        between_bytes: Bytes of a tuple in between.
+        after_bytes: Bytes of a tuple afterwards.
+        slices: Whether P has labels that P_in lacks.
+        stacks: Whether P_in has labels that P lacks.
     """
-    return (2 * between - before - after) * (
-        tuple_bytes * constants.transfer_seconds_per_byte + constants.fixed_seconds_per_tuple
-    )
+
+    before: float
+    between: float
+    after: float
+    between_bytes: int
+    after_bytes: int
+    slices: bool
+    stacks: bool
+
+
+class Accounting(Protocol):
+    """What work an engine does for given sizes."""
+
+    def join(self, sizes: ContractionSizes) -> Work:
+        """To join tuples and run the kernel on every pair."""
+
+    def aggregation(self, sizes: ContractionSizes) -> Work:
+        """To aggregate the pairs' results."""
+
+    def repartition(self, sizes: RepartitionSizes) -> Work:
+        """To change a decomposition."""
+
+
+class DistributedAccounting:
+    """The paper's count: both operands of every pair are moved, and so is every result that is aggregated.
+
+    Source: SparseEinSum, section 7.2.
+    """
+
+    def join(self, sizes: ContractionSizes) -> Work:
+        """C_join = T_join ((sizeof U + sizeof V) C_xfer + C_kernel + C_fixed)."""
+        return Work(sizes.joined, sizes.joined * sizes.operand_bytes) + sizes.kernel()
+
+    def aggregation(self, sizes: ContractionSizes) -> Work:
+        """C_agg = (T_join - T_agg) (sizeof W C_xfer + C_add + C_fixed)."""
+        merged = sizes.joined - sizes.aggregated
+        return Work(merged, merged * sizes.result_bytes, merged * sizes.result_size)
+
+    def repartition(self, sizes: RepartitionSizes) -> Work:
+        """C_repart = (2 T(P_in u P) - T(P_in) - T(P)) (sizeof tuple C_xfer + C_fixed)."""
+        tuples = 2 * sizes.between - sizes.before - sizes.after
+        return Work(tuples, tuples * sizes.between_bytes)
+
+
+class EmbeddedAccounting:
+    """One process: operands are referred to, kernels add to the groups in place, and what is moved are results."""
+
+    def join(self, sizes: ContractionSizes) -> Work:
+        """Every pair is handled; its result is written, unless it is added to its group at once."""
+        written = 0.0 if sizes.is_grouped else sizes.joined * sizes.result_bytes
+        return Work(sizes.joined, written) + sizes.kernel()
+
+    def aggregation(self, sizes: ContractionSizes) -> Work:
+        """Every group is handled and written once."""
+        if not sizes.is_grouped:
+            return Work()
+        return Work(sizes.aggregated, sizes.aggregated * sizes.result_bytes)
+
+    def repartition(self, sizes: RepartitionSizes) -> Work:
+        """Every tuple in between is handled; slices are written, and so are stacks."""
+        written = sizes.between * sizes.between_bytes if sizes.slices else 0.0
+        written += sizes.after * sizes.after_bytes if sizes.stacks else 0.0
+        return Work(sizes.between * (sizes.slices + sizes.stacks), written)

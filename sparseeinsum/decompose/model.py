@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.cost import (
+    Accounting,
+    ContractionSizes,
     CostConstants,
-    aggregated_tuples,
-    aggregation_cost,
-    join_cost,
-    repartition_cost,
+    EmbeddedAccounting,
+    RepartitionSizes,
+    Work,
 )
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import count_operations
@@ -24,6 +25,8 @@ from sparseeinsum.statistics.estimate import Statistics, by_label, dense_statist
 
 Choice = tuple[int, ...]
 
+_EMBEDDED = EmbeddedAccounting()
+
 
 @dataclass(frozen=True, slots=True)
 class VertexCost:
@@ -32,31 +35,37 @@ class VertexCost:
     Attributes:
         joined: T_join, tuples that the join produces.
         tuples: Tuples of the result.
-        join_seconds: C_join.
-        aggregation_seconds: C_agg.
-        dense_seconds: Of making operands dense.
+        join: To join tuples and run the kernel.
+        aggregation: To aggregate pairs.
+        filling: To make operands dense.
+        seconds: Of all of it.
     """
 
     joined: float
     tuples: float
-    join_seconds: float
-    aggregation_seconds: float
-    dense_seconds: float
-
-    @property
-    def seconds(self) -> float:
-        """All of it."""
-        return self.join_seconds + self.aggregation_seconds + self.dense_seconds
+    join: Work
+    aggregation: Work
+    filling: Work
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
-    """Costs of the EinSums of one graph on one engine."""
+    """Costs of the EinSums of one graph on one engine.
+
+    Attributes:
+        graph: The EinSums.
+        statistics: T and V of every tensor.
+        evaluations: What is exact for every EinSum.
+        constants: What elementary work takes.
+        accounting: What work the engine does.
+    """
 
     graph: EinGraph
     statistics: Mapping[str, Statistics]
     evaluations: Mapping[str, Evaluation]
     constants: CostConstants
+    accounting: Accounting = _EMBEDDED
 
     def vertex_cost(self, einsum: EinSum, choice: Choice) -> VertexCost:
         """Cost of an EinSum whose operands come in the decompositions that the choice asks for."""
@@ -65,32 +74,43 @@ class CostModel:
         operands = [
             self._sized(operand, promoted, dense) for operand, dense in zip(einsum.operands, absence.dense, strict=True)
         ]
-        joined = _joined_tuples(operands, absence.join)
-        row_bytes = sum(operand.tuple_bytes for operand in operands)
-        join = join_cost(self.constants, joined, row_bytes, self.kernel_operations(einsum, choice))
-        groups = _groups(einsum, operands, promoted, absence.join)
-        result_size = self._array_size(einsum, einsum.output, choice)
-        if promoted <= frozenset(einsum.output.labels):  # nothing is aggregated between tuples
-            tuples, aggregation = joined, 0.0
-        else:
-            tuples = aggregated_tuples(joined, groups)
-            result_bytes = self.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice))
-            aggregation = aggregation_cost(self.constants, joined, tuples, result_bytes, result_size)
-        filling = sum(self._filling_cost(operand) for operand in operands)
-        return VertexCost(joined, tuples, join, aggregation, filling)
+        sizes = ContractionSizes(
+            joined=_joined_tuples(operands, absence.join),
+            groups=_groups(einsum, operands, promoted, absence.join),
+            is_grouped=not promoted <= frozenset(einsum.output.labels),
+            operand_bytes=sum(operand.tuple_bytes for operand in operands),
+            result_bytes=self.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice)),
+            result_size=self._array_size(einsum.output, result_tiles(einsum, choice)),
+            operations=self._operations(einsum, choice),
+            is_matrix_product=_is_matrix_product(einsum, promoted),
+        )
+        join, aggregation = self.accounting.join(sizes), self.accounting.aggregation(sizes)
+        created = [operand.tuples - operand.present for operand in operands]
+        moved = sum(tuples * operand.tuple_bytes for tuples, operand in zip(created, operands, strict=True))
+        filling = Work(sum(created), moved)
+        seconds = (join + aggregation + filling).seconds(self.constants)
+        return VertexCost(sizes.joined, sizes.aggregated, join, aggregation, filling, seconds)
+
+    def repartition_work(self, tensor: str, before: Choice, after: Choice) -> Work:
+        """Work of changing a tensor's decomposition from the tiles `before` to the tiles `after`."""
+        if before == after:
+            return Work()
+        between = tuple(max(first, second) for first, second in zip(before, after, strict=True))
+        return self.accounting.repartition(
+            RepartitionSizes(
+                before=self.tuples(tensor, before),
+                between=self.tuples(tensor, between),
+                after=self.tuples(tensor, after),
+                between_bytes=self.tuple_bytes(tensor, between),
+                after_bytes=self.tuple_bytes(tensor, after),
+                slices=between != before,
+                stacks=between != after,
+            )
+        )
 
     def repartition_cost(self, tensor: str, before: Choice, after: Choice) -> float:
-        """Cost of changing a tensor's decomposition from the tiles `before` to the tiles `after`."""
-        if before == after:
-            return 0.0
-        between = tuple(max(first, second) for first, second in zip(before, after, strict=True))
-        return repartition_cost(
-            self.constants,
-            before=self.tuples(tensor, before),
-            between=self.tuples(tensor, between),
-            after=self.tuples(tensor, after),
-            tuple_bytes=self.tuple_bytes(tensor, between),
-        )
+        """Seconds of changing a tensor's decomposition."""
+        return self.repartition_work(tensor, before, after).seconds(self.constants)
 
     def tuples(self, tensor: str, tiles: Choice) -> float:
         """Expected tuples of a tensor in a decomposition."""
@@ -100,13 +120,18 @@ class CostModel:
         """Bytes of one tuple of a tensor in a decomposition."""
         return tuple_bytes(self.graph.tensors[tensor], Decomposition(tiles))
 
+    def array_bytes(self, einsum: EinSum, reference: Reference, choice: Choice) -> int:
+        """Bytes of the array in one tuple of an operand or of the result."""
+        item_bytes = ITEM_BYTES[self.graph.tensors[reference.tensor].dtype]
+        return self._array_size(reference, reference_tiles(einsum, reference, choice)) * item_bytes
+
     def absence(self, einsum: EinSum, choice: Choice) -> Absence:
         """How absent tuples are dealt with under a choice."""
         promoted = promoted_labels(einsum, choice)
         keys = tuple(promoted.intersection(operand.labels) for operand in einsum.operands)
         return self.evaluations[einsum.output.tensor].absence(keys)
 
-    def kernel_operations(self, einsum: EinSum, choice: Choice) -> float:
+    def _operations(self, einsum: EinSum, choice: Choice) -> float:
         """Floating-point operations of the kernel for one pair of tuples."""
         extents = math.prod(
             self.graph.bound_of(einsum, label)
@@ -115,13 +140,7 @@ class CostModel:
         )
         return extents * (count_operations(einsum.join) + (einsum.aggregate is not None))
 
-    def array_bytes(self, einsum: EinSum, reference: Reference, choice: Choice) -> int:
-        """Bytes of the array in one tuple of an operand or of the result."""
-        item_bytes = ITEM_BYTES[self.graph.tensors[reference.tensor].dtype]
-        return self._array_size(einsum, reference, choice) * item_bytes
-
-    def _array_size(self, einsum: EinSum, reference: Reference, choice: Choice) -> int:
-        tiles = reference_tiles(einsum, reference, choice)
+    def _array_size(self, reference: Reference, tiles: Choice) -> int:
         return Decomposition(tiles).array_size(self.graph.tensors[reference.tensor].shape)
 
     def _sized(self, operand: Reference, promoted: frozenset[str], dense: bool) -> "_Operand":
@@ -131,11 +150,6 @@ class CostModel:
         tiles = tuple(1 if label in promoted else DEMOTED for label in operand.labels)
         tuple_bytes = self.tuple_bytes(operand.tensor, tiles)
         return _Operand(used.tuples(promoted), stored.tuples(promoted), used.distinct(promoted), tuple_bytes)
-
-    def _filling_cost(self, operand: "_Operand") -> float:
-        created = operand.tuples - operand.present
-        moved = operand.tuple_bytes * self.constants.transfer_seconds_per_byte
-        return created * (moved + self.constants.fixed_seconds_per_tuple)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,3 +193,17 @@ def _groups(einsum: EinSum, operands: list[_Operand], promoted: frozenset[str], 
         if label in promoted:
             groups *= both(operand.distinct[label] for operand in operands if label in operand.distinct)
     return groups
+
+
+def _is_matrix_product(einsum: EinSum, promoted: frozenset[str]) -> bool:
+    """Whether the kernel is a matrix product, or becomes one over a vector of rows that share an operand."""
+    if not einsum.is_multilinear or len(einsum.operands) != 2:
+        return False
+    first, second = (frozenset(operand.labels) for operand in einsum.operands)
+    kept = frozenset(einsum.output.labels)
+    rows, columns, inner = (first - second) & kept, (second - first) & kept, (first & second) - kept
+    inside = [bool(labels - promoted) for labels in (rows, columns, inner)]
+    if all(inside):
+        return True
+    is_shared = [not labels & promoted for labels in (second, first)]  # one tuple for all rows of a vector
+    return inside[2] and ((is_shared[0] and inside[1]) or (is_shared[1] and inside[0]))

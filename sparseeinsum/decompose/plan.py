@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sparseeinsum.decompose.cost import Work
 from sparseeinsum.decompose.model import Choice, CostModel, VertexCost, promoted_labels, reference_tiles, result_tiles
 from sparseeinsum.language.eingraph import EinGraph, EinSum, write_einsum
 from sparseeinsum.language.tensors import Decomposition
@@ -18,13 +19,17 @@ class Step:
         choice: Tiles of its labels.
         absence: How absent tuples are dealt with.
         cost: Expected work.
-        repartition_seconds: Of bringing its operands into the decompositions that it wants.
+        join_seconds: Of joining tuples and running the kernel.
+        aggregation_seconds: Of aggregating pairs.
+        repartition_seconds: Of bringing its operands into the decompositions that it wants, every tuple present.
     """
 
     einsum: EinSum
     choice: Choice
     absence: Absence
     cost: VertexCost
+    join_seconds: float
+    aggregation_seconds: float
     repartition_seconds: float
 
     @property
@@ -57,6 +62,7 @@ class DecomposedGraph:
         inputs: Decompositions in which the inputs are stored.
         layouts: Decompositions in which outputs are delivered.
         delivery_seconds: Expected cost of bringing the outputs into their layouts.
+        work: Expected work of everything.
     """
 
     graph: EinGraph
@@ -64,11 +70,13 @@ class DecomposedGraph:
     inputs: Mapping[str, Decomposition]
     layouts: Mapping[str, Decomposition]
     delivery_seconds: float
+    work: Work
 
     @property
     def seconds(self) -> float:
         """Expected cost of everything."""
-        return self.delivery_seconds + sum(step.cost.seconds + step.repartition_seconds for step in self.steps)
+        parts = (step.join_seconds + step.aggregation_seconds + step.repartition_seconds for step in self.steps)
+        return self.delivery_seconds + sum(parts)
 
     def step_of(self, name: str) -> Step | None:
         """The step that computes a tensor; None for an input."""
@@ -91,17 +99,21 @@ def price_choices(
     """
     produced = {name: decomposition.tiles for name, decomposition in stored.items()}
     steps = []
+    total = Work()
     for einsum in model.graph.einsums:
         choice = choices[einsum.output.tensor]
-        repartition = 0.0
+        cost = model.vertex_cost(einsum, choice)
+        moved = cost.filling
         for operand in einsum.operands:
             wanted = reference_tiles(einsum, operand, choice)
-            repartition += model.repartition_cost(operand.tensor, produced.get(operand.tensor, wanted), wanted)
+            moved += model.repartition_work(operand.tensor, produced.get(operand.tensor, wanted), wanted)
         produced[einsum.output.tensor] = result_tiles(einsum, choice)
-        cost = model.vertex_cost(einsum, choice)
-        steps.append(Step(einsum, choice, model.absence(einsum, choice), cost, repartition))
+        parts = (cost.join, cost.aggregation, moved)
+        total = sum(parts, total)
+        absence = model.absence(einsum, choice)
+        steps.append(Step(einsum, choice, absence, cost, *(work.seconds(model.constants) for work in parts)))
     delivered = {name: layouts.get(name, Decomposition(produced[name])) for name in model.graph.outputs}
-    delivery = sum(
-        model.repartition_cost(name, produced[name], decomposition.tiles) for name, decomposition in delivered.items()
-    )
-    return DecomposedGraph(model.graph, tuple(steps), stored, delivered, delivery)
+    deliveries = (model.repartition_work(name, produced[name], layout.tiles) for name, layout in delivered.items())
+    delivery = sum(deliveries, Work())
+    seconds = delivery.seconds(model.constants)
+    return DecomposedGraph(model.graph, tuple(steps), stored, delivered, seconds, total + delivery)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
+from sparseeinsum import assets
 from sparseeinsum.engines.duckdb import DuckDB
 from sparseeinsum.errors import CatalogueError, EngineError
 from sparseeinsum.language.tensors import Axis, Decomposition, StoredTensor, Tensor
@@ -24,20 +25,6 @@ _COLUMNS = (
     "casts",
     "is_owned",
 )
-_CREATE = f"""
-CREATE TABLE IF NOT EXISTS {SCHEMA}.{TABLE} (
-  name TEXT PRIMARY KEY,
-  axes TEXT[] NOT NULL,
-  bounds BIGINT[] NOT NULL,
-  dtype TEXT NOT NULL,
-  fill DOUBLE NOT NULL,
-  tiles BIGINT[] NOT NULL,
-  relation TEXT NOT NULL,
-  key_columns TEXT[] NOT NULL,
-  value_column TEXT,
-  casts BOOLEAN NOT NULL,
-  is_owned BOOLEAN NOT NULL
-)"""
 
 
 class Catalogue:
@@ -80,7 +67,7 @@ class Catalogue:
                     "another name"
                 )
         self._engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-        self._engine.execute(_CREATE)
+        self._engine.execute(assets.read("sql/duckdb/catalogue.sql"))
         values = [_literal(value) for value in _values(stored)]
         table = exp.to_table(f"{SCHEMA}.{TABLE}")
         source = exp.values([tuple(values)])

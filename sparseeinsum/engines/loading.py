@@ -192,13 +192,14 @@ def _from_frame(
 
 def _check_nulls(name: str, table: pa.Table) -> None:
     """NULL in a frame: refused before numpy turns it into NaN."""
-    first: tuple[int, str] | None = None
+    nulls = []
     for column in table.column_names:
-        nulls = np.flatnonzero(table.column(column).is_null().to_numpy()) if table.column(column).null_count else ()
-        if len(nulls) and (first is None or nulls[0] < first[0]):
-            first = int(nulls[0]), column
-    if first is not None:
-        raise DataError(f"tensor {name}, row {first[0]} (counted from 0): the column {first[1]} is NULL")
+        values = table.column(column)
+        if values.null_count:
+            nulls.append((int(np.argmax(values.is_null().to_numpy())), column))
+    if nulls:
+        row, column = min(nulls)
+        raise DataError(f"tensor {name}, row {row} (counted from 0): the column {column} is NULL")
 
 
 def _from_array(

@@ -12,7 +12,6 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Contract, Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.layouts import grid_of
 from sparseeinsum.render.sources import Source, aliased, key_column, plain_source
 from sparseeinsum.render.values import Term, fill_value, group_value
 from sparseeinsum.semantics import JoinKind
@@ -88,12 +87,10 @@ class _Contraction:
         """The whole statement."""
         if not is_grouped(self.relation):
             keys = [_named(self._result_key(label), label) for label in self._promoted]
-            value = self._value(self._operand_values(), has_groups=False)
+            value = self._value(has_groups=False)
             return self._from(exp.select(*keys, exp.alias_(value, VALUE_COLUMN)))
-        if self.relation.is_filled and self._promoted:
-            return self._filled()
         keys = [self._result_key(label) for label in self._promoted]
-        value = self._value(self._operand_values(), has_groups=True)
+        value = self._value(has_groups=True)
         if not keys:  # one tuple, also of nothing
             value = exp.func("coalesce", value, self._fill(self.relation.output))
         columns = [_named(key, label) for key, label in zip(keys, self._promoted, strict=True)]
@@ -106,20 +103,6 @@ class _Contraction:
         labels = self.relation.einsum.output.labels
         return [labels[position] for position in self.relation.output.decomposition.promoted]
 
-    def _filled(self) -> exp.Select:
-        """Aggregate pairs beside a row of zeros for every group that there can be."""
-        names = [f"{alias}_val" for alias in _ALIASES[: len(self.sources)]]
-        keys = [_named(self._result_key(label), label) for label in self._promoted]
-        values = [exp.alias_(value, name) for value, name in zip(self._operand_values(), names, strict=True)]
-        pairs = self._from(exp.select(*keys, *values))
-        grid, positions = grid_of(self.relation.output)
-        zeros = exp.select(*positions.values(), *[self._fill(source.schema) for source in self.sources]).from_(grid)
-        rows = exp.union(pairs, zeros, distinct=False).subquery("p")
-        columns = [exp.column(label, table="p") for label in self._promoted]
-        value = self._value([exp.column(name, table="p") for name in names], has_groups=True)
-        select = exp.select(*columns, exp.alias_(value, VALUE_COLUMN)).from_(rows)
-        return select.group_by(*[column.copy() for column in columns])
-
     def _result_key(self, label: str) -> exp.Expr:
         """A label of the result: from the operand that is never missing, or from whichever is there."""
         columns = [keys[label] for keys in self.keys if label in keys]
@@ -129,12 +112,12 @@ class _Contraction:
             return columns[1].copy()
         return exp.func("coalesce", *[column.copy() for column in columns])
 
-    def _value(self, values: Sequence[exp.Expr], has_groups: bool) -> exp.Expr:
+    def _value(self, has_groups: bool) -> exp.Expr:
         """The result's value from those of the operands."""
         einsum, output = self.relation.einsum, self.relation.output
         terms = []
         extents: dict[str, int] = {}
-        for operand, source, value in zip(einsum.operands, self.sources, values, strict=True):
+        for operand, source, value in zip(einsum.operands, self.sources, self._operand_values(), strict=True):
             demoted = source.schema.decomposition.demoted
             inside = tuple(operand.labels[position] for position in demoted)
             extents |= {operand.labels[position]: source.schema.tensor.axes[position].bound for position in demoted}

@@ -26,14 +26,14 @@ def slice_select(relation: Slice, source: Source) -> exp.Select:
         call("UNNEST", parts).as_(VALUE_COLUMN),
     ).from_(aliased(source.table, "t"))
     names = [after.tensor.axes[axis].name for axis in relation.axes]
-    positions = keys_at(exp.column(position, table="s"), names, extents)
+    positions = _keys_at(exp.column(position, table="s"), names, extents)
     value = exp.column(VALUE_COLUMN, table="s")
     keys = [exp.alias_(positions.get(key, exp.column(key, table="s")), key) for key in after.keys]
     select = exp.select(*keys, value).from_(unnested.subquery("s"))
     return select if relation.keeps_fill else select.where(_is_not_fill(value, after))
 
 
-def keys_at(position: exp.Expr, names: Sequence[str], extents: Sequence[int]) -> dict[str, exp.Expr]:
+def _keys_at(position: exp.Expr, names: Sequence[str], extents: Sequence[int]) -> dict[str, exp.Expr]:
     """The index of every axis, by name, from the position in C order over all of them."""
     if len(names) == 1:
         return {names[0]: position}
@@ -100,19 +100,14 @@ def densify_select(relation: Densify, source: Source) -> exp.Select:
         value = exp.Sum(this=source.value("t")) if schema.is_scalar else call("tensor_sum", source.value("t"))
         only = exp.alias_(exp.func("coalesce", value, fill), VALUE_COLUMN)
         return exp.select(only).from_(aliased(source.table, "t"))
-    grid, keys = grid_of(schema)
+    position = exp.column(unused("position", schema), table="g")
+    bounds = [schema.tensor.axes[axis].bound for axis in schema.decomposition.promoted]
+    keys = _keys_at(position, schema.keys, bounds)
+    everything = exp.select(exp.alias_(call("UNNEST", call("RANGE", integer(math.prod(bounds)))), position.name))
     equal = [exp.EQ(this=source.key(key, "t"), expression=expression) for key, expression in keys.items()]
     value = exp.alias_(exp.func("coalesce", source.value("t"), fill), VALUE_COLUMN)
     return (
         exp.select(*[exp.alias_(expression.copy(), key) for key, expression in keys.items()], value)
-        .from_(grid)
+        .from_(everything.subquery("g"))
         .join(aliased(source.table, "t"), on=exp.and_(*equal), join_type="LEFT")
     )
-
-
-def grid_of(schema: Schema) -> tuple[exp.Subquery, dict[str, exp.Expr]]:
-    """A table g with a row for every tuple that there can be, and the keys of each row by the names of their axes."""
-    position = exp.column(unused("position", schema), table="g")
-    bounds = [schema.tensor.axes[axis].bound for axis in schema.decomposition.promoted]
-    rows = exp.alias_(call("UNNEST", call("RANGE", integer(math.prod(bounds)))), position.name)
-    return exp.select(rows).subquery("g"), keys_at(position, schema.keys, bounds)

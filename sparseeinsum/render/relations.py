@@ -64,8 +64,8 @@ class Renderer:
 
     def _make_source(self, relation: Relation) -> Source:
         match relation:
-            case Stored(source):
-                return stored_source(source, self.dialect)
+            case Stored(stored):
+                return stored_source(stored, self.dialect)
             case Computed(schema):
                 return plain_source(self.tables[schema.tensor.name], schema)
             case Slice() | Stack() | Densify():

@@ -1,0 +1,130 @@
+"""The command line: run, explain, compile, stats, calibrate, demo; over the public API alone."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from sparseeinsum.cli import commands, demo
+from sparseeinsum.errors import SparseEinsumError
+
+_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+_EXAMPLE = 'sparseeinsum run --database graph.duckdb --text "Y[i] = sum(A[i, j] * X[j])"'
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit status: 0, or 1 for an error that was printed."""
+    asked = _parser().parse_args(arguments)
+    try:
+        asked.command(asked)
+    except (SparseEinsumError, OSError, ValueError) as error:
+        print(f"sparseeinsum: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("sparseeinsum: stopped; the database is as it was", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="sparseeinsum",
+        description="Einstein summations over the tables of a DuckDB database.",
+        epilog=f"example: {_EXAMPLE}",
+    )
+    commands_of = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_run(commands_of)
+    _add_explain(commands_of)
+    _add_compile(commands_of)
+    _add_stats(commands_of)
+    _add_calibrate(commands_of)
+    _add_demo(commands_of)
+    return parser
+
+
+def _add(commands_of: _Commands, name: str, text: str, example: str) -> argparse.ArgumentParser:
+    return commands_of.add_parser(name, help=text, description=text.capitalize() + ".", epilog=f"example: {example}")
+
+
+def _add_program(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("program", nargs="?", help="file with program text; - reads standard input")
+    parser.add_argument("-t", "--text", help="program text itself, instead of a file")
+    parser.add_argument("-d", "--database", required=True, help="DuckDB file that holds the tensors")
+    parser.add_argument(
+        "-o", "--optimizer", default="dp", help="dp (default), or the baselines greedy, relational and dense"
+    )
+    parser.add_argument("-m", "--memory-limit", help="memory that a run may take, as in 4GB")
+
+
+def _add_run(commands_of: _Commands) -> None:
+    parser = _add(commands_of, "run", "plan and run a program, and show its results", _EXAMPLE)
+    _add_program(parser)
+    parser.add_argument(
+        "--into", action="append", default=[], metavar="RESULT=TABLE", help="keep a result in a table, replacing it"
+    )
+    parser.add_argument("--rows", type=int, default=10, help="how many rows of each result to show (default 10)")
+    parser.set_defaults(command=commands.run)
+
+
+def _add_explain(commands_of: _Commands) -> None:
+    parser = _add(
+        commands_of,
+        "explain",
+        "show the plan of a program: notation, schemas, expected tuples and cost",
+        "sparseeinsum explain --analyze --database graph.duckdb program.ein",
+    )
+    _add_program(parser)
+    parser.add_argument("--analyze", action="store_true", help="run it, too, and show actual tuples and times")
+    parser.set_defaults(command=commands.explain)
+
+
+def _add_compile(commands_of: _Commands) -> None:
+    parser = _add(
+        commands_of,
+        "compile",
+        "print the SQL of a program",
+        "sparseeinsum compile --database graph.duckdb program.ein > program.sql",
+    )
+    _add_program(parser)
+    parser.add_argument(
+        "--style",
+        choices=("cte", "staged"),
+        default="cte",
+        help="cte: one statement for every result; staged: as it runs, with temporary tables",
+    )
+    parser.set_defaults(command=commands.compile_program)
+
+
+def _add_stats(commands_of: _Commands) -> None:
+    parser = _add(
+        commands_of,
+        "stats",
+        "measure the tensors of a database: entries, and distinct indices of every axis",
+        "sparseeinsum stats --database graph.duckdb A X",
+    )
+    parser.add_argument("tensors", nargs="*", help="names of tensors; all by default")
+    parser.add_argument("-d", "--database", required=True, help="DuckDB file that holds the tensors")
+    parser.set_defaults(command=commands.stats)
+
+
+def _add_calibrate(commands_of: _Commands) -> None:
+    parser = _add(
+        commands_of,
+        "calibrate",
+        "measure the cost constants of this machine, and keep them for later plans",
+        "sparseeinsum calibrate",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="measure and print, but keep nothing")
+    parser.set_defaults(command=commands.calibrate_machine)
+
+
+def _add_demo(commands_of: _Commands) -> None:
+    parser = _add(
+        commands_of,
+        "demo",
+        "run a two-layer graph convolutional network, check it, and compare plans",
+        "sparseeinsum demo --data planetoid_cora.npz",
+    )
+    parser.add_argument("--data", help="graph to run on, an .npz file; by default a generated citation network")
+    parser.add_argument("--repeat", type=int, default=3, help="runs of each plan; the median is shown (default 3)")
+    parser.set_defaults(command=demo.demo)

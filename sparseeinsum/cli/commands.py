@@ -1,0 +1,133 @@
+"""The command line: one function a command, from parsed arguments to printed text."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress, track
+from rich.table import Table
+
+from sparseeinsum.calibration import Calibration, calibrate
+from sparseeinsum.database import Database, connect
+from sparseeinsum.engines.results import TensorResult
+from sparseeinsum.errors import EngineError, ParseError
+
+_CONSOLE = Console()
+
+
+def run(asked: argparse.Namespace) -> None:
+    """Plan and run a program."""
+    text = _program_text(asked)
+    into = dict(_assignment(pair) for pair in asked.into)
+    with _open(asked.database) as database:
+        results = database.run(text, into=into, optimizer=asked.optimizer, memory_limit=asked.memory_limit)
+    for name, table in into.items():
+        _CONSOLE.print(f"{name} is in table {table}")
+    for result in results.values():
+        _CONSOLE.print(_result_table(result, asked.rows))
+
+
+def explain(asked: argparse.Namespace) -> None:
+    """Print a plan's explanation."""
+    text = _program_text(asked)
+    with _open(asked.database) as database:
+        plan = database.plan(text, optimizer=asked.optimizer, memory_limit=asked.memory_limit)
+        print(plan.explain(analyze=asked.analyze))
+
+
+def compile_program(asked: argparse.Namespace) -> None:
+    """Print a plan's SQL."""
+    text = _program_text(asked)
+    with _open(asked.database) as database:
+        plan = database.plan(text, optimizer=asked.optimizer, memory_limit=asked.memory_limit)
+        print(plan.sql(asked.style), end="")
+
+
+def stats(asked: argparse.Namespace) -> None:
+    """Print T and V of tensors."""
+    with _open(asked.database) as database:
+        known = database.tensors()
+        table = Table(title=f"Tensors of {asked.database}", title_justify="left")
+        for heading in ("tensor", "relation", "entries (T)", "density", "distinct indices (V)"):
+            table.add_column(heading, justify="right" if heading in ("entries (T)", "density") else "left")
+        for name in track(asked.tensors or known, "measuring", console=Console(stderr=True), transient=True):
+            table.add_row(*_statistics_cells(database, name))
+    _CONSOLE.print(table)
+
+
+def calibrate_machine(asked: argparse.Namespace) -> None:
+    """Measure the cost constants, and keep them."""
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("timing queries", total=None)
+        found = calibrate(lambda done, total: bar.update(task, completed=done, total=total))
+    _CONSOLE.print(_constants_table(found))
+    fit = found.fit
+    _CONSOLE.print(f"fitted to {found.origin}; half of them within {fit.median_error:.0%} of what they took; worst:")
+    for each in sorted(fit.observations, key=lambda each: -abs(fit.expected(each) / each.seconds - 1))[:3]:
+        measured, expected = (f"{seconds * 1e3:.3g} ms" for seconds in (each.seconds, fit.expected(each)))
+        _CONSOLE.print(f"  took {measured}, expected {expected}: {each.name}", highlight=False)
+    if not asked.dry_run:
+        _CONSOLE.print(f"kept in {found.store()}", soft_wrap=True)
+
+
+def _constants_table(found: Calibration) -> Table:
+    constants = found.fit.constants
+    table = Table(title="Cost constants of this machine", title_justify="left")
+    table.add_column("constant")
+    table.add_column("seconds", justify="right")
+    for meaning, value in (
+        ("C_xfer: a byte moved", constants.transfer_seconds_per_byte),
+        ("C_kernel: a floating-point operation", constants.kernel_seconds_per_operation),
+        ("C_kernel inside a matrix product", constants.matrix_seconds_per_operation),
+        ("C_fixed: a tuple handled", constants.fixed_seconds_per_tuple),
+    ):
+        table.add_row(meaning, f"{value:.2e}")
+    return table
+
+
+def _program_text(asked: argparse.Namespace) -> str:
+    if (asked.text is None) == (asked.program is None):
+        raise ParseError("give a program file, - for standard input, or --text, one of them", "", 1, 1)
+    if asked.text is not None:
+        return str(asked.text)
+    return sys.stdin.read() if asked.program == "-" else Path(asked.program).read_text(encoding="utf-8")
+
+
+def _open(path: str) -> Database:
+    """A database file that is there: a mistyped name must not make a new one."""
+    if not Path(path).is_file():
+        raise EngineError(f"there is no database file {path}")
+    return connect(path)
+
+
+def _assignment(pair: str) -> tuple[str, str]:
+    name, equals, table = pair.partition("=")
+    if not (name and equals and table):
+        raise ValueError(f"--into {pair!r} is not RESULT=TABLE, as in --into Y=scores")
+    return name, table
+
+
+def _result_table(result: TensorResult, rows: int) -> Table:
+    frame = result.arrow()
+    total = frame.num_rows
+    table = Table(title=f"{result!r}", title_justify="left")
+    for column in frame.column_names:
+        table.add_column(column, justify="right")
+    for row in frame.slice(0, rows).to_pylist():
+        table.add_row(*(f"{value:.6g}" if isinstance(value, float) else str(value) for value in row.values()))
+    if total > rows:
+        table.caption = f"{rows} of {total:,} rows"
+    return table
+
+
+def _statistics_cells(database: Database, name: str) -> tuple[str, ...]:
+    measured = database.statistics(name)
+    stored = database.tensors()[name]
+    tensor = stored.tensor
+    density = f"{measured.entries / tensor.size:.3g}" if tensor.size else "-"
+    distinct = ", ".join(
+        f"{axis.name}: {round(count):,} of {axis.bound:,}"
+        for axis, count in zip(tensor.axes, measured.distinct, strict=True)
+    )
+    return name, stored.relation, f"{round(measured.entries):,}", density, distinct
