@@ -55,7 +55,7 @@ class Explanation:
 
     def write(self) -> str:
         """The explanation as text."""
-        console = Console(width=_WIDTH, color_system=None, highlight=False)
+        console = Console(width=_WIDTH, color_system=None, highlight=False, markup=False)
         with console.capture() as captured:
             console.print(self._headline())
             console.print(self._einsums())

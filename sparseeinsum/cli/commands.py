@@ -13,7 +13,7 @@ from sparseeinsum.database import Database, connect
 from sparseeinsum.engines.results import TensorResult
 from sparseeinsum.errors import EngineError, ParseError
 
-_CONSOLE = Console()
+_CONSOLE = Console(markup=False, highlight=False)  # notation such as T[i, k] is no markup
 
 
 def run(asked: argparse.Namespace) -> None:
@@ -66,7 +66,7 @@ def calibrate_machine(asked: argparse.Namespace) -> None:
     _CONSOLE.print(f"fitted to {found.origin}; half of them within {fit.median_error:.0%} of what they took; worst:")
     for each in sorted(fit.observations, key=lambda each: -abs(fit.expected(each) / each.seconds - 1))[:3]:
         measured, expected = (f"{seconds * 1e3:.3g} ms" for seconds in (each.seconds, fit.expected(each)))
-        _CONSOLE.print(f"  took {measured}, expected {expected}: {each.name}", highlight=False)
+        _CONSOLE.print(f"  took {measured}, expected {expected}: {each.name}")
     if not asked.dry_run:
         _CONSOLE.print(f"kept in {found.store()}", soft_wrap=True)
 

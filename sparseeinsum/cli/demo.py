@@ -15,7 +15,7 @@ from sparseeinsum.database import Database, connect
 from sparseeinsum.examples import GCN, Graph, Matrix, citation_graph, gcn_inputs, gcn_reference, read_graph
 from sparseeinsum.plan import Plan
 
-_CONSOLE = Console()
+_CONSOLE = Console(markup=False, highlight=False)  # notation such as T[i, k] is no markup
 _OPTIMIZERS = {"dp": "the chosen plan", "relational": "every label in the database", "dense": "every label in arrays"}
 
 
@@ -31,9 +31,9 @@ def demo(asked: argparse.Namespace) -> None:
         loading = time.perf_counter() - start
     _CONSOLE.print(f"loaded {len(inputs)} tensors in {loading:.2f} s")
     plan = database.plan(GCN)
-    _CONSOLE.print("\n[bold]The plan[/bold] (upper case: handled by the database; lower case: inside dense kernels)")
+    _CONSOLE.print("\nThe plan (upper case: handled by the database; lower case: inside dense kernels)", style="bold")
     for line in plan.notation():
-        _CONSOLE.print(f"  {line}", highlight=False)
+        _CONSOLE.print(f"  {line}")
     _CONSOLE.print()
     _CONSOLE.print(_comparison(graph, inputs, database, plan, asked.repeat))
     _CONSOLE.print("see `plan.explain()` and `plan.sql()`, or `sparseeinsum explain`, for what runs")
