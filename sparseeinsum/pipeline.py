@@ -58,6 +58,7 @@ def make_plans(program: Program, engine: DuckDB, options: PlanOptions) -> list[P
         layouts = _layouts(program, graph, options)
         limit = options.memory_limit or engine.memory_limit()
         found = optimise(options.optimizer, model, decompositions, layouts, limit, options.pin, options.top)
+    threads = engine.threads()
     complete = frozenset(name for name in stored if _is_complete(stored[name], measured[name]))
     return [
         Plan(
@@ -68,6 +69,7 @@ def make_plans(program: Program, engine: DuckDB, options: PlanOptions) -> list[P
             statistics,
             evaluations,
             engine.sql,
+            threads,
             clock.seconds,
             lambda plan: _analyze(plan, engine),
         )

@@ -11,6 +11,7 @@ from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.explain import Analysis, Explanation
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.sources import scan_boundaries
 from sparseeinsum.render.statements import Statement, result_query, staged_statements
 from sparseeinsum.semantics import Evaluation
 from sparseeinsum.statistics.estimate import Statistics
@@ -29,6 +30,7 @@ class Plan:
         statistics: T and V of every tensor: measured for inputs, estimated for results.
         evaluations: What is exact for every EinSum.
         dialect: Of the engine that it was made for.
+        threads: Of that engine.
         planning_seconds: Time that planning took, by stage.
         analyze: Runs the plan where it was made, and tells what that took.
     """
@@ -40,6 +42,7 @@ class Plan:
     statistics: Mapping[str, Statistics]
     evaluations: Mapping[str, Evaluation]
     dialect: Dialect
+    threads: int
     planning_seconds: Mapping[str, float]
     analyze: Callable[["Plan"], Analysis]
 
@@ -74,15 +77,15 @@ class Plan:
 
         Args:
             style: `cte`: one statement for every output; `staged`: as it runs, with temporary tables for results that
-                are read more than once.
+                are read more than once. (A run also splits the scans of small tables among threads.)
 
         Raises:
             ValueError: Another style.
         """
         if style == "cte":
-            statements = self._statements({})
+            statements = self._statements({}, {})
         elif style == "staged":
-            statements = self._statements({name: name for name in self.shared()})
+            statements = self._statements({name: name for name in self.shared()}, {})
         else:
             raise ValueError(f"style {style!r} is neither 'cte' nor 'staged'")
         return "\n\n".join(f"{statement.text};" for statement in statements) + "\n"
@@ -96,11 +99,17 @@ class Plan:
     @cached_property
     def staged_statements(self) -> tuple[Statement, ...]:
         """What a run executes: shared results go to temporary tables of names that nothing else uses."""
-        return self._statements({name: f"temp.sparseeinsum_{name}" for name in self.shared()})
+        boundaries = {
+            name: scan_boundaries(stored, self.measured[name].tuples, self.threads, self.dialect)
+            for name, stored in self.stored.items()
+        }
+        return self._statements({name: f"temp.sparseeinsum_{name}" for name in self.shared()}, boundaries)
 
-    def _statements(self, tables: Mapping[str, str]) -> tuple[Statement, ...]:
+    def _statements(
+        self, tables: Mapping[str, str], boundaries: Mapping[str, tuple[int, ...]]
+    ) -> tuple[Statement, ...]:
         deliveries = {name: delivery(self.decomposed, name) for name in self.outputs}
-        return staged_statements(self.definitions, deliveries, tables, self.dialect)
+        return staged_statements(self.definitions, deliveries, tables, self.dialect, boundaries)
 
     def query_of(self, name: str, tables: Mapping[str, str]) -> exp.Select:
         """The SELECT of one EinSum's result, reading other results from tables where those are given."""

@@ -92,6 +92,11 @@ class DuckDB:
         ((value,),) = self.rows("SELECT current_setting('memory_limit')")
         return parse_bytes(str(value))
 
+    def threads(self) -> int:
+        """Threads that the database runs statements with."""
+        ((value,),) = self.rows("SELECT current_setting('threads')")
+        return int(str(value))
+
     def close(self) -> None:
         """Close the connection, if it was opened here."""
         if self._is_owned:

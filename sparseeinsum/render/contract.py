@@ -168,7 +168,7 @@ def _without_mismatches(labels: Sequence[str], source: Source) -> Source:
             equalities.append(exp.EQ(this=exp.column(known), expression=exp.column(column)))
     if not equalities:
         return source
-    rows = exp.select("*").from_(source.table.copy()).where(exp.and_(*equalities))
+    rows = exp.select("*").from_(aliased(source.table, "t")).where(exp.and_(*equalities))
     return replace(source, table=rows)
 
 

@@ -13,13 +13,17 @@ class Dialect:
         name: Of the dialect in sqlglot, and of the engine's folder in stats/.
         probe_hint: Table function without rows that makes the side of a join with arrays probe; None where the
             engine needs none.
+        row_number: Pseudo-column that numbers a table's rows from 0.
+        rows_per_thread: Rows of a table that one thread scans at least.
     """
 
     name: str
     probe_hint: str | None
+    row_number: str
+    rows_per_thread: int
 
 
-DUCKDB = Dialect("duckdb", "tensor_no_tuples")
+DUCKDB = Dialect("duckdb", "tensor_no_tuples", "rowid", 122_880)
 
 
 def write_sql(statement: exp.Expr, dialect: Dialect) -> str:

@@ -1,7 +1,7 @@
 """Render: operators into SELECTs; every operator becomes a named block, which a statement has as a CTE."""
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -37,11 +37,13 @@ class Renderer:
     Attributes:
         dialect: Of the engine.
         tables: Tables that hold results already, by tensor.
+        boundaries: Row numbers at which to split the scans of inputs, by tensor.
         blocks: What was rendered so far, in order.
     """
 
     dialect: Dialect
     tables: Mapping[str, exp.Table]
+    boundaries: Mapping[str, Sequence[int]] = field(default_factory=dict)
     blocks: list[Block] = field(default_factory=list)
     _sources: dict[Relation, Source] = field(default_factory=dict)
     _names: set[str] = field(default_factory=set)
@@ -65,7 +67,7 @@ class Renderer:
     def _make_source(self, relation: Relation) -> Source:
         match relation:
             case Stored(stored):
-                return stored_source(stored, self.dialect)
+                return stored_source(stored, self.dialect, self.boundaries.get(stored.tensor.name, ()))
             case Computed(schema):
                 return plain_source(self.tables[schema.tensor.name], schema)
             case Slice() | Stack() | Densify():

@@ -1,6 +1,6 @@
 """Render: what a SELECT reads from, and the small pieces that all SELECTs share."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -9,6 +9,10 @@ from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.statistics.columns import relation_of, value_of
+
+# A part of a scan below these sizes is not worth a task of its own (measured: bench/gcn.py).
+_LEAST_ROWS = 256
+_LEAST_VALUES = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +47,43 @@ def plain_source(table: exp.Expr, schema: Schema, is_joined: bool = False) -> So
     return Source(table, schema, {key: key for key in schema.keys}, is_joined=is_joined)
 
 
-def stored_source(stored: StoredTensor, dialect: Dialect) -> Source:
-    """A stored tensor under the column names that its table has."""
+def stored_source(stored: StoredTensor, dialect: Dialect, boundaries: Sequence[int] = ()) -> Source:
+    """A stored tensor under the column names that its table has.
+
+    Args:
+        stored: The tensor.
+        dialect: Of the engine.
+        boundaries: Row numbers at which to split the scan of its table, ascending.
+    """
     schema = Schema(stored.tensor, stored.decomposition)
-    return Source(relation_of(stored, dialect.name), schema, dict(zip(schema.keys, stored.keys, strict=True)), stored)
+    table = relation_of(stored, dialect.name)
+    columns = dict(zip(schema.keys, stored.keys, strict=True))
+    return Source(_in_ranges(table, boundaries, dialect.row_number), schema, columns, stored)
+
+
+def scan_boundaries(stored: StoredTensor, rows: int, threads: int, dialect: Dialect) -> tuple[int, ...]:
+    """Row numbers at which to split the scan of a table that too few threads would scan; none where it pays not."""
+    parts = min(
+        threads, rows // _LEAST_ROWS, rows * stored.decomposition.array_size(stored.tensor.shape) // _LEAST_VALUES
+    )
+    if not stored.is_owned or parts < 2 or rows >= threads * dialect.rows_per_thread:
+        return ()
+    return tuple(rows * part // parts for part in range(1, parts))
+
+
+def _in_ranges(table: exp.Expr, boundaries: Sequence[int], row_number: str) -> exp.Expr:
+    """The table, or all of it by ranges of its rows, which an engine scans in parallel."""
+    if not boundaries:
+        return table
+    ranges = []
+    for low, high in zip((None, *boundaries), (*boundaries, None), strict=True):
+        rows = exp.select("*").from_(table.copy())
+        if low is not None:
+            rows = rows.where(exp.column(row_number) >= low)
+        if high is not None:
+            rows = rows.where(exp.column(row_number) < high)
+        ranges.append(rows)
+    return exp.union(*ranges, distinct=False)
 
 
 def aliased(table: exp.Expr, alias: str) -> exp.Expr:

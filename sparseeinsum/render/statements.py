@@ -47,7 +47,11 @@ class Statement:
 
 
 def staged_statements(
-    definitions: Sequence[Definition], deliveries: Mapping[str, Relation], staged: Mapping[str, str], dialect: Dialect
+    definitions: Sequence[Definition],
+    deliveries: Mapping[str, Relation],
+    staged: Mapping[str, str],
+    dialect: Dialect,
+    boundaries: Mapping[str, Sequence[int]],
 ) -> tuple[Statement, ...]:
     """Temporary tables for some results, and a SELECT for every output.
 
@@ -56,8 +60,9 @@ def staged_statements(
         deliveries: For every output, the relation to deliver.
         staged: Names of temporary tables, by the result to keep there.
         dialect: Of the engine.
+        boundaries: Row numbers at which to split the scans of inputs, by tensor.
     """
-    compiler = _Compiler(tuple(definitions), staged, dialect)
+    compiler = _Compiler(tuple(definitions), staged, dialect, boundaries)
     stages = [compiler.stage(definition) for definition in definitions if definition.name in staged]
     return (*stages, *(compiler.deliver(name, relation) for name, relation in deliveries.items()))
 
@@ -66,7 +71,7 @@ def result_query(
     definitions: Sequence[Definition], name: str, tables: Mapping[str, str], dialect: Dialect
 ) -> exp.Select:
     """The SELECT of one result, which reads those that `tables` names from there."""
-    compiler = _Compiler(tuple(definitions), tables, dialect)
+    compiler = _Compiler(tuple(definitions), tables, dialect, {})
     definition = next(definition for definition in definitions if definition.name == name)
     return compiler.deliver(name, Computed(definition.relation.schema)).query
 
@@ -76,6 +81,7 @@ class _Compiler:
     definitions: tuple[Definition, ...]
     staged: Mapping[str, str]
     dialect: Dialect
+    boundaries: Mapping[str, Sequence[int]]
 
     def stage(self, definition: Definition) -> Statement:
         """The statement that fills a temporary table."""
@@ -87,7 +93,7 @@ class _Compiler:
 
     def _statement(self, name: str, relation: Relation, stage: str | None) -> Statement:
         tables = {tensor: exp.to_table(table) for tensor, table in self.staged.items() if table != stage}
-        renderer = Renderer(self.dialect, tables)
+        renderer = Renderer(self.dialect, tables, self.boundaries)
         inlined = self._needed(name, tables)
         for definition in inlined:
             renderer.define(definition.name, definition.relation, definition.step.notation)
