@@ -67,7 +67,7 @@ def _plans() -> Iterator[tuple[Database, Plan]]:
         (attention_program(_WIDTH), attention_inputs(graph, _WIDTH)),
     ):
         database = _loaded(inputs)
-        chosen = database.plan(text, top=_BEST) + _random_plans(database, program(text))
+        chosen = database.plan(text, top=_BEST) + random_plans(database, program(text), _OTHERS)
         yield from ((database, plan) for plan in chosen if plan.cost < _TOO_SLOW)
 
 
@@ -78,10 +78,11 @@ def _loaded(inputs: Mapping[str, Matrix]) -> Database:
     return database
 
 
-def _random_plans(database: Database, parsed: Program) -> list[Plan]:
+def random_plans(database: Database, parsed: Program, count: int) -> list[Plan]:
+    """Plans with random decompositions, few labels promoted in some and many in others; the same in every call."""
     rng = random.Random(0)
     plans: list[Plan] = []
-    while len(plans) < _OTHERS:
+    while len(plans) < count:
         share = rng.choice((0.4, 0.6, 0.8))
         pin = {
             einsum.output.tensor: [label for label in einsum.labels if rng.random() < share]

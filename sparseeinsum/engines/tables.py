@@ -15,9 +15,7 @@ from sparseeinsum.statistics.columns import array_type, number_type
 from sparseeinsum.statistics.measure import measure
 
 _INCOMING = "sparseeinsum_incoming"
-_INTEGER_TYPES = frozenset(
-    ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
-)
+_INTEGER_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _FILE_ENDINGS = (".parquet", ".csv", ".csv.gz", ".json")
 _NUMBER_TYPES = {"DOUBLE": "float64", "FLOAT": "float32"}
 
@@ -111,7 +109,7 @@ def refer(
             if types[column] not in _INTEGER_TYPES:
                 raise DataError(
                     f"tensor {name}: the index column {column} of {relation} has type {types[column]}; indices must be "
-                    "whole numbers from 0"
+                    "whole numbers from 0, of a type up to BIGINT (a view can cast them)"
                 )
         found = _NUMBER_TYPES.get(types[value]) if value else None
         wanted = dtype or found or "float64"

@@ -12,7 +12,7 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Contract, Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.sources import Source, aliased, key_column, plain_source
+from sparseeinsum.render.sources import Source, aliased, key_column, named, plain_source
 from sparseeinsum.render.values import Term, fill_value, group_value
 from sparseeinsum.semantics import JoinKind
 
@@ -86,14 +86,14 @@ class _Contraction:
     def select(self) -> exp.Select:
         """The whole statement."""
         if not is_grouped(self.relation):
-            keys = [_named(self._result_key(label), label) for label in self._promoted]
+            keys = [named(self._result_key(label), label) for label in self._promoted]
             value = self._value(has_groups=False)
             return self._from(exp.select(*keys, exp.alias_(value, VALUE_COLUMN)))
         keys = [self._result_key(label) for label in self._promoted]
         value = self._value(has_groups=True)
         if not keys:  # one tuple, also of nothing
             value = exp.func("coalesce", value, self._fill(self.relation.output))
-        columns = [_named(key, label) for key, label in zip(keys, self._promoted, strict=True)]
+        columns = [named(key, label) for key, label in zip(keys, self._promoted, strict=True)]
         select = self._from(exp.select(*columns, exp.alias_(value, VALUE_COLUMN)))
         return select.group_by(*[key.copy() for key in keys])
 
@@ -153,10 +153,6 @@ class _Contraction:
         return select.join(tables[1], join_type="CROSS")
 
 
-def _named(key: exp.Expr, label: str) -> exp.Expr:
-    return key if key.output_name == label else exp.alias_(key, label)
-
-
 def _without_mismatches(labels: Sequence[str], source: Source) -> Source:
     """Only the tuples in which the key columns of a label that stands twice are equal."""
     first: dict[str, str] = {}
@@ -184,7 +180,7 @@ def _with_probing_side(relation: Contract, sources: list[Source], hint: str) -> 
 def _probing(source: Source, hint: str) -> Source:
     """The relation beside no rows of a table that the engine believes to be large."""
     columns = [key_column(source, key, "t") for key in source.schema.keys]
-    columns.append(exp.alias_(source.value("t"), VALUE_COLUMN) if source.stored else source.value("t"))
+    columns.append(named(source.value("t"), VALUE_COLUMN))
     rows = exp.select(*columns).from_(aliased(source.table, "t"))
     nothing = exp.select(*[exp.null() for _ in columns]).from_(exp.Table(this=exp.Anonymous(this=hint)))
     return plain_source(exp.union(rows, nothing, distinct=False), source.schema)

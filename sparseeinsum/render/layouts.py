@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Densify, Schema, Slice, Stack
 from sparseeinsum.language.tensors import VALUE_COLUMN
-from sparseeinsum.render.sources import Source, aliased, key_column, unused
+from sparseeinsum.render.sources import Source, aliased, key_column, named, unused
 from sparseeinsum.render.values import call, fill_value, integer, integers, text
 
 
@@ -28,7 +28,7 @@ def slice_select(relation: Slice, source: Source) -> exp.Select:
     names = [after.tensor.axes[axis].name for axis in relation.axes]
     positions = _keys_at(exp.column(position, table="s"), names, extents)
     value = exp.column(VALUE_COLUMN, table="s")
-    keys = [exp.alias_(positions.get(key, exp.column(key, table="s")), key) for key in after.keys]
+    keys = [named(positions.get(key, exp.column(key, table="s")), key) for key in after.keys]
     select = exp.select(*keys, value).from_(unnested.subquery("s"))
     return select if relation.keeps_fill else select.where(_is_not_fill(value, after))
 
@@ -57,6 +57,8 @@ def stack_select(relation: Stack, source: Source) -> exp.Select:
     names = [before.tensor.axes[axis].name for axis in relation.axes]
     extents = [before.tensor.axes[axis].bound for axis in relation.axes]
     position: exp.Expr = source.key(names[0], "t")
+    if len(names) > 1:  # a user's key columns may be of a type too small for the product
+        position = exp.cast(position, "bigint")
     for name, extent in zip(names[1:], extents[1:], strict=True):
         product = exp.Mul(this=_in_parentheses(position), expression=integer(extent))
         position = exp.Add(this=product, expression=source.key(name, "t"))

@@ -95,8 +95,12 @@ def aliased(table: exp.Expr, alias: str) -> exp.Expr:
 
 def key_column(source: Source, axis: str, alias: str) -> exp.Expr:
     """A key for a SELECT list, under the name of its axis."""
-    column = source.key(axis, alias)
-    return column if column.name == axis else exp.alias_(column, axis)
+    return named(source.key(axis, alias), axis)
+
+
+def named(column: exp.Expr, name: str) -> exp.Expr:
+    """An expression for a SELECT list under a name, which a column that has it already needs not be given."""
+    return column if column.output_name == name else exp.alias_(column, name)
 
 
 def unused(name: str, schema: Schema) -> str:

@@ -1,0 +1,137 @@
+WITH T0 AS (
+  /* T0[I, K] = sum(D[I, J] * A[J, K]) */
+  SELECT
+    u.dim_0 AS i,
+    v.dim_1 AS k,
+    SUM(u.val * v.val) AS val
+  FROM main.D AS u
+  JOIN main.A AS v
+    ON u.dim_1 = v.dim_0
+  GROUP BY
+    u.dim_0,
+    v.dim_1
+), T1 AS MATERIALIZED (
+  /* T1[I, L] = sum(T0[I, K] * D[K, L]) */
+  SELECT
+    u.i,
+    v.dim_1 AS l,
+    SUM(u.val * v.val) AS val
+  FROM T0 AS u
+  JOIN main.D AS v
+    ON u.k = v.dim_0
+  GROUP BY
+    u.i,
+    v.dim_1
+), T2 AS (
+  /* T2[I, M] = sum(T1[I, L] * X[L, M]) */
+  SELECT
+    u.i,
+    v.dim_1 AS m,
+    SUM(u.val * v.val) AS val
+  FROM T1 AS u
+  JOIN main.X AS v
+    ON u.l = v.dim_0
+  GROUP BY
+    u.i,
+    v.dim_1
+), T3 AS (
+  /* T3[I, n] = sum(T2[I, M] * W1[M, n]) */
+  SELECT
+    u.i,
+    tensor_sum_scaled(u.val, v.val) AS val
+  FROM T2 AS u
+  JOIN (
+    SELECT
+      t.dim_0,
+      t.val
+    FROM main.W1 AS t
+    UNION ALL
+    SELECT
+      NULL,
+      NULL
+    FROM tensor_no_tuples()
+  ) AS v
+    ON u.m = v.dim_0
+  GROUP BY
+    u.i
+), T3_by_i_dense AS (
+  /* T3[I, n], every tuple present */
+  SELECT
+    g.position AS i,
+    COALESCE(t.val, tensor_fill(256, CAST(0 AS DOUBLE))) AS val
+  FROM (
+    SELECT
+      UNNEST(RANGE(2708)) AS position
+  ) AS g
+  LEFT JOIN T3 AS t
+    ON t.i = g.position
+), H AS (
+  /* H[I, n] = sigmoid(T3[I, n]) */
+  SELECT
+    u.i,
+    tensor_map('sigmoid', u.val) AS val
+  FROM T3_by_i_dense AS u
+), T4 AS (
+  /* T4[I, n] = sum(T1[I, L] * H[L, n]) */
+  SELECT
+    u.i,
+    tensor_sum_scaled(u.val, v.val) AS val
+  FROM T1 AS u
+  JOIN (
+    SELECT
+      t.i,
+      t.val
+    FROM H AS t
+    UNION ALL
+    SELECT
+      NULL,
+      NULL
+    FROM tensor_no_tuples()
+  ) AS v
+    ON u.l = v.i
+  GROUP BY
+    u.i
+), W2_whole AS (
+  /* W2[dim_0, dim_1] */
+  SELECT
+    COALESCE(tensor_stack(t.val, t.dim_0, 256, 16, CAST(0 AS DOUBLE)), tensor_fill(4096, CAST(0 AS DOUBLE))) AS val
+  FROM main.W2 AS t
+), T5 AS (
+  /* T5[I, o] = sum(T4[I, n] * W2[n, o]) */
+  SELECT
+    u.i,
+    tensor_matmul(u.val, v.val, [1, 256, 16]) AS val
+  FROM T4 AS u
+  CROSS JOIN W2_whole AS v
+), T5_by_i_dense AS (
+  /* T5[I, o], every tuple present */
+  SELECT
+    g.position AS i,
+    COALESCE(t.val, tensor_fill(16, CAST(0 AS DOUBLE))) AS val
+  FROM (
+    SELECT
+      UNNEST(RANGE(2708)) AS position
+  ) AS g
+  LEFT JOIN T5 AS t
+    ON t.i = g.position
+), Y AS MATERIALIZED (
+  /* Y[I, o] = sigmoid(T5[I, o]) */
+  SELECT
+    u.i,
+    tensor_map('sigmoid', u.val) AS val
+  FROM T5_by_i_dense AS u
+)
+/* Y[I, O] */
+SELECT
+  s.i,
+  s.o,
+  s.val
+FROM (
+  SELECT
+    t.i,
+    UNNEST(RANGE(16)) AS o,
+    UNNEST(t.val) AS val
+  FROM Y AS t
+) AS s
+WHERE
+  s.val <> 0;

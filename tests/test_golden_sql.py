@@ -1,0 +1,80 @@
+"""The SQL of the paper's examples, as it was read and found good; every text is also run.
+
+`UPDATE_GOLDEN=1 pytest tests/test_golden_sql.py` writes the files anew; read what changed.
+"""
+
+import itertools
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+import sparseeinsum as se
+from sparseeinsum.examples import (
+    GCN,
+    attention_inputs,
+    attention_program,
+    attention_reference,
+    citation_graph,
+    gcn_inputs,
+    gcn_reference,
+)
+
+GOLDEN = Path(__file__).parent / "golden"
+PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
+DECOMPOSITIONS = [
+    "".join(labels) for count in range(4) for labels in itertools.combinations("ijk", count)
+]  # labels to promote
+
+
+def check_golden(name: str, text: str) -> None:
+    """Compare with the file, or write it."""
+    path = GOLDEN / f"{name}.sql"
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def check_result(db: se.Database, text: str, expected: NDArray[np.float64]) -> None:
+    """Run SQL statement by statement, as a database person would; the rows of the last are entries of the output."""
+    for statement in text.split(";\n")[:-1]:
+        rows = db.connection.execute(statement).fetchall()
+    found = np.zeros_like(expected)
+    for *keys, value in rows:
+        found[tuple(keys)] = value
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("promoted", DECOMPOSITIONS)
+def test_matrix_product(db: se.Database, promoted: str) -> None:
+    rng = np.random.default_rng(0)
+    left, right = sp.csr_array(sp.random_array((3, 4), density=0.5, rng=rng)), rng.uniform(size=(4, 5))
+    db.tensor("A", left)
+    db.tensor("B", right)
+    text = db.plan(PRODUCT, pin={"C": promoted}).sql()
+    check_golden(f"matrix_product_{promoted or 'none'}", text)
+    check_result(db, text, np.asarray(left @ right))
+
+
+@pytest.mark.parametrize("style", ["cte", "staged"])
+def test_gcn(db: se.Database, style: str) -> None:
+    inputs = gcn_inputs(citation_graph())
+    for name, matrix in inputs.items():
+        db.tensor(name, matrix)
+    text = db.plan(GCN).sql(style)
+    check_golden(f"gcn_{style}", text)
+    check_result(db, text, gcn_reference(inputs))
+
+
+@pytest.mark.parametrize("style", ["cte", "staged"])
+def test_attention(db: se.Database, style: str) -> None:
+    inputs = attention_inputs(citation_graph())
+    program = attention_program(1024)
+    for name, matrix in inputs.items():
+        db.tensor(name, matrix)
+    text = db.plan(program).sql(style)
+    check_golden(f"attention_{style}", text)
+    check_result(db, text, attention_reference(inputs).toarray())
