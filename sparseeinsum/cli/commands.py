@@ -15,6 +15,8 @@ from sparseeinsum.errors import EngineError, ParseError
 
 _CONSOLE = Console(markup=False, highlight=False)  # notation such as T[i, k] is no markup
 
+_STATUS = Console(stderr=True)
+
 
 def run(asked: argparse.Namespace) -> None:
     """Plan and run a program."""
@@ -25,6 +27,7 @@ def run(asked: argparse.Namespace) -> None:
     for name, table in into.items():
         _CONSOLE.print(f"{name} is in table {table}")
     for result in results.values():
+        _CONSOLE.print(repr(result))
         _CONSOLE.print(_result_table(result, asked.rows))
 
 
@@ -51,14 +54,15 @@ def stats(asked: argparse.Namespace) -> None:
         table = Table(title=f"Tensors of {asked.database}", title_justify="left")
         for heading in ("tensor", "relation", "entries (T)", "density", "distinct indices (V)"):
             table.add_column(heading, justify="right" if heading in ("entries (T)", "density") else "left")
-        for name in track(asked.tensors or known, "measuring", console=Console(stderr=True), transient=True):
+        names = asked.tensors or known
+        for name in track(names, "measuring", console=_STATUS, transient=True, disable=not _STATUS.is_terminal):
             table.add_row(*_statistics_cells(database, name))
     _CONSOLE.print(table)
 
 
 def calibrate_machine(asked: argparse.Namespace) -> None:
     """Measure the cost constants, and keep them."""
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    with Progress(console=_STATUS, transient=True, disable=not _STATUS.is_terminal) as bar:
         task = bar.add_task("timing queries", total=None)
         found = calibrate(lambda done, total: bar.update(task, completed=done, total=total))
     _CONSOLE.print(_constants_table(found))
@@ -111,7 +115,10 @@ def _assignment(pair: str) -> tuple[str, str]:
 def _result_table(result: TensorResult, rows: int) -> Table:
     frame = result.arrow()
     total = frame.num_rows
-    table = Table(title=f"{result!r}", title_justify="left")
+    *keys, _ = frame.column_names
+    if keys:
+        frame = frame.sort_by([(key, "ascending") for key in keys])
+    table = Table()
     for column in frame.column_names:
         table.add_column(column, justify="right")
     for row in frame.slice(0, rows).to_pylist():

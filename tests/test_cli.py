@@ -1,0 +1,148 @@
+"""The command line, as a user types it: what it prints, leaves behind, and says of bad input."""
+
+import io
+import json
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+import sparseeinsum as se
+from sparseeinsum.cli import main
+from sparseeinsum.examples import citation_graph
+
+PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    """A file with two tensors."""
+    path = str(tmp_path / "graph.duckdb")
+    with se.connect(path) as db:
+        db.tensor("A", np.array([[1.0, 0.0], [2.0, 3.0]]))
+        db.tensor("B", np.array([[4.0, 0.0], [5.0, 6.0]]))
+    return path
+
+
+def test_run_shows_results_in_order(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--database", database, "--text", PRODUCT]) == 0
+    printed = capsys.readouterr().out
+    cells = [line.replace("│", " ").split() for line in printed.splitlines() if line.startswith("│")]
+    assert cells == [["0", "0", "4"], ["1", "0", "23"], ["1", "1", "18"]]
+
+
+def test_run_keeps_results_in_tables(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "-d", database, "-t", PRODUCT, "--into", "C=scores", "--rows", "1"]) == 0
+    assert "C is in table scores" in capsys.readouterr().out
+    with duckdb.connect(database) as connection:
+        assert connection.execute("SELECT * FROM scores ORDER BY ALL").fetchall() == [(0, 0, 4), (1, 0, 23), (1, 1, 18)]
+
+
+def test_program_comes_from_file_or_standard_input(
+    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "product.ein"
+    path.write_text(PRODUCT)
+    assert main(["compile", "-d", database, str(path)]) == 0
+    from_file = capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", io.StringIO(PRODUCT))
+    assert main(["compile", "-d", database, "-"]) == 0
+    assert capsys.readouterr().out == from_file
+    with duckdb.connect(database) as connection:
+        rows = connection.execute(from_file).fetchall()
+    assert sorted(rows) == [(0, 0, 4), (1, 0, 23), (1, 1, 18)]
+
+
+def test_compile_staged(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    program = f"{PRODUCT}\nD[i, k] = C[i, k] + 1\nE[i, k] = C[i, k] * D[i, k]"
+    assert main(["compile", "-d", database, "-t", program, "--style", "staged", "-o", "relational"]) == 0
+    assert "CREATE TEMPORARY TABLE C AS" in capsys.readouterr().out
+
+
+def test_explain(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "-d", database, "-t", PRODUCT, "-o", "relational", "--analyze"]) == 0
+    printed = capsys.readouterr().out
+    assert "C[I, K] = sum(A[I, J] * B[J, K])" in printed
+    assert "C(i INT, k INT, val DOUBLE)" in printed
+    assert "actual" in printed
+    assert "C: returned" in printed
+
+
+def test_explain_says_why_tuples_are_made_present(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "-d", database, "-t", "Y[i, j] = exp(A[i, j])", "-o", "relational"]) == 0
+    assert "every tuple of A must be present, because where A is absent" in capsys.readouterr().out
+
+
+def test_stats(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["stats", "-d", database, "A"]) == 0
+    printed = capsys.readouterr().out
+    (row,) = [line.replace("│", " ").split() for line in printed.splitlines() if line.startswith("│ A")]
+    assert row[:4] == ["A", "main.A", "3", "0.75"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "-d", "{}", "-t", "C[i, k] = sum(A[i, j] * Z[j, k])"], "there is no tensor Z in this database"),
+        (["run", "-d", "{}", "-t", "C[i] = A[i, j]"], "line 1, column 1"),
+        (["run", "-d", "{}"], "give a program file"),
+        (["run", "-d", "{}", "nowhere.ein"], "nowhere.ein"),
+        (["run", "-d", "absent.duckdb", "-t", PRODUCT], "there is no database file absent.duckdb"),
+        (["run", "-d", "{}", "-t", PRODUCT, "--into", "C"], "RESULT=TABLE"),
+        (["run", "-d", "{}", "-t", PRODUCT, "--into", "X=y"], "the plan returns no X"),
+        (["run", "-d", "{}", "-t", PRODUCT, "-o", "best"], "dp, greedy, relational"),
+        (["run", "-d", "{}", "-t", PRODUCT, "-m", "lots"], "'lots' is no size"),
+        (["stats", "-d", "{}", "Z"], "there is no tensor Z"),
+        (["demo", "--data", "absent.npz"], "absent.npz"),
+    ],
+)
+def test_errors_are_one_message(
+    database: str, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([argument.format(database) for argument in arguments]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("sparseeinsum: ")
+    assert message in error
+
+
+@pytest.mark.parametrize("command", ["run", "explain", "compile", "stats", "calibrate", "demo"])
+def test_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main([command, "--help"])
+    assert stopped.value.code == 0
+    assert f"example: sparseeinsum {command}" in " ".join(capsys.readouterr().out.split())
+
+
+def test_calibrate_keeps_what_it_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert main(["calibrate"]) == 0
+    printed = capsys.readouterr().out
+    assert "C_xfer" in printed
+    (kept,) = tmp_path.rglob("calibration-duckdb.json")
+    constants = json.loads(kept.read_text())["constants"]
+    assert len(constants) == 4
+    assert all(0 < value < 1e-5 for value in constants.values())
+
+
+def test_demo_on_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graph = citation_graph(nodes=60, edges=200, features=30, entries=400)
+    adjacency, features = graph.adjacency.tocoo(), graph.features.tocoo()
+    np.savez(
+        tmp_path / "small.npz",
+        num_nodes=60,
+        num_features=30,
+        src=adjacency.row,
+        dst=adjacency.col,
+        feat_row=features.row,
+        feat_col=features.col,
+        feat_val=features.data,
+    )
+    assert main(["demo", "--data", str(tmp_path / "small.npz"), "--repeat", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert "small: 60 nodes, 200 edges, 30 features (400 set)" in printed
+    assert "T3[" in printed
+    assert "relational" in printed
+    assert "dense" in printed
