@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint wheel-test bench clean
 
 demo: $(VENV)/ready
 	$(BIN)/sparseeinsum demo
@@ -15,6 +15,14 @@ lint: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The wheel, installed alone and away from the checkout: its files must be inside.
+wheel-test: $(VENV)/ready
+	rm -rf build/wheel
+	$(BIN)/python -m build --wheel --outdir build/wheel . > /dev/null
+	$(PYTHON) -m venv build/wheel/venv
+	build/wheel/venv/bin/python -m pip install --quiet --disable-pip-version-check build/wheel/*.whl
+	cd build/wheel && venv/bin/sparseeinsum demo --repeat 1
 
 bench: $(VENV)/ready
 	$(BIN)/python -m bench.gcn

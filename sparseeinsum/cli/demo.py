@@ -12,22 +12,26 @@ from rich.console import Console
 from rich.table import Table
 
 from sparseeinsum.database import Database, connect
+from sparseeinsum.errors import EngineError
 from sparseeinsum.examples import GCN, Graph, Matrix, citation_graph, gcn_inputs, gcn_reference, read_graph
 from sparseeinsum.plan import Plan
 
 _CONSOLE = Console(markup=False, highlight=False)  # notation such as T[i, k] is no markup
 _OPTIMIZERS = {"dp": "the chosen plan", "relational": "every label in the database", "dense": "every label in arrays"}
 
+_TOLERANCE = 1e-9
+
 
 def demo(asked: argparse.Namespace) -> None:
     """Load a graph, run a two-layer GCN in the database, check it, and compare the plan with the extremes."""
     graph = read_graph(Path(asked.data)) if asked.data else citation_graph(name="generated citation network")
     _CONSOLE.rule("A graph convolutional network inside DuckDB")
-    _CONSOLE.print(graph.summary)
+    _CONSOLE.print(graph.summary, soft_wrap=True)
     inputs = gcn_inputs(graph)
     with _CONSOLE.status("loading"):
+        database = connect()
         start = time.perf_counter()
-        database = _load(inputs, None)
+        _load(database, inputs, None)
         loading = time.perf_counter() - start
     _CONSOLE.print(f"loaded {len(inputs)} tensors in {loading:.2f} s")
     plan = database.plan(GCN)
@@ -39,8 +43,7 @@ def demo(asked: argparse.Namespace) -> None:
     _CONSOLE.print("see `plan.explain()` and `plan.sql()`, or `sparseeinsum explain`, for what runs")
 
 
-def _load(inputs: dict[str, Matrix], promoted: list[str] | None) -> Database:
-    database = connect()
+def _load(database: Database, inputs: dict[str, Matrix], promoted: list[str] | None) -> Database:
     for name, matrix in inputs.items():
         database.tensor(name, matrix, promoted=promoted if isinstance(matrix, np.ndarray) else None)
     return database
@@ -56,10 +59,12 @@ def _comparison(graph: Graph, inputs: dict[str, Matrix], database: Database, pla
     for optimizer, meaning in _OPTIMIZERS.items():
         with _CONSOLE.status(f"running: {meaning}"):
             # The relational plan reads dense tensors that are stored relationally, as it would want them.
-            holder = _load(inputs, ["dim_0", "dim_1"]) if optimizer == "relational" else database
+            holder = _load(connect(), inputs, ["dim_0", "dim_1"]) if optimizer == "relational" else database
             chosen = plan if optimizer == "dp" else holder.plan(GCN, optimizer=optimizer)
             result, seconds[optimizer] = _timed(partial(_scores, holder, chosen), repeat)
         error = float(np.max(np.abs(result / expected - 1)))
+        if not error <= _TOLERANCE:
+            raise EngineError(f"the {optimizer} plan is wrong: its result differs from scipy's by {error:.1e}")
         ratio = seconds[optimizer] / seconds["dp"]
         table.add_row(f"{optimizer}: {meaning}", f"{seconds[optimizer]:.3f}", f"{ratio:.1f}", f"{error:.1e}")
     _, reference = _timed(lambda: gcn_reference(inputs), repeat)
