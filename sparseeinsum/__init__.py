@@ -1,9 +1,6 @@
 """Einstein summations over tables: the optimiser splits every tensor between SQL and dense kernels in the database."""
 
-from importlib.metadata import version
-
 from sparseeinsum.arrays import einsum
-from sparseeinsum.calibration import Calibration, calibrate
 from sparseeinsum.database import Database, connect, program
 from sparseeinsum.engines.results import TensorResult
 from sparseeinsum.errors import (
@@ -21,10 +18,9 @@ from sparseeinsum.kernels.duckdb_extension import register_extension
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.plan import Plan
 
-__version__ = version("sparseeinsum")
+__version__ = "0.1.0"
 
 __all__ = [
-    "Calibration",
     "CatalogueError",
     "DataError",
     "Database",
@@ -39,7 +35,6 @@ __all__ = [
     "StatisticsError",
     "TensorResult",
     "__version__",
-    "calibrate",
     "connect",
     "einsum",
     "program",

@@ -11,7 +11,8 @@ from pathlib import Path
 import duckdb
 
 from sparseeinsum.database import Database, connect, program
-from sparseeinsum.decompose.constants import Fit, Observation, constants_for, fit_constants, store_constants
+from sparseeinsum.decompose.constants import constants_for, store_constants
+from sparseeinsum.decompose.fit import Fit, Observation, fit_constants
 from sparseeinsum.errors import PlanError
 from sparseeinsum.examples import GCN, Matrix, attention_inputs, attention_program, citation_graph, gcn_inputs
 from sparseeinsum.language.eingraph import Program

@@ -1,0 +1,81 @@
+"""Decompose: cost constants fitted to queries that were timed."""
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from sparseeinsum.decompose.cost import CostConstants, Work
+
+# How far a measurement must speak before a constant leaves its default; without it, work that the queries hardly
+# contain would get a constant of nearly nothing.
+_RIDGE = 0.1
+_ROUNDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A query that was timed.
+
+    Attributes:
+        name: What it was.
+        work: What the cost model counts in it.
+        seconds: What it took.
+    """
+
+    name: str
+    work: Work
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Constants that explain observations.
+
+    Attributes:
+        constants: Of elementary work.
+        overhead_seconds: What every query takes besides.
+        observations: What they were fitted to.
+    """
+
+    constants: CostConstants
+    overhead_seconds: float
+    observations: tuple[Observation, ...]
+
+    def expected(self, observation: Observation) -> float:
+        """Seconds that the fit gives for an observation."""
+        return self.overhead_seconds + observation.work.seconds(self.constants)
+
+    @property
+    def median_error(self) -> float:
+        """Median over the observations of |expected - measured| / measured."""
+        errors = [abs(self.expected(each) / each.seconds - 1) for each in self.observations]
+        return float(np.median(errors))
+
+
+def fit_constants(observations: Sequence[Observation], default: CostConstants) -> Fit:
+    """The constants, none negative, with the least squares of relative errors; drawn slightly to the defaults.
+
+    An error is relative to the geometric mean of what was expected and measured, as otherwise too low an expectation
+    would count for less than too high a one.
+    """
+    measured = np.array([each.seconds for each in observations])
+    scale = np.array([measured.min(), *_seconds_of_each(Work(1, 1, 1, 1), default)])
+    explained = np.array([[scale[0], *_seconds_of_each(each.work, default)] for each in observations])
+    drawn = _RIDGE * np.sqrt(len(observations)) * np.eye(len(scale))[1:]
+    expected = measured
+    for _ in range(_ROUNDS):
+        weights = 1 / np.sqrt(measured * expected)
+        rows = np.vstack([explained * weights[:, None], drawn])
+        factors, _ = nnls(rows, np.concatenate([measured * weights, drawn.sum(axis=1)]))
+        expected = explained @ factors
+    overhead, tuples, moved, kernel, matrix = (float(value) for value in factors * scale)
+    return Fit(CostConstants(moved, kernel, matrix, tuples), overhead, tuple(observations))
+
+
+def _seconds_of_each(work: Work, constants: CostConstants) -> NDArray[np.float64]:
+    """Seconds of every kind of work, in the order of Work's fields."""
+    kinds = np.diag(astuple(work))
+    return np.array([Work(*kind).seconds(constants) for kind in kinds])
