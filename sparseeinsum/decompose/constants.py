@@ -22,7 +22,8 @@ def constants_for(engine: str) -> CostConstants:
         return CostConstants(**json.loads(text)["constants"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise PlanError(
-            f"the cost constants in {path} cannot be read ({error}); run `sparseeinsum calibrate`"
+            f"the cost constants in {path} cannot be read ({error}); delete it and run `sparseeinsum calibrate` "
+            "to measure this machine again (without it, defaults are used)"
         ) from error
 
 

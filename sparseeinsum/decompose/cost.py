@@ -5,7 +5,8 @@ is moved. An engine inside one process moves operands no more than a pointer, bu
 attention, the paper's count orders plans far worse there (bench/regret.py). Hence an *accounting* for each.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import asdict, dataclass
 from typing import Protocol
 
 
@@ -24,6 +25,11 @@ class CostConstants:
     kernel_seconds_per_operation: float
     matrix_seconds_per_operation: float
     fixed_seconds_per_tuple: float
+
+    def __post_init__(self) -> None:
+        for name, seconds in asdict(self).items():
+            if not 0 <= seconds < math.inf:
+                raise ValueError(f"{name} is {seconds}; it must be 0 or more, and finite")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from sparseeinsum.decompose.search import (
     Candidate,
     Table,
     available,
-    cheapest_as,
     cheapest_sums,
     optimise_tree,
 )
@@ -106,14 +105,8 @@ class Search:
     def _optimise(self, fixed: Mapping[str, Choice], einsums: tuple[EinSum, ...], k: int) -> list[Candidate]:
         tables: dict[str, Table] = {name: available(tiles) for name, tiles in self.stored.items()}
         tables |= {name: available([tiles]) for name, tiles in fixed.items()}
-        known = optimise_tree(self.model, einsums, tables, self.choices, k)
+        known = optimise_tree(self.model, einsums, tables, self.choices, self.layouts, k)
         read = {operand.tensor for einsum in einsums for operand in einsum.operands}
         roots = [einsum.output.tensor for einsum in einsums if einsum.output.tensor not in read]
-        ways = [self._finish(root, known[root], k) for root in roots]
+        ways = [list(itertools.islice(heapq.merge(*known[root].values()), k)) for root in roots]
         return list(cheapest_sums(ways, k))
-
-    def _finish(self, root: str, table: Table, k: int) -> list[Candidate]:
-        """The cheapest ways to have the root of a tree: in the layout wanted, or in any."""
-        if root in self.layouts:
-            return cheapest_as(self.model, root, table, self.layouts[root], k)
-        return list(itertools.islice(heapq.merge(*table.values()), k))

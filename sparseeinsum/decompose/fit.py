@@ -64,10 +64,11 @@ def fit_constants(observations: Sequence[Observation], default: CostConstants) -
     measured = np.array([each.seconds for each in observations])
     scale = np.array([measured.min(), *_seconds_of_each(Work(1, 1, 1, 1), default)])
     explained = np.array([[scale[0], *_seconds_of_each(each.work, default)] for each in observations])
-    drawn = _RIDGE * np.sqrt(len(observations)) * np.eye(len(scale))[1:]
-    expected = measured
+    expected, factors = measured, np.ones(len(scale))
     for _ in range(_ROUNDS):
         weights = 1 / np.sqrt(measured * expected)
+        # In units of what is fitted: on a slow machine the defaults would else weigh more than what was measured.
+        drawn = _RIDGE * np.sqrt(len(observations)) * np.diag(1 / np.maximum(factors, 1))[1:]
         rows = np.vstack([explained * weights[:, None], drawn])
         factors, _ = nnls(rows, np.concatenate([measured * weights, drawn.sum(axis=1)]))
         expected = explained @ factors

@@ -21,7 +21,7 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import count_operations
 from sparseeinsum.language.tensors import DEMOTED, ITEM_BYTES, Decomposition, tuple_bytes
 from sparseeinsum.semantics import Absence, Evaluation, JoinKind
-from sparseeinsum.statistics.estimate import Statistics, by_label, dense_statistics, joined_tuples
+from sparseeinsum.statistics.estimate import Statistics, by_label, dense_statistics, joined_distinct, joined_tuples
 
 Choice = tuple[int, ...]
 
@@ -186,13 +186,10 @@ def _joined_tuples(operands: list[_Operand], kind: JoinKind) -> float:
 
 
 def _groups(einsum: EinSum, operands: list[_Operand], promoted: frozenset[str], kind: JoinKind) -> float:
-    """Product of V over the promoted labels of the result: the smaller V where both operands must have the label."""
-    both = min if kind == JoinKind.INNER else max
-    groups = 1.0
-    for label in einsum.output.labels:
-        if label in promoted:
-            groups *= both(operand.distinct[label] for operand in operands if label in operand.distinct)
-    return groups
+    """Product of V over the promoted labels of the result, as the join leaves them."""
+    first, *others = (operand.distinct for operand in operands)
+    distinct = joined_distinct(kind, first, others[0]) if others else first
+    return math.prod(distinct[label] for label in einsum.output.labels if label in promoted)
 
 
 def _is_matrix_product(einsum: EinSum, promoted: frozenset[str]) -> bool:

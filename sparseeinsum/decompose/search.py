@@ -38,6 +38,7 @@ def optimise_tree(
     einsums: Sequence[EinSum],
     tables: Mapping[str, Table],
     choices: Mapping[str, Sequence[Choice]],
+    layouts: Mapping[str, Choice],
     k: int,
 ) -> dict[str, Table]:
     """Cheapest ways to compute the result of every EinSum, for each of its decompositions.
@@ -47,6 +48,7 @@ def optimise_tree(
         einsums: In topological order; none of their results is read twice among them.
         tables: Of every tensor that they read and do not compute.
         choices: Those that may be considered, by result.
+        layouts: Tiles in which results are delivered, too; absent where they are not, or as they come.
         k: How many ways to keep for each decomposition.
 
     Returns:
@@ -56,7 +58,7 @@ def optimise_tree(
     """
     known = dict(tables)
     for einsum in einsums:
-        known[einsum.output.tensor] = _table(model, einsum, known, choices[einsum.output.tensor], k)
+        known[einsum.output.tensor] = _table(model, einsum, known, choices[einsum.output.tensor], layouts, k)
     return known
 
 
@@ -66,11 +68,25 @@ def cheapest_as(model: CostModel, tensor: str, table: Table, tiles: Choice, k: i
     for given, candidates in table.items():
         extra = model.repartition_cost(tensor, given, tiles)
         offers.append([Candidate(candidate.seconds + extra, candidate.choices) for candidate in candidates])
-    return list(itertools.islice(heapq.merge(*offers), k))
+    return list(itertools.islice(_first_of_each(heapq.merge(*offers)), k))
+
+
+def _first_of_each(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Candidates without those that make the same choices as an earlier one: inputs are there in many ways."""
+    seen = set()
+    for candidate in candidates:
+        if candidate.choices not in seen:
+            seen.add(candidate.choices)
+            yield candidate
 
 
 def _table(
-    model: CostModel, einsum: EinSum, known: Mapping[str, Table], choices: Sequence[Choice], k: int
+    model: CostModel,
+    einsum: EinSum,
+    known: Mapping[str, Table],
+    choices: Sequence[Choice],
+    layouts: Mapping[str, Choice],
+    k: int,
 ) -> dict[Choice, list[Candidate]]:
     inputs: dict[tuple[int, Choice], list[Candidate]] = {}
     found: dict[Choice, list[Iterator[Candidate]]] = {}
@@ -81,9 +97,16 @@ def _table(
             if (index, tiles) not in inputs:
                 inputs[index, tiles] = cheapest_as(model, operand.tensor, known[operand.tensor], tiles, k)
             sides.append(inputs[index, tiles])
-        own = Candidate(model.vertex_cost(einsum, choice).seconds, ((einsum.output.tensor, choice),))
+        own = _own(model, einsum, choice, layouts)
         found.setdefault(result_tiles(einsum, choice), []).append(cheapest_sums([*sides, [own]], k))
     return {tiles: list(itertools.islice(heapq.merge(*ways), k)) for tiles, ways in found.items()}
+
+
+def _own(model: CostModel, einsum: EinSum, choice: Choice, layouts: Mapping[str, Choice]) -> Candidate:
+    """What an EinSum adds by itself: its own cost, and that of delivering its result."""
+    name, tiles = einsum.output.tensor, result_tiles(einsum, choice)
+    delivery = model.repartition_cost(name, tiles, layouts.get(name, tiles))
+    return Candidate(model.vertex_cost(einsum, choice).seconds + delivery, ((name, choice),))
 
 
 def cheapest_sums(sides: Sequence[Sequence[Candidate]], k: int) -> Iterator[Candidate]:

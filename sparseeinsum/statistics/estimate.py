@@ -36,7 +36,7 @@ class Statistics:
         T where all are, and never outside [largest V, min(n, T)]. Equation 7 takes entries to be spread evenly, which
         they are not where a sparse operand spreads dense ones: there the operands' tuples bound it.
 
-        >>> Statistics(100, (10, 50)).tuples((0,))
+        >>> Statistics(100.0, (10.0, 50.0)).tuples((0,))
         10.0
         """
         positions = tuple(promoted)
@@ -90,31 +90,36 @@ def _estimate_result(
         statistics = dense_statistics(graph.tensors[operand.tensor].shape) if dense else known[operand.tensor]
         operands.append(by_label(operand.labels, statistics))
     joined, values = _joined(operands, absence.join, frozenset(einsum.labels))
-    kept = [values[label] for label in einsum.output.labels]
-    most = _most_tuples(einsum, operands, absence.join)
+    if joined <= 0:
+        return Statistics(0.0, (0.0,) * len(einsum.output.labels))
+    kept = [max(values[label], 1.0) for label in einsum.output.labels]
+    most = _most_tuples(einsum.output.labels, kept, operands, absence.join)
     everywhere = frozenset(range(len(kept)))
     entries = joined
     if einsum.aggregated:
         entries = min(max([occupied(math.prod(kept), joined), *kept]), math.prod(kept), joined)
-    entries = min(entries, most.get(everywhere, math.inf))
+    # Less than one entry would make the products of V smaller the more axes there are.
+    entries = max(min(entries, most.get(everywhere, math.inf)), 1.0)
     return Statistics(entries, tuple(min(value, entries) for value in kept), most)
 
 
-def _most_tuples(einsum: EinSum, operands: Sequence["LabelStatistics"], kind: JoinKind) -> dict[frozenset[int], float]:
+def _most_tuples(
+    labels: Sequence[str], distinct: Sequence[float], operands: Sequence["LabelStatistics"], kind: JoinKind
+) -> dict[frozenset[int], float]:
     """For every set of the result's axes: the tuples of the join of what the operands have of those labels.
 
-    The indices of a result are among those of that join, whatever is aggregated.
+    The indices of a result are among those of that join, whatever is aggregated. A join on more labels may be
+    estimated smaller, which no result is: each set has at least what its parts have.
     """
-    labels = einsum.output.labels
     if len(labels) > _MOST_AXES:
         return {}
-    sets = itertools.chain.from_iterable(
-        itertools.combinations(range(len(labels)), size) for size in range(1, len(labels) + 1)
-    )
-    return {
-        frozenset(positions): _joined(operands, kind, frozenset(labels[position] for position in positions))[0]
-        for positions in sets
-    }
+    most: dict[frozenset[int], float] = {}
+    for size in range(1, len(labels) + 1):
+        for positions in map(frozenset, itertools.combinations(range(len(labels)), size)):
+            joined, _ = _joined(operands, kind, frozenset(labels[position] for position in positions))
+            parts = (most.get(positions - {position}, distinct[position]) for position in positions)
+            most[positions] = max(joined, *parts)
+    return most
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +147,7 @@ def by_label(labels: tuple[str, ...], statistics: Statistics) -> LabelStatistics
     entries = statistics.entries
     for label, values in zip(labels, statistics.distinct, strict=True):
         if label in distinct:
-            entries /= max(distinct[label], values, 1.0)
+            entries = min(entries, max(entries / max(distinct[label], values, 1.0), 1.0))
         distinct[label] = min(distinct.get(label, values), values)
     return LabelStatistics(
         tuple(distinct), Statistics(entries, tuple(min(values, entries) for values in distinct.values()))
@@ -156,11 +161,27 @@ def _joined(operands: Sequence[LabelStatistics], kind: JoinKind, promoted: Set[s
     u, v = operands
     distinct_u, distinct_v = u.distinct(promoted), v.distinct(promoted)
     tuples = joined_tuples(kind, u.tuples(promoted), v.tuples(promoted), distinct_u, distinct_v)
-    # A label of both keeps the smaller V where both must match, the larger one where either will do.
-    both = min if kind == JoinKind.INNER else max
-    values = distinct_u | distinct_v
-    values |= {label: both(distinct_u[label], distinct_v[label]) for label in distinct_u if label in distinct_v}
+    values = joined_distinct(kind, distinct_u, distinct_v)
     return tuples, {label: min(value, tuples) for label, value in values.items()}
+
+
+def joined_distinct(kind: JoinKind, u: Mapping[str, float], v: Mapping[str, float]) -> dict[str, float]:
+    """V of every label of a join.
+
+    A label of both has the smaller V where both must match, the larger where either will do, or that of the side that
+    is kept whole.
+
+    >>> joined_distinct(JoinKind.INNER, {"i": 10, "j": 50}, {"j": 20})
+    {'i': 10, 'j': 20}
+    """
+    match kind:
+        case JoinKind.LEFT:
+            return {**v, **u}
+        case JoinKind.RIGHT:
+            return {**u, **v}
+        case _:
+            both = min if kind == JoinKind.INNER else max
+            return {**u, **v, **{label: both(u[label], v[label]) for label in u if label in v}}
 
 
 def joined_tuples(

@@ -1,0 +1,208 @@
+"""Cost constants: fitted to timed work, kept for the user, and read back; a damaged file is named."""
+
+import json
+import math
+import random
+from collections.abc import Iterable
+from dataclasses import astuple
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sparseeinsum as se
+from sparseeinsum import assets
+from sparseeinsum.calibration import Calibration, random_plans
+from sparseeinsum.decompose.constants import calibration_file, constants_for, store_constants
+from sparseeinsum.decompose.cost import CostConstants, Work
+from sparseeinsum.decompose.fit import Observation, fit_constants
+from sparseeinsum.errors import PlanError
+
+DEFAULT = CostConstants(
+    transfer_seconds_per_byte=4e-10,
+    kernel_seconds_per_operation=1e-10,
+    matrix_seconds_per_operation=2e-11,
+    fixed_seconds_per_tuple=1e-8,
+)
+OVERHEAD = 0.001
+KINDS = ("tuples", "bytes_moved", "kernel_operations", "matrix_operations")
+# What each kind of work takes by default, in the order of KINDS.
+UNITS = dict(
+    zip(
+        KINDS,
+        (
+            DEFAULT.fixed_seconds_per_tuple,
+            DEFAULT.transfer_seconds_per_byte,
+            DEFAULT.kernel_seconds_per_operation,
+            DEFAULT.matrix_seconds_per_operation,
+        ),
+        strict=True,
+    )
+)
+
+
+def scaled(tuples: float, moved: float, kernel: float, matrix: float) -> CostConstants:
+    """The default constants, each times a factor."""
+    transfer, arrays, products, fixed = astuple(DEFAULT)
+    return CostConstants(transfer * moved, arrays * kernel, products * matrix, fixed * tuples)
+
+
+def observations(
+    true: CostConstants, kinds: Iterable[str] = KINDS, noise: float = 0.0, count: int = 48
+) -> list[Observation]:
+    """Queries that do mostly one kind of work each, and take what these constants say."""
+    rng = random.Random(3)
+    kinds = tuple(kinds)
+    found = []
+    for number in range(count):
+        seconds = {
+            kind: 10 ** rng.uniform(-2, -1) if kind == kinds[number % len(kinds)] else 10 ** rng.uniform(-5, -3)
+            for kind in kinds
+        }
+        work = Work(**{kind: each / UNITS[kind] for kind, each in seconds.items()})
+        taken = (OVERHEAD + work.seconds(true)) * math.exp(rng.gauss(0, noise))
+        found.append(Observation(f"query {number}", work, taken))
+    return found
+
+
+class TestFit:
+    def test_defaults_that_are_right_stay(self) -> None:
+        fit = fit_constants(observations(DEFAULT), DEFAULT)
+        assert astuple(fit.constants) == pytest.approx(astuple(DEFAULT), rel=1e-9)
+        assert fit.overhead_seconds == pytest.approx(OVERHEAD, rel=1e-9)
+        assert fit.median_error == pytest.approx(0, abs=1e-9)
+
+    @pytest.mark.parametrize(
+        "factors", [(0.4, 0.4, 0.4, 0.4), (2, 0.5, 1, 1.5), (0.3, 3, 2, 0.7), (1, 1, 4, 0.25)], ids=str
+    )
+    def test_constants_are_recovered(self, factors: tuple[float, float, float, float]) -> None:
+        true = scaled(*factors)
+        fit = fit_constants(observations(true), DEFAULT)
+        assert astuple(fit.constants) == pytest.approx(astuple(true), rel=0.05)
+        assert fit.median_error < 0.04
+
+    @pytest.mark.parametrize("factor", [2, 4, 10])
+    def test_slow_machine(self, factor: float) -> None:
+        """The defaults draw, but do not outweigh what was measured; the ratios, on which plans depend, are right."""
+        true = scaled(factor, factor, factor, factor)
+        fit = fit_constants(observations(true), DEFAULT)
+        ratios = [found / right for found, right in zip(astuple(fit.constants), astuple(true), strict=True)]
+        assert 0.8 < min(ratios) <= max(ratios) < 1.05
+        assert max(ratios) / min(ratios) < 1.1
+
+    def test_noise_of_a_tenth(self) -> None:
+        true = scaled(2, 0.5, 1, 1.5)
+        fit = fit_constants(observations(true, noise=0.1), DEFAULT)
+        assert astuple(fit.constants) == pytest.approx(astuple(true), rel=0.15)
+        assert fit.median_error < 0.12
+
+    @pytest.mark.parametrize("missing", KINDS)
+    def test_work_that_was_not_done_keeps_its_default(self, missing: str) -> None:
+        true = scaled(2, 0.5, 1, 1.5)
+        fit = fit_constants(observations(true, [kind for kind in KINDS if kind != missing]), DEFAULT)
+        done = {kind: Work(**{kind: 1.0}).seconds for kind in KINDS}
+        assert done[missing](fit.constants) == pytest.approx(done[missing](DEFAULT), rel=1e-6)
+        for kind in KINDS:
+            if kind != missing:
+                assert done[kind](fit.constants) == pytest.approx(done[kind](true), rel=0.06)
+
+    def test_work_that_hardly_shows_stays_positive(self) -> None:
+        """Its share is below the noise, so that plain least squares might call it free."""
+        rng = random.Random(8)
+        timed = [
+            Observation("", Work(tuples=10**6 * (1 + number), bytes_moved=1000.0 * rng.random()), 0.01 * (1 + number))
+            for number in range(20)
+        ]
+        fit = fit_constants(timed, DEFAULT)
+        assert fit.constants.fixed_seconds_per_tuple == pytest.approx(1e-8, rel=0.02)
+        assert all(
+            0.9 < found / default < 1.1 for found, default in zip(astuple(fit.constants), astuple(DEFAULT), strict=True)
+        )
+
+    def test_expected_seconds(self) -> None:
+        fit = fit_constants(observations(DEFAULT), DEFAULT)
+        query = Observation("", Work(tuples=10**8, matrix_operations=10**10), 1.0)
+        assert fit.expected(query) == pytest.approx(OVERHEAD + 1.0 + 0.2, rel=1e-6)
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of settings of its own."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    return tmp_path / "sparseeinsum" / "calibration-duckdb.json"
+
+
+class TestStored:
+    def test_defaults_where_nothing_was_calibrated(self, config: Path) -> None:
+        content = json.loads(assets.read("stats/duckdb/constants.json"))
+        assert constants_for("duckdb") == CostConstants(**content["constants"])
+        assert "calibrate" in content["origin"]
+        assert not config.exists()
+
+    def test_stored_constants_are_read_back(self, config: Path) -> None:
+        assert store_constants("duckdb", DEFAULT, "a test") == config == calibration_file("duckdb")
+        assert constants_for("duckdb") == DEFAULT
+        assert json.loads(config.read_text(encoding="utf-8"))["origin"] == "a test"
+
+    def test_calibration_stores_what_it_fitted(self, config: Path) -> None:
+        true = scaled(2, 2, 2, 2)
+        calibration = Calibration(fit_constants(observations(true), DEFAULT), "a test")
+        assert calibration.store() == config
+        assert constants_for("duckdb") == calibration.fit.constants
+
+    def test_plans_are_priced_with_them(self, config: Path, db: se.Database) -> None:
+        db.tensor("A", np.eye(2))
+        assert not config.exists()
+        before = db.plan("B[i] = sum(A[i, j])", pin={"B": "IJ"}, layout="any")
+        store_constants("duckdb", CostConstants(0, 0, 0, 5.0), "a test")
+        after = db.plan("B[i] = sum(A[i, j])", pin={"B": "IJ"}, layout="any")
+        assert after.decomposed.work == before.decomposed.work
+        assert after.cost == pytest.approx(5 * after.decomposed.work.tuples)
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            "",
+            "{",
+            "[]",
+            "{}",
+            '{"constants": null}',
+            '{"constants": {}}',
+            '{"constants": {"transfer_seconds_per_byte": 1}}',
+            json.dumps({"constants": {**dict.fromkeys(DEFAULT.__slots__, 1), "another": 1}}),
+            json.dumps({"constants": dict.fromkeys(DEFAULT.__slots__, "fast")}),
+            json.dumps({"constants": dict.fromkeys(DEFAULT.__slots__, None)}),
+            json.dumps({"constants": dict.fromkeys(DEFAULT.__slots__, -1)}),
+            json.dumps({"constants": dict.fromkeys(DEFAULT.__slots__, math.nan)}),
+        ],
+    )
+    def test_damaged_file_is_named_and_how_to_mend_it(self, config: Path, content: str) -> None:
+        config.parent.mkdir()
+        config.write_text(content, encoding="utf-8")
+        with pytest.raises(PlanError) as caught:
+            constants_for("duckdb")
+        assert str(config) in str(caught.value)
+        assert "delete it and run `sparseeinsum calibrate`" in str(caught.value)
+
+    def test_damaged_bytes(self, config: Path) -> None:
+        config.parent.mkdir()
+        config.write_bytes(b"\xff\xfe\x00")
+        with pytest.raises(PlanError, match="cannot be read"):
+            constants_for("duckdb")
+
+    def test_plan_says_so_and_works_again_without_the_file(self, config: Path, db: se.Database) -> None:
+        db.tensor("A", np.eye(2))
+        config.parent.mkdir()
+        config.write_text("{", encoding="utf-8")
+        with pytest.raises(PlanError, match=r"calibration-duckdb\.json"):
+            db.plan("B[i] = sum(A[i, j])")
+        config.unlink()
+        assert db.plan("B[i] = sum(A[i, j])").cost > 0
+
+
+def test_random_plans_are_the_same_in_every_call(db: se.Database) -> None:
+    db.tensor("A", np.eye(2))
+    program = se.program("B[i, k] = sum(A[i, j] * A[j, k])\nC[i] = sum(B[i, k])")
+    first, second = ([plan.notation() for plan in random_plans(db, program, 6)] for _ in range(2))
+    assert first == second
+    assert len({tuple(notation) for notation in first}) > 1

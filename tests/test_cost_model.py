@@ -1,0 +1,352 @@
+"""The cost model: the paper's formulas term by term, the embedded engine's variant, and limits of memory."""
+
+import itertools
+import re
+from collections.abc import Mapping
+
+import pytest
+
+from sparseeinsum.decompose.choices import VECTOR_ROWS, allowed_choices, state_bytes, vector_bytes
+from sparseeinsum.decompose.cost import (
+    Accounting,
+    ContractionSizes,
+    CostConstants,
+    DistributedAccounting,
+    EmbeddedAccounting,
+    RepartitionSizes,
+    Work,
+)
+from sparseeinsum.decompose.model import Choice, CostModel
+from sparseeinsum.errors import PlanError
+from sparseeinsum.language.eingraph import EinSum, bind
+from sparseeinsum.language.lowering import read_program
+from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.semantics import evaluate_exactly
+from sparseeinsum.statistics.estimate import Statistics, dense_statistics, estimate
+
+# Different primes tell the terms of a formula apart.
+CONSTANTS = CostConstants(
+    transfer_seconds_per_byte=2,
+    kernel_seconds_per_operation=3,
+    matrix_seconds_per_operation=5,
+    fixed_seconds_per_tuple=7,
+)
+DISTRIBUTED, EMBEDDED = DistributedAccounting(), EmbeddedAccounting()
+
+PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
+OPERANDS = {"A": ((100, 200), Statistics(500, (100, 200))), "B": ((200, 50), Statistics(800, (160, 50)))}
+
+
+def model_of(
+    text: str, known: Mapping[str, tuple[tuple[int, ...], Statistics]], accounting: Accounting = DISTRIBUTED
+) -> CostModel:
+    """The cost model of a program on inputs of these shapes and statistics."""
+    tensors = {
+        name: Tensor(name, tuple(Axis(f"dim_{axis}", bound) for axis, bound in enumerate(shape)))
+        for name, (shape, _) in known.items()
+    }
+    graph = bind(read_program(text), tensors)
+    evaluations = evaluate_exactly(graph, dict.fromkeys(tensors, True))
+    statistics = estimate(graph, {name: statistics for name, (_, statistics) in known.items()}, evaluations)
+    return CostModel(graph, statistics, evaluations, CONSTANTS, accounting)
+
+
+def promoting(einsum: EinSum, labels: str) -> Choice:
+    """The choice that promotes these labels."""
+    return tuple(int(label in labels) for label in einsum.labels)
+
+
+def sizes(groups: float = 200, is_grouped: bool = True, is_matrix_product: bool = False) -> ContractionSizes:
+    return ContractionSizes(
+        joined=1000,
+        groups=groups,
+        is_grouped=is_grouped,
+        operand_bytes=100,
+        result_bytes=40,
+        result_size=4,
+        operations=50,
+        is_matrix_product=is_matrix_product,
+    )
+
+
+class TestWork:
+    def test_seconds(self) -> None:
+        assert Work(tuples=1).seconds(CONSTANTS) == 7
+        assert Work(bytes_moved=1).seconds(CONSTANTS) == 2
+        assert Work(kernel_operations=1).seconds(CONSTANTS) == 3
+        assert Work(matrix_operations=1).seconds(CONSTANTS) == 5
+        assert Work(10, 20, 30, 40).seconds(CONSTANTS) == 70 + 40 + 90 + 200
+
+    def test_sum(self) -> None:
+        assert Work(1, 2, 3, 4) + Work(10, 20, 30, 40) == Work(11, 22, 33, 44)
+
+    @pytest.mark.parametrize("wrong", [-1.0, float("nan"), float("inf")])
+    def test_constants_are_checked(self, wrong: float) -> None:
+        with pytest.raises(ValueError, match=r"fixed_seconds_per_tuple is .* 0 or more"):
+            CostConstants(1, 1, 1, wrong)
+
+
+class TestDistributed:
+    """SparseEinSum, section 7.2."""
+
+    def test_join(self) -> None:
+        assert DISTRIBUTED.join(sizes()) == Work(tuples=1000, bytes_moved=100_000, kernel_operations=50_000)
+
+    def test_kernel_that_is_a_matrix_product_has_a_constant_of_its_own(self) -> None:
+        work = DISTRIBUTED.join(sizes(is_matrix_product=True))
+        assert work == Work(tuples=1000, bytes_moved=100_000, matrix_operations=50_000)
+
+    def test_aggregation_moves_and_adds_all_but_one_of_a_group(self) -> None:
+        assert DISTRIBUTED.aggregation(sizes(groups=200)) == Work(800, 800 * 40, 800 * 4)
+
+    def test_groups_have_at_least_two_pairs(self) -> None:
+        assert sizes(groups=800).aggregated == 500
+        assert DISTRIBUTED.aggregation(sizes(groups=800)) == Work(500, 500 * 40, 500 * 4)
+
+    def test_nothing_aggregated_costs_nothing(self) -> None:
+        assert sizes(is_grouped=False).aggregated == 1000
+        assert DISTRIBUTED.aggregation(sizes(is_grouped=False)) == Work()
+
+    def test_repartition(self) -> None:
+        change = RepartitionSizes(
+            before=10, between=100, after=25, between_bytes=24, after_bytes=72, slices=True, stacks=True
+        )
+        assert DISTRIBUTED.repartition(change) == Work(165, 165 * 24)
+
+    @pytest.mark.parametrize(
+        ("promoted", "join", "aggregation"),
+        [
+            # One tuple of each, both 8 bytes an element; 100 * 50 * 200 multiplications and additions.
+            ("", Work(1, 160_000 + 80_000, 0, 2_000_000), Work()),
+            # 100 rows of A, each beside the whole of B.
+            ("i", Work(100, 100 * (8 + 1600 + 80_000), 0, 100 * 20_000), Work()),
+            # 100 rows times 50 columns.
+            ("ik", Work(5000, 5000 * (1608 + 1608), 5000 * 400), Work()),
+            # 200 columns and 160 rows meet 160 times; one group.
+            ("j", Work(160, 160 * (808 + 408), 160 * 10_000), Work(159, 159 * 40_000, 159 * 5000)),
+            # 500 entries times 160 rows over 200 values; groups by row of A.
+            ("ij", Work(400, 400 * (24 + 408), 400 * 100), Work(300, 300 * (8 + 400), 300 * 50)),
+            # 500 entries times 800 over 200 values; at most half as many groups.
+            ("ijk", Work(2000, 2000 * (24 + 24), 2000 * 2), Work(1000, 1000 * 24, 1000)),
+        ],
+    )
+    def test_matrix_product(self, promoted: str, join: Work, aggregation: Work) -> None:
+        model = model_of(PRODUCT, OPERANDS)
+        (einsum,) = model.graph.einsums
+        cost = model.vertex_cost(einsum, promoting(einsum, promoted))
+        assert (cost.join, cost.aggregation, cost.filling) == (join, aggregation, Work())
+        assert cost.seconds == join.seconds(CONSTANTS) + aggregation.seconds(CONSTANTS)
+
+    def test_groups_count_the_labels_of_the_result(self) -> None:
+        """The paper's formula has the aggregated labels here, its explanation those of the groups."""
+        known = {"A": ((10, 500), Statistics(5000, (10, 500))), "B": ((500, 8), Statistics(4000, (500, 8)))}
+        model = model_of(PRODUCT, known)
+        (einsum,) = model.graph.einsums
+        cost = model.vertex_cost(einsum, promoting(einsum, "ijk"))
+        assert (cost.joined, cost.tuples) == (5000 * 4000 / 500, 10 * 8)
+
+    def test_groups_of_a_label_of_both_have_the_smaller_number_of_values(self) -> None:
+        known = {"A": ((100, 50), Statistics(5000, (100, 50))), "B": ((100, 50), Statistics(1000, (20, 50)))}
+        model = model_of("R[i] = sum(A[i, j] * B[i, j])", known)
+        (einsum,) = model.graph.einsums
+        cost = model.vertex_cost(einsum, promoting(einsum, "ij"))
+        assert (cost.joined, cost.tuples) == (5000 * 1000 / (100 * 50), 20)
+
+    def test_one_operand_is_moved_alone(self) -> None:
+        model = model_of("R[i] = sum(A[i, j])", {"A": OPERANDS["A"]})
+        (einsum,) = model.graph.einsums
+        cost = model.vertex_cost(einsum, promoting(einsum, "ij"))
+        assert cost.join == Work(500, 500 * 24, 500)
+        assert cost.aggregation == Work(400, 400 * 16, 400)
+
+
+class TestPaper:
+    """Numbers that SparseEinSum computes in its text."""
+
+    TEXT = "T[k, i] = sum(X[i, j] * Y[j, k])\nU[k, m] = sum(T[k, i] * Z[i, m])"
+    VERTICES, WIDTH = 100_000_000, 8192
+
+    def model(self) -> CostModel:
+        vertices, width = self.VERTICES, self.WIDTH
+        known = {
+            "X": ((width, vertices), dense_statistics((width, vertices))),
+            "Y": ((vertices, vertices), Statistics(1000.0 * vertices, (vertices, vertices))),
+            "Z": ((width, width), dense_statistics((width, width))),
+        }
+        return model_of(self.TEXT, known)
+
+    def test_introduction_with_single_numbers(self) -> None:
+        """820 trillion tuples, aggregated to 820 billion, then joined to some 6,000 trillion."""
+        model = self.model()
+        first, second = model.graph.einsums
+        cost = model.vertex_cost(first, promoting(first, "ijk"))
+        assert (cost.joined, cost.tuples) == (8.192e14, 8.192e11)
+        assert model.vertex_cost(second, promoting(second, "kim")).joined == pytest.approx(6.7e15, rel=0.01)
+
+    def test_introduction_with_vectors(self) -> None:
+        """100 billion tuples of the first join; one for every vertex in the second, as the matrix is in one piece."""
+        model = self.model()
+        first, second = model.graph.einsums
+        cost = model.vertex_cost(first, promoting(first, "jk"))
+        assert (cost.joined, cost.tuples) == (1e11, 1e8)
+        assert model.vertex_cost(second, promoting(second, "k")).joined == 1e8
+
+    def test_multiplications_of_section_4_1(self) -> None:
+        """16 multiplications where rows meet columns, a quarter of the 64 of the dense product."""
+        known = {"U": ((4, 4), Statistics(5, (2, 4))), "V": ((4, 4), Statistics(6, (4, 2)))}
+        model = model_of("W[i, k] = sum(U[i, j] * V[j, k])", known)
+        (einsum,) = model.graph.einsums
+        sparse, dense = (model.vertex_cost(einsum, promoting(einsum, labels)).join for labels in ("ik", ""))
+        assert (sparse.tuples, dense.tuples) == (4, 1)
+        assert sparse.kernel_operations == 2 * 16  # a multiplication and an addition each
+        assert dense.matrix_operations == 2 * 64
+
+
+class TestEmbedded:
+    """One process: no operand is moved, results are."""
+
+    def test_join_writes_results_that_are_not_aggregated(self) -> None:
+        assert EMBEDDED.join(sizes(is_grouped=False)) == Work(1000, 1000 * 40, 50_000)
+
+    def test_join_writes_nothing_that_is_added_at_once(self) -> None:
+        assert EMBEDDED.join(sizes()) == Work(1000, 0, 50_000)
+        assert EMBEDDED.join(sizes(is_matrix_product=True)) == Work(1000, 0, 0, 50_000)
+
+    def test_aggregation_writes_every_group_once(self) -> None:
+        assert EMBEDDED.aggregation(sizes(groups=200)) == Work(200, 200 * 40)
+        assert EMBEDDED.aggregation(sizes(groups=800)) == Work(500, 500 * 40)
+        assert EMBEDDED.aggregation(sizes(is_grouped=False)) == Work()
+
+    @pytest.mark.parametrize(
+        ("slices", "stacks", "work"),
+        [
+            (True, False, Work(100, 100 * 24)),
+            (False, True, Work(100, 25 * 72)),
+            (True, True, Work(200, 100 * 24 + 25 * 72)),
+        ],
+    )
+    def test_repartition_writes_slices_and_stacks(self, slices: bool, stacks: bool, work: Work) -> None:
+        change = RepartitionSizes(10, 100, 25, between_bytes=24, after_bytes=72, slices=slices, stacks=stacks)
+        assert EMBEDDED.repartition(change) == work
+
+    def test_matrix_product(self) -> None:
+        model = model_of(PRODUCT, OPERANDS, EMBEDDED)
+        (einsum,) = model.graph.einsums
+        cost = model.vertex_cost(einsum, promoting(einsum, "ij"))
+        assert cost.join == Work(400, 0, 400 * 100)
+        assert cost.aggregation == Work(100, 100 * (8 + 400))
+
+    def test_is_what_plans_are_priced_with(self) -> None:
+        model = model_of(PRODUCT, OPERANDS)
+        default = CostModel(model.graph, model.statistics, model.evaluations, CONSTANTS)
+        assert isinstance(default.accounting, EmbeddedAccounting)
+
+
+class TestFilling:
+    def test_absent_tuples_that_count_are_made(self) -> None:
+        """The logistic function of 0 is none: of 200 entries 160 are filled in, or 2 of 10 rows."""
+        model = model_of("S[i, j] = sigmoid(A[i, j])", {"A": ((10, 20), Statistics(40, (8, 20)))})
+        (einsum,) = model.graph.einsums
+        assert model.vertex_cost(einsum, promoting(einsum, "ij")).filling == Work(160, 160 * 24)
+        assert model.vertex_cost(einsum, promoting(einsum, "i")).filling == Work(2, 2 * 168)
+        assert model.vertex_cost(einsum, promoting(einsum, "")).filling == Work()
+
+    def test_outer_join_fills_nothing_in(self) -> None:
+        known = {"A": ((10, 20), Statistics(40, (8, 20))), "B": ((10, 20), Statistics(30, (10, 15)))}
+        model = model_of("S[i, j] = A[i, j] + B[i, j]", known)
+        (einsum,) = model.graph.einsums
+        cost = model.vertex_cost(einsum, promoting(einsum, "ij"))
+        assert cost.filling == Work()
+        assert cost.joined == 40 + 30 - 40 * 30 / (10 * 20)
+
+
+class TestRepartition:
+    def model(self, accounting: Accounting) -> CostModel:
+        known = {"A": ((10, 20, 30), Statistics(300, (10, 20, 30)))}
+        return model_of("B[i, j, k] = relu(A[i, j, k])", known, accounting)
+
+    def test_both_ways(self) -> None:
+        """From rows by the first axis to rows by the second, by way of both: 155.37 tuples of equation 7."""
+        work = self.model(DISTRIBUTED).repartition_work("A", (1, 0, 0), (0, 1, 0))
+        tuples = 2 * 155.373967970314 - 10 - 20
+        assert work.tuples == pytest.approx(tuples, rel=1e-9)
+        assert work.bytes_moved == pytest.approx(tuples * (16 + 8 * 30), rel=1e-9)
+
+    def test_to_single_entries_only_slices(self) -> None:
+        assert self.model(DISTRIBUTED).repartition_work("A", (0, 0, 0), (1, 1, 1)) == Work(299, 299 * 32)
+        assert self.model(EMBEDDED).repartition_work("A", (0, 0, 0), (1, 1, 1)) == Work(300, 300 * 32)
+
+    def test_to_one_array_only_stacks(self) -> None:
+        assert self.model(DISTRIBUTED).repartition_work("A", (1, 1, 1), (0, 0, 0)) == Work(299, 299 * 32)
+        assert self.model(EMBEDDED).repartition_work("A", (1, 1, 1), (0, 0, 0)) == Work(300, 8 * 6000)
+
+    @pytest.mark.parametrize("accounting", [DISTRIBUTED, EMBEDDED], ids=lambda each: type(each).__name__)
+    def test_no_change_costs_nothing_and_no_change_less(self, accounting: Accounting) -> None:
+        model = self.model(accounting)
+        for before, after in itertools.product(itertools.product((0, 1), repeat=3), repeat=2):
+            cost = model.repartition_cost("A", before, after)
+            assert cost == 0 if before == after else cost > 0
+
+    def test_no_change_of_an_estimated_result_costs_less_than_nothing(self) -> None:
+        """Tuples never get fewer by promoting more, whatever joins are estimated to leave."""
+        known = {"A": ((100, 50), Statistics(100, (100, 50))), "B": ((1000,), Statistics(1000, (1000,)))}
+        text = "W[i, k, j] = A[i, k] * B[j]\nV[k, i] = sum(W[i, k, j] * B[j])\nX[i, k, j] = W[i, k, j] * V[k, i]"
+        model = model_of(text, known)
+        for before, after in itertools.product(itertools.product((0, 1), repeat=3), repeat=2):
+            assert model.repartition_cost("X", before, after) >= 0
+
+
+class TestMemory:
+    def test_bytes_of_a_vector_of_rows(self) -> None:
+        model = model_of(PRODUCT, OPERANDS)
+        (einsum,) = model.graph.einsums
+        # 100 rows of A, B once, 100 rows of the result.
+        assert vector_bytes(model, einsum, promoting(einsum, "i")) == 8 * (100 * 200 + 200 * 50 + 100 * 50)
+        # 200 columns and rows, and as many results before they are added.
+        assert vector_bytes(model, einsum, promoting(einsum, "j")) == 8 * 200 * (100 + 50 + 100 * 50)
+
+    def test_no_vector_has_more_rows_than_the_engine_takes(self) -> None:
+        known = {"A": ((100_000, 10), dense_statistics((100_000, 10)))}
+        model = model_of("B[i, j] = relu(A[i, j])", known)
+        (einsum,) = model.graph.einsums
+        assert vector_bytes(model, einsum, promoting(einsum, "i")) == 8 * VECTOR_ROWS * 2 * 10
+
+    def test_bytes_of_aggregation_states(self) -> None:
+        model = model_of(PRODUCT, OPERANDS)
+        (einsum,) = model.graph.einsums
+        assert state_bytes(model, einsum, promoting(einsum, "ik")) == 0
+        assert state_bytes(model, einsum, promoting(einsum, "ij")) == 100 * 8 * 50
+
+    def test_limit_excludes_what_needs_more(self) -> None:
+        model = model_of(PRODUCT, OPERANDS)
+        (einsum,) = model.graph.einsums
+        outer = promoting(einsum, "j")
+        needed = 4 * vector_bytes(model, einsum, outer)
+        assert outer in allowed_choices(model, needed, {})["C"]
+        assert outer not in allowed_choices(model, needed - 1, {})["C"]
+        assert promoting(einsum, "ijk") in allowed_choices(model, needed - 1, {})["C"]
+
+    def test_aggregation_states_get_half_of_it(self) -> None:
+        known = {
+            "A": ((50_000, 300), dense_statistics((50_000, 300))),
+            "B": ((300, 100), dense_statistics((300, 100))),
+        }
+        model = model_of(PRODUCT, known)
+        (einsum,) = model.graph.einsums
+        choice = promoting(einsum, "ij")
+        needed = 2 * int(state_bytes(model, einsum, choice))
+        assert needed == 2 * 50_000 * 8 * 100 > 4 * vector_bytes(model, einsum, choice)
+        assert choice in allowed_choices(model, needed, {})["C"]
+        assert choice not in allowed_choices(model, needed - 1, {})["C"]
+
+    def test_error_tells_the_least_limit_that_will_do(self) -> None:
+        model = model_of(PRODUCT, OPERANDS)
+        with pytest.raises(PlanError, match=r"C\[I, K\] = .* needs a memory_limit of .* raise memory_limit") as caught:
+            allowed_choices(model, 1000, {})
+        found = re.search(r"memory_limit of ([\d,]+) bytes", str(caught.value))
+        assert found is not None
+        least = int(found[1].replace(",", ""))
+        (choice,) = allowed_choices(model, least, {})["C"]
+        assert choice == promoting(model.graph.einsums[0], "ijk")
+        with pytest.raises(PlanError):
+            allowed_choices(model, least - 1, {})

@@ -1,0 +1,133 @@
+"""The way through the house: a room imports nothing from a room further right, and importing all of it stays light."""
+
+import ast
+import graphlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sparseeinsum as se
+from sparseeinsum import assets
+
+PACKAGE = Path(se.__file__).parent
+
+# What every room may use; these use nothing but each other.
+FOUNDATIONS = ("errors", "assets", "settings")
+
+ROOMS = (
+    "language",
+    "semantics",
+    "statistics",
+    "rewrite",
+    "decompose",
+    "algebra",
+    "render",
+    "kernels",
+    "explain",
+    "plan",
+    "engines",
+    "pipeline",
+    "database",
+    "arrays",
+    "sparseeinsum",  # the public face, __init__.py
+    "examples",
+    "calibration",
+    "cli",
+)
+
+# Packages that only extras install, which are imported where they are used.
+OPTIONAL = {"pandas", "polars", "psycopg", "cupy"}
+
+# What the files of udfs/ may import, so that a host without this package can run them.
+KERNEL_IMPORTS = {"numba", "numpy", "math"}
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py")) if "_assets" not in path.parts}
+
+
+def room_of(module: str) -> str:
+    first, *rest = module.split(".")
+    return rest[0] if rest else first
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Full names that a module imports: modules, or names in modules."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def own_imports(module: str) -> set[str]:
+    """Modules of the package that a module imports."""
+    found = set()
+    for name in imported(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+        if name.split(".")[0] == PACKAGE.name:
+            found.add(name if name in MODULES else name.rpartition(".")[0])
+    return found
+
+
+def test_modules_are_found() -> None:
+    assert {"sparseeinsum", "sparseeinsum.pipeline", "sparseeinsum.decompose.search"} <= set(MODULES)
+    assert own_imports("sparseeinsum.decompose.search") == {
+        "sparseeinsum.decompose.model",
+        "sparseeinsum.language.eingraph",
+    }
+    assert "sparseeinsum.pipeline" in own_imports("sparseeinsum.database")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_module_is_of_a_room(module: str) -> None:
+    assert room_of(module) in FOUNDATIONS + ROOMS, f"say in ROOMS where {module} stands"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nothing_is_imported_from_further_right(module: str) -> None:
+    room = room_of(module)
+    allowed = {*FOUNDATIONS} if room in FOUNDATIONS else {*FOUNDATIONS, *ROOMS[: ROOMS.index(room) + 1]}
+    assert {name for name in own_imports(module) if room_of(name) not in allowed} == set()
+
+
+def test_no_modules_import_each_other() -> None:
+    graph = {module: own_imports(module) - {module} for module in MODULES}
+    assert set(graphlib.TopologicalSorter(graph).static_order()) == set(MODULES)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_stand_at_the_top(module: str) -> None:
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    assert {name.split(".")[0] for function in functions for name in imported(function)} <= OPTIONAL
+    called = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    assert not {"__import__", "import_module", "importlib.import_module"}.intersection(called)
+
+
+@pytest.mark.parametrize("folder", ["udfs", "stats", "sql"])
+def test_what_the_database_needs_does_not_need_the_package(folder: str) -> None:
+    paths = list(assets.path(folder).rglob("*"))
+    assert paths
+    for path in paths:
+        if path.suffix == ".py":
+            names = {name.split(".")[0] for name in imported(ast.parse(path.read_text(encoding="utf-8")))}
+            assert names <= KERNEL_IMPORTS, path
+
+
+def test_import_is_light(db: se.Database) -> None:
+    """With kernels compiled, as they are once a database was open, neither numba nor a frame library is imported."""
+    assert db.connection is not None
+    heavy = sorted({"numba", "egglog", *OPTIONAL})
+    program = f"import sys, sparseeinsum; print([name for name in {heavy!r} if name in sys.modules])"
+    finished = subprocess.run(
+        [sys.executable, "-c", program], cwd=PACKAGE.parent, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert finished.stdout.strip() == "[]"
