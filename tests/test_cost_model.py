@@ -302,8 +302,8 @@ class TestMemory:
         (einsum,) = model.graph.einsums
         # 100 rows of A, B once, 100 rows of the result.
         assert vector_bytes(model, einsum, promoting(einsum, "i")) == 8 * (100 * 200 + 200 * 50 + 100 * 50)
-        # 200 columns and rows, and as many results before they are added.
-        assert vector_bytes(model, einsum, promoting(einsum, "j")) == 8 * 200 * (100 + 50 + 100 * 50)
+        # 200 columns and rows; their products are added in place.
+        assert vector_bytes(model, einsum, promoting(einsum, "j")) == 8 * 200 * (100 + 50)
 
     def test_no_vector_has_more_rows_than_the_engine_takes(self) -> None:
         known = {"A": ((100_000, 10), dense_statistics((100_000, 10)))}

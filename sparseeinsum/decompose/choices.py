@@ -73,11 +73,13 @@ def _needed_bytes(model: CostModel, einsum: EinSum, choice: Choice) -> float:
 def vector_bytes(model: CostModel, einsum: EinSum, choice: Choice) -> int:
     """Bytes that one call of an EinSum's kernel takes for a whole vector of rows: operands and result.
 
-    An operand with fewer tuples than a vector has rows is counted as often as it has tuples.
+    An operand with fewer tuples than a vector has rows is counted as often as it has tuples. A sum of products adds
+    to its groups in place, and has no result a row.
     """
     promoted = promoted_labels(einsum, choice)
+    adds_in_place = einsum.is_multilinear and _is_grouped(einsum, promoted)
     total = 0
-    for reference in (*einsum.operands, einsum.output):
+    for reference in einsum.operands if adds_in_place else (*einsum.operands, einsum.output):
         keys = promoted.intersection(reference.labels if reference is not einsum.output else einsum.labels)
         tuples = math.prod(max(model.graph.bound_of(einsum, label), 1) for label in keys)
         total += min(tuples, VECTOR_ROWS) * model.array_bytes(einsum, reference, choice)
@@ -86,9 +88,16 @@ def vector_bytes(model: CostModel, einsum: EinSum, choice: Choice) -> int:
 
 def state_bytes(model: CostModel, einsum: EinSum, choice: Choice) -> float:
     """Bytes of the aggregation states of an EinSum, which cannot be spilled; 0 where it aggregates no tuples."""
-    if promoted_labels(einsum, choice) <= frozenset(einsum.output.labels):
+    if not _is_grouped(einsum, promoted_labels(einsum, choice)):
         return 0.0
-    return model.vertex_cost(einsum, choice).tuples * model.array_bytes(einsum, einsum.output, choice)
+    cost = model.vertex_cost(einsum, choice)
+    groups = cost.tuples if cost.tuples < cost.joined / 2 else cost.joined  # T_agg stops at half of the pairs
+    return groups * model.array_bytes(einsum, einsum.output, choice)
+
+
+def _is_grouped(einsum: EinSum, promoted: frozenset[str]) -> bool:
+    """Whether tuples are aggregated: some promoted label is none of the result's."""
+    return not promoted <= frozenset(einsum.output.labels)
 
 
 def _no_choice(model: CostModel, einsum: EinSum, candidates: list[Choice], memory_limit: int) -> str:
