@@ -120,7 +120,8 @@ def bind(program: Program, inputs: Mapping[str, Tensor]) -> EinGraph:
         inputs: The input tensors by name.
 
     Raises:
-        ShapeError: A reference has another number of labels than its tensor has axes, or a label two bounds.
+        ShapeError: A reference has another number of labels than its tensor has axes, a label two bounds, or a result
+            another shape than is declared.
     """
     tensors = dict(inputs)
     for einsum in program.einsums:
@@ -130,6 +131,7 @@ def bind(program: Program, inputs: Mapping[str, Tensor]) -> EinGraph:
         axes = tuple(Axis(label, bounds[label]) for label in einsum.output.labels)
         tensors[einsum.output.tensor] = Tensor(einsum.output.tensor, axes, dtype)
     _check_aggregates(program.einsums, tensors)
+    _check_declared(program, tensors)
     return EinGraph(MappingProxyType(tensors), program.einsums, program.outputs)
 
 
@@ -164,6 +166,19 @@ def _check_aggregates(einsums: Iterable[EinSum], tensors: Mapping[str, Tensor]) 
                         f"{einsum.output.tensor} takes the {einsum.aggregate} over label {label}, which has bound 0 in "
                         f"{operand.tensor}; only sum is defined over nothing"
                     )
+
+
+def _check_declared(program: Program, tensors: Mapping[str, Tensor]) -> None:
+    computed = {einsum.output.tensor for einsum in program.einsums}
+    for declared in program.declared:
+        if declared.name not in computed:
+            continue
+        found = tensors[declared.name]
+        if (found.shape, found.dtype) != (declared.shape, declared.dtype):
+            raise ShapeError(
+                f"the program declares {declared.name} with shape {declared.shape} and dtype {declared.dtype}, but "
+                f"computes it with shape {found.shape} and dtype {found.dtype}"
+            )
 
 
 def _count(number: int, noun: str, plural: str | None = None) -> str:

@@ -1,10 +1,11 @@
 """Language: syntax trees in, a Program of EinSums out: aggregates find their labels, nested ones become EinSums."""
 
 import difflib
-from collections.abc import Iterator
+import math
+from collections.abc import Collection, Iterator, Set
 from dataclasses import dataclass, field
 
-from sparseeinsum.errors import ParseError, SemanticsError
+from sparseeinsum.errors import ParseError, SemanticsError, ShapeError
 from sparseeinsum.language.eingraph import EinSum, Program, Reference
 from sparseeinsum.language.scalar import AGGREGATES, FUNCTIONS, Call, Literal, Operand, Scalar
 from sparseeinsum.language.syntax import (
@@ -14,6 +15,7 @@ from sparseeinsum.language.syntax import (
     FunctionCall,
     Number,
     Position,
+    Statement,
     TensorReference,
     parse,
 )
@@ -29,28 +31,30 @@ def read_program(text: str) -> Program:
     """
     statements = parse(text)
     assignments = [statement for statement in statements if isinstance(statement, Assignment)]
-    declarations = [statement for statement in statements if isinstance(statement, Declaration)]
     if not assignments:
         raise ParseError(
             "the program assigns nothing; write a statement such as C[i, k] = sum(A[i, j] * B[j, k])", text, 1, 1
         )
-    names = _Names(text, assignments)
+    names = _Names(text, statements)
     einsums: list[EinSum] = []
     for assignment in assignments:
         einsums.extend(_Statement(text, assignment, names).lower())
-        names.assigned.add(assignment.target.tensor.lower())
+        names.assigned.add(assignment.target.tensor)
     read = {operand.tensor for einsum in einsums for operand in einsum.operands}
     outputs = tuple(name for name in (a.target.tensor for a in assignments) if name not in read)
-    declared = tuple(_declare(text, declaration) for declaration in declarations)
+    declared = tuple(_declare(text, statement) for statement in statements if isinstance(statement, Declaration))
     return Program(tuple(einsums), declared, outputs, tuple(_layouts(assignments, outputs)))
 
 
 def _declare(text: str, declaration: Declaration) -> Tensor:
+    at = declaration.at
     if declaration.fill:
-        at = declaration.at
         raise ParseError(f"fill {declaration.fill:g} is not supported yet; only 0 is", text, at.line, at.column)
     axes = tuple(Axis(name.lower(), bound) for name, bound in declaration.axes)
-    return Tensor(declaration.tensor, axes, declaration.dtype or "float64")
+    try:
+        return Tensor(declaration.tensor, axes, declaration.dtype or "float64")
+    except ShapeError as error:
+        raise ParseError(str(error), text, at.line, at.column) from None
 
 
 def _layouts(assignments: list[Assignment], outputs: tuple[str, ...]) -> Iterator[tuple[str, frozenset[str]]]:
@@ -65,40 +69,55 @@ def _is_promoted(label: str) -> bool:
 
 
 class _Names:
-    """Names that the program assigns: each once, none before it is there, none apart from another by case alone."""
+    """Names in the program: each assigned once, none read before that, none apart from another by case alone."""
 
-    def __init__(self, text: str, assignments: list[Assignment]) -> None:
+    def __init__(self, text: str, statements: tuple[Statement, ...]) -> None:
         self.text = text
+        self.spellings: dict[str, str] = {}
+        self.targets: dict[str, TensorReference] = {}
         self.assigned: set[str] = set()
-        self.targets: dict[str, str] = {}
-        for assignment in assignments:
-            target = assignment.target
-            known = self.targets.setdefault(target.tensor.lower(), target.tensor)
-            first = next(other.target for other in assignments if other.target.tensor.lower() == known.lower())
-            if first is not target:
-                spelling = "" if known == target.tensor else f" (as {known}; case does not tell names apart)"
-                problem = f"{target.tensor} is assigned twice{spelling}; give each result a name of its own"
-                raise ParseError(problem, text, target.at.line, target.at.column)
+        declared: set[str] = set()
+        for statement in statements:
+            if isinstance(statement, Declaration):
+                self._check_spelling(statement.tensor, statement.at)
+                if statement.tensor in declared:
+                    raise self._error(f"{statement.tensor} is declared twice; declare a tensor once", statement.at)
+                declared.add(statement.tensor)
+                continue
+            for reference in (statement.target, *_references(statement.value)):
+                self._check_spelling(reference.tensor, reference.at)
+            target = statement.target
+            if self.targets.setdefault(target.tensor, target) is not target:
+                raise self._error(f"{target.tensor} is assigned twice; give each result a name of its own", target.at)
 
-    def check_read(self, reference: TensorReference) -> None:
-        """Refuse a result that is read before the statement that assigns it, or under another spelling."""
-        name = reference.tensor.lower()
-        at = reference.at
-        if name in self.targets and name not in self.assigned:
-            problem = f"{reference.tensor} is read here, but assigned only later; put its statement first"
-            raise ParseError(problem, self.text, at.line, at.column)
-        if self.targets.get(name, reference.tensor) != reference.tensor:
-            problem = f"{reference.tensor} is written {self.targets[name]} where it is assigned; use one spelling"
-            raise ParseError(problem, self.text, at.line, at.column)
+    def _error(self, problem: str, at: Position) -> ParseError:
+        return ParseError(problem, self.text, at.line, at.column)
+
+    def _check_spelling(self, name: str, at: Position) -> None:
+        known = self.spellings.setdefault(name.lower(), name)
+        if known != name:
+            problem = f"{known} and {name} are one name, because case does not tell names apart; write it one way"
+            raise self._error(problem, at)
+
+    def check_read(self, reference: TensorReference, target: str) -> None:
+        """Refuse a result that is read before it is there, by the statement of `target`."""
+        name = reference.tensor
+        if name not in self.targets or name in self.assigned:
+            return
+        if name == target:
+            problem = f"{name} is read by the statement that assigns it; give the result a name of its own"
+        else:
+            problem = f"{name} is read here, but assigned only later; put its statement first"
+        raise self._error(problem, reference.at)
 
     def invent(self, target: str, aggregate: str) -> str:
         """A name for the value of an inner aggregate."""
-        base = f"{target}_{aggregate}"
+        name = base = f"{target}_{aggregate}"
         number = 1
-        while (base if number == 1 else f"{base}{number}").lower() in self.targets:
+        while name.lower() in self.spellings:
             number += 1
-        name = base if number == 1 else f"{base}{number}"
-        self.targets[name.lower()] = name
+            name = f"{base}{number}"
+        self.spellings[name.lower()] = name
         return name
 
 
@@ -119,7 +138,9 @@ class _Statement:
         if len(set(labels)) < len(labels):
             raise self._error(f"a label stands twice on the left side of {target.tensor}", target.at)
         if isinstance(value, FunctionCall) and self._is_aggregate(value):
-            self._add_aggregate(target.tensor, labels, value, frozenset(labels))
+            body, bound = self._read_aggregate(value, frozenset(labels))
+            self._check_named(value, _labels(body) - bound - frozenset(labels))
+            self._add(target.tensor, labels, body, value.name, value.at)
         else:
             body = self._replace_aggregates(value, frozenset(labels))
             self._add(target.tensor, labels, body, None, target.at)
@@ -131,13 +152,17 @@ class _Statement:
     def _check_spelling(self) -> None:
         """A statement writes a label in one way: upper case promotes it everywhere."""
         spellings: dict[str, str] = {}
-        for reference in (self.assignment.target, *_references(self.assignment.value)):
-            for label in reference.labels:
-                known = spellings.setdefault(label.lower(), label)
-                if known != label:
-                    problem = f"{known} and {label} are one label; write it one way in a statement"
-                    raise self._error(problem, reference.at)
+        for label, at in (*_written_labels(self.assignment.target), *_written_labels(self.assignment.value)):
+            known = spellings.setdefault(label.lower(), label)
+            if known != label:
+                raise self._error(f"{known} and {label} are one label; write it one way in a statement", at)
         self.promoted = frozenset(label.lower() for label in spellings.values() if _is_promoted(label))
+
+    def _check_named(self, call: FunctionCall, missing: frozenset[str]) -> None:
+        """An aggregate that names its labels, and whose value is the whole result, must name all of them."""
+        if missing:
+            needed = ", ".join(sorted(missing | frozenset(_canonical(call.labels or ()))))
+            raise self._error(f"{_must_aggregate(missing)}; write {call.name}[{needed}](...)", call.at)
 
     def _is_aggregate(self, call: FunctionCall) -> bool:
         """Min and max of two arguments are scalar functions, of one argument they aggregate."""
@@ -160,49 +185,45 @@ class _Statement:
 
     def _name_aggregate(self, call: FunctionCall, outside: frozenset[str]) -> TensorReference:
         name = self.names.invent(self.assignment.target.tensor, call.name)
-        free = self._free_labels(call, outside)
-        self._add_aggregate(name, free, call, outside)
-        self.names.assigned.add(name.lower())
+        body, bound = self._read_aggregate(call, outside)
+        free = tuple(label for label in dict.fromkeys(_free_labels(body)) if label not in bound)
+        self._add(name, free, body, call.name, call.at)
         return TensorReference(name, free, call.at)
 
-    def _free_labels(self, call: FunctionCall, outside: frozenset[str]) -> tuple[str, ...]:
-        """Labels that an inner aggregate leaves: all but those it binds."""
-        bound = self._bound_labels(call, outside)
-        return tuple(label for label in dict.fromkeys(_labels_in_order(call)) if label not in bound)
+    def _read_aggregate(self, call: FunctionCall, outside: frozenset[str]) -> tuple[Expression, frozenset[str]]:
+        """What an aggregate folds, its inner aggregates computed before, and the labels that it binds.
 
-    def _bound_labels(self, call: FunctionCall, outside: frozenset[str]) -> frozenset[str]:
-        self._check_aggregate(call)
-        inside = _labels(call.arguments[0])
-        if call.labels is None:
-            bound = inside - outside
-            if not bound:
-                raise self._error(self._nothing_to_aggregate(call, inside), call.at)
-            return bound
-        bound = frozenset(_canonical(call.labels))
-        for label in sorted(bound - inside):
-            raise self._error(f"{call.name}[{label}] aggregates a label that its argument lacks", call.at)
-        for label in sorted(bound & outside):
-            raise self._error(f"{call.name}[{label}] aggregates a label that is also used outside it", call.at)
-        return bound
-
-    def _check_aggregate(self, call: FunctionCall) -> None:
+        Without names in brackets those are the labels that appear in it alone; inner aggregates take theirs first.
+        """
         if len(call.arguments) != 1:
             raise self._error(f"the aggregate {call.name} takes one expression, not {len(call.arguments)}", call.at)
+        named = frozenset(_canonical(call.labels or ()))
+        body = self._replace_aggregates(call.arguments[0], outside | named)
+        inside = _labels(body)
+        for label in sorted(named - inside):
+            raise self._error(f"{call.name}[{label}] aggregates a label that its argument lacks", call.at)
+        for label in sorted(named & outside):
+            problem = f"{call.name}[{label}] aggregates a label that is also used outside it"
+            raise self._error(f"{problem}; rename it inside, or name it in the aggregate there, too", call.at)
+        bound = named or inside - outside
+        if not bound:
+            raise self._error(self._nothing_to_aggregate(call, outside), call.at)
+        return body, bound
 
-    def _nothing_to_aggregate(self, call: FunctionCall, inside: frozenset[str]) -> str:
-        if not inside:
-            return f"{call.name}(...) has no label to aggregate"
-        example = sorted(inside)[0]
-        return (
-            f"{call.name}(...) has no label to aggregate: {', '.join(sorted(inside))} also stand outside it; "
-            f"leave {call.name} out, or say what it aggregates, as in {call.name}[{example}](...)"
-        )
-
-    def _add_aggregate(self, name: str, labels: tuple[str, ...], call: FunctionCall, outside: frozenset[str]) -> None:
-        self._bound_labels(call, outside)
-        inside_of_it = outside | (frozenset(labels) & _labels(call.arguments[0]))
-        body = self._replace_aggregates(call.arguments[0], inside_of_it)
-        self._add(name, labels, body, call.name, call.at)
+    def _nothing_to_aggregate(self, call: FunctionCall, outside: frozenset[str]) -> str:
+        problem = f"{call.name}(...) has no label to aggregate"
+        written = _labels(call.arguments[0])
+        if not written:
+            return problem
+        taken = sorted(written - outside)
+        if taken:
+            problem += f": {', '.join(taken)} {_verb('go', taken)} to an aggregate inside it"
+            return f"{problem}; say what every aggregate takes, as in {call.name}[{taken[0]}](...)"
+        problem += f": {', '.join(sorted(written))} also {_verb('stand', written)} outside it"
+        candidates = sorted(written - frozenset(_canonical(self.assignment.target.labels)))
+        if candidates:
+            return f"{problem}; say what every aggregate takes, as in {call.name}[{candidates[0]}](...)"
+        return f"{problem}; leave {call.name} out, or use another label inside"
 
     def _add(self, name: str, labels: tuple[str, ...], body: Expression, aggregate: str | None, at: Position) -> None:
         references: list[Reference] = []
@@ -228,22 +249,19 @@ class _Statement:
             if label not in inside:
                 problem = f"label {label} stands only on the left side; some tensor on the right must have it"
                 raise self._error(problem, self.assignment.target.at)
-        missing = [label for label in sorted(inside) if label not in labels]
+        missing = inside - frozenset(labels)
         if missing and aggregate is None:
-            shown = ", ".join(missing)
-            problem = (
-                f"label{'s' if len(missing) > 1 else ''} {shown} must be aggregated, because the left side lacks "
-                f"{'them' if len(missing) > 1 else 'it'}; write sum(...), max(...), min(...) or prod(...) around "
-                "the expression"
-            )
-            raise self._error(problem, at)
+            hint = "write sum(...), max(...), min(...) or prod(...) around the expression"
+            raise self._error(f"{_must_aggregate(missing)}; {hint}", at)
 
     def _scalar(self, expression: Expression, references: list[Reference]) -> Scalar:
         """The expression over operands; every tensor it names goes to `references`, once for the same labels."""
         if isinstance(expression, Number):
+            if math.isinf(expression.value):
+                raise self._error("the number is beyond what float64 holds", expression.at)
             return Literal(expression.value)
         if isinstance(expression, TensorReference):
-            self.names.check_read(expression)
+            self.names.check_read(expression, self.assignment.target.tensor)
             reference = Reference(expression.tensor, _canonical(expression.labels))
             if reference not in references:
                 references.append(reference)
@@ -254,7 +272,7 @@ class _Statement:
     def _check_function(self, call: FunctionCall) -> None:
         function = FUNCTIONS.get(call.name)
         if function is None:
-            near = difflib.get_close_matches(call.name, (*FUNCTIONS, *AGGREGATES), n=1)
+            near = difflib.get_close_matches(call.name.lower(), _function_names(), n=1)
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(_function_names())}"
             raise self._error(f"there is no function {call.name!r}; {hint}", call.at)
         if call.labels is not None:
@@ -265,7 +283,18 @@ class _Statement:
 
 
 def _function_names() -> list[str]:
-    return [*AGGREGATES, *(name for name, function in FUNCTIONS.items() if not function.symbol)]
+    functions = (name for name, function in FUNCTIONS.items() if not function.symbol)
+    return list(dict.fromkeys((*AGGREGATES, *functions)))
+
+
+def _must_aggregate(missing: Set[str]) -> str:
+    nouns, pronoun = ("labels", "them") if len(missing) > 1 else ("label", "it")
+    return f"{nouns} {', '.join(sorted(missing))} must be aggregated, because the left side lacks {pronoun}"
+
+
+def _verb(verb: str, subjects: Collection[str]) -> str:
+    """A verb in the third person, which for one subject ends in s."""
+    return verb if len(subjects) > 1 else f"{verb}es" if verb.endswith("o") else f"{verb}s"
 
 
 def _canonical(labels: tuple[str, ...]) -> tuple[str, ...]:
@@ -280,11 +309,24 @@ def _references(expression: Expression) -> Iterator[TensorReference]:
             yield from _references(argument)
 
 
-def _labels_in_order(expression: Expression) -> Iterator[str]:
-    for reference in _references(expression):
-        yield from _canonical(reference.labels)
+def _written_labels(expression: Expression) -> Iterator[tuple[str, Position]]:
+    """Every label as written, those that aggregates name, too, and where its reference or aggregate stands."""
+    if isinstance(expression, TensorReference | FunctionCall):
+        yield from ((label, expression.at) for label in expression.labels or ())
+    if isinstance(expression, FunctionCall):
+        for argument in expression.arguments:
+            yield from _written_labels(argument)
+
+
+def _free_labels(expression: Expression) -> Iterator[str]:
+    """Labels of all references, in order, without those that aggregates around them name."""
+    if isinstance(expression, TensorReference):
+        yield from _canonical(expression.labels)
+    elif isinstance(expression, FunctionCall):
+        named = _canonical(expression.labels or ())
+        for argument in expression.arguments:
+            yield from (label for label in _free_labels(argument) if label not in named)
 
 
 def _labels(expression: Expression) -> frozenset[str]:
-    """Labels that an expression uses outside the aggregates that bind them by name."""
-    return frozenset(_labels_in_order(expression))
+    return frozenset(_free_labels(expression))

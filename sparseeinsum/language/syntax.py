@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken, v_args
+from lark import Lark, Token, UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken, v_args
 from lark.tree import Meta
+from lark.visitors import Transformer_NonRecursive
 
 from sparseeinsum.errors import ParseError
 
@@ -69,6 +70,9 @@ class Declaration:
 
 Statement = Assignment | Declaration
 
+# Passes over expressions recurse: so deep is far from Python's limit, and deeper than kernels evaluate.
+_DEEPEST = 100
+
 
 def parse(text: str) -> tuple[Statement, ...]:
     """Read program text.
@@ -80,7 +84,24 @@ def parse(text: str) -> tuple[Statement, ...]:
         tree = _parser().parse(text)
     except UnexpectedInput as error:
         raise _explain(error, text) from None
-    return tuple(_ToSyntax().transform(tree))
+    statements = _ToSyntax().transform(tree)
+    for statement in statements:
+        if isinstance(statement, Assignment):
+            _check_depth(statement.value, text)
+    return tuple(statements)
+
+
+def _check_depth(expression: Expression, text: str) -> None:
+    waiting = [(expression, 1)]
+    while waiting:
+        current, depth = waiting.pop()
+        if depth > _DEEPEST:
+            problem = (
+                f"more than {_DEEPEST} functions and operators are nested here; give a part a statement of its own"
+            )
+            raise ParseError(problem, text, current.at.line, current.at.column)
+        if isinstance(current, FunctionCall):
+            waiting.extend((argument, depth + 1) for argument in current.arguments)
 
 
 @cache
@@ -95,10 +116,13 @@ def _parser() -> Lark:
     )
 
 
+_ALWAYS_ALLOWED = "_NEWLINE"
+
+
 class _JoinLines:
     """Drops line ends inside brackets and parentheses, so that a long expression may go on."""
 
-    always_accept = ("_NEWLINE",)
+    always_accept = (_ALWAYS_ALLOWED,)
 
     def process(self, tokens: Iterator[Token]) -> Iterator[Token]:
         """Tokens without the line ends that end no statement."""
@@ -121,7 +145,7 @@ def _call(name: str) -> object:
     return make
 
 
-class _ToSyntax(Transformer[Token, list[Statement]]):
+class _ToSyntax(Transformer_NonRecursive[Token, list[Statement]]):
     add, sub, mul, div, pow, neg = (_call(name) for name in ("add", "sub", "mul", "div", "pow", "neg"))
 
     def start(self, statements: list[Statement]) -> list[Statement]:
@@ -194,24 +218,38 @@ def _explain(error: UnexpectedInput, text: str) -> ParseError:
     line, column = error.line, error.column
     at_end = isinstance(error, UnexpectedToken) and error.token.type == "$END"
     if at_end or isinstance(error, UnexpectedEOF) or line < 1:
-        lines = text.splitlines() or [""]
+        lines = text.split("\n")
         line, column = len(lines), len(lines[-1]) + 1
     return ParseError(_problem(error), text, line, column)
 
 
 def _problem(error: UnexpectedInput) -> str:
     if isinstance(error, UnexpectedCharacters):
-        return f"the character {error.char!r} has no meaning here; expected {_expected(error.allowed or set())}"
+        hint = "; names have letters without accents, digits and _" if error.char.isidentifier() else ""
+        allowed = _expected((error.allowed or set()) - {_ALWAYS_ALLOWED})
+        return f"the character {error.char!r} has no meaning here; expected {allowed}{hint}"
     if isinstance(error, UnexpectedToken):
         expected = set(error.accepts or error.expected)
-        found = "the program ends here" if error.token.type == "$END" else f"found {str(error.token)!r}"
-        if error.token.type == "_NEWLINE":
-            found = "the line ends here"
-        hint = ""
-        if "LSQB" in expected and error.token.type != "LSQB" and "LPAR" in expected:
-            hint = "; a tensor needs its labels, as in A[i, j], also a scalar, as in eta[]"
-        return f"{found}, expected {_expected(expected)}{hint}"
+        return f"{_found(error.token)}, expected {_expected(expected)}{_hint(error.token, expected)}"
     return "the program cannot be read"
+
+
+def _found(token: Token) -> str:
+    match token.type:
+        case "$END":
+            return "the program ends here"
+        case "_NEWLINE":
+            return "the line ends here"
+        case _:
+            return f"found {str(token)!r}"
+
+
+def _hint(token: Token, expected: set[str]) -> str:
+    if "LSQB" in expected and expected <= {"LSQB", "LPAR"}:
+        return "; a tensor needs its labels, as in A[i, j], also a scalar, as in eta[]"
+    if token.type == "_NEWLINE":
+        return "; an expression goes on in the next line only within parentheses"
+    return ""
 
 
 def _expected(terminals: set[str]) -> str:
