@@ -45,7 +45,7 @@ def plan_contraction(spec, extents, operands, plan):
     """Read `'ij,jk->ik'` (bytes) and the extents of its labels, in order of first appearance, into `plan`.
 
     spec: (n,) uint8; extents: (labels,) int64; operands: 1 or 2; plan: (PLAN_SIZE,) int64, written.
-    Returns 0, or a negative code from the list above.
+    Returns 0, or a negative code from the list above; with WRONG_EXTENTS, plan[0] says how many there should be.
     """
     letters = 0  # letters seen so far, as bits: a-z are 0-25, A-Z are 26-51
     count = 0
@@ -65,6 +65,7 @@ def plan_contraction(spec, extents, operands, plan):
                 count += 1
         elif not (character == _COMMA or character == _MINUS or character == _GREATER or character == _SPACE):
             return BAD_CHARACTER
+    plan[0] = count
     if extents.size != count:
         return WRONG_EXTENTS
     for label in range(count):
@@ -90,7 +91,7 @@ def _label_of(plan, count, character):
 
 @njit
 def _fill_strides(spec, extents, operands, plan, count):
-    plan[0], plan[1], plan[2], plan[3] = count, 1, 1, 1
+    plan[1], plan[2], plan[3] = 1, 1, 1
     # From the right, so that strides are known as products of what stands further right.
     part = 2
     seen_arrow = False
@@ -160,7 +161,7 @@ def plan_matrix_product(m, k, n, plan):
     """The simplified plan of 'ij,jk->ik' with extents m, k, n; returns 0 or a negative code."""
     if min(m, min(k, n)) < 0:
         return NEGATIVE_EXTENT
-    if max(m, max(k, n)) > _MAX_GEMM:
+    if max(m, max(k, n)) > _MAX_GEMM or max(m * k, max(k * n, m * n)) > _MAX_ELEMENTS:
         return TOO_LARGE
     plan[0], plan[1], plan[2], plan[3] = 0, m * k, k * n, m * n
     add_label(plan, n, 0, 1, 1)

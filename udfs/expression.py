@@ -26,7 +26,10 @@ _FIRST_OPERATOR = 2
 _FIRST_UNARY = 16
 _FIRST_BINARY = 32
 _FIRST_CONSTANT = 64
-_OPEN = -1  # an open parenthesis on the stack of operators
+# What else may wait on the stack of operators.
+_OPEN = -1  # an open parenthesis
+_SECOND = -2  # the same, behind the comma between two arguments
+_SIGN = -3  # a minus before its operand: it binds less than a power, where the function neg binds more
 
 BAD_EXPRESSION = -11
 UNKNOWN_NAME = -12
@@ -34,6 +37,7 @@ EXPRESSION_TOO_LONG = -13
 MISSING_OPERAND = -14
 
 _OPERATOR_BYTES = np.frombuffer(OPERATORS.encode(), dtype=np.uint8)
+_CONSTANT_BYTES = np.frombuffer(b"inf|nan", dtype=np.uint8)
 _FUNCTION_BYTES = np.frombuffer("|".join(UNARY_FUNCTIONS + BINARY_FUNCTIONS).encode(), dtype=np.uint8)
 _UNARY_COUNT = len(UNARY_FUNCTIONS)
 _NEGATE = _FIRST_UNARY
@@ -107,11 +111,15 @@ def _read_operand(text, position, operands, program, constants, stack, digits):
         _push(stack, _OPEN)
         return position + 1
     if character == _MINUS:
-        _push(stack, _NEGATE)
+        _push(stack, _SIGN)
         return position + 1
     if _is_digit(character) or character == _POINT:
-        return _read_number(text, position, program, constants, digits)
+        return _read_number(text, position, program, constants, stack, digits)
     stop = _name_end(text, position)
+    constant = _index_of(_CONSTANT_BYTES, text, position, stop)
+    if constant >= 0:
+        code = _add_constant(program, constants, np.inf if constant == 0 else np.nan)
+        return code if code < 0 else stop
     code = _name_code(text, position, stop, operands)
     if code < 0:
         return code
@@ -139,14 +147,10 @@ def _read_operator(text, position, program, stack):
     """Take what may stand after an operand; returns the position behind it, or a negative code."""
     character = text[position]
     if character == _CLOSES or character == _COMMA:
-        while stack[0] > 0 and stack[stack[0]] != _OPEN:
+        while stack[0] > 0 and not _is_open(stack[stack[0]]):
             _pop(stack, program)
-        if stack[0] == 0:
+        if stack[0] == 0 or not _end_argument(character, stack, program):
             return BAD_EXPRESSION
-        if character == _CLOSES:
-            stack[0] -= 1
-            if stack[0] > 0 and stack[stack[0]] > _NEGATE:
-                _pop(stack, program)  # the function whose arguments end here
         return position + 1
     operator = _operator_code(character)
     if operator < 0:
@@ -155,6 +159,26 @@ def _read_operator(text, position, program, stack):
         _pop(stack, program)
     _push(stack, operator)
     return position + 1
+
+
+@njit
+def _is_open(code):
+    return code == _OPEN or code == _SECOND
+
+
+@njit
+def _end_argument(character, stack, program):
+    """Take a comma, or close a parenthesis; False where the function before it has another number of arguments."""
+    is_first = stack[stack[0]] == _OPEN
+    function = stack[stack[0] - 1] if stack[0] > 1 else _OPEN
+    takes_two = function >= _FIRST_BINARY
+    if character == _COMMA:
+        stack[stack[0]] = _SECOND
+        return is_first and takes_two
+    stack[0] -= 1
+    if function >= _FIRST_UNARY:
+        _pop(stack, program)
+    return is_first != takes_two
 
 
 @njit
@@ -174,9 +198,9 @@ def _pop(stack, program):
     """Move the last waiting operator into the program; False where it is an open parenthesis."""
     code = stack[stack[0]]
     stack[0] -= 1
-    if code == _OPEN:
+    if _is_open(code):
         return False
-    _emit(program, code)
+    _emit(program, _NEGATE if code == _SIGN else code)
     return True
 
 
@@ -184,9 +208,9 @@ def _pop(stack, program):
 def _precedence(code):
     if code == _POWER:
         return 4
-    if code == _NEGATE:
+    if code == _SIGN:
         return 3
-    if code >= _FIRST_UNARY or code == _OPEN:
+    if code >= _FIRST_UNARY or _is_open(code):
         return 0  # waits for its parenthesis
     return 1 if code < _FIRST_OPERATOR + 2 else 2
 
@@ -237,7 +261,7 @@ def _name_code(text, start, stop, operands):
 
 
 @njit
-def _read_number(text, position, program, constants, digits):
+def _read_number(text, position, program, constants, stack, digits):
     stop = position
     while stop < text.size and _continues_number(text, position, stop):
         if stop - position >= MAX_DIGITS:
@@ -245,13 +269,23 @@ def _read_number(text, position, program, constants, digits):
         digits[stop - position] = text[stop]
         stop += 1
     digits[stop - position] = 0
+    end = stack[stack[0] + 1 : stack[0] + 2]  # a free word, for the address where strtod stops
+    number = _strtod(digits.ctypes.data, end.ctypes.data)
+    if end[0] != digits.ctypes.data + stop - position:
+        return BAD_EXPRESSION
+    code = _add_constant(program, constants, number)
+    return code if code < 0 else stop
+
+
+@njit
+def _add_constant(program, constants, value):
     count = np.int64(constants[0])
     if count == MAX_CONSTANTS:
         return EXPRESSION_TOO_LONG
-    constants[1 + count] = _strtod(digits.ctypes.data, 0)
+    constants[1 + count] = value
     constants[0] = count + 1.0
     _emit(program, _FIRST_CONSTANT + count)
-    return stop
+    return 0
 
 
 @njit
@@ -368,7 +402,7 @@ def _apply_unary(function, a):
             a[i] = np.sqrt(a[i])
     elif function == 5:
         for i in range(a.size):
-            a[i] = np.sign(a[i])
+            a[i] = np.sign(a[i]) + zero  # numpy's sign of -0 is 0
     elif function == 6:
         for i in range(a.size):
             a[i] = zero if a[i] <= zero else a[i]

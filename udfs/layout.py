@@ -13,20 +13,25 @@ BAD_POSITION = -32
 BAD_EXTENT = -33
 TOO_LARGE = -34
 
-_MAX_ELEMENTS = 1 << 40
+MAX_ELEMENTS = 1 << 40
 
 
 @njit
 def product_of(extents):
-    """Elements of an array with these extents; BAD_EXTENT where one is negative, TOO_LARGE beyond 2^40."""
-    size = 1
+    """Elements of an array with these extents; BAD_EXTENT where one is negative, TOO_LARGE beyond 2^40.
+
+    Extents other than 0 may not multiply to more in an empty array, either: no part of them then overflows.
+    """
+    size, is_empty = 1, False
     for axis in range(extents.size):
         if extents[axis] < 0:
             return BAD_EXTENT
-        if extents[axis] > 0 and size > _MAX_ELEMENTS // extents[axis]:
+        is_empty = is_empty or extents[axis] == 0
+        extent = max(extents[axis], 1)
+        if size > MAX_ELEMENTS // extent:
             return TOO_LARGE
-        size *= extents[axis]
-    return size
+        size *= extent
+    return 0 if is_empty else size
 
 
 @njit
@@ -52,18 +57,23 @@ def take_slice(u, axis, position, extents, out):
 
 
 @njit
-def split_count(axes, extents):
-    """Parts that splitting along `axes` gives, or a negative code; axes: distinct, each within the extents."""
-    if extents.size > MAX_AXES:
-        return BAD_AXIS
-    parts = 1
+def find_bad_axis(axes, extents):
+    """Index of the first of `axes` that is out of range or named before; -1 where there is none."""
     chosen = 0
     for i in range(axes.size):
         axis = axes[i]
         if axis < 0 or axis >= extents.size or (chosen >> axis) & 1 == 1:
-            return BAD_AXIS
+            return i
         chosen |= np.int64(1) << axis
-        parts *= extents[axis]
+    return -1
+
+
+@njit
+def split_count(axes, extents):
+    """Parts that splitting along `axes` gives; axes: distinct, each within the extents."""
+    parts = 1
+    for i in range(axes.size):
+        parts *= extents[axes[i]]
     return parts
 
 
@@ -129,7 +139,7 @@ def place(w, u, position, size, inner):
 
 @njit
 def overlay(w, u, background):
-    """Copy from u into w what differs from the background value."""
+    """Copy from u into w what differs from the background, all as integers: NaN is equal to itself, 0 not to -0."""
     for i in range(w.size):
         if u[i] != background:
             w[i] = u[i]

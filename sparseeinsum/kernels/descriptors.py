@@ -38,9 +38,10 @@ RESULT_TOO_LARGE = -44
 OUT_OF_MEMORY = -45
 STATE_LENGTH = -46
 TEXT_TOO_LONG = -47
-NEGATIVE_SIZE = -48
+BAD_SIZE = -48
 TOO_MANY_EXTENTS = -49
 BAD_INNER = -50
+STACK_TOO_LARGE = -51
 
 MESSAGES_BY_CODE: dict[int, str] = {
     -1: "the spec has a character that is no letter, comma or ->; write it as in 'ij,jk->ik'",
@@ -48,26 +49,27 @@ MESSAGES_BY_CODE: dict[int, str] = {
     -3: "the spec does not list %lld operands and a result; write it as in 'ij,jk->ik' or 'ij->ji'",
     -4: "a label of the result is in no operand",
     -5: "a label stands twice in the result",
-    -6: "there are %lld extents, but the spec has another number of labels; give one for each, in order of appearance",
-    -7: "an extent is negative",
+    -6: "there are %lld extents, but %lld labels; give one for each, in order of appearance",
+    -7: "an extent is %lld; none may be negative",
     -8: "the extents multiply to more than 2^40 elements",
     -11: "the expression cannot be read; write it as in 'abs(u - v) ^ 2'",
     -12: "the expression names an unknown function; known: neg abs exp log sqrt sign relu sigmoid tanh min max",
     -13: "the expression is too long or nested too deeply",
     -14: "the expression names v, but there is one operand, u",
     -21: "the aggregate is none of sum, prod, max, min",
-    -31: "an axis is out of range or named twice; there are %lld axes, counted from 0",
+    -31: "axis %lld is out of range or named twice; there are %lld axes, counted from 0",
     -32: "position %lld is outside an axis of %lld",
-    -33: "an extent is negative",
+    -33: "an extent is %lld; none may be negative",
     -34: "the extents multiply to more than 2^40 elements",
-    HOLDS_NULL: "an array holds NULL; arrays of numbers must be complete",
+    HOLDS_NULL: "argument %lld, an array of %lld elements, holds NULL; arrays of numbers must be complete",
     LENGTHS_DIFFER: "u has %lld elements, v has %lld; they must have one length",
     WRONG_LENGTH: "operand %lld has %lld elements, but its extents multiply to %lld",
     RESULT_TOO_LARGE: "the result would take %lld bytes for one vector of rows, more than the limit of %lld",
     OUT_OF_MEMORY: "out of memory: %lld bytes could not be had",
     STATE_LENGTH: "a row's result has %lld elements, but an earlier row of its group has %lld",
     TEXT_TOO_LONG: "a text argument has %lld characters, more than %lld",
-    NEGATIVE_SIZE: "the size %lld is negative",
+    BAD_SIZE: "the size %lld is not between 0 and 2^40",
     TOO_MANY_EXTENTS: "there are %lld extents, more than 16",
     BAD_INNER: "an array of %lld elements does not divide into runs of inner = %lld",
+    STACK_TOO_LARGE: "%lld arrays of %lld elements are more than 2^40 elements",
 }

@@ -28,6 +28,7 @@ _KINDS = {
 # DuckDB computes calls with constant arguments while it plans, and holds an array there as a list of boxed values: a
 # hundred milliseconds for 180,000 elements. Calling such a function volatile keeps it for the run.
 _NOT_FOLDED = frozenset(("tensor_fill",))
+_LARGEST_VECTOR = 128 << 30  # bytes; DuckDB has none larger
 _AGGREGATE_CALLBACKS = ("size", "init", "update", "combine", "finalize")
 
 _Words = ctypes.Array[ctypes.c_int64]
@@ -166,7 +167,7 @@ def _hint_column() -> _Words:
 
 
 def _half_of_memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return min(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2, _LARGEST_VECTOR)
 
 
 @cache

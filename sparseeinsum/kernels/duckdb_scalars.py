@@ -103,9 +103,6 @@ def _compute_even_lists(descriptor, work, rows, result):
     size = measure(descriptor, work, first)
     if size < 0:
         return size
-    if size > 0 and rows > descriptor[d.LIMIT_BYTES] // size:
-        report(work, size * descriptor[d.RESULT_BYTES], descriptor[d.LIMIT_BYTES])
-        return d.RESULT_TOO_LARGE
     start = reserve_elements(descriptor, work, result, rows * size)
     if start < 0:
         return start

@@ -97,6 +97,7 @@ def read_row(descriptor, work, row, target):
         elif _is_list(kind):
             entry = array_at(column[0] + 16 * row, 2, word)
             if not _all_valid(column[3], entry[0], entry[1]):
+                report(work, index + 1, entry[1])
                 return d.HOLDS_NULL
             argument[0], argument[1] = column[2] + entry[0] * item_bytes, entry[1]
         else:

@@ -117,10 +117,26 @@ def measure_contraction(row, scratch, spec, operands):
         code = contraction.plan_contraction(array_at(address, size, byte), integers(row, extents), operands, plan)
         if code < 0:
             scratch_words(scratch, _SPEC_KEY, 1)[0] = 0
-            listed = operands if code == contraction.WRONG_OPERANDS else integers(row, extents).size
-            return report(scratch, code, listed, 0, 0)
+            return _report_spec(scratch, code, operands, integers(row, extents))
         contraction.simplify_plan(plan)
     return _check_lengths(row, scratch, spec, operands)
+
+
+@njit
+def _report_spec(scratch, code, operands, extents):
+    if code == contraction.WRONG_OPERANDS:
+        return report(scratch, code, operands, 0, 0)
+    if code == contraction.NEGATIVE_EXTENT:
+        return report(scratch, code, _least(extents), 0, 0)
+    return report(scratch, code, extents.size, plan_of(scratch)[0], 0)
+
+
+@njit
+def _least(extents):
+    least = extents[0]
+    for i in range(1, extents.size):
+        least = min(least, extents[i])
+    return least
 
 
 @njit
@@ -225,7 +241,7 @@ def measure_outer(row, scratch):
 @njit
 def measure_fill(row, scratch):
     size = integer(row, 0)
-    return size if size >= 0 else report(scratch, d.NEGATIVE_SIZE, size, 0, 0)
+    return size if 0 <= size <= layout.MAX_ELEMENTS else report(scratch, d.BAD_SIZE, size, 0, 0)
 
 
 @njit
@@ -236,7 +252,7 @@ def check_extents(row, scratch, operand, index):
         return report(scratch, d.TOO_MANY_EXTENTS, extents.size, 0, 0)
     expected = layout.product_of(extents)
     if expected < 0:
-        return expected
+        return report(scratch, expected, _least(extents), 0, 0)
     size = argument(row, operand)[1]
     return 0 if size == expected else report(scratch, d.WRONG_LENGTH, operand + 1, size, expected)
 
@@ -250,7 +266,7 @@ def measure_slice(row, scratch):
     axis, position = integer(row, 1), integer(row, 2)
     size = layout.slice_size(axis, position, extents)
     if size == layout.BAD_AXIS:
-        return report(scratch, size, extents.size, 0, 0)
+        return report(scratch, size, axis, extents.size, 0)
     if size == layout.BAD_POSITION:
         return report(scratch, size, position, extents[axis], 0)
     return size
@@ -262,19 +278,22 @@ def measure_split(row, scratch):
     code = check_extents(row, scratch, 0, 2)
     if code < 0:
         return code
-    parts = layout.split_count(integers(row, 1), integers(row, 2))
-    return parts if parts >= 0 else report(scratch, parts, integers(row, 2).size, 0, 0)
+    axes, extents = integers(row, 1), integers(row, 2)
+    bad = layout.find_bad_axis(axes, extents)
+    if bad >= 0:
+        return report(scratch, layout.BAD_AXIS, axes[bad], extents.size, 0)
+    return layout.split_count(axes, extents)
 
 
 @njit
 def measure_matmul(row, scratch):
     extents = integers(row, 2)
     if extents.size != 3:
-        return report(scratch, contraction.WRONG_EXTENTS, extents.size, 0, 0)
+        return report(scratch, contraction.WRONG_EXTENTS, extents.size, 3, 0)
     m, k, n = extents[0], extents[1], extents[2]
     code = contraction.plan_matrix_product(m, k, n, plan_of(scratch))
     if code < 0:
-        return code
+        return report(scratch, code, _least(extents), 0, 0)
     if argument(row, 0)[1] != m * k:
         return report(scratch, d.WRONG_LENGTH, 1, argument(row, 0)[1], m * k)
     if argument(row, 1)[1] != k * n:
@@ -300,8 +319,8 @@ def measure_stack_numbers(row, scratch):
 def _stack_size(row, scratch, length, position, size):
     if position < 0 or position >= size:
         return report(scratch, layout.BAD_POSITION, position, size, 0)
-    if length > 0 and size > (np.int64(1) << 40) // length:
-        return layout.TOO_LARGE
+    if length > 0 and size > layout.MAX_ELEMENTS // length:
+        return report(scratch, d.STACK_TOO_LARGE, size, length, 0)
     return size * length
 
 
@@ -313,7 +332,7 @@ def measure_nnz_along(row, scratch):
     extents = integers(row, 2)
     axis = integer(row, 1)
     if axis < 0 or axis >= extents.size:
-        return report(scratch, layout.BAD_AXIS, extents.size, 0, 0)
+        return report(scratch, layout.BAD_AXIS, axis, extents.size, 0)
     return extents[axis]
 
 

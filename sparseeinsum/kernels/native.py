@@ -19,6 +19,7 @@ from sparseeinsum.settings import cache_folder
 
 PARTS = ("compute", "batch", "initialise", "combine")
 GROUPS = ("callbacks", "f64", "f32")  # one object file each
+_DIGEST_BYTES = hashlib.sha256().digest_size  # at the start of each file of the cache
 
 
 def measure_symbol(measure: str) -> str:
@@ -65,8 +66,9 @@ def kernel_objects() -> tuple[bytes, ...]:
     """The object files of all kernels: from the cache, or compiled now and kept there for the next process."""
     folder, fingerprint = cache_folder(), _fingerprint()
     paths = [folder / f"kernels-{fingerprint}-{group}.o" for group in GROUPS]
-    if all(path.is_file() for path in paths):
-        return tuple(path.read_bytes() for path in paths)
+    kept = [code for path in paths if (code := _read(path)) is not None]
+    if len(kept) == len(paths):
+        return tuple(kept)
     with tempfile.TemporaryDirectory() as temporary, _notice():
         compiled = _compile_groups(Path(temporary))
     for path, code in zip(paths, compiled, strict=True):
@@ -101,22 +103,32 @@ def _compile_groups(folder: Path) -> tuple[bytes, ...]:
     return tuple(file.read_bytes() for file in files)
 
 
+def _read(path: Path) -> bytes | None:
+    """What `_keep` wrote; None where it is not there or damaged."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    digest, code = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+    return code if hashlib.sha256(code).digest() == digest else None
+
+
 def _keep(path: Path, code: bytes) -> None:
     """Write a cache file whole or not at all; a folder that cannot be written only costs time later."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(code)
+            file.write(hashlib.sha256(code).digest() + code)
         Path(file.name).replace(path)
     except OSError:
         return
 
 
 def _fingerprint() -> str:
-    """Changes with the sources, the compiler and the processor."""
+    """Changes with the sources, the functions asked for, the compiler and the processor."""
     digest = hashlib.sha256()
-    folders = (assets.path("udfs"), Path(__file__).parent)
-    for file in sorted(file for folder in folders for file in folder.glob("*.py")):
+    sources = (*sorted(assets.path("udfs").glob("*.py")), *sorted(Path(__file__).parent.glob("*.py")))
+    for file in (assets.path("udfs/functions.toml"), *sources):
         digest.update(file.read_bytes())
     versions = [importlib.metadata.version(name) for name in ("numba", "llvmlite")]
     processor = [platform.machine(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]

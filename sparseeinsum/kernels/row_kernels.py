@@ -291,6 +291,8 @@ def _aggregates(dtype: types.Float, array: Access) -> dict[str, RowKernel]:
 
 
 def _stacks(dtype: types.Float, array: Access) -> dict[str, RowKernel]:
+    bits = types.int64 if dtype is types.float64 else types.int32
+
     def stack(row, out, size, scratch):
         w = array_at(out, size, dtype)
         layout.place(w, array(row, 0), integer(row, 1), integer(row, 2), integer(row, 3))
@@ -309,7 +311,7 @@ def _stacks(dtype: types.Float, array: Access) -> dict[str, RowKernel]:
         return 0
 
     def overlay(out, other, size, background):
-        layout.overlay(array_at(out, size, dtype), array_at(other, size, dtype), array_at(background, 1, dtype)[0])
+        layout.overlay(array_at(out, size, bits), array_at(other, size, bits), array_at(background, 1, bits)[0])
         return 0
 
     def count_along(row, out, size, scratch):

@@ -1,23 +1,25 @@
 """Render: what an EinSum computes for one pair of tuples, and over a group of them, as SQL expressions.
 
 Numbers are combined by plain SQL where that is proven equal to numpy (tests/test_engine_arithmetic.py): + - * and SUM,
-MAX, and MIN of finite values. All else goes through the functions of udfs/functions.toml.
+PRODUCT, MAX, and MIN beside a test for NaN. All else goes through the functions of udfs/functions.toml.
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from sqlglot import exp
 
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum
-from sparseeinsum.language.scalar import PRODUCT, Call, Literal, Operand, Scalar, write
+from sparseeinsum.language.scalar import PRODUCT, Call, Operand, Scalar, evaluate, operands_of, write
 from sparseeinsum.language.tensors import ITEM_BYTES
 from sparseeinsum.statistics.columns import array_type, number_type
 
 _LETTERS = "ijklmnopqrstuvwxyzabcdefghIJKLMNOPQRSTUVWXYZABCDEFGH"
 MAX_LABELS_INSIDE = 16  # of udfs/contraction.py
+_DECIMAL_DIGITS = {"float64": 15, "float32": 7}  # decimals of so many become the nearest number of the dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,16 @@ def integers(values: Sequence[int]) -> exp.Expr:
     return exp.array(*[integer(value) for value in values])
 
 
-def double(value: float) -> exp.Expr:
-    """A number that SQL reads as the same double: decimal where up to 15 digits say it exactly, else with exponent."""
-    digits = repr(value)
-    is_short = "e" not in digits and len(digits.replace(".", "").lstrip("-0")) <= 15
-    return exp.Literal.number(digits if is_short or "e" in digits else f"{digits}e0")
+def number(value: float, dtype: str) -> exp.Expr:
+    """A number that SQL reads as the nearest of the dtype: decimal where few digits say it, else with exponent."""
+    with np.errstate(over="ignore"):
+        digits = str(np.dtype(dtype).type(value))
+    kind = number_type(dtype)
+    if not digits.lstrip("-")[0].isdigit():
+        return exp.cast(text(digits), kind)
+    is_short = "e" not in digits and len(digits.replace(".", "").lstrip("-0")) <= _DECIMAL_DIGITS[dtype]
+    literal = exp.Literal.number(digits if is_short or "e" in digits else f"{digits}e0")
+    return literal if dtype == "float64" else exp.cast(literal, kind)
 
 
 def text(value: str) -> exp.Expr:
@@ -94,9 +101,7 @@ def group_value(
         )
     typed = [_as_dtype(term, dtype) for term in terms]
     writer = _Writer(einsum, typed, tuple(inside), extents)
-    if writer.is_number:
-        return _rounded(writer.number(is_grouped), dtype, is_grouped)
-    return writer.array(is_grouped)
+    return writer.number(is_grouped) if writer.is_number else writer.array(is_grouped)
 
 
 def _as_dtype(term: Term, dtype: str) -> Term:
@@ -104,11 +109,6 @@ def _as_dtype(term: Term, dtype: str) -> Term:
         return term
     kind = array_type(dtype) if term.inside else number_type(dtype)
     return Term(exp.cast(term.value, kind), term.inside, dtype)
-
-
-def _rounded(value: exp.Expr, dtype: str, is_grouped: bool) -> exp.Expr:
-    """SQL aggregates return DOUBLE."""
-    return exp.cast(value, number_type(dtype)) if is_grouped and dtype != "float64" else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class _Writer:
     def number(self, is_grouped: bool) -> exp.Expr:
         """A result that is a number."""
         value = self._number_of_pair()
-        return _AGGREGATES[self.einsum.aggregate or "sum"](value) if is_grouped else value
+        return _AGGREGATES[self.einsum.aggregate or "sum"](value, self._dtype) if is_grouped else value
 
     def array(self, is_grouped: bool) -> exp.Expr:
         """A result that is an array."""
@@ -133,6 +133,10 @@ class _Writer:
             return self._sum_of_products()
         value = self._array_of_pair()
         return call(f"tensor_{self.einsum.aggregate}", value) if is_grouped else value
+
+    @property
+    def _dtype(self) -> str:
+        return self.terms[0].dtype
 
     @property
     def _has_arrays(self) -> bool:
@@ -158,7 +162,7 @@ class _Writer:
 
     def _number_of_pair(self) -> exp.Expr:
         if not self._has_arrays:
-            return number_expression(self.einsum.join, [term.value for term in self.terms])
+            return number_expression(self.einsum.join, [term.value for term in self.terms], self._dtype)
         if self.einsum.is_multilinear and self._spec == "i,i->":
             return call("tensor_dot", *self._arrays)
         return exp.Bracket(this=self._array_of_pair(), expressions=[integer(1)], offset=1)
@@ -233,39 +237,47 @@ def _map_text(join: Scalar) -> str:
             return write(join)
 
 
-def _minimum(value: exp.Expr) -> exp.Expr:
+def _minimum(value: exp.Expr, dtype: str) -> exp.Expr:
     """MIN, but NaN where any value is NaN, as in numpy: SQL holds NaN for the largest number."""
     has_nan = exp.func("bool_or", exp.func("isnan", value.copy()))
-    nan = exp.cast(text("nan"), exp.DataType.build("DOUBLE"))
-    return exp.case().when(has_nan, nan).else_(exp.Min(this=value))
+    return exp.case().when(has_nan, number(math.nan, dtype)).else_(exp.Min(this=value))
 
 
-_AGGREGATES: dict[str, Callable[[exp.Expr], exp.Expr]] = {
-    "sum": lambda value: exp.Sum(this=value),
-    "max": lambda value: exp.Max(this=value),
+def _rounded(folded: exp.Expr, dtype: str) -> exp.Expr:
+    """A DOUBLE in another dtype; infinite where it is beyond that, as in numpy, where a cast would be an error."""
+    if dtype == "float64":
+        return folded
+    infinite = exp.Mul(this=folded.copy(), expression=number(math.inf, "float64"))
+    kind = number_type(dtype)
+    return exp.func("coalesce", exp.TryCast(this=folded, to=exp.DataType.build(kind)), exp.cast(infinite, kind))
+
+
+_AGGREGATES: dict[str, Callable[[exp.Expr, str], exp.Expr]] = {
+    "sum": lambda value, dtype: _rounded(exp.Sum(this=value), dtype),
+    "max": lambda value, _: exp.Max(this=value),
     "min": _minimum,
-    "prod": lambda value: exp.func("product", value),
+    "prod": lambda value, dtype: _rounded(exp.func("product", value), dtype),
 }
 
 _PLAIN = {"add": exp.Add, "sub": exp.Sub, "mul": exp.Mul}
 
 
-def number_expression(join: Scalar, values: Sequence[exp.Expr]) -> exp.Expr:
+def number_expression(join: Scalar, values: Sequence[exp.Expr], dtype: str) -> exp.Expr:
     """A scalar expression of numbers: plain SQL for + - *, functions of the vocabulary for all else."""
     match join:
         case Operand(index):
             return values[index].copy()
-        case Literal(value):
-            return double(value)
+        case _ if not operands_of(join):  # by numpy, once: SQL would compute with decimals
+            return number(float(evaluate(join, ())), dtype)
         case Call(name, (first, second)) if name in _PLAIN:
-            sides = [_wrapped(number_expression(side, values)) for side in (first, second)]
+            sides = [_wrapped(number_expression(side, values, dtype)) for side in (first, second)]
             return _PLAIN[name](this=sides[0], expression=sides[1])
         case Call("neg", (argument,)):
-            return exp.Neg(this=_wrapped(number_expression(argument, values)))
+            return exp.Neg(this=_wrapped(number_expression(argument, values, dtype)))
         case Call(name, (argument,)):
-            return call("tensor_map", text(name), number_expression(argument, values))
+            return call("tensor_map", text(name), number_expression(argument, values, dtype))
         case Call(name, (first, second)):
-            arrays = [exp.array(number_expression(side, values)) for side in (first, second)]
+            arrays = [exp.array(number_expression(side, values, dtype)) for side in (first, second)]
             spelled = write(Call(name, PRODUCT.arguments))
             reduced = call("tensor_reduce", text("sum"), text(spelled), text(",->"), *arrays, integers(()))
             return exp.Bracket(this=reduced, expressions=[integer(1)], offset=1)

@@ -1,0 +1,241 @@
+"""Numbers in fully relational plans: the SQL that is generated computes as numpy does, special values included."""
+
+import itertools
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from reference import evaluate_program
+from sqlglot import exp
+
+import sparseeinsum as se
+from sparseeinsum.kernels.catalogue import functions
+from sparseeinsum.language.scalar import FUNCTIONS, Call, Literal, Operand, Scalar, evaluate, operands_of, write
+from sparseeinsum.render.values import number, number_expression
+
+Array = NDArray[Any]
+
+SQL_TYPES = {"float64": "DOUBLE", "float32": "FLOAT"}
+PLAIN = ("add", "sub", "mul", "neg")  # what DuckDB computes itself; all else is called by name
+EXACT = (*PLAIN, "div", "abs", "sqrt", "sign", "relu", "min", "max")  # IEEE 754 leaves no choice of the last bit
+
+NUMBERS = {
+    "float64": [0.0, 1.0, 2.0, 3.0, 0.5, 7.0, 0.1, np.pi, 17.25, 745.2, 1e16, 5e-324, 2.2e-308, 1e308, 1.7e308, np.inf],
+    "float32": [0.0, 1.0, 2.0, 3.0, 0.5, 7.0, 0.1, np.pi, 17.25, 88.8, 16777217.0, 1e-45, 1.2e-38, 3e38, np.inf],
+}
+SPECIAL = {
+    dtype: np.array([*values, *(-value for value in values), np.nan], dtype) for dtype, values in NUMBERS.items()
+}
+
+
+def pairs(dtype: str) -> tuple[Array, Array]:
+    """All pairs of special values, as two columns."""
+    first, second = zip(*itertools.product(SPECIAL[dtype], repeat=2), strict=True)
+    return np.array(first, dtype), np.array(second, dtype)
+
+
+def expect_equal(found: Array, expected: Array, *, is_exact: bool) -> None:
+    """Equal to the bit but for the sign of 0, which no stored tensor keeps; or up to two units in the last place."""
+    assert found.dtype == expected.dtype
+    if is_exact:
+        np.testing.assert_array_equal(found, expected)
+    else:
+        tiny = np.finfo(expected.dtype).smallest_subnormal
+        np.testing.assert_allclose(found, expected, rtol=2 * np.finfo(expected.dtype).eps, atol=tiny)
+
+
+def compute(db: se.Database, expression: Scalar, operands: tuple[Array, ...]) -> Array:
+    """An expression of numbers as SQL, for every row of the operands."""
+    dtype = str(operands[0].dtype)
+    kind = SQL_TYPES[dtype]
+    value = number_expression(expression, [exp.column(name) for name in "uv"], dtype).sql("duckdb")
+    columns = ", ".join(f"unnest(${place + 1}::{kind}[]) AS {'uv'[place]}" for place in range(len(operands)))
+    query = f"SELECT {value} AS w FROM (SELECT {columns})"
+    return np.asarray(db.connection.sql(query, params=list(operands)).to_arrow_table()["w"].to_numpy())
+
+
+def check_program(db: se.Database, text: str, inputs: dict[str, Array], *, is_exact: bool = False) -> None:
+    """Run a program of which every tensor has a number a row."""
+    for name, array in inputs.items():
+        db.tensor(name, array, promoted=[f"dim_{axis}" for axis in range(array.ndim)])
+    plan = db.plan(text, optimizer="relational")
+    assert all(labels == labels.upper() for line in plan.notation() for labels in re.findall(r"\[.*?\]", line))
+    found = db.run(plan)["W"].to_numpy()
+    with np.errstate(all="ignore"):
+        expect_equal(found, evaluate_program(se.program(text), inputs)["W"].astype(found.dtype), is_exact=is_exact)
+
+
+@pytest.mark.parametrize("dtype", SQL_TYPES)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_of_special_values(shared_db: se.Database, name: str, dtype: str) -> None:
+    arguments = (Operand(0), Operand(1))[: FUNCTIONS[name].operands]
+    operands = pairs(dtype)[: len(arguments)]
+    found = compute(shared_db, Call(name, arguments), operands)
+    expect_equal(found, evaluate(Call(name, arguments), operands), is_exact=name in EXACT)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_which_functions_are_plain_sql(name: str) -> None:
+    arguments = (Operand(0), Operand(1))[: FUNCTIONS[name].operands]
+    sql = number_expression(Call(name, arguments), [exp.column("u"), exp.column("v")], "float64")
+    called = {str(call.this) for call in sql.find_all(exp.Anonymous)}
+    assert called <= {function.name for function in functions()}
+    assert (not called) == (name in PLAIN)
+
+
+@pytest.mark.parametrize("dtype", SQL_TYPES)
+@pytest.mark.parametrize(
+    "value", [0.1, 1 / 3, 1e-20, 1e300, -2.0, 123456789.0, 0.000123456789, np.inf, -np.inf, np.nan, 2**53 + 2.0]
+)
+@pytest.mark.parametrize("name", ["add", "mul", "div", "max"])
+def test_literal_beside_a_column(shared_db: se.Database, name: str, value: float, dtype: str) -> None:
+    """The result keeps the column's dtype, and the literal is rounded to it once."""
+    with np.errstate(over="ignore"):
+        rounded = np.full_like(SPECIAL[dtype], value)
+    for arguments, operands in (
+        ((Operand(0), Literal(value)), (SPECIAL[dtype], rounded)),
+        ((Literal(value), Operand(0)), (rounded, SPECIAL[dtype])),
+    ):
+        found = compute(shared_db, Call(name, arguments), (SPECIAL[dtype],))
+        expect_equal(found, evaluate(Call(name, (Operand(0), Operand(1))), operands), is_exact=True)
+
+
+@pytest.mark.parametrize("dtype", SQL_TYPES)
+def test_numbers_are_read_as_they_were_written(shared_db: se.Database, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    values = np.concatenate([
+        rng.standard_normal(300) * 10.0 ** rng.integers(-30, 30, 300),
+        rng.integers(-(10**9), 10**9, 300) / 10.0 ** rng.integers(0, 9, 300),
+        [0.0, 5e-324, 1.7e308, 0.1, 1e15, 1e16, 1e17, 1e22, 123456789012345.6],
+    ])  # fmt: skip
+    written = ", ".join(number(float(value), dtype).sql("duckdb") for value in values)
+    (found,) = shared_db.connection.execute(f"SELECT {written}").fetchall()
+    with np.errstate(over="ignore", under="ignore"):
+        np.testing.assert_array_equal(np.array(found, float), values.astype(dtype).astype(float))
+
+
+@pytest.mark.parametrize("dtype", SQL_TYPES)
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "A[i] + B[i]",
+        "A[i] - B[i]",
+        "A[i] * B[i]",
+        "A[i] / B[i]",
+        "-A[i] * 0.1 + B[i] * 3",
+        "A[i] * 0 + B[i]",
+        "A[i] - A[i]",
+        "(A[i] + 1) * (B[i] - 1e300)",
+        "2 ^ 3 * A[i] + (1 - 2 / 4)",
+        "max(A[i], B[i])",
+        "min(A[i], 0.5)",
+        "relu(A[i]) + abs(B[i])",
+        "A[i] * (1 / 0)",
+        "sign(A[i]) / B[i]",
+        "sqrt(A[i] ^ 2)",
+    ],
+)
+def test_plans_of_special_values(shared_db: se.Database, expression: str, dtype: str) -> None:
+    first, second = pairs(dtype)
+    inputs = {"A": first + 0, "B": second + 0}  # without -0: what is not stored is 0
+    check_program(shared_db, f"W[i] = {expression}", inputs, is_exact=dtype == "float64")
+
+
+# Groups of values to aggregate; single partial results stay in the range of a float32.
+GROUPS = [
+    [1.0, np.nan, 2.0],
+    [np.nan, np.nan, np.nan],
+    [np.inf, 1.0, -1.0],
+    [-np.inf, 1.0, np.inf],
+    [-np.inf, -np.inf, -1.0],
+    [np.nan, np.inf, -np.inf],
+    [3e38, 3e38, 3e38],
+    [-3e38, -3e38, 1.0],
+    [1e-30, 1e-30, 1e-30],
+    [1e-45, 1e-45, 1.0],
+    [0.0, 0.0, 0.0],
+    [0.0, np.inf, 1.0],
+    [0.0, np.nan, 1.0],
+    [0.0, -1.0, -2.0],
+    [-0.0, 5.0, 3.0],
+    [0.5, 0.25, 2.0],
+]
+
+
+@pytest.mark.parametrize("dtype", SQL_TYPES)
+@pytest.mark.parametrize("aggregate", ["sum", "prod", "max", "min"])
+@pytest.mark.parametrize("body", ["A[i, j]", "A[i, j] * B[j]", "A[i, j] + 1", "-A[i, j]"])
+def test_aggregates_of_special_values(shared_db: se.Database, body: str, aggregate: str, dtype: str) -> None:
+    inputs = {"A": np.array(GROUPS, dtype), "B": np.array([1.0, 2.0, 0.5], dtype)}
+    check_program(shared_db, f"W[i] = {aggregate}({body})", inputs)
+
+
+@pytest.mark.parametrize("dtype", SQL_TYPES)
+@pytest.mark.parametrize("aggregate", ["sum", "prod", "max", "min"])
+def test_aggregates_without_groups(shared_db: se.Database, aggregate: str, dtype: str) -> None:
+    for group in GROUPS[::2]:
+        check_program(shared_db, f"W[] = {aggregate}(A[i])", {"A": np.array(group, dtype)})
+
+
+@pytest.mark.parametrize("dtype", SQL_TYPES)
+@pytest.mark.parametrize("aggregate", ["sum", "prod", "max", "min"])
+def test_aggregates_of_many_rows(shared_db: se.Database, aggregate: str, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    array = rng.uniform(0.99, 1.01, (3, 5000)).astype(dtype)
+    array[1, 4000] = np.nan
+    shared_db.tensor("A", array, promoted=["dim_0", "dim_1"])
+    found = shared_db.run(f"W[i] = {aggregate}(A[i, j])", optimizer="relational")["W"].to_numpy()
+    wide = array.astype(float)
+    expected = {"sum": wide.sum(1), "prod": wide.prod(1), "max": wide.max(1), "min": wide.min(1)}[aggregate]
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, expected, rtol={"float64": 1e-12, "float32": 1e-7}[dtype])
+
+
+def expressions(*, has_literals: bool) -> st.SearchStrategy[Scalar]:
+    """Random expressions of operands, every step of which IEEE 754 defines to the last bit.
+
+    Without quotients, which tell -0 from 0, as the minimum of the two in numpy does not.
+    """
+    leaves: st.SearchStrategy[Scalar] = st.sampled_from([Operand(0), Operand(1)])
+    if has_literals:
+        leaves |= st.sampled_from([0.0, 1.0, 2.0, 0.1, 1e-3, 1e17, 12345.678]).map(Literal)
+    unary = st.sampled_from([name for name in EXACT if FUNCTIONS[name].operands == 1])
+    binary = st.sampled_from([name for name in EXACT if FUNCTIONS[name].operands == 2 and name != "div"])
+    return st.recursive(
+        leaves,
+        lambda parts: (
+            st.builds(lambda name, part: Call(name, (part,)), unary, parts)
+            | st.builds(lambda name, first, second: Call(name, (first, second)), binary, parts, parts)
+        ),
+        max_leaves=8,
+    ).filter(operands_of)
+
+
+@settings(max_examples=150)
+@given(expressions(has_literals=True))
+def test_random_expressions_in_float64(shared_db: se.Database, expression: Scalar) -> None:
+    operands = pairs("float64")
+    expected = np.broadcast_to(evaluate(expression, operands), operands[0].shape)
+    expect_equal(compute(shared_db, expression, operands), expected, is_exact=True)
+
+
+@settings(max_examples=150)
+@given(expressions(has_literals=False))
+def test_random_expressions_in_float32(shared_db: se.Database, expression: Scalar) -> None:
+    operands = pairs("float32")
+    expect_equal(compute(shared_db, expression, operands), evaluate(expression, operands), is_exact=True)
+
+
+@settings(max_examples=150)
+@given(expressions(has_literals=True))
+def test_random_expressions_in_arrays(shared_db: se.Database, expression: Scalar) -> None:
+    """The same text, read by tensor_reduce."""
+    u, v = pairs("float64")
+    call = "tensor_reduce('prod', $1, 'i,i->i', $2::DOUBLE[], $3::DOUBLE[], [len($2)])"
+    ((found,),) = shared_db.connection.execute(f"SELECT {call}", [write(expression), u, v]).fetchall()
+    expected = np.broadcast_to(evaluate(expression, (u, v)), u.shape)
+    expect_equal(np.array(found), expected, is_exact=True)

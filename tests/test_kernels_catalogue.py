@@ -1,0 +1,206 @@
+"""What several places must know alike: functions.toml, the sources of udfs/, the language; and the cache of kernels."""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from numba import types
+
+import sparseeinsum as se
+from sparseeinsum import assets
+from sparseeinsum.assets import load_kernels
+from sparseeinsum.kernels import descriptors, measures, native
+from sparseeinsum.kernels.catalogue import ValueType, functions
+from sparseeinsum.kernels.row_kernels import row_kernels
+from sparseeinsum.language.scalar import AGGREGATES, FUNCTIONS
+from sparseeinsum.render.values import MAX_LABELS_INSIDE
+from sparseeinsum.settings import cache_folder
+
+KERNELS = ("aggregation", "contraction", "expression", "layout")
+COMPUTE = "import sparseeinsum as se; print(se.connect().connection.execute('SELECT tensor_add([1], [2])').fetchall())"
+
+
+def test_scalar_functions_of_language_and_kernels_agree() -> None:
+    expression = load_kernels("expression")
+    operators = {function.symbol: function.operands for name, function in FUNCTIONS.items() if name != "neg"}
+    named = {name: function.operands for name, function in FUNCTIONS.items() if not function.symbol or name == "neg"}
+    assert set(expression.OPERATORS) == set(operators) - {""}
+    assert {**dict.fromkeys(expression.UNARY_FUNCTIONS, 1), **dict.fromkeys(expression.BINARY_FUNCTIONS, 2)} == named
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_scalar_function_is_one_in_sql(shared_db: se.Database, name: str) -> None:
+    function = FUNCTIONS[name]
+    call = f"{name}({', '.join('uv'[: function.operands])})"
+    if function.symbol and name != "neg":
+        call = f"u {function.symbol} v"
+    ((found,),) = shared_db.connection.execute(
+        "SELECT tensor_reduce('prod', $1, ',->', [2.5], [1.5], [])", [call]
+    ).fetchall()
+    assert found == [pytest.approx(function.numpy(*(2.5, 1.5)[: function.operands]))]
+
+
+def test_messages_and_descriptions_list_every_scalar_function() -> None:
+    expression = load_kernels("expression")
+    names = [*expression.UNARY_FUNCTIONS, *expression.BINARY_FUNCTIONS]
+    assert descriptors.MESSAGES_BY_CODE[expression.UNKNOWN_NAME].endswith(f"known: {' '.join(names)}")
+    (described,) = {
+        listed
+        for function in functions()
+        if function.name == "tensor_map"
+        for listed in re.findall(r"Functions: (.*); operators: (.*)\.", function.description)
+    }
+    assert described == (", ".join(names), " ".join(expression.OPERATORS))
+
+
+def test_aggregates_agree() -> None:
+    assert load_kernels("aggregation").AGGREGATES == AGGREGATES
+    assert {f"tensor_{aggregate}" for aggregate in AGGREGATES} <= {function.name for function in functions()}
+    listed = descriptors.MESSAGES_BY_CODE[load_kernels("aggregation").UNKNOWN_AGGREGATE]
+    assert listed.endswith(", ".join(AGGREGATES))
+
+
+def test_limits_agree() -> None:
+    labels = load_kernels("contraction").MAX_LABELS
+    assert labels == MAX_LABELS_INSIDE == load_kernels("layout").MAX_AXES
+    assert f"more than {labels} labels" in descriptors.MESSAGES_BY_CODE[load_kernels("contraction").TOO_MANY_LABELS]
+    assert f"more than {labels}" in descriptors.MESSAGES_BY_CODE[descriptors.TOO_MANY_EXTENTS]
+    assert max(len(function.arguments) for function in functions()) <= descriptors.MAX_ARGUMENTS
+
+
+def test_every_error_code_has_a_message_of_its_own() -> None:
+    codes = [
+        value
+        for module in (*map(load_kernels, KERNELS), descriptors)
+        for name, value in vars(module).items()
+        if name.isupper() and isinstance(value, int) and value < 0 and not name.startswith("_")
+    ]
+    assert sorted(codes) == sorted(descriptors.MESSAGES_BY_CODE)
+    for message in descriptors.MESSAGES_BY_CODE.values():
+        assert len(re.findall("%", message)) == len(re.findall("%lld", message)) <= 3  # numbers a kernel may report
+
+
+def test_every_function_has_kernels_and_no_kernel_is_idle() -> None:
+    assert {function.kernel for function in functions()} == set(row_kernels(types.float64))
+    for function in functions():
+        assert hasattr(measures, f"measure_{function.measure}")
+        kernel = row_kernels(types.float32)[function.kernel]
+        assert function.is_aggregate == (kernel.initialise is not None) == (kernel.combine is not None)
+        numbers = {ValueType.NUMBER, ValueType.TENSOR}
+        assert numbers & {argument.type for argument in function.arguments}
+
+
+def test_overloads_differ_in_their_arguments() -> None:
+    signatures = [(function.name, *(argument.type for argument in function.arguments)) for function in functions()]
+    assert len(set(signatures)) == len(signatures)
+    kinds = {(function.name, function.is_aggregate) for function in functions()}
+    assert len(kinds) == len({name for name, _ in kinds})
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Every file: when it was written, and what it holds."""
+    return {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in sorted(folder.iterdir())}
+
+
+@pytest.fixture
+def cache(shared_db: se.Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of its own that holds the kernels of this version alone."""
+    kept = cache_folder()
+    folder = tmp_path / "sparseeinsum"
+    folder.mkdir()
+    for file in kept.glob(f"kernels-{native._fingerprint()}-*"):
+        shutil.copy2(file, folder)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return folder
+
+
+def test_a_second_process_compiles_nothing(cache: Path) -> None:
+    before = snapshot(cache)
+    assert len(before) == len(native.GROUPS)
+    process = subprocess.run([sys.executable, "-c", COMPUTE], capture_output=True, text=True, check=True)
+    assert process.stdout == "[([3.0],)]\n"
+    assert "compiling" not in process.stderr
+    assert snapshot(cache) == before
+
+
+def test_processes_of_one_cache_at_the_same_time(cache: Path) -> None:
+    before = snapshot(cache)
+    processes = [subprocess.Popen([sys.executable, "-c", COMPUTE], stdout=subprocess.PIPE, text=True) for _ in "ab"]
+    assert [process.communicate()[0] for process in processes] == ["[([3.0],)]\n"] * 2
+    assert snapshot(cache) == before
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "truncated": lambda content: content[: len(content) // 2],
+    "empty": lambda content: b"",
+    "zeros": lambda content: bytes(len(content)),
+    "one bit": lambda content: content[:5000] + bytes([content[5000] ^ 1]) + content[5001:],
+    "longer": lambda content: content + b"\0",
+    "no digest": lambda content: content[native._DIGEST_BYTES :],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_compiled_anew(cache: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+    good = native.kernel_objects()
+    victim = sorted(cache.iterdir())[0]
+    whole = {file: content for file, (_, content) in snapshot(cache).items()}
+    victim.write_bytes(DAMAGES[damage](victim.read_bytes()))
+    compilations = count_compilations(monkeypatch, good)
+    assert native.kernel_objects() == good
+    assert native.kernel_objects() == good
+    assert compilations == [1]
+    assert {file: content for file, (_, content) in snapshot(cache).items()} == whole
+
+
+def test_a_missing_file_is_compiled_anew(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = native.kernel_objects()
+    sorted(cache.iterdir())[1].unlink()
+    compilations = count_compilations(monkeypatch, good)
+    assert native.kernel_objects() == good
+    assert compilations == [1]
+    assert len(list(cache.iterdir())) == len(native.GROUPS)
+
+
+def test_a_cache_that_cannot_be_written_only_costs_time(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = native.kernel_objects()
+    occupied = cache.parent / "file"
+    occupied.touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(occupied))
+    compilations = count_compilations(monkeypatch, good)
+    assert native.kernel_objects() == good
+    assert compilations == [1]
+
+
+def count_compilations(monkeypatch: pytest.MonkeyPatch, objects: tuple[bytes, ...]) -> list[int]:
+    """Let compiling give known objects at once; returns a list of how often that happened, kept up to date."""
+    count = [0]
+
+    def compile_groups(folder: Path) -> tuple[bytes, ...]:
+        count[0] += 1
+        return objects
+
+    monkeypatch.setattr(native, "_compile_groups", compile_groups)
+    return count
+
+
+@pytest.mark.parametrize("changed", ["layout.py", "functions.toml"])
+def test_changed_sources_are_compiled_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changed: str) -> None:
+    before = native._fingerprint()
+    shutil.copytree(assets.path("udfs"), tmp_path / "udfs")
+    monkeypatch.setattr(assets, "ROOT", tmp_path)
+    assert native._fingerprint() == before
+    with (tmp_path / "udfs" / changed).open("a") as file:
+        file.write("# changed\n")
+    assert native._fingerprint() != before
+
+
+def test_a_failure_to_compile_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(native, "GROUPS", ("unknown",))
+    with pytest.raises(RuntimeError, match=r"compiling the kernels failed: (.|\n)*unknown"):
+        native._compile_groups(tmp_path)
+    assert not list(tmp_path.iterdir())
