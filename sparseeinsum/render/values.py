@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum
-from sparseeinsum.language.scalar import PRODUCT, Call, Operand, Scalar, evaluate, operands_of, write
+from sparseeinsum.language.scalar import PRODUCT, Call, Literal, Operand, Scalar, evaluate, operands_of, write
 from sparseeinsum.language.tensors import ITEM_BYTES
 from sparseeinsum.statistics.columns import array_type, number_type
 
@@ -263,7 +263,7 @@ _PLAIN = {"add": exp.Add, "sub": exp.Sub, "mul": exp.Mul}
 
 
 def number_expression(join: Scalar, values: Sequence[exp.Expr], dtype: str) -> exp.Expr:
-    """A scalar expression of numbers: plain SQL for + - *, functions of the vocabulary for all else."""
+    """A scalar expression of numbers: plain SQL for + - * and division by a number, our functions for all else."""
     match join:
         case Operand(index):
             return values[index].copy()
@@ -272,10 +272,15 @@ def number_expression(join: Scalar, values: Sequence[exp.Expr], dtype: str) -> e
         case Call(name, (first, second)) if name in _PLAIN:
             sides = [_wrapped(number_expression(side, values, dtype)) for side in (first, second)]
             return _PLAIN[name](this=sides[0], expression=sides[1])
+        case Call("div", (first, Literal(divisor))) if divisor != 0:  # by 0 it depends on a setting of the engine
+            return exp.Div(this=_wrapped(number_expression(first, values, dtype)), expression=number(divisor, dtype))
         case Call("neg", (argument,)):
             return exp.Neg(this=_wrapped(number_expression(argument, values, dtype)))
         case Call(name, (argument,)):
             return call("tensor_map", text(name), number_expression(argument, values, dtype))
+        case Call(name, (first, Literal() as second)):
+            spelled = write(Call(name, (Operand(0), second)))
+            return call("tensor_map", text(spelled), number_expression(first, values, dtype))
         case Call(name, (first, second)):
             arrays = [exp.array(number_expression(side, values, dtype)) for side in (first, second)]
             spelled = write(Call(name, PRODUCT.arguments))
