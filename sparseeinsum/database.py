@@ -88,7 +88,8 @@ class Database:
         Raises:
             DataError: The data are no tensor; the first such row is named, and the database is as it was.
             ShapeError: Axes, shape and data do not fit together.
-            CatalogueError: A table of that name is there that was not loaded as a tensor.
+            CatalogueError: A table of that name is there that was not loaded as a tensor, or a tensor whose name
+                differs only in case.
         """
         if fill != 0:
             raise SemanticsError(f"tensor {name} has fill {fill}, which is not supported yet; only 0 is")
@@ -100,7 +101,7 @@ class Database:
     def tensor_from_table(
         self,
         name: str,
-        relation: str,
+        relation: str | Path,
         index: Sequence[str],
         value: str | None = None,
         shape: Sequence[int] | None = None,
@@ -108,6 +109,8 @@ class Database:
         dtype: str | None = None,
     ) -> StoredTensor:
         """Make a tensor of a table, view, or Parquet, CSV or JSON file, one entry a row; nothing is copied.
+
+        A tensor of the same name gives way; if it was loaded, so does its table.
 
         Args:
             name: Of the tensor.
@@ -122,12 +125,11 @@ class Database:
             CatalogueError: The relation or a column is not there.
             DataError: The rows are no tensor; the first such row is named.
         """
-        return tables.refer(self._engine, name, relation, index, value, shape, axes, dtype)
+        return tables.refer(self._engine, name, str(relation), index, value, shape, axes, dtype)
 
     def tensors(self) -> dict[str, StoredTensor]:
         """The tensors that this database knows, by name."""
-        catalogue = Catalogue(self._engine)
-        return {name: catalogue.find(name) for name in catalogue.names()}
+        return Catalogue(self._engine).all()
 
     def statistics(self, name: str) -> Statistics:
         """T and V of a tensor, measured now.
@@ -143,7 +145,7 @@ class Database:
         self,
         program: Program | str,
         optimizer: str = "dp",
-        memory_limit: str | int | None = None,
+        memory_limit: str | float | None = None,
         pin: Mapping[str, Iterable[str]] | None = None,
         layout: str = "entries",
         outputs: Sequence[str] = (),
@@ -155,7 +157,7 @@ class Database:
         self,
         program: Program | str,
         optimizer: str = "dp",
-        memory_limit: str | int | None = None,
+        memory_limit: str | float | None = None,
         pin: Mapping[str, Iterable[str]] | None = None,
         layout: str = "entries",
         outputs: Sequence[str] = (),
@@ -167,7 +169,7 @@ class Database:
         self,
         program: Program | str,
         optimizer: str = "dp",
-        memory_limit: str | int | None = None,
+        memory_limit: str | float | None = None,
         pin: Mapping[str, Iterable[str]] | None = None,
         layout: str = "entries",
         outputs: Sequence[str] = (),
@@ -198,7 +200,7 @@ class Database:
         program: Program | Plan | str,
         into: Mapping[str, str] | None = None,
         optimizer: str = "dp",
-        memory_limit: str | int | None = None,
+        memory_limit: str | float | None = None,
         pin: Mapping[str, Iterable[str]] | None = None,
         layout: str = "entries",
         outputs: Sequence[str] = (),
@@ -208,7 +210,8 @@ class Database:
 
         Args:
             program: A plan, a program, or program text.
-            into: For some results, a permanent table that takes them instead; replaced whole or not at all.
+            into: For some results, a permanent table that takes them instead; replaced whole or not at all. It may be
+                one that the program reads, but none that a tensor was loaded into.
             optimizer: As for `plan`, for programs; so are memory_limit, pin, layout and outputs.
             progress: Whether to show progress; by default where standard error is a terminal.
 
@@ -243,7 +246,7 @@ def _program(program: Program | str) -> Program:
 
 def _options(
     optimizer: str,
-    memory_limit: str | int | None,
+    memory_limit: str | float | None,
     pin: Mapping[str, Iterable[str]] | None,
     layout: str,
     outputs: Sequence[str],
@@ -251,7 +254,10 @@ def _options(
 ) -> PlanOptions:
     if top < 1:
         raise PlanError(f"top is {top}; ask for at least one plan")
-    limit = None if memory_limit is None else parse_bytes(memory_limit)
+    try:
+        limit = None if memory_limit is None else parse_bytes(memory_limit)
+    except ValueError as error:
+        raise PlanError(f"memory_limit: {error}") from None
     pinned = {name: frozenset(label.lower() for label in labels) for name, labels in (pin or {}).items()}
     return PlanOptions(optimizer, limit, pinned, layout, tuple(outputs), top)
 

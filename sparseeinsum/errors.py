@@ -16,9 +16,10 @@ class ParseError(SparseEinsumError, ValueError):
     def __init__(self, problem: str, text: str, line: int, column: int) -> None:
         self.line = line
         self.column = column
-        lines = text.splitlines() or [""]
-        shown = lines[min(line, len(lines)) - 1]
-        super().__init__(f"line {line}, column {column}: {problem}\n  {shown}\n  {' ' * (column - 1)}^")
+        lines = text.split("\n")  # not splitlines, which splits at form feeds and others, too
+        shown = lines[min(line, len(lines)) - 1].rstrip("\r")
+        before = "".join("\t" if character == "\t" else " " for character in shown[: column - 1])
+        super().__init__(f"line {line}, column {column}: {problem}\n  {shown}\n  {before:{column - 1}}^")
 
 
 class ShapeError(SparseEinsumError, ValueError):

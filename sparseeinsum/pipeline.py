@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from sparseeinsum.algebra.translate import translate
@@ -12,6 +12,7 @@ from sparseeinsum.decompose.optimizers import optimise
 from sparseeinsum.engines.catalogue import Catalogue, check_relation, require
 from sparseeinsum.engines.duckdb import DuckDB
 from sparseeinsum.engines.execution import Execution, Progress, execute
+from sparseeinsum.engines.tables import check_target
 from sparseeinsum.errors import EngineError, PlanError, ShapeError
 from sparseeinsum.explain import Analysis
 from sparseeinsum.language.eingraph import EinGraph, Program, bind
@@ -19,7 +20,7 @@ from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, 
 from sparseeinsum.plan import Plan
 from sparseeinsum.semantics import evaluate_exactly
 from sparseeinsum.statistics.estimate import estimate
-from sparseeinsum.statistics.measure import Measurement, fingerprint, measure
+from sparseeinsum.statistics.measure import Measurement, check_rows, fingerprint, measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def make_plans(program: Program, engine: DuckDB, options: PlanOptions) -> list[P
         model = CostModel(graph, statistics, evaluations, constants_for(engine.dialect))
         decompositions = {name: source.decomposition for name, source in stored.items()}
         layouts = _layouts(program, graph, options)
-        limit = options.memory_limit or engine.memory_limit()
+        limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
         found = optimise(options.optimizer, model, decompositions, layouts, limit, options.pin, options.top)
     threads = engine.threads()
     complete = frozenset(name for name in stored if _is_complete(stored[name], measured[name]))
@@ -85,8 +86,8 @@ def _analyze(plan: Plan, engine: DuckDB) -> Analysis:
 
 def run_plan(plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progress, count: bool = False) -> Execution:
     """Run a plan in a transaction of its own, on the data as they are now."""
-    _check_into(plan, into)
     with engine.transaction():
+        _check_into(plan, engine, into)
         _check_unchanged(plan, engine)
         return execute(plan, engine, into, progress, count)
 
@@ -97,7 +98,7 @@ def run_program(
     """Plan and run a program in one transaction, so that both see the same data."""
     with engine.transaction():
         (plan,) = make_plans(program, engine, options)
-        _check_into(plan, into)
+        _check_into(plan, engine, into)
         return execute(plan, engine, into, progress, count=False)
 
 
@@ -109,10 +110,13 @@ def measure_tensor(name: str, engine: DuckDB) -> Measurement:
 def _measure(stored: Mapping[str, StoredTensor], engine: DuckDB) -> dict[str, Measurement]:
     found = {}
     for name, source in stored.items():
+        check_relation(engine, source)
         try:
             found[name] = measure(source, engine)
         except EngineError:
-            check_relation(engine, source)
+            # The error has undone the transaction that this may run in, so that rows are looked at from beside it.
+            with suppress(EngineError), engine.beside() as other:
+                check_rows(source, other)
             raise
     return found
 
@@ -160,6 +164,9 @@ def _is_complete(stored: StoredTensor, measured: Measurement) -> bool:
 
 def _check_unchanged(plan: Plan, engine: DuckDB) -> None:
     """Refuse to run on data for which the plan may be wrong: what made it exact must still hold."""
+    for name, stored in require(Catalogue(engine), plan.stored).items():
+        if stored != plan.stored[name]:
+            raise EngineError(f"tensor {name} was defined anew since the plan was made; plan again")
     changed = {name: stored for name, stored in plan.stored.items() if _has_changed(plan, stored, engine)}
     for name, now in _measure(changed, engine).items():
         stored, before = plan.stored[name], plan.measured[name]
@@ -169,17 +176,18 @@ def _check_unchanged(plan: Plan, engine: DuckDB) -> None:
 
 
 def _has_changed(plan: Plan, stored: StoredTensor, engine: DuckDB) -> bool:
-    try:
-        return fingerprint(stored, engine) != plan.measured[stored.tensor.name].fingerprint
-    except EngineError:
-        check_relation(engine, stored)
-        raise
+    check_relation(engine, stored)
+    return fingerprint(stored, engine) != plan.measured[stored.tensor.name].fingerprint
 
 
-def _check_into(plan: Plan, into: Mapping[str, str]) -> None:
-    for name in into:
+def _check_into(plan: Plan, engine: DuckDB, into: Mapping[str, str]) -> None:
+    results: dict[tuple[str, ...], str] = {}
+    for name, table in into.items():
         if name not in plan.outputs:
             raise PlanError(f"the plan returns no {name} to put into a table; it returns {', '.join(plan.outputs)}")
+        other = results.setdefault(check_target(engine, name, table), name)
+        if other != name:
+            raise PlanError(f"{other} and {name} are both to go into the table {table}; give each a table of its own")
 
 
 class _Clock:

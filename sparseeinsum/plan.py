@@ -85,7 +85,7 @@ class Plan:
         if style == "cte":
             statements = self._statements({}, {})
         elif style == "staged":
-            statements = self._statements({name: name for name in self.shared()}, {})
+            statements = self._statements({name: _table(name) for name in self.shared()}, {})
         else:
             raise ValueError(f"style {style!r} is neither 'cte' nor 'staged'")
         return "\n\n".join(f"{statement.text};" for statement in statements) + "\n"
@@ -103,17 +103,22 @@ class Plan:
             name: scan_boundaries(stored, self.measured[name].tuples, self.threads, self.dialect)
             for name, stored in self.stored.items()
         }
-        return self._statements({name: f"temp.sparseeinsum_{name}" for name in self.shared()}, boundaries)
+        return self._statements({name: _table(f"sparseeinsum_{name}", "temp") for name in self.shared()}, boundaries)
 
     def _statements(
-        self, tables: Mapping[str, str], boundaries: Mapping[str, tuple[int, ...]]
+        self, tables: Mapping[str, exp.Table], boundaries: Mapping[str, tuple[int, ...]]
     ) -> tuple[Statement, ...]:
         deliveries = {name: delivery(self.decomposed, name) for name in self.outputs}
         return staged_statements(self.definitions, deliveries, tables, self.dialect, boundaries)
 
-    def query_of(self, name: str, tables: Mapping[str, str]) -> exp.Select:
+    def query_of(self, name: str, tables: Mapping[str, exp.Table]) -> exp.Select:
         """The SELECT of one EinSum's result, reading other results from tables where those are given."""
         return result_query(self.definitions, name, tables, self.dialect)
 
     def __repr__(self) -> str:
         return "\n".join(self.notation())
+
+
+def _table(name: str, schema: str | None = None) -> exp.Table:
+    """A table of any name, a keyword, too."""
+    return exp.table_(exp.to_identifier(name), db=exp.to_identifier(schema))

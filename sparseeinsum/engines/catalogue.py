@@ -1,13 +1,17 @@
 """Engines: the table in the database that says which tensors it holds, and where."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
+import duckdb
 from sqlglot import exp
+from sqlglot.errors import ParseError
 
 from sparseeinsum import assets
 from sparseeinsum.engines.duckdb import DuckDB
 from sparseeinsum.errors import CatalogueError, EngineError
 from sparseeinsum.language.tensors import Axis, Decomposition, StoredTensor, Tensor
+from sparseeinsum.statistics.columns import is_index_type, is_number_type, relation_of, value_type
 
 SCHEMA = "sparseeinsum"
 TABLE = "tensors"
@@ -33,78 +37,133 @@ class Catalogue:
     def __init__(self, engine: DuckDB) -> None:
         self._engine = engine
 
-    def names(self) -> tuple[str, ...]:
-        """Names of all tensors, sorted."""
-        return tuple(sorted(self._all()))
-
-    def find(self, name: str) -> StoredTensor:
-        """A tensor by name.
+    def all(self) -> dict[str, StoredTensor]:
+        """All tensors by name, sorted.
 
         Raises:
-            CatalogueError: There is none; the message lists those that there are.
+            CatalogueError: The table that should list them is another one.
         """
-        known = self._all()
-        if name in known:
-            return known[name]
-        other = next((spelled for spelled in known if spelled.lower() == name.lower()), None)
-        if other is not None:
-            raise CatalogueError(f"there is no tensor {name}, but there is {other}; names are told apart by case here")
-        shown = f"known are {', '.join(sorted(known))}" if known else "there are none; load one with db.tensor(...)"
-        raise CatalogueError(f"there is no tensor {name} in this database; {shown}")
-
-    def add(self, stored: StoredTensor) -> None:
-        """Record a tensor, in place of one of the same name.
-
-        Raises:
-            CatalogueError: Another tensor's name differs only in case.
-        """
-        known = self._all()
-        name = stored.tensor.name
-        for other in known:
-            if other.lower() == name.lower() and other != name:
-                raise CatalogueError(
-                    f"there is a tensor {other} already; DuckDB does not tell {name} and {other} apart, so choose "
-                    "another name"
-                )
-        self._engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-        self._engine.execute(assets.read("sql/duckdb/catalogue.sql"))
-        values = [_literal(value) for value in _values(stored)]
-        table = exp.to_table(f"{SCHEMA}.{TABLE}")
-        source = exp.values([tuple(values)])
-        self._engine.execute(exp.delete(table).where(exp.column("name").eq(name)))
-        self._engine.execute(exp.insert(source, table, columns=list(_COLUMNS)))
-
-    def _all(self) -> dict[str, StoredTensor]:
         exists = self._engine.rows(
             f"SELECT COUNT(*) FROM duckdb_tables() WHERE database_name = current_database() "
             f"AND schema_name = '{SCHEMA}' AND table_name = '{TABLE}'"
         )
         if exists[0][0] == 0:
             return {}
-        rows = self._engine.rows(f"SELECT {', '.join(_COLUMNS)} FROM {SCHEMA}.{TABLE}")
+        try:
+            rows = self._engine.rows(f"SELECT {', '.join(_COLUMNS)} FROM {SCHEMA}.{TABLE} ORDER BY name")
+        except EngineError as error:
+            if not isinstance(error.__cause__, duckdb.BinderException):
+                raise
+            raise CatalogueError(
+                f"the table {SCHEMA}.{TABLE} of this database is not the one in which tensors are recorded; rename it"
+            ) from error
         return {str(row[0]): _stored(row) for row in rows}
+
+    def check_name(self, name: str) -> None:
+        """Refuse a name that a new tensor cannot have.
+
+        Raises:
+            CatalogueError: It is empty, or another tensor's name differs only in case.
+        """
+        if not name:
+            raise CatalogueError("a tensor needs a name of one character or more")
+        for other in self.all():
+            if other.lower() == name.lower() and other != name:
+                raise CatalogueError(
+                    f"there is a tensor {other} already; DuckDB does not tell {name} and {other} apart, so choose "
+                    "another name"
+                )
+
+    def add(self, stored: StoredTensor) -> None:
+        """Record a tensor, in place of one of the same name."""
+        self._engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+        self._engine.execute(assets.read("sql/duckdb/catalogue.sql"))
+        values = [_literal(value) for value in _values(stored)]
+        table = exp.to_table(f"{SCHEMA}.{TABLE}")
+        source = exp.values([tuple(values)])
+        self._engine.execute(exp.delete(table).where(exp.column("name").eq(stored.tensor.name)))
+        self._engine.execute(exp.insert(source, table, columns=list(_COLUMNS)))
 
 
 def require(catalogue: Catalogue, names: Iterable[str]) -> dict[str, StoredTensor]:
-    """Several tensors by name, in the order given."""
-    return {name: catalogue.find(name) for name in names}
+    """Several tensors by name, in the order given.
+
+    Raises:
+        CatalogueError: One is not there; the message lists those that are.
+    """
+    known = catalogue.all()
+    return {name: _find(known, name) for name in names}
+
+
+def table_named(text: str, dialect: str) -> exp.Table:
+    """A table by the name that a user gives, which may have a schema and a database before it.
+
+    Raises:
+        CatalogueError: It is no name.
+    """
+    try:
+        return exp.to_table(text, dialect=dialect)
+    except ParseError:
+        raise CatalogueError(
+            f"{text!r} names no table; write table, schema.table or database.schema.table, keywords in double quotes"
+        ) from None
+
+
+def table_in(schema: str, name: str, dialect: str, catalog: str | None = None) -> exp.Table:
+    """A table by the parts of its name, quoted where it would be read as something else, as VALUES is."""
+
+    def spelled(quoted: bool | None) -> exp.Table:
+        this, db, before = (exp.to_identifier(part, quoted=quoted) for part in (name, schema, catalog))
+        return exp.table_(this, db=db, catalog=before)
+
+    plain = spelled(None)
+    try:
+        is_read = exp.maybe_parse(plain.sql(dialect), into=exp.Table, dialect=dialect) is not None
+    except ParseError:
+        is_read = False
+    return plain if is_read else spelled(True)
+
+
+def _find(known: Mapping[str, StoredTensor], name: str) -> StoredTensor:
+    if name in known:
+        return known[name]
+    other = next((spelled for spelled in known if spelled.lower() == name.lower()), None)
+    if other is not None:
+        raise CatalogueError(f"there is no tensor {name}, but there is {other}; names are told apart by case here")
+    shown = f"known are {', '.join(known)}" if known else "there are none; load one with db.tensor(...)"
+    raise CatalogueError(f"there is no tensor {name} in this database; {shown}")
 
 
 def check_relation(engine: DuckDB, stored: StoredTensor) -> None:
-    """Refuse a tensor whose table is gone, or has lost a column.
+    """Refuse a tensor whose table is gone, has lost a column, or has one whose type is no longer what it was.
 
     Raises:
-        CatalogueError: Naming the tensor and what is missing.
+        CatalogueError: Naming the tensor and what is wrong.
     """
-    columns = [*stored.keys, *([stored.value] if stored.value else [])]
-    query = exp.select(exp.Literal.number(1), *[exp.column(column) for column in columns])
+    where = f"tensor {stored.tensor.name} can no longer be read from {stored.relation}"
     try:
-        engine.rows(query.from_(exp.maybe_parse(stored.relation, into=exp.Table, dialect=engine.dialect)).limit(0))
+        _, *types = engine.types(_columns_query(stored, engine.dialect))
     except EngineError as error:
         reason = str(error.__cause__ or error).splitlines()[0]
+        raise CatalogueError(f"{where}: {reason}; bring it back, or define the tensor anew") from None
+    strange = [found for found in zip(stored.keys, types, strict=False) if not is_index_type(found[1])]
+    if stored.value and not _holds_values(stored, types[-1]):
+        strange.append((stored.value, types[-1]))
+    for column, sql_type in strange:
         raise CatalogueError(
-            f"tensor {stored.tensor.name} can no longer be read from {stored.relation}: {reason}"
-        ) from None
+            f"{where}: its column {column} has the type {sql_type} now; change it back, or define the tensor anew"
+        )
+
+
+@lru_cache(maxsize=512)  # asked before every run
+def _columns_query(stored: StoredTensor, dialect: str) -> str:
+    columns = [exp.column(column) for column in (*stored.keys, stored.value) if column]
+    query = exp.select(exp.Literal.number(1), *columns)  # the number, because a tensor may have no column at all
+    return query.from_(relation_of(stored, dialect)).sql(dialect)
+
+
+def _holds_values(stored: StoredTensor, sql_type: str) -> bool:
+    return is_number_type(sql_type) if stored.casts else sql_type == value_type(stored)
 
 
 def _values(stored: StoredTensor) -> tuple[object, ...]:

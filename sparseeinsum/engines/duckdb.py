@@ -49,6 +49,11 @@ class DuckDB:
         with self._errors(statement) as text:
             return self.connection.sql(text).to_arrow_table()
 
+    def types(self, query: exp.Expr | str) -> list[str]:
+        """SQL types of a query's columns; it is not run."""
+        with self._errors(query) as text:
+            return [str(kind) for kind in self.connection.sql(text).types]
+
     @contextmanager
     def _errors(self, statement: exp.Expr | str) -> Iterator[str]:
         text = statement if isinstance(statement, str) else write_sql(statement, self.sql)
@@ -64,24 +69,41 @@ class DuckDB:
         Raises:
             EngineError: A transaction is open already; DuckDB has no savepoints, so an error would undo it.
         """
-        try:
-            self.connection.begin()
-        except duckdb.TransactionException:
+        if self._is_in_transaction():
             raise EngineError(
                 "this connection has an open transaction, and DuckDB has none within another; commit or roll back first"
-            ) from None
+            )
+        self.execute("BEGIN")
         try:
             yield
         except BaseException:
             with suppress(duckdb.Error):  # a database that failed for good cannot roll back, and must be opened again
                 self.connection.rollback()
             raise
-        self.connection.commit()
+        self.execute("COMMIT")
+
+    def _is_in_transaction(self) -> bool:
+        """Whether a transaction is open: then two statements run in the same one.
+
+        To try another BEGIN would undo it, as every error does.
+        """
+        first, second = [self.rows("SELECT txid_current()") for _ in range(2)]
+        return first == second
+
+    @contextmanager
+    def beside(self) -> Iterator["DuckDB"]:
+        """Another connection to the same database, which sees what is committed, whatever happens on this one."""
+        cursor = self.connection.cursor()
+        try:
+            yield DuckDB(cursor, is_owned=False)
+        finally:
+            cursor.close()
 
     @contextmanager
     def registered(self, table: pa.Table, name: str) -> Iterator[None]:
         """An Arrow table under a name that statements can read from."""
-        self.connection.register(name, table)
+        with self._errors(f"-- register {name}"):
+            self.connection.register(name, table)
         try:
             yield
         finally:
@@ -123,7 +145,7 @@ _UNITS |= {f"{prefix}b": 1000**power for power, prefix in enumerate("kmgt", 1)}
 _UNITS |= {f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgt", 1)}
 
 
-def parse_bytes(text: str | int) -> int:
+def parse_bytes(text: str | float) -> int:
     """Bytes from a number or a text such as '4GB' or '512 MiB'.
 
     >>> parse_bytes("1.5 KiB")
@@ -132,8 +154,8 @@ def parse_bytes(text: str | int) -> int:
     Raises:
         ValueError: It is neither.
     """
-    if isinstance(text, int):
-        return text
+    if not isinstance(text, str):
+        return int(text)
     digits = text.strip().rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ").strip()
     unit = text.strip()[len(digits) :].strip().lower()
     try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sparseeinsum.algebra.translate import delivery
+from sparseeinsum.engines.catalogue import table_named
 from sparseeinsum.engines.duckdb import DuckDB
 from sparseeinsum.engines.results import TensorResult
 from sparseeinsum.plan import Plan
@@ -67,7 +68,7 @@ def execute(plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progr
         if statement.stage is not None:
             tuples = _create(engine, statement.text)
         elif statement.name in into:
-            tuples = _create(engine, _replacement(into[statement.name], statement.query))
+            tuples = _create(engine, _replacement(table_named(into[statement.name], engine.dialect), statement.query))
         else:
             rows = engine.arrow(statement.text)
             results[statement.name] = TensorResult(delivery(plan.decomposed, statement.name).schema, rows)
@@ -77,7 +78,7 @@ def execute(plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progr
     counted = _count_inlined(plan, engine, runs) if count else {}
     for statement in statements:
         if statement.stage is not None:
-            engine.execute(exp.Drop(tables=[exp.to_table(statement.stage)], kind="TABLE"))
+            engine.execute(exp.Drop(tables=[statement.stage.copy()], kind="TABLE"))
     return Execution(results, tuple(runs), counted)
 
 
@@ -86,9 +87,8 @@ def _create(engine: DuckDB, command: exp.Expr | str) -> int:
     return int(str(tuples))
 
 
-def _replacement(table: str, query: exp.Select) -> exp.Create:
-    name = exp.to_table(table, dialect="duckdb")
-    return exp.Create(this=name, kind="TABLE", replace=True, expression=query)
+def _replacement(table: exp.Table, query: exp.Select) -> exp.Create:
+    return exp.Create(this=table, kind="TABLE", replace=True, expression=query)
 
 
 def _count_inlined(plan: Plan, engine: DuckDB, runs: list[StatementRun]) -> dict[str, int]:
@@ -97,7 +97,7 @@ def _count_inlined(plan: Plan, engine: DuckDB, runs: list[StatementRun]) -> dict
     tables = {run.statement.name: run.statement.stage for run in runs if run.statement.stage is not None}
     for definition in plan.definitions:
         if definition.name not in counted:
-            query = plan.query_of(definition.name, {name: str(table) for name, table in tables.items()})
+            query = plan.query_of(definition.name, tables)
             ((tuples,),) = engine.rows(exp.select("COUNT(*)").from_(query.subquery("counted")))
             counted[definition.name] = int(str(tuples))
     return counted

@@ -1,7 +1,7 @@
 """Engines: what users hand over (arrays, sparse matrices, frames, coordinates) as columns of a tensor relation."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,17 @@ import pyarrow as pa
 import scipy.sparse
 from numpy.typing import NDArray
 
+from sparseeinsum.engines.arguments import (
+    agreed_bounds,
+    axes_of,
+    bounds_of,
+    converted_values,
+    dtype_of_values,
+    place_of,
+)
 from sparseeinsum.errors import DataError, ShapeError
-from sparseeinsum.language.tensors import DEMOTED, ITEM_BYTES, VALUE_COLUMN, Axis, Decomposition, Tensor, entries
+from sparseeinsum.language.tensors import DEMOTED, ITEM_BYTES, VALUE_COLUMN, Decomposition, Tensor, entries
+from sparseeinsum.statistics.measure import describe_index
 
 # A dense array is stored as entries where fewer than this share of its values differ from the fill.
 _SPARSE_BELOW = 0.25
@@ -60,74 +69,59 @@ def columns_of(
     if scipy.sparse.issparse(data):
         matrix: Any = data
         coo = matrix.tocoo()
-        coordinates, values = np.vstack(coo.coords), coo.data
-        return _from_entries(name, coordinates, values, axes, _agreed(name, shape, coo.shape), dtype, promoted)
+        return _from_entries(name, coo.coords, coo.data, axes, agreed_bounds(name, shape, coo.shape), dtype, promoted)
     if isinstance(data, tuple) and len(data) == 2:
         coordinates, values = _as_coordinates(name, *data)
         return _from_entries(name, coordinates, values, axes, shape, dtype, promoted)
     if hasattr(data, "__arrow_c_stream__") or isinstance(data, pa.Table):
-        return _from_frame(name, pa.table(data), axes, shape, dtype, promoted)
-    if isinstance(data, np.ndarray | Sequence | int | float):
-        array = np.asarray(data)
-        return _from_array(name, array, axes, _agreed(name, shape, array.shape), dtype, promoted)
+        return _from_frame(name, _as_table(name, data), axes, shape, dtype, promoted)
+    if isinstance(data, np.ndarray | np.generic | Sequence | int | float):
+        array = _as_array(name, data)
+        return _from_array(name, array, axes, agreed_bounds(name, shape, array.shape), dtype, promoted)
     raise DataError(
         f"tensor {name} cannot be made from {type(data).__name__}; give a numpy array, a scipy.sparse matrix, a frame "
         "or Arrow table (index columns, then the value), or (coordinates, values)"
     )
 
 
-def _agreed(name: str, shape: Sequence[int] | None, found: Sequence[int]) -> tuple[int, ...]:
-    actual = tuple(int(bound) for bound in found)
-    if shape is not None and tuple(shape) != actual:
-        raise ShapeError(f"tensor {name} is given shape {tuple(shape)}, but its data have shape {actual}")
-    return actual
+def _as_array(name: str, data: object) -> NDArray[Any]:
+    if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
+        masked = np.ravel_multi_index(np.nonzero(np.ma.getmaskarray(data)), data.shape)[0]
+        raise DataError(f"tensor {name}, {place_of(masked, data)}: the value is masked; fill masked values first")
+    try:
+        return np.asarray(data)
+    except ValueError as error:
+        raise DataError(f"tensor {name} is no array: {error}") from None
 
 
-def _dtype_of(name: str, dtype: str | None, found: np.dtype[Any]) -> str:
-    wanted = found.name if dtype is None else np.dtype(dtype).name
-    if wanted not in ITEM_BYTES:
-        hint = "pass dtype='float64' to convert it" if dtype is None else "choose float64 or float32"
-        raise DataError(f"tensor {name} has dtype {wanted}, which is not supported yet; {hint}")
-    if found.kind not in "fiub":
-        raise DataError(f"tensor {name} holds {found.name}, which is no real number; its values cannot become {wanted}")
-    return wanted
+def _as_table(name: str, data: object) -> pa.Table:
+    try:
+        table = pa.table(data)
+    except pa.ArrowException as error:
+        raise DataError(f"tensor {name} cannot be read as an Arrow table: {error}") from None
+    columns = table.column_names
+    if not columns:
+        raise DataError(f"tensor {name} is given a table without columns; it needs index columns, then the value")
+    for column in columns:
+        if columns.count(column) > 1:
+            raise DataError(f"tensor {name} is given a table with two columns named {column}; rename one")
+    return table
 
 
-def _converted(name: str, values: NDArray[Any], dtype: str) -> NDArray[Any]:
-    """Values of the dtype wanted; whole numbers only where none changes."""
-    if values.dtype.name == dtype:
-        return values
-    converted = values.astype(dtype)
-    if values.dtype.kind in "iu" and values.size:
-        changed = np.flatnonzero(converted.astype(values.dtype) != values)
-        if changed.size:
-            raise DataError(
-                f"tensor {name}, row {changed[0]} (counted from 0): {values.flat[changed[0]]} is no {dtype} exactly"
-            )
-    return converted
-
-
-def _axes(name: str, given: Sequence[str] | None, shape: Sequence[int]) -> tuple[Axis, ...]:
-    names = [f"dim_{position}" for position in range(len(shape))] if given is None else list(given)
-    if len(names) != len(shape):
-        raise ShapeError(f"tensor {name} has {len(shape)} axes, but {len(names)} names are given: {', '.join(names)}")
-    return tuple(Axis(axis.lower(), int(bound)) for axis, bound in zip(names, shape, strict=True))
-
-
-def _as_coordinates(name: str, coordinates: object, values: object) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    indices, numbers = np.asarray(coordinates), np.asarray(values)
+def _as_coordinates(name: str, coordinates: object, values: object) -> tuple[NDArray[Any], NDArray[Any]]:
+    indices, numbers = _as_array(name, coordinates), _as_array(name, values)
     if indices.ndim != 2 or numbers.ndim != 1 or indices.shape[1] != numbers.shape[0]:
         raise ShapeError(
             f"tensor {name} needs coordinates of shape (rank, n) and n values; got {indices.shape} and {numbers.shape}"
         )
     if indices.size and indices.dtype.kind not in "iu":
         raise DataError(f"tensor {name} has coordinates of dtype {indices.dtype}; they must be whole numbers")
-    return indices.astype(np.int64), numbers
+    return indices, numbers
 
 
 def _from_entries(
     name: str,
-    coordinates: NDArray[Any],
+    coordinates: Sequence[NDArray[Any]] | NDArray[Any],
     values: NDArray[Any],
     axes: Sequence[str] | None,
     shape: Sequence[int] | None,
@@ -135,18 +129,28 @@ def _from_entries(
     promoted: Sequence[str] | None,
 ) -> Columns:
     if shape is None:
-        shape = [int(indices.max()) + 1 if indices.size else 0 for indices in coordinates]
-    if len(shape) != len(coordinates):
-        raise ShapeError(f"tensor {name} is given shape {tuple(shape)}, but coordinates of {len(coordinates)} axes")
-    tensor = Tensor(name, _axes(name, axes, shape), _dtype_of(name, dtype, values.dtype))
-    numbers = _converted(name, values, tensor.dtype)
-    keys = [
-        pa.array(indices, type=_key_type(axis.bound), safe=True) if _fits(indices, axis.bound) else pa.array(indices)
-        for indices, axis in zip(coordinates, tensor.axes, strict=True)
-    ]
-    table = pa.table([*keys, pa.array(numbers)], names=[*(axis.name for axis in tensor.axes), VALUE_COLUMN])
+        bounds = tuple(max(int(indices.max()) + 1, 0) if indices.size else 0 for indices in coordinates)
+    else:
+        bounds = bounds_of(name, shape)
+    if len(bounds) != len(coordinates):
+        raise ShapeError(f"tensor {name} is given shape {bounds}, but coordinates of {len(coordinates)} axes")
+    tensor = Tensor(name, axes_of(name, axes, bounds), dtype_of_values(name, dtype, values.dtype))
     _check_promoted(name, tensor, promoted)
+    _check_indices(tensor, coordinates)
+    table = _entry_columns(tensor, coordinates, converted_values(name, values, tensor.dtype))
     return Columns(tensor, entries(len(tensor.axes)), table)
+
+
+def _check_indices(tensor: Tensor, coordinates: Iterable[NDArray[Any]]) -> None:
+    """Refuse indices out of range while rows still have the numbers that the user gave them."""
+    offences = []
+    for axis, indices in zip(tensor.axes, coordinates, strict=True):
+        if indices.size and (indices.min() < 0 or indices.max() >= axis.bound):
+            row = int(np.flatnonzero((indices < 0) | (indices >= axis.bound))[0])
+            offences.append((row, describe_index(axis.name, int(indices[row]), axis)))
+    if offences:
+        row, problem = min(offences)
+        raise DataError(f"tensor {tensor.name}, row {row} (counted from 0): {problem}")
 
 
 def _check_promoted(name: str, tensor: Tensor, promoted: Sequence[str] | None) -> None:
@@ -158,13 +162,6 @@ def _check_promoted(name: str, tensor: Tensor, promoted: Sequence[str] | None) -
 
 def _key_type(bound: int) -> pa.DataType:
     return pa.int32() if bound <= 1 << 31 else pa.int64()
-
-
-def _fits(indices: NDArray[Any], bound: int) -> bool:
-    """Whether indices fit the key column; those that do not are reported when the data are checked."""
-    if bound > 1 << 31 or not indices.size:
-        return True
-    return bool(indices.min() >= -(1 << 31) and indices.max() < 1 << 31)
 
 
 def _from_frame(
@@ -183,23 +180,40 @@ def _from_frame(
                 "whole numbers, and the value must be the last column"
             )
     _check_nulls(name, table)
-    coordinates = [table.column(column).to_numpy().astype(np.int64, copy=False) for column in index_names]
-    values = table.column(value_name).to_numpy()
-    stacked = np.vstack(coordinates) if coordinates else np.empty((0, len(values)), np.int64)
+    coordinates = [table.column(column).to_numpy() for column in index_names]
+    values = _frame_values(name, value_name, table.column(value_name), dtype)
     names = index_names if axes is None else axes
-    return _from_entries(name, stacked, values, names, shape, dtype, promoted)
+    return _from_entries(name, coordinates, values, names, shape, dtype, promoted)
 
 
 def _check_nulls(name: str, table: pa.Table) -> None:
     """NULL in a frame: refused before numpy turns it into NaN."""
     nulls = []
-    for column in table.column_names:
-        values = table.column(column)
-        if values.null_count:
-            nulls.append((int(np.argmax(values.is_null().to_numpy())), column))
+    for position, column in enumerate(table.columns):
+        if column.null_count:
+            nulls.append((int(np.argmax(column.is_null().to_numpy())), position))
     if nulls:
-        row, column = min(nulls)
-        raise DataError(f"tensor {name}, row {row} (counted from 0): the column {column} is NULL")
+        row, position = min(nulls)
+        raise DataError(
+            f"tensor {name}, row {row} (counted from 0): the column {table.column_names[position]} is NULL; leave such "
+            "rows out"
+        )
+
+
+def _frame_values(name: str, column: str, values: pa.ChunkedArray, dtype: str | None) -> NDArray[Any]:
+    kind = values.type
+    if pa.types.is_decimal(kind):
+        if dtype is None:
+            raise DataError(
+                f"tensor {name}: the value column {column} holds {kind}; pass dtype='float64' to convert it"
+            )
+        return np.asarray(values.cast(pa.float64()).to_numpy())  # numpy has no decimals
+    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+        raise DataError(
+            f"tensor {name}: the value column {column} holds {kind}, which is no real number; the last column must be "
+            "the value"
+        )
+    return np.asarray(values.to_numpy())
 
 
 def _from_array(
@@ -210,8 +224,8 @@ def _from_array(
     dtype: str | None,
     promoted: Sequence[str] | None,
 ) -> Columns:
-    tensor = Tensor(name, _axes(name, axes, shape), _dtype_of(name, dtype, array.dtype))
-    values = _converted(name, array, tensor.dtype)
+    tensor = Tensor(name, axes_of(name, axes, shape), dtype_of_values(name, dtype, array.dtype))
+    values = converted_values(name, array, tensor.dtype)
     decomposition = _chosen(tensor, values) if promoted is None else _named(name, tensor, promoted)
     if decomposition.is_scalar and tensor.axes:
         coordinates = np.nonzero(values)
@@ -241,9 +255,9 @@ def _chosen(tensor: Tensor, values: NDArray[Any]) -> Decomposition:
     return Decomposition((1,) * keys + (DEMOTED,) * (rank - keys))
 
 
-def _entry_columns(tensor: Tensor, coordinates: Sequence[NDArray[Any]], values: NDArray[Any]) -> pa.Table:
+def _entry_columns(tensor: Tensor, coordinates: Iterable[NDArray[Any]], values: NDArray[Any]) -> pa.Table:
     keys = [
-        pa.array(indices.astype(_key_type(axis.bound).to_pandas_dtype()))
+        pa.array(indices.astype(_key_type(axis.bound).to_pandas_dtype(), copy=False))
         for indices, axis in zip(coordinates, tensor.axes, strict=True)
     ]
     return pa.table([*keys, pa.array(values)], names=[*(axis.name for axis in tensor.axes), VALUE_COLUMN])

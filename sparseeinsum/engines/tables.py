@@ -1,23 +1,23 @@
 """Engines: tensors into tables of the database, and tables of the user's as tensors."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sqlglot import exp
 
-from sparseeinsum.engines.catalogue import Catalogue
+from sparseeinsum.engines.arguments import axes_of, bounds_of, dtype_named
+from sparseeinsum.engines.catalogue import SCHEMA, TABLE, Catalogue, table_in, table_named
 from sparseeinsum.engines.duckdb import DuckDB
 from sparseeinsum.engines.loading import Columns
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, ShapeError
-from sparseeinsum.language.tensors import VALUE_COLUMN, Axis, StoredTensor, Tensor, entries
-from sparseeinsum.statistics.columns import array_type, number_type
+from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor, Tensor, entries
+from sparseeinsum.statistics.columns import array_type, dtype_of, is_index_type, is_number_type, number_type
 from sparseeinsum.statistics.measure import measure
 
 _INCOMING = "sparseeinsum_incoming"
-_INTEGER_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
-_FILE_ENDINGS = (".parquet", ".csv", ".csv.gz", ".json")
-_NUMBER_TYPES = {"DOUBLE": "float64", "FLOAT": "float32"}
+_FILE_ENDINGS = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson")
+_COMPRESSED_ENDINGS = (".gz", ".zst")
 
 
 def load(engine: DuckDB, columns: Columns, sums_duplicates: bool) -> StoredTensor:
@@ -30,41 +30,85 @@ def load(engine: DuckDB, columns: Columns, sums_duplicates: bool) -> StoredTenso
     name = columns.tensor.name
     with engine.registered(columns.table, _INCOMING), engine.transaction():
         catalogue = Catalogue(engine)
-        _check_free(engine, catalogue, name)
-        query = _summed(columns) if sums_duplicates else _selected(columns)
+        catalogue.check_name(name)
         table = _table(engine, name)
+        relation = table.sql(engine.dialect)
+        replaced = _owned(catalogue, name)
+        if replaced is None or replaced.relation != relation:
+            _check_free(engine, name)
+            _drop(engine, replaced)
+        query = _summed(columns) if sums_duplicates else _selected(columns)
         engine.execute(exp.Create(this=table, kind="TABLE", replace=True, expression=query))
         keys = tuple(columns.table.column_names[:-1])
-        relation = table.sql(engine.dialect)
         stored = StoredTensor(columns.tensor, columns.decomposition, relation, keys, VALUE_COLUMN, False, True)
         measure(stored, engine)
         catalogue.add(stored)
     return stored
 
 
+def check_target(engine: DuckDB, result: str, table: str) -> tuple[str, ...]:
+    """The whole name of a table that is to take a result, in lower case.
+
+    Raises:
+        CatalogueError: It must not be replaced: a tensor was loaded into it, or it is the catalogue.
+    """
+    target = _whole_name(engine, table)
+    if target == (SCHEMA, TABLE):
+        raise CatalogueError(f"{table} is where tensors are recorded; choose another table for {result}")
+    for name, stored in Catalogue(engine).all().items():
+        if stored.is_owned and _whole_name(engine, stored.relation) == target:
+            raise CatalogueError(
+                f"{table} is the table that tensor {name} was loaded into; choose another table for {result}"
+            )
+    return target
+
+
+def _whole_name(engine: DuckDB, table: str) -> tuple[str, ...]:
+    """Schema and name, in lower case; before them the database where it is not the current one."""
+    ((database, schema),) = engine.rows("SELECT LOWER(current_database()), LOWER(current_schema())")
+    parts = tuple(part.name.lower() for part in table_named(table, engine.dialect).parts)
+    if len(parts) > 1 and parts[0] == database:
+        parts, schema = parts[1:], "main"  # the schema where only a database is named
+    return (str(schema), *parts) if len(parts) == 1 else parts
+
+
 def _table(engine: DuckDB, name: str) -> exp.Table:
     ((schema,),) = engine.rows("SELECT current_schema()")
-    return exp.table_(exp.to_identifier(name), db=exp.to_identifier(str(schema)))
+    return table_in(str(schema), name, engine.dialect)
 
 
-def _check_free(engine: DuckDB, catalogue: Catalogue, name: str) -> None:
+def _owned(catalogue: Catalogue, name: str) -> StoredTensor | None:
+    """The tensor of that name, if loading made its table."""
+    known = catalogue.all().get(name)
+    return known if known is not None and known.is_owned else None
+
+
+def _drop(engine: DuckDB, replaced: StoredTensor | None) -> None:
+    """Drop the table of a tensor that another takes the place of."""
+    if replaced is not None:
+        table = table_named(replaced.relation, engine.dialect)
+        engine.execute(exp.Drop(tables=[table], kind="TABLE", exists=True))
+
+
+def _check_free(engine: DuckDB, name: str) -> None:
     """A table may be replaced only if loading made it."""
-    query = exp.select("COUNT(*)").from_(exp.Anonymous(this="duckdb_tables")).where(_named("table_name", name))
-    views = exp.select("COUNT(*)").from_(exp.Anonymous(this="duckdb_views")).where(_named("view_name", name))
-    taken = any(int(str(engine.rows(statement)[0][0])) for statement in (query, views))
-    if not taken:
-        return
-    known = catalogue.find(name) if name in catalogue.names() else None
-    if known is None or not known.is_owned:
+    for _, _, spelled in _relations_named(engine, name):
         raise CatalogueError(
-            f"there is a table or view {name} that was not loaded as a tensor; choose another name, or make a tensor "
-            f"of it with db.tensor_from_table({name!r}, {name!r}, index=[...])"
+            f"there is a table or view {spelled} that was not loaded as a tensor; choose another name, or make a "
+            f"tensor of it with db.tensor_from_table({name!r}, {spelled!r}, index=[...])"
         )
 
 
-def _named(column: str, name: str) -> exp.Expr:
-    here = "database_name = current_database() AND schema_name = current_schema()"
-    return exp.and_(exp.Lower(this=exp.column(column)).eq(name.lower()), exp.condition(here, dialect="duckdb"))
+def _relations_named(engine: DuckDB, name: str) -> Sequence[tuple[object, ...]]:
+    """What a bare name may mean, first what it does mean: (whether it is temporary, schema, name as spelled)."""
+    return engine.rows(
+        "SELECT temporary, schema_name, name FROM ("
+        "SELECT database_name, schema_name, table_name AS name, temporary, internal FROM duckdb_tables() UNION ALL "
+        "SELECT database_name, schema_name, view_name AS name, temporary, internal FROM duckdb_views()) AS relations "
+        f"WHERE LOWER(name) = {exp.Literal.string(name.lower()).sql(engine.dialect)} "
+        "AND NOT internal AND (temporary OR (database_name = current_database() AND schema_name = current_schema())) "
+        "ORDER BY temporary DESC"
+    )
 
 
 def _value_type(columns: Columns) -> exp.DataType:
@@ -103,52 +147,62 @@ def refer(
     """
     with engine.transaction():
         catalogue = Catalogue(engine)
+        catalogue.check_name(name)
         table = _relation(engine, relation)
-        types = _column_types(engine, name, relation, table, [*index, *([value] if value else [])])
-        for column in index:
-            if types[column] not in _INTEGER_TYPES:
-                raise DataError(
-                    f"tensor {name}: the index column {column} of {relation} has type {types[column]}; indices must be "
-                    "whole numbers from 0, of a type up to BIGINT (a view can cast them)"
-                )
-        found = _NUMBER_TYPES.get(types[value]) if value else None
-        wanted = dtype or found or "float64"
-        bounds = _greatest(engine, table, index) if shape is None else [int(bound) for bound in shape]
-        names = [column.lower() for column in (index if axes is None else axes)]
-        if not len(index) == len(bounds) == len(names):
-            raise ShapeError(
-                f"tensor {name} has {len(index)} index columns, {len(names)} axis names and a shape of {len(bounds)}"
-            )
-        tensor = Tensor(name, tuple(Axis(axis, bound) for axis, bound in zip(names, bounds, strict=True)), wanted)
         text = table.sql(engine.dialect)
-        stored = StoredTensor(
-            tensor, entries(len(bounds)), text, tuple(index), value, value is not None and found != wanted, False
-        )
+        replaced = _owned(catalogue, name)
+        if replaced is not None and replaced.relation == text:
+            raise CatalogueError(
+                f"{relation} is the table that tensor {name} was loaded into; choose another name for the tensor"
+            )
+        _drop(engine, replaced)
+        types = _column_types(engine, name, relation, table, [*index, *([value] if value else [])])
+        _check_types(name, relation, types, index, value)
+        found = dtype_of(types[value]) if value else None
+        wanted = found or "float64" if dtype is None else dtype_named(name, dtype)
+        bounds = _greatest(engine, table, index) if shape is None else bounds_of(name, shape)
+        if len(bounds) != len(index):
+            raise ShapeError(f"tensor {name} is given shape {bounds}, but {len(index)} index columns")
+        tensor = Tensor(name, axes_of(name, index if axes is None else axes, bounds), wanted)
+        casts = value is not None and found != wanted
+        stored = StoredTensor(tensor, entries(len(bounds)), text, tuple(index), value, casts, False)
         measure(stored, engine)
         catalogue.add(stored)
     return stored
 
 
+def _check_types(name: str, relation: str, types: Mapping[str, str], index: Sequence[str], value: str | None) -> None:
+    for column in index:
+        if not is_index_type(types[column]):
+            raise DataError(
+                f"tensor {name}: the index column {column} of {relation} has type {types[column]}; indices must be "
+                "whole numbers from 0, of a type up to BIGINT (a view can cast them)"
+            )
+    if value is not None and not is_number_type(types[value]):
+        raise DataError(
+            f"tensor {name}: the value column {value} of {relation} has type {types[value]}; values must be numbers "
+            "(a view can cast them)"
+        )
+
+
 def _relation(engine: DuckDB, relation: str) -> exp.Table:
     """A file by its path, else a table or view by its whole name, so that no CTE can stand in its way."""
-    if relation.lower().endswith(_FILE_ENDINGS):
-        return exp.Table(this=exp.Literal.string(str(Path(relation).resolve())))
-    table = exp.to_table(relation, dialect=engine.dialect)
+    if _is_file(relation):
+        path = relation if "://" in relation else str(Path(relation).resolve())
+        return exp.Table(this=exp.Literal.string(path))
+    table = table_named(relation, engine.dialect)
     if table.db:
         return table
-    found = engine.rows(
-        "SELECT temporary, schema_name, name FROM ("
-        "SELECT database_name, schema_name, table_name AS name, temporary FROM duckdb_tables() UNION ALL "
-        "SELECT database_name, schema_name, view_name AS name, temporary FROM duckdb_views()) AS relations "
-        f"WHERE LOWER(name) = {exp.Literal.string(table.name.lower()).sql(engine.dialect)} "
-        "AND (temporary OR (database_name = current_database() AND schema_name = current_schema())) "
-        "ORDER BY temporary DESC LIMIT 1"
-    )
+    found = _relations_named(engine, table.name)
     if not found:
         raise CatalogueError(f"there is no table, view or file {relation} in this database")
     is_temporary, schema, name = found[0]
-    catalog = exp.to_identifier("temp") if is_temporary else None
-    return exp.table_(exp.to_identifier(str(name)), db=exp.to_identifier(str(schema)), catalog=catalog)
+    return table_in(str(schema), str(name), engine.dialect, "temp" if is_temporary else None)
+
+
+def _is_file(relation: str) -> bool:
+    path = Path(relation.lower())
+    return (path.with_suffix("") if path.suffix in _COMPRESSED_ENDINGS else path).suffix in _FILE_ENDINGS
 
 
 def _column_types(engine: DuckDB, name: str, relation: str, table: exp.Table, columns: Sequence[str]) -> dict[str, str]:
@@ -168,6 +222,8 @@ def _column_types(engine: DuckDB, name: str, relation: str, table: exp.Table, co
 
 def _greatest(engine: DuckDB, table: exp.Table, index: Sequence[str]) -> list[int]:
     """One more than the greatest index of every column: the smallest shape that holds them."""
+    if not index:
+        return []
     query = exp.select(*[exp.Max(this=exp.column(column)) for column in index]).from_(table)
     (row,) = engine.rows(query)
-    return [0 if greatest is None else int(str(greatest)) + 1 for greatest in row]
+    return [0 if greatest is None else max(int(str(greatest)) + 1, 0) for greatest in row]

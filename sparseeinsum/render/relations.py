@@ -46,7 +46,7 @@ class Renderer:
     boundaries: Mapping[str, Sequence[int]] = field(default_factory=dict)
     blocks: list[Block] = field(default_factory=list)
     _sources: dict[Relation, Source] = field(default_factory=dict)
-    _names: set[str] = field(default_factory=set)
+    _names: set[str] = field(default_factory=lambda: {"recursive"})  # WITH recursive would say something else
 
     def source(self, relation: Relation) -> Source:
         """What to select from to read a relation; its block is made where there is none."""
@@ -101,7 +101,7 @@ class Renderer:
         )
         self._names.add(unique.lower())
         self.blocks.append(Block(unique, select, comment, is_materialized=False))
-        return plain_source(exp.to_table(unique), schema, is_joined)
+        return plain_source(exp.table_(exp.to_identifier(unique)), schema, is_joined)
 
 
 _SELECTS: dict[type, Callable[..., exp.Select]] = {

@@ -22,14 +22,14 @@ class Statement:
         name: The tensor that it computes.
         query: Its SELECT, with CTEs.
         computes: Results of EinSums that it computes: its own, and those inlined into it.
-        stage: Name of the temporary table that keeps its rows; None for the last statement of an output.
+        stage: The temporary table that keeps its rows; None for the last statement of an output.
         dialect: Of the engine.
     """
 
     name: str
     query: exp.Select
     computes: tuple[str, ...]
-    stage: str | None
+    stage: exp.Table | None
     dialect: Dialect
 
     @cached_property
@@ -43,13 +43,13 @@ class Statement:
         if self.stage is None:
             return self.query
         properties = exp.Properties(expressions=[exp.TemporaryProperty()])
-        return exp.Create(this=exp.to_table(self.stage), kind="TABLE", properties=properties, expression=self.query)
+        return exp.Create(this=self.stage.copy(), kind="TABLE", properties=properties, expression=self.query)
 
 
 def staged_statements(
     definitions: Sequence[Definition],
     deliveries: Mapping[str, Relation],
-    staged: Mapping[str, str],
+    staged: Mapping[str, exp.Table],
     dialect: Dialect,
     boundaries: Mapping[str, Sequence[int]],
 ) -> tuple[Statement, ...]:
@@ -58,7 +58,7 @@ def staged_statements(
     Args:
         definitions: All EinSums, in topological order.
         deliveries: For every output, the relation to deliver.
-        staged: Names of temporary tables, by the result to keep there.
+        staged: Temporary tables, by the result to keep there.
         dialect: Of the engine.
         boundaries: Row numbers at which to split the scans of inputs, by tensor.
     """
@@ -68,7 +68,7 @@ def staged_statements(
 
 
 def result_query(
-    definitions: Sequence[Definition], name: str, tables: Mapping[str, str], dialect: Dialect
+    definitions: Sequence[Definition], name: str, tables: Mapping[str, exp.Table], dialect: Dialect
 ) -> exp.Select:
     """The SELECT of one result, which reads those that `tables` names from there."""
     compiler = _Compiler(tuple(definitions), tables, dialect, {})
@@ -79,7 +79,7 @@ def result_query(
 @dataclass(frozen=True, slots=True)
 class _Compiler:
     definitions: tuple[Definition, ...]
-    staged: Mapping[str, str]
+    staged: Mapping[str, exp.Table]
     dialect: Dialect
     boundaries: Mapping[str, Sequence[int]]
 
@@ -91,8 +91,8 @@ class _Compiler:
         """The statement that returns an output."""
         return self._statement(name, relation, None)
 
-    def _statement(self, name: str, relation: Relation, stage: str | None) -> Statement:
-        tables = {tensor: exp.to_table(table) for tensor, table in self.staged.items() if table != stage}
+    def _statement(self, name: str, relation: Relation, stage: exp.Table | None) -> Statement:
+        tables = {tensor: table for tensor, table in self.staged.items() if table != stage}
         renderer = Renderer(self.dialect, tables, self.boundaries)
         inlined = self._needed(name, tables)
         for definition in inlined:
@@ -104,7 +104,9 @@ class _Compiler:
             query = last.select.copy()
             query.add_comments([f" {last.comment} "])
         else:
-            query = exp.select(*source.schema.keys, VALUE_COLUMN).from_(source.table.copy())
+            query = exp.select(*[exp.column(name) for name in (*source.schema.keys, VALUE_COLUMN)]).from_(
+                source.table.copy()
+            )
         return Statement(
             name, _with_blocks(query, blocks), tuple(definition.name for definition in inlined), stage, self.dialect
         )
@@ -129,5 +131,6 @@ def _with_blocks(query: exp.Select, blocks: Sequence[Block]) -> exp.Select:
         body = block.select.copy()
         body.add_comments([f" {block.comment} "])
         is_materialized = block.is_materialized or references[block.name] > 1
-        query = query.with_(block.name, as_=body, materialized=is_materialized or None, copy=False)
+        name = exp.TableAlias(this=exp.to_identifier(block.name))
+        query = query.with_(name, as_=body, materialized=is_materialized or None, copy=False)
     return query

@@ -13,8 +13,8 @@ import sqlglot
 from sqlglot import exp
 
 from sparseeinsum import assets
-from sparseeinsum.errors import DataError, EngineError
-from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.errors import DataError
+from sparseeinsum.language.tensors import Axis, StoredTensor
 from sparseeinsum.statistics.columns import relation_of, value_of
 from sparseeinsum.statistics.estimate import Statistics
 
@@ -53,19 +53,14 @@ def measure(stored: StoredTensor, executor: Executor) -> Measurement:
     """Scan a stored tensor.
 
     Raises:
-        DataError: It holds NULL, an index out of range, a coordinate twice or an array of a wrong length; the first
-            such row is named.
-        EngineError: The database refused the scan.
+        DataError: It holds NULL, an index out of range or a coordinate twice; the first such row is named.
+        EngineError: The database refused the scan, as it does for arrays of a wrong length; `check_rows` says which.
     """
     scan = _scan(stored, executor.dialect)
-    try:
-        (row,) = executor.rows(scan.statement)
-    except EngineError:
-        _raise_first_offence(stored, executor)
-        raise
+    (row,) = executor.rows(scan.statement)
     found = dict(zip(scan.columns, (0 if value is None else int(value) for value in row), strict=True))  # type: ignore[call-overload]  # counts
     if not _is_sound(stored, found):
-        _raise_first_offence(stored, executor)
+        check_rows(stored, executor)
         raise DataError(f"tensor {stored.tensor.name} changed while it was measured; try again")
     distinct = [0.0] * len(stored.tensor.axes)
     for position in range(len(distinct)):
@@ -173,13 +168,17 @@ def _is_sound(stored: StoredTensor, found: Mapping[str, int]) -> bool:
     )
 
 
-def _raise_first_offence(stored: StoredTensor, executor: Executor) -> None:
-    """Name the first row that makes the data unsound; returns where there is none."""
+def check_rows(stored: StoredTensor, executor: Executor) -> None:
+    """Name the first row that makes the data unsound; slower than `measure`.
+
+    Raises:
+        DataError: There is such a row.
+        EngineError: The relation cannot be read.
+    """
     numbered = _numbered_rows(stored, executor.dialect)
-    for check in (_bad_row, _repeated_row):
-        rows = executor.rows(check(stored, numbered))
-        if rows:
-            raise DataError(_describe(stored, rows[0]))
+    rows = [row for find in (_bad_row, _repeated_row) for row in executor.rows(find(stored, numbered))]
+    if rows:
+        raise DataError(_describe(stored, min(rows, key=lambda row: int(str(row[0])))))
 
 
 def _numbered_rows(stored: StoredTensor, dialect: str) -> exp.Subquery:
@@ -200,8 +199,8 @@ def _bad_row(stored: StoredTensor, numbered: exp.Subquery) -> exp.Select:
     size = stored.decomposition.array_size(stored.tensor.shape)
     length: exp.Expr = exp.Literal.number(1)
     if not stored.decomposition.is_scalar:
-        length = exp.func("len", exp.column("value"))
-        conditions.append(exp.NEQ(this=length, expression=exp.Literal.number(size)))
+        length, numbers = exp.func("len", exp.column("value")), exp.func("list_count", exp.column("value"))
+        conditions += [exp.NEQ(this=count, expression=exp.Literal.number(size)) for count in (length, numbers)]
     return (
         exp.select("row", length.as_("length"), exp.Literal.number(1).as_("times"), *_keys(stored), _shown(stored))
         .from_(numbered)
@@ -239,14 +238,27 @@ def _describe(stored: StoredTensor, row: tuple[object, ...]) -> str:
     where = f"tensor {stored.tensor.name}, row {number} (counted from 0)"
     for axis, key, column in zip(axes, keys, stored.keys, strict=True):
         if key is None:
-            return f"{where}: the index {column} is NULL"
-        if int(str(key)) < 0:
-            return f"{where}: the index {column} is {key}, below 0"
-        if int(str(key)) >= axis.bound:
-            return f"{where}: the index {column} is {key}, but axis {axis.name} has the bound {axis.bound}"
+            return f"{where}: the index {column} is NULL; leave such rows out"
+        if not 0 <= int(str(key)) < axis.bound:
+            return f"{where}: {describe_index(column, int(str(key)), axis)}"
     if value is None or (value is True and not stored.decomposition.is_scalar):
-        return f"{where}: the value {stored.value} is NULL"
+        return f"{where}: the value {stored.value} is NULL; give it a number, or leave such rows out"
     if times != 1:
-        return f"{where}: the coordinate ({', '.join(map(str, keys))}) stands in an earlier row, too"
+        return (
+            f"{where}: the coordinate ({', '.join(map(str, keys))}) stands in an earlier row, too; keep one of them, "
+            "or add them up (duplicates='sum' when loading, GROUP BY in SQL)"
+        )
     expected = stored.decomposition.array_size(stored.tensor.shape)
+    if length == expected:
+        return f"{where}: the array {stored.value} holds NULL; all its elements must be numbers"
     return f"{where}: the array {stored.value} has {length} elements, but its axes inside multiply to {expected}"
+
+
+def describe_index(column: str, index: int, axis: Axis) -> str:
+    """What is wrong with an index that is none of an axis."""
+    if index < 0:
+        return f"the index {column} is {index}, but indices count from 0"
+    return (
+        f"the index {column} is {index}, but axis {axis.name} has the bound {axis.bound}; leave the row out, or give "
+        "the tensor a larger shape"
+    )

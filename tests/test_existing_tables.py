@@ -1,0 +1,469 @@
+"""Tables, views and files of the user's as tensors: read as they are now, refused once they are no tensor any more."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reading import assert_usable, contents, read_back
+
+import sparseeinsum as se
+
+EDGES = "CREATE TABLE edges AS FROM (VALUES (0, 1, 1.5::DOUBLE), (2, 0, 2.5), (2, 1, -1.0)) AS t(src, dst, w)"
+MATRIX = np.array([[0, 1.5, 0], [0, 0, 0], [2.5, -1, 0]])
+ROW_SUMS = "Y[i] = sum(A[i, j])"
+
+
+@pytest.fixture
+def edges(db: se.Database) -> se.Database:
+    """A database with a table of edges."""
+    db.connection.execute(EDGES)
+    return db
+
+
+def refer(db: se.Database, relation: str | Path, shape: tuple[int, ...] | None = (3, 3)) -> None:
+    db.tensor_from_table("A", relation, index=["src", "dst"], value="w", shape=shape)
+    np.testing.assert_array_equal(read_back(db, "A"), MATRIX if shape else MATRIX[:, :2])
+
+
+def test_table(edges: se.Database) -> None:
+    refer(edges, "edges")
+    refer(edges, "EDGES")
+    assert list(contents(edges)) == ['"memory"."main"."edges"', '"memory"."sparseeinsum"."tensors"']
+
+
+def test_shape_is_inferred(edges: se.Database) -> None:
+    refer(edges, "edges", shape=None)
+
+
+def test_view(edges: se.Database) -> None:
+    edges.connection.execute("CREATE VIEW doubled AS SELECT src, dst, w * 2 AS w FROM edges")
+    edges.tensor_from_table("A", "doubled", ["src", "dst"], "w", shape=(3, 3))
+    np.testing.assert_array_equal(read_back(edges, "A"), 2 * MATRIX)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "csv.gz", "tsv", "json"])
+@pytest.mark.parametrize("folder", ["plain", "it's 1.5"])
+def test_file(edges: se.Database, tmp_path: Path, ending: str, folder: str) -> None:
+    path = tmp_path / folder / f"edges.{ending}"
+    path.parent.mkdir()
+    edges.connection.sql("FROM edges").create_view("source")
+    target = str(path).replace("'", "''")
+    edges.connection.execute(f"COPY edges TO '{target}'")
+    refer(edges, path)
+    refer(edges, str(path))
+
+
+def test_file_by_a_relative_path_and_by_a_pattern(
+    edges: se.Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    edges.connection.execute("COPY (FROM edges WHERE src = 0) TO 'one.parquet'")
+    edges.connection.execute("COPY (FROM edges WHERE src = 2) TO 'two.parquet'")
+    refer(edges, "*.parquet")
+    monkeypatch.chdir("/")
+    np.testing.assert_array_equal(read_back(edges, "A"), MATRIX)
+
+
+def test_other_schema(edges: se.Database) -> None:
+    edges.connection.execute("CREATE SCHEMA graphs; CREATE TABLE graphs.links AS FROM edges")
+    refer(edges, "graphs.links")
+
+
+def test_attached_database(edges: se.Database, tmp_path: Path) -> None:
+    edges.connection.execute(f"ATTACH '{tmp_path}/other.duckdb' AS other; CREATE TABLE other.links AS FROM edges")
+    refer(edges, "other.links")
+    refer(edges, "other.main.links")
+    edges.connection.execute("DETACH other")
+    with pytest.raises(se.CatalogueError, match=r"tensor A can no longer be read from other\.main\.links"):
+        edges.plan(ROW_SUMS)
+
+
+def test_temporary_table(edges: se.Database) -> None:
+    edges.connection.execute("CREATE TEMPORARY TABLE links AS FROM edges")
+    refer(edges, "links")
+
+
+@pytest.mark.parametrize("name", ["my table", "select", "values", "views", "a-b", "größe"])
+def test_names_are_quoted(db: se.Database, name: str) -> None:
+    db.connection.execute(f'CREATE TABLE "{name}" AS SELECT 1 AS "{name} index", 2.5::DOUBLE AS "group"')
+    for relation in (name, f'"{name}"', f'main."{name}"'):
+        db.tensor_from_table("A", relation, [f"{name} index"], "group")
+        np.testing.assert_array_equal(read_back(db, "A"), [0, 2.5])
+
+
+def test_dots_in_quoted_names_part_nothing(db: se.Database) -> None:
+    db.connection.execute('CREATE TABLE "a.b" AS SELECT 1 AS i')
+    db.tensor_from_table("A", '"a.b"', ["i"])
+    np.testing.assert_array_equal(read_back(db, "A"), [0, 1])
+
+
+def test_every_row_counts_as_1_without_a_value(edges: se.Database) -> None:
+    edges.tensor_from_table("A", "edges", ["src", "dst"], shape=(3, 3))
+    np.testing.assert_array_equal(read_back(edges, "A"), MATRIX != 0)
+
+
+@pytest.mark.parametrize("sql_type", ["TINYINT", "BIGINT", "UBIGINT", "HUGEINT", "DECIMAL(9, 2)", "BOOLEAN"])
+def test_values_of_other_types_are_cast(shared_db: se.Database, sql_type: str) -> None:
+    shared_db.connection.execute(
+        f"CREATE OR REPLACE TABLE t AS SELECT range AS i, (range % 2)::{sql_type} AS v FROM range(4)"
+    )
+    assert shared_db.tensor_from_table("A", "t", ["i"], "v").tensor.dtype == "float64"
+    np.testing.assert_array_equal(read_back(shared_db, "A"), [0, 1, 0, 1])
+    assert shared_db.tensor_from_table("A", "t", ["i"], "v", dtype="float32").tensor.dtype == "float32"
+    assert read_back(shared_db, "A").dtype == np.float32
+
+
+def test_dtype_is_that_of_the_column_or_as_given(edges: se.Database) -> None:
+    edges.connection.execute("CREATE TABLE narrow AS SELECT src, dst, w::FLOAT AS w FROM edges")
+    assert edges.tensor_from_table("A", "narrow", ["src", "dst"], "w").tensor.dtype == "float32"
+    assert edges.tensor_from_table("A", "edges", ["src", "dst"], "w", dtype="float32").tensor.dtype == "float32"
+    np.testing.assert_array_equal(read_back(edges, "A"), MATRIX[:, :2].astype(np.float32))
+
+
+@pytest.mark.parametrize("sql_type", ["TINYINT", "SMALLINT", "BIGINT", "UTINYINT", "UINTEGER"])
+@pytest.mark.parametrize("optimizer", ["dp", "relational", "dense"])
+def test_index_columns_of_every_width(shared_db: se.Database, sql_type: str, optimizer: str) -> None:
+    """Products of the bounds are wider than the columns."""
+    shared_db.connection.execute(
+        f"CREATE OR REPLACE TABLE t AS SELECT i::{sql_type} AS i, j::{sql_type} AS j, (i + j)::DOUBLE AS v "
+        "FROM range(20) AS r(i), range(20) AS s(j)"
+    )
+    shared_db.tensor_from_table("A", "t", ["i", "j"], "v")
+    shared_db.tensor("B", np.arange(40.0).reshape(20, 2))
+    expected = np.add.outer(np.arange(20), np.arange(20)) @ np.arange(40.0).reshape(20, 2)
+    result = shared_db.run("Y[k, i] = sum(A[i, j] * B[j, k])", optimizer=optimizer)["Y"]
+    np.testing.assert_array_equal(result.to_numpy(), expected.T)
+
+
+def test_axes_are_renamed(edges: se.Database) -> None:
+    stored = edges.tensor_from_table("A", "edges", ["dst", "SRC"], "w", shape=(3, 3), axes=["To", "From"])
+    assert [axis.name for axis in stored.tensor.axes] == ["to", "from"]
+    np.testing.assert_array_equal(read_back(edges, "A"), MATRIX.T)
+
+
+def test_column_named_as_the_values_is_an_index_of_another_name(db: se.Database) -> None:
+    db.connection.execute("CREATE TABLE t AS SELECT 1 AS val, 2.5::DOUBLE AS i")
+    with pytest.raises(se.ShapeError, match="named 'val'"):
+        db.tensor_from_table("A", "t", ["val"], "i")
+    db.tensor_from_table("A", "t", ["val"], "i", axes=["k"])
+    np.testing.assert_array_equal(read_back(db, "A"), [0, 2.5])
+
+
+def test_table_without_index_columns_is_a_number(db: se.Database) -> None:
+    db.connection.execute("CREATE TABLE t AS SELECT 2.5::DOUBLE AS v")
+    db.tensor_from_table("A", "t", [], "v")
+    assert read_back(db, "A") == 2.5
+
+
+def test_empty_table(db: se.Database) -> None:
+    db.connection.execute("CREATE TABLE t (i INTEGER, v DOUBLE)")
+    assert db.tensor_from_table("A", "t", ["i"], "v").tensor.shape == (0,)
+    db.tensor_from_table("A", "t", ["i"], "v", shape=(2,))
+    np.testing.assert_array_equal(read_back(db, "A"), [0, 0])
+    db.connection.execute("INSERT INTO t VALUES (1, 2.5)")
+    np.testing.assert_array_equal(read_back(db, "A"), [0, 2.5])
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("(0, 0, 1), (NULL, 0, 2)", r"row 1 \(counted from 0\): the index i is NULL; leave"),
+        ("(0, 0, 1), (0, 1, NULL)", r"row 1 \(counted from 0\): the value v is NULL; give it a number"),
+        ("(0, 0, 1), (0, -1, 2)", r"row 1 \(counted from 0\): the index j is -1, but indices count from 0"),
+        ("(0, 0, 1), (3, 0, 2)", r"row 1 .*index i is 3, but axis i has the bound 3; .* larger shape"),
+        ("(0, 0, 1), (1, 1, 1), (0, 0, 2)", r"row 2 .*coordinate \(0, 0\) stands in an earlier row.*GROUP BY"),
+        ("(0, 0, 1), (0, 0, 1), (NULL, 1, 1)", r"row 1 .*coordinate \(0, 0\)"),
+    ],
+)
+def test_first_bad_row_is_named(db: se.Database, rows: str, message: str) -> None:
+    db.tensor("A", MATRIX)
+    db.connection.execute(f"CREATE TABLE t AS FROM (VALUES {rows}) AS t(i, j, v)")
+    before = contents(db)
+    for value in ("v",) if "value v" in message else ("v", None):
+        with pytest.raises(se.DataError, match="tensor A, " + message):
+            db.tensor_from_table("A", "t", ["i", "j"], value, shape=(3, 3))
+        assert contents(db) == before
+    np.testing.assert_array_equal(read_back(db, "A"), MATRIX)
+
+
+@pytest.mark.parametrize(
+    ("index", "value"),
+    [("'a'", "1.0"), ("0.5::DOUBLE", "1.0"), ("1::HUGEINT", "1.0"), ("TRUE", "1.0"), ("DATE '2020-01-01'", "1.0")],
+)
+def test_index_columns_of_wrong_types(db: se.Database, index: str, value: str) -> None:
+    db.connection.execute(f"CREATE TABLE t AS SELECT {index} AS i, {value} AS v")
+    with pytest.raises(
+        se.DataError, match=r"tensor A: the index column i of t has type .*whole numbers.*view can cast"
+    ):
+        db.tensor_from_table("A", "t", ["i"], "v")
+    assert_usable(db)
+
+
+@pytest.mark.parametrize("value", ["'1.5'", "DATE '2020-01-01'", "[1.5]", "{'x': 1}", "[1.5::DECIMAL(2, 1)]"])
+def test_value_columns_of_wrong_types(db: se.Database, value: str) -> None:
+    db.connection.execute(f"CREATE TABLE t AS SELECT 0 AS i, {value} AS v")
+    with pytest.raises(se.DataError, match=r"tensor A: the value column v of t has type .*must be numbers"):
+        db.tensor_from_table("A", "t", ["i"], "v")
+    assert_usable(db)
+
+
+def test_value_that_does_not_fit_the_dtype(db: se.Database) -> None:
+    db.connection.execute("CREATE TABLE t AS SELECT 0 AS i, 1e300::DOUBLE AS v")
+    with pytest.raises(se.EngineError, match=r"1e\+300.*out of range"):
+        db.tensor_from_table("A", "t", ["i"], "v", dtype="float32")
+    assert_usable(db)
+
+
+@pytest.mark.parametrize(
+    ("relation", "message"),
+    [
+        ("nodes", "there is no table, view or file nodes"),
+        ("graphs.edges", "tensor A: graphs.edges cannot be read: .*schema"),
+        ("edges.parquet", "tensor A: edges.parquet cannot be read: .*No files found"),
+        ("(SELECT * FROM edges)", "there is no table, view or file"),
+        ("edges; DROP TABLE edges", "there is no table, view or file"),
+        ("", "'' names no table"),
+    ],
+)
+def test_missing_relations(edges: se.Database, relation: str, message: str) -> None:
+    before = contents(edges)
+    with pytest.raises(se.CatalogueError, match=message):
+        edges.tensor_from_table("A", relation, ["src", "dst"], "w")
+    assert contents(edges) == before
+    refer(edges, "edges")
+
+
+def test_python_variables_are_no_tables(edges: se.Database) -> None:
+    frame = edges.connection.sql("FROM edges").df()
+    with pytest.raises(se.CatalogueError, match="no table, view or file frame"):
+        edges.tensor_from_table("A", "frame", ["src", "dst"], "w")
+    assert len(frame) == 3
+
+
+def test_missing_columns(edges: se.Database) -> None:
+    with pytest.raises(se.CatalogueError, match=r"edges has no column source; .*src"):
+        edges.tensor_from_table("A", "edges", ["source", "dst"], "w")
+    with pytest.raises(se.CatalogueError, match="edges has no column weight; it has src, dst, w"):
+        edges.tensor_from_table("A", "edges", ["src", "dst"], "weight")
+
+
+def test_shape_and_axes_that_do_not_fit(edges: se.Database) -> None:
+    with pytest.raises(se.ShapeError, match=r"tensor A is given shape \(3,\), but 2 index columns"):
+        edges.tensor_from_table("A", "edges", ["src", "dst"], "w", shape=(3,))
+    with pytest.raises(se.ShapeError, match=r"shape \(3\.5, 3\); give a whole number"):
+        edges.tensor_from_table("A", "edges", ["src", "dst"], "w", shape=(3.5, 3))  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(se.ShapeError, match="2 axes, but 1 names are given: i"):
+        edges.tensor_from_table("A", "edges", ["src", "dst"], "w", axes=["i"])
+    with pytest.raises(se.DataError, match=r"dtype int64.*choose float64 or float32"):
+        edges.tensor_from_table("A", "edges", ["src", "dst"], "w", dtype="int64")
+
+
+def test_names_of_tensors(edges: se.Database) -> None:
+    refer(edges, "edges")
+    with pytest.raises(se.CatalogueError, match="there is a tensor A already"):
+        edges.tensor_from_table("a", "edges", ["src", "dst"])
+    with pytest.raises(se.CatalogueError, match="a tensor needs a name"):
+        edges.tensor_from_table("", "edges", ["src", "dst"])
+
+
+def test_loading_never_replaces_a_table_of_the_user(edges: se.Database) -> None:
+    edges.tensor_from_table("edges", "edges", ["src", "dst"], "w", shape=(3, 3))
+    before = contents(edges)
+    with pytest.raises(se.CatalogueError, match="there is a table or view edges that was not loaded"):
+        edges.tensor("edges", MATRIX)
+    assert contents(edges) == before
+
+
+def test_loaded_table_goes_with_its_tensor(edges: se.Database) -> None:
+    edges.tensor("A", np.eye(2))
+    refer(edges, "edges")
+    assert '"memory"."main"."A"' not in contents(edges)
+    edges.tensor("A", np.eye(2))
+    np.testing.assert_array_equal(read_back(edges, "A"), np.eye(2))
+
+
+def test_loaded_table_is_not_referred_to_by_its_own_tensor(db: se.Database) -> None:
+    db.tensor("A", MATRIX, promoted=["dim_0", "dim_1"])
+    db.connection.execute("CREATE VIEW same AS FROM A")
+    before = contents(db)
+    with pytest.raises(se.CatalogueError, match="A is the table that tensor A was loaded into; choose another name"):
+        db.tensor_from_table("A", "A", ["dim_0", "dim_1"], "val")
+    with pytest.raises(se.CatalogueError, match="tensor A: same cannot be read"):
+        db.tensor_from_table("A", "same", ["dim_0", "dim_1"], "val")
+    assert contents(db) == before
+    db.tensor_from_table("B", "A", ["dim_0", "dim_1"], "val")
+    np.testing.assert_array_equal(read_back(db, "B"), MATRIX[:, :2])
+
+
+RIGHT = {
+    "inserted": ("INSERT INTO edges VALUES (1, 2, 9)", [1.5, 9, 1.5]),
+    "deleted": ("DELETE FROM edges WHERE src = 0", [0, 0, 1.5]),
+    "emptied": ("DELETE FROM edges", [0, 0, 0]),
+    "updated": ("UPDATE edges SET w = w * 2", [3, 0, 3]),
+    "explicit zero": ("INSERT INTO edges VALUES (1, 2, 0)", [1.5, 0, 1.5]),
+    "columns in another order": ("CREATE OR REPLACE TABLE edges AS SELECT w, dst, src FROM edges", [1.5, 0, 1.5]),
+    "wider indices": ("ALTER TABLE edges ALTER src TYPE BIGINT", [1.5, 0, 1.5]),
+    "a view instead": (
+        "ALTER TABLE edges RENAME TO e; CREATE VIEW edges AS SELECT src, dst, w * 2 AS w FROM e",
+        [3, 0, 3],
+    ),
+}
+WRONG = {
+    "NULL value": ("INSERT INTO edges VALUES (1, 1, NULL)", se.DataError, r"row 3 .*the value w is NULL"),
+    "NULL index": ("INSERT INTO edges VALUES (NULL, 1, 1)", se.DataError, r"row 3 .*the index src is NULL"),
+    "duplicate": ("INSERT INTO edges VALUES (2, 0, 7)", se.DataError, r"row 3 .*\(2, 0\) stands in an earlier row"),
+    "beyond the bound": ("INSERT INTO edges VALUES (3, 0, 7)", se.DataError, r"row 3 .*the index src is 3"),
+    "negative": ("INSERT INTO edges VALUES (0, -1, 7)", se.DataError, r"row 3 .*the index dst is -1"),
+    "table dropped": ("DROP TABLE edges", se.CatalogueError, r"can no longer be read from main.edges: .*not exist"),
+    "value dropped": ("ALTER TABLE edges DROP COLUMN w", se.CatalogueError, r"can no longer be read.*\"w\" not found"),
+    "index dropped": (
+        "ALTER TABLE edges DROP COLUMN dst",
+        se.CatalogueError,
+        r"can no longer be read.*\"dst\" not found",
+    ),
+    "texts for values": (
+        "ALTER TABLE edges ALTER w TYPE VARCHAR",
+        se.CatalogueError,
+        r"column w has the type VARCHAR now",
+    ),
+    "narrower values": ("ALTER TABLE edges ALTER w TYPE FLOAT", se.CatalogueError, r"column w has the type FLOAT now"),
+    "texts for indices": (
+        "ALTER TABLE edges ALTER src TYPE VARCHAR",
+        se.CatalogueError,
+        r"src has the type VARCHAR now",
+    ),
+    "fractions for indices": (
+        "CREATE OR REPLACE TABLE edges AS SELECT src + 0.5::DOUBLE AS src, dst, w FROM edges WHERE src < 2",
+        se.CatalogueError,
+        r"column src has the type DOUBLE now; .*define the tensor anew",
+    ),
+    "another table": ("CREATE OR REPLACE TABLE edges AS SELECT 1 AS x", se.CatalogueError, r"can no longer be read"),
+}
+
+
+def planned_before(db: se.Database, change: str) -> se.Plan:
+    plan = db.plan(ROW_SUMS)
+    db.connection.execute(change)
+    return plan
+
+
+def not_planned(db: se.Database, change: str) -> str:
+    db.connection.execute(change)
+    return ROW_SUMS
+
+
+when = pytest.mark.parametrize("make", [planned_before, not_planned])
+
+
+@pytest.mark.parametrize("change", RIGHT.keys())
+@when
+def test_results_are_of_the_data_as_they_are_now(
+    edges: se.Database, make: Callable[[se.Database, str], se.Plan | str], change: str
+) -> None:
+    refer(edges, "edges")
+    statement, expected = RIGHT[change]
+    np.testing.assert_array_equal(edges.run(make(edges, statement))["Y"].to_numpy(), expected)
+
+
+@pytest.mark.parametrize("change", WRONG.keys())
+@when
+def test_what_is_no_tensor_any_more_is_refused(
+    edges: se.Database, make: Callable[[se.Database, str], se.Plan | str], change: str
+) -> None:
+    refer(edges, "edges")
+    statement, error, message = WRONG[change]
+    with pytest.raises(error, match=r"tensor A.*" + message):
+        edges.run(make(edges, statement))
+    assert_usable(edges)
+
+
+def test_values_that_are_cast_may_change_their_type(edges: se.Database) -> None:
+    edges.connection.execute("ALTER TABLE edges ALTER w TYPE INTEGER")
+    edges.tensor_from_table("A", "edges", ["src", "dst"], "w", shape=(3, 3))
+    plan = planned_before(edges, "ALTER TABLE edges ALTER w TYPE DECIMAL(9, 2); UPDATE edges SET w = 0.25")
+    np.testing.assert_array_equal(edges.run(plan)["Y"].to_numpy(), [0.25, 0, 0.5])
+    edges.connection.execute("ALTER TABLE edges ALTER w TYPE VARCHAR")
+    with pytest.raises(se.CatalogueError, match="column w has the type VARCHAR now"):
+        edges.run(ROW_SUMS)
+
+
+def test_file_that_changes(edges: se.Database, tmp_path: Path) -> None:
+    path = tmp_path / "edges.parquet"
+    edges.connection.execute(f"COPY edges TO '{path}'")
+    refer(edges, path)
+    plan = edges.plan(ROW_SUMS)
+    edges.connection.execute(f"COPY (SELECT src, dst, w + 1 AS w FROM edges) TO '{path}'")
+    np.testing.assert_array_equal(edges.run(plan)["Y"].to_numpy(), [2.5, 0, 3.5])
+    edges.connection.execute(f"COPY (SELECT src, dst, w FROM edges UNION ALL FROM edges) TO '{path}'")
+    with pytest.raises(se.DataError, match=r"tensor A, row .* stands in an earlier row"):
+        edges.run(plan)
+    path.unlink()
+    with pytest.raises(se.CatalogueError, match=r"tensor A can no longer be read .*No files found"):
+        edges.run(plan)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ("UPDATE A SET val = [7] WHERE dim_0 = 1", se.DataError, r"row \d .*val has 1 elements, .* multiply to 3"),
+        ("UPDATE A SET val = [7, NULL, 8] WHERE dim_0 = 1", se.DataError, r"row \d .*array val holds NULL"),
+        ("UPDATE A SET val = NULL WHERE dim_0 = 1", se.DataError, r"row \d .*value val is NULL"),
+        ("INSERT INTO A FROM A WHERE dim_0 = 1", se.DataError, r"row 3 .*coordinate \(1\) stands in an earlier row"),
+        ("ALTER TABLE A ALTER val TYPE FLOAT[]", se.CatalogueError, r"column val has the type FLOAT\[\] now"),
+        ("ALTER TABLE A ALTER val TYPE DOUBLE USING 1", se.CatalogueError, r"column val has the type DOUBLE now"),
+    ],
+)
+@when
+def test_arrays_that_are_no_tensor_any_more(
+    db: se.Database,
+    make: Callable[[se.Database, str], se.Plan | str],
+    change: str,
+    error: type[se.SparseEinsumError],
+    message: str,
+) -> None:
+    db.tensor("A", MATRIX, promoted=["dim_0"])
+    with pytest.raises(error, match=r"tensor A.*" + message):
+        db.run(make(db, change))
+    assert_usable(db)
+
+
+def test_planning_names_bad_rows_too(db: se.Database) -> None:
+    db.tensor("A", MATRIX, promoted=["dim_0"])
+    db.connection.execute("UPDATE A SET val = [7] WHERE dim_0 = 1")
+    with pytest.raises(se.DataError, match=r"tensor A, row \d .*val has 1 elements"):
+        db.plan(ROW_SUMS)
+    with pytest.raises(se.DataError, match=r"tensor A, row \d .*val has 1 elements"):
+        db.statistics("A")
+
+
+def test_arrays_that_change_in_value(db: se.Database) -> None:
+    db.tensor("A", MATRIX, promoted=["dim_0"])
+    plan = planned_before(db, "UPDATE A SET val = [1, 2, 4] WHERE dim_0 = 1")
+    np.testing.assert_array_equal(db.run(plan)["Y"].to_numpy(), [1.5, 7, 1.5])
+
+
+def test_plan_that_needs_every_tuple_is_refused_when_one_goes(db: se.Database) -> None:
+    """The maximum over a row with a tuple for every index needs no care for absent ones; it does once one is absent."""
+    full = -np.ones((2, 2))
+    db.tensor("A", full, promoted=["dim_0", "dim_1"])
+    plan = db.plan("Y[i] = max(A[i, j])")
+    db.connection.execute("DELETE FROM A WHERE dim_0 = 0 AND dim_1 = 0")
+    with pytest.raises(se.EngineError, match="tensor A has changed since the plan was made; plan again"):
+        db.run(plan)
+    np.testing.assert_array_equal(db.run("Y[i] = max(A[i, j])")["Y"].to_numpy(), [0, -1])
+
+
+@pytest.mark.parametrize("value", ["'inf'", "'-inf'", "'nan'"])
+def test_plan_for_finite_data_is_refused_when_they_are_no_more(edges: se.Database, value: str) -> None:
+    """Absent entries of a factor may be skipped only beside a finite one: 0 * inf is no 0."""
+    refer(edges, "edges")
+    edges.tensor("B", np.array([[1.0, 0, 0]] * 3), promoted=["dim_0", "dim_1"])
+    program = "Y[i, k] = sum(A[i, j] * B[j, k])"
+    plan = edges.plan(program)
+    edges.connection.execute(f"UPDATE edges SET w = {value} WHERE src = 0")
+    with pytest.raises(se.EngineError, match="tensor A has changed since the plan was made; plan again"):
+        edges.run(plan)
+    with np.errstate(invalid="ignore"):
+        expected = np.where(MATRIX == 1.5, float(value.strip("'")), MATRIX) @ np.array([[1.0, 0, 0]] * 3)
+    np.testing.assert_array_equal(edges.run(program)["Y"].to_numpy(), expected)
