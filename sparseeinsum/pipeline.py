@@ -20,7 +20,7 @@ from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, 
 from sparseeinsum.plan import Plan
 from sparseeinsum.semantics import evaluate_exactly
 from sparseeinsum.statistics.estimate import estimate
-from sparseeinsum.statistics.measure import Measurement, check_rows, fingerprint, measure
+from sparseeinsum.statistics.measure import Measurement, check_rows, fingerprints, measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def _analyze(plan: Plan, engine: DuckDB) -> Analysis:
 
 def run_plan(plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progress, count: bool = False) -> Execution:
     """Run a plan in a transaction of its own, on the data as they are now."""
-    with engine.transaction():
+    with _telling_what_is_gone(plan.stored, engine), engine.transaction():
         _check_into(plan, engine, into)
         _check_unchanged(plan, engine)
         return execute(plan, engine, into, progress, count)
@@ -167,7 +167,8 @@ def _check_unchanged(plan: Plan, engine: DuckDB) -> None:
     for name, stored in require(Catalogue(engine), plan.stored).items():
         if stored != plan.stored[name]:
             raise EngineError(f"tensor {name} was defined anew since the plan was made; plan again")
-    changed = {name: stored for name, stored in plan.stored.items() if _has_changed(plan, stored, engine)}
+    found = zip(plan.stored.items(), fingerprints(list(plan.stored.values()), engine), strict=True)
+    changed = {name: stored for (name, stored), now in found if now != plan.measured[name].fingerprint}
     for name, now in _measure(changed, engine).items():
         stored, before = plan.stored[name], plan.measured[name]
         lost_tuples = _is_complete(stored, before) and not _is_complete(stored, now)
@@ -175,9 +176,17 @@ def _check_unchanged(plan: Plan, engine: DuckDB) -> None:
             raise EngineError(f"tensor {name} has changed since the plan was made; plan again")
 
 
-def _has_changed(plan: Plan, stored: StoredTensor, engine: DuckDB) -> bool:
-    check_relation(engine, stored)
-    return fingerprint(stored, engine) != plan.measured[stored.tensor.name].fingerprint
+@contextmanager
+def _telling_what_is_gone(stored: Mapping[str, StoredTensor], engine: DuckDB) -> Iterator[None]:
+    """Put the failure of a statement down to a table that is gone or has changed, if there is one."""
+    try:
+        yield
+    except EngineError as error:
+        if error.statement is not None:
+            engine.rows("SELECT 1")  # a connection that is closed says so here
+            for source in stored.values():
+                check_relation(engine, source)
+        raise
 
 
 def _check_into(plan: Plan, engine: DuckDB, into: Mapping[str, str]) -> None:

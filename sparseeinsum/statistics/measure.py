@@ -67,17 +67,18 @@ def measure(stored: StoredTensor, executor: Executor) -> Measurement:
         prefix = "distinct" if position in stored.decomposition.promoted else "occupied"
         distinct[position] = float(found[f"{prefix}_{position}"])
     statistics = Statistics(float(found["entries"]), tuple(distinct))
-    return Measurement(statistics, found["tuples"], found["not_finite"] == 0, fingerprint(stored, executor))
+    (found_fingerprint,) = fingerprints([stored], executor)
+    return Measurement(statistics, found["tuples"], found["not_finite"] == 0, found_fingerprint)
 
 
-def fingerprint(stored: StoredTensor, executor: Executor) -> object:
-    """A value that changes when the rows of a stored tensor change; far cheaper than to measure them.
+def fingerprints(stored: Sequence[StoredTensor], executor: Executor) -> list[object]:
+    """For every stored tensor a value that changes when its rows change; far cheaper than to measure them.
 
     Raises:
-        EngineError: The relation cannot be read.
+        EngineError: A relation cannot be read.
     """
-    (row,) = executor.rows(_fingerprint_statement(stored, executor.dialect))
-    return row
+    rows = executor.rows(_fingerprints_statement(tuple(stored), executor.dialect)) if stored else []
+    return [tuple(found) for _, *found in sorted(rows, key=lambda row: int(str(row[0])))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +100,18 @@ def _scan(stored: StoredTensor, dialect: str) -> _Scan:
 
 
 @lru_cache(maxsize=512)
-def _fingerprint_statement(stored: StoredTensor, dialect: str) -> str:
+def _fingerprints_statement(stored: tuple[StoredTensor, ...], dialect: str) -> str:
+    """One statement for all, as it runs before every run of a plan."""
     template = sqlglot.parse_one(assets.read(f"stats/{dialect}/fingerprint.sql"), dialect=dialect)
-    columns = [*(exp.column(key, quoted=True) for key in stored.keys), value_of(stored)]
-    for call in template.find_all(exp.Anonymous):
-        call.set("expressions", columns)
-    return exp.select(*template.expressions).from_(relation_of(stored, dialect)).sql(dialect)
+    selects = []
+    for number, each in enumerate(stored):
+        columns = [*(exp.column(key, quoted=True) for key in each.keys), value_of(each)]
+        projections = [projection.copy() for projection in template.expressions]
+        for call in [call for projection in projections for call in projection.find_all(exp.Anonymous)]:
+            call.set("expressions", [column.copy() for column in columns])
+        select = exp.select(exp.Literal.number(number).as_("number"), *projections)
+        selects.append(select.from_(relation_of(each, dialect)))
+    return (exp.union(*selects, distinct=False) if len(selects) > 1 else selects[0]).sql(dialect)
 
 
 def _repeat(projection: exp.Expr, stored: StoredTensor) -> Iterator[exp.Expr]:
