@@ -3,7 +3,7 @@
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy.sparse
+import scipy  # loads scipy.sparse where it is first used
 from numpy.typing import NDArray
 
 from sparseeinsum.database import connect

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import scipy.sparse
+import scipy  # loads scipy.sparse where it is first used
 from numpy.typing import NDArray
 
 from sparseeinsum.engines.arguments import (

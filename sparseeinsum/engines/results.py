@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import scipy.sparse
+import scipy  # loads scipy.sparse where it is first used
 from numpy.typing import NDArray
 
 from sparseeinsum.algebra.operators import Schema
@@ -61,7 +61,7 @@ class TensorResult:
             dense[...] = self._values()[0]
         return np.transpose(dense, np.argsort(order)) if order else dense
 
-    def to_scipy(self) -> scipy.sparse.csr_array:
+    def to_scipy(self) -> "scipy.sparse.csr_array":
         """A sparse matrix of the entries that are not the fill; for tensors with two axes.
 
         Raises:

@@ -3,7 +3,7 @@
 import ctypes
 from collections.abc import Mapping
 
-import scipy.linalg.cython_blas as cython_blas
+import scipy  # loads scipy.linalg where it is first used
 
 from sparseeinsum.kernels.duckdb_capi import Pointer, address_in
 
@@ -20,7 +20,7 @@ def addresses_for_kernels() -> dict[str, int]:
 
 
 def _capsule_address(name: str) -> int:
-    capsules: Mapping[str, object] = cython_blas.__pyx_capi__
+    capsules: Mapping[str, object] = scipy.linalg.cython_blas.__pyx_capi__
     capsule = capsules[name]
     get_name = ctypes.pythonapi.PyCapsule_GetName
     get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
@@ -30,7 +30,9 @@ def _capsule_address(name: str) -> int:
 
 
 def _threads_address() -> int:
-    library = ctypes.CDLL(cython_blas.__file__)  # finds the functions of the BLAS that it is linked with, too
+    library = ctypes.CDLL(
+        scipy.linalg.cython_blas.__file__
+    )  # finds the functions of the BLAS that it is linked with, too
     if hasattr(library, _THREADS):
         return address_in(library, _THREADS)
     return address_in(ctypes.CDLL(None), "abs")  # another BLAS: a function of the same type that changes nothing
