@@ -37,14 +37,13 @@ class Figure:
 def race(
     graph: str, contenders: Mapping[str, Callable[[], object]], repeat: Mapping[str, int], base: str
 ) -> list[Figure]:
-    """Run contenders in turn, after one run each to warm up; ratios are to `base`."""
-    for run in contenders.values():
-        run()
+    """Run contenders in turn, each time after a run to warm up that does not count; ratios are to `base`."""
     runs: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(max(repeat.values())):
         for name, run in contenders.items():
             if turn < repeat[name]:
                 time.sleep(_PAUSE_SECONDS)
+                run()  # wakes processors and caches from what the others and the pause left
                 start = time.perf_counter()
                 run()
                 runs[name].append(time.perf_counter() - start)
