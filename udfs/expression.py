@@ -12,9 +12,9 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 BLOCK = 256
-MAX_DEPTH = 8
-MAX_OPERATIONS = 64
-MAX_CONSTANTS = 16
+MAX_DEPTH = 16
+MAX_OPERATIONS = 512
+MAX_CONSTANTS = 256
 MAX_DIGITS = 40
 
 # The names an expression may use, in the order of their codes (language/scalar.py has the same lists).

@@ -27,8 +27,8 @@ EXTENTS = 3  # a list of integers that says how to compute: equal in all rows of
 ROW_WORDS = 2 * MAX_ARGUMENTS
 # Words at the start of a kernel's scratch memory that its messages may show, and the scratch memory itself.
 REPORT_WORDS = 4
-SCRATCH_BYTES = 40 * 1024
-MAX_TEXT = 256
+SCRATCH_BYTES = 64 * 1024
+MAX_TEXT = 4096
 
 # What a host's callbacks report themselves; udfs/ has the other codes.
 HOLDS_NULL = -41
@@ -54,7 +54,7 @@ MESSAGES_BY_CODE: dict[int, str] = {
     -8: "the extents multiply to more than 2^40 elements",
     -11: "the expression cannot be read; write it as in 'abs(u - v) ^ 2'",
     -12: "the expression names an unknown function; known: neg abs exp log sqrt sign relu sigmoid tanh min max",
-    -13: "the expression is too long or nested too deeply",
+    -13: "the expression is too long or nested too deeply; compute parts of it in statements of their own",
     -14: "the expression names v, but there is one operand, u",
     -21: "the aggregate is none of sum, prod, max, min",
     -31: "axis %lld is out of range or named twice; there are %lld axes, counted from 0",
