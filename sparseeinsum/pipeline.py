@@ -13,7 +13,7 @@ from sparseeinsum.engines.catalogue import Catalogue, check_relation, require
 from sparseeinsum.engines.duckdb import DuckDB
 from sparseeinsum.engines.execution import Execution, Progress, execute
 from sparseeinsum.engines.tables import check_target
-from sparseeinsum.errors import EngineError, PlanError, ShapeError
+from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.explain import Analysis
 from sparseeinsum.language.eingraph import EinGraph, Program, bind
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, entries
@@ -122,15 +122,7 @@ def _measure(stored: Mapping[str, StoredTensor], engine: DuckDB) -> dict[str, Me
 
 
 def _bind(program: Program, stored: Mapping[str, StoredTensor], options: PlanOptions) -> EinGraph:
-    tensors = {name: source.tensor for name, source in stored.items()}
-    for declared in program.declared:
-        found = tensors.get(declared.name)
-        if found is not None and (found.shape != declared.shape or found.dtype != declared.dtype):
-            raise ShapeError(
-                f"the program declares {declared.name} with shape {declared.shape} and dtype {declared.dtype}, but the "
-                f"database has it with shape {found.shape} and dtype {found.dtype}"
-            )
-    graph = bind(program, tensors)
+    graph = bind(program, {name: source.tensor for name, source in stored.items()})
     computed = [einsum.output.tensor for einsum in graph.einsums]
     for name in (*options.outputs, *options.pin):
         if name not in computed:

@@ -59,6 +59,23 @@ class EinSum:
 
 
 @dataclass(frozen=True, slots=True)
+class DeclaredTensor:
+    """What a text says of a tensor.
+
+    Attributes:
+        tensor: Its name and axes, and its dtype if the text gives one.
+        has_dtype: Whether it does.
+    """
+
+    tensor: Tensor
+    has_dtype: bool
+
+    def describe(self, found: Tensor) -> str:
+        """A tensor's shape, and its dtype where that is declared, for a message."""
+        return f"shape {found.shape} and dtype {found.dtype}" if self.has_dtype else f"shape {found.shape}"
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """Statements whose tensors are not looked up yet.
 
@@ -70,7 +87,7 @@ class Program:
     """
 
     einsums: tuple[EinSum, ...]
-    declared: tuple[Tensor, ...] = ()
+    declared: tuple[DeclaredTensor, ...] = ()
     outputs: tuple[str, ...] = ()
     layouts: tuple[tuple[str, frozenset[str]], ...] = ()
 
@@ -120,9 +137,10 @@ def bind(program: Program, inputs: Mapping[str, Tensor]) -> EinGraph:
         inputs: The input tensors by name.
 
     Raises:
-        ShapeError: A reference has another number of labels than its tensor has axes, a label two bounds, or a result
-            another shape than is declared.
+        ShapeError: A reference has another number of labels than its tensor has axes, a label two bounds, or a tensor
+            another shape or dtype than is declared.
     """
+    _check_declared(program.declared, inputs, "the database has")
     tensors = dict(inputs)
     for einsum in program.einsums:
         bounds = _bounds_of(einsum, tensors)
@@ -131,7 +149,7 @@ def bind(program: Program, inputs: Mapping[str, Tensor]) -> EinGraph:
         axes = tuple(Axis(label, bounds[label]) for label in einsum.output.labels)
         tensors[einsum.output.tensor] = Tensor(einsum.output.tensor, axes, dtype)
     _check_aggregates(program.einsums, tensors)
-    _check_declared(program, tensors)
+    _check_declared(program.declared, {name: tensors[name] for name in tensors if name not in inputs}, "computes")
     return EinGraph(MappingProxyType(tensors), program.einsums, program.outputs)
 
 
@@ -168,16 +186,13 @@ def _check_aggregates(einsums: Iterable[EinSum], tensors: Mapping[str, Tensor]) 
                     )
 
 
-def _check_declared(program: Program, tensors: Mapping[str, Tensor]) -> None:
-    computed = {einsum.output.tensor for einsum in program.einsums}
-    for declared in program.declared:
-        if declared.name not in computed:
-            continue
-        found = tensors[declared.name]
-        if (found.shape, found.dtype) != (declared.shape, declared.dtype):
+def _check_declared(declared: Iterable[DeclaredTensor], tensors: Mapping[str, Tensor], origin: str) -> None:
+    for each in declared:
+        name = each.tensor.name
+        if name in tensors and each.describe(tensors[name]) != each.describe(each.tensor):
             raise ShapeError(
-                f"the program declares {declared.name} with shape {declared.shape} and dtype {declared.dtype}, but "
-                f"computes it with shape {found.shape} and dtype {found.dtype}"
+                f"the program declares {name} with {each.describe(each.tensor)}, but {origin} it with "
+                f"{each.describe(tensors[name])}"
             )
 
 

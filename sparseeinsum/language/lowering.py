@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Set
 from dataclasses import dataclass, field
 
 from sparseeinsum.errors import ParseError, SemanticsError, ShapeError
-from sparseeinsum.language.eingraph import EinSum, Program, Reference
+from sparseeinsum.language.eingraph import DeclaredTensor, EinSum, Program, Reference
 from sparseeinsum.language.scalar import AGGREGATES, FUNCTIONS, Call, Literal, Operand, Scalar
 from sparseeinsum.language.syntax import (
     Assignment,
@@ -46,15 +46,16 @@ def read_program(text: str) -> Program:
     return Program(tuple(einsums), declared, outputs, tuple(_layouts(assignments, outputs)))
 
 
-def _declare(text: str, declaration: Declaration) -> Tensor:
+def _declare(text: str, declaration: Declaration) -> DeclaredTensor:
     at = declaration.at
     if declaration.fill:
         raise ParseError(f"fill {declaration.fill:g} is not supported yet; only 0 is", text, at.line, at.column)
     axes = tuple(Axis(name.lower(), bound) for name, bound in declaration.axes)
     try:
-        return Tensor(declaration.tensor, axes, declaration.dtype or "float64")
+        tensor = Tensor(declaration.tensor, axes, declaration.dtype or "float64")
     except ShapeError as error:
         raise ParseError(str(error), text, at.line, at.column) from None
+    return DeclaredTensor(tensor, declaration.dtype is not None)
 
 
 def _layouts(assignments: list[Assignment], outputs: tuple[str, ...]) -> Iterator[tuple[str, frozenset[str]]]:
