@@ -510,3 +510,9 @@ def test_row_numbers_that_the_user_named_do_not_split_scans(db: se.Database) -> 
     db.tensor("A", tall[::-1], axes=["rowid", "j"])
     db.connection.execute("SET threads = 2")
     np.testing.assert_allclose(db.run("Y[j] = sum(A[i, j])")["Y"].to_numpy(), tall.sum(axis=0))
+
+
+def test_dense_data_have_no_duplicates_to_add(db: se.Database) -> None:
+    array = np.arange(6.0).reshape(2, 3)
+    db.tensor("A", array, duplicates="sum")
+    np.testing.assert_array_equal(db.run("C[i, j] = A[i, j]")["C"].to_numpy(), array)

@@ -37,7 +37,8 @@ def load(engine: DuckDB, columns: Columns, sums_duplicates: bool) -> StoredTenso
         if replaced is None or replaced.relation != relation:
             _check_free(engine, name)
             _drop(engine, replaced)
-        query = _summed(columns) if sums_duplicates else _selected(columns)
+        may_repeat = columns.decomposition.is_scalar  # arrays come from dense data
+        query = _summed(columns) if sums_duplicates and may_repeat else _selected(columns)
         engine.execute(exp.Create(this=table, kind="TABLE", replace=True, expression=query))
         keys = tuple(columns.table.column_names[:-1])
         stored = StoredTensor(columns.tensor, columns.decomposition, relation, keys, VALUE_COLUMN, False, True)
