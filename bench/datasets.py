@@ -44,6 +44,7 @@ def arguments(description: str, default: list[str]) -> argparse.Namespace:
     parser.add_argument("graphs", nargs="*", metavar="GRAPH", help=f"graphs to run on: {', '.join(SIZES)}")
     parser.add_argument("--data", type=Path, default=Path(folder) if folder else None, help="folder of .npz graphs")
     parser.add_argument("--repeat", type=int, default=7, help="runs of each; the median counts")
+    parser.add_argument("--without-relational", action="store_true", help="skip the relational plan, which takes long")
     parser.add_argument("--output", type=Path, default=Path("bench/results"), help="folder for the figures as JSON")
     asked = parser.parse_args()
     asked.graphs = asked.graphs or default

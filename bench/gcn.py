@@ -5,7 +5,8 @@
 Compute only: tensors are loaded before. The relational plan reads tensors that are stored relationally.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -24,25 +25,53 @@ def loaded(inputs: Mapping[str, Matrix], promoted: list[str] | None) -> se.Datab
     return database
 
 
-def run(graph: Graph, repeat: int) -> list[Figure]:
+def run(graph: Graph, repeat: int, has_relational: bool) -> list[Figure]:
     """Race the contenders on one graph, after checking that they agree."""
     inputs = gcn_inputs(graph)
     expected = gcn_reference(inputs)
-    ours, relational = loaded(inputs, None), loaded(inputs, ["dim_0", "dim_1"])
-    plan, relational_plan = ours.plan(GCN), relational.plan(GCN, optimizer="relational")
-    for database, chosen in ((ours, plan), (relational, relational_plan)):
-        np.testing.assert_allclose(database.run(chosen)["Y"].to_numpy(), expected, rtol=1e-9)
-    contenders = {
-        "scipy": lambda: gcn_reference(inputs),
-        "sparseeinsum": lambda: ours.run(plan),
-        "planning": lambda: ours.plan(GCN),
-        "relational": lambda: relational.run(relational_plan),
-    }
-    repeats = {name: repeat if name != "relational" else max(1, repeat // 2) for name in contenders}
-    return race(graph.name, contenders, repeats, "scipy")
+
+    def check(result: se.TensorResult) -> None:
+        np.testing.assert_allclose(result.to_numpy(), expected, rtol=1e-9)
+
+    plans = planned(inputs, GCN, has_relational, check)
+    return race_plans(graph.name, lambda: gcn_reference(inputs), plans, GCN, repeat)
+
+
+def planned(
+    inputs: Mapping[str, Matrix], program: str, has_relational: bool, check: Callable[[se.TensorResult], None]
+) -> dict[str, tuple[se.Database, se.Plan]]:
+    """The chosen plan and, if wanted, the relational one, each with its database; both have been run and checked."""
+    ours = loaded(inputs, None)
+    plans = {"sparseeinsum": (ours, ours.plan(program))}
+    if has_relational:
+        relational = loaded(inputs, ["dim_0", "dim_1"])
+        plans["relational"] = relational, relational.plan(program, optimizer="relational")
+    for database, plan in plans.values():
+        (result,) = database.run(plan).values()
+        check(result)
+    return plans
+
+
+def race_plans(
+    name: str,
+    reference: Callable[[], object],
+    plans: Mapping[str, tuple[se.Database, se.Plan]],
+    program: str,
+    repeat: int,
+) -> list[Figure]:
+    """Race scipy, the plans and planning; the relational plan half as often."""
+    ours, _ = plans["sparseeinsum"]
+    contenders: dict[str, Callable[[], object]] = {"scipy": reference, "planning": partial(ours.plan, program)}
+    contenders |= {each: partial(database.run, plan) for each, (database, plan) in plans.items()}
+    repeats = dict.fromkeys(contenders, repeat) | {"relational": max(1, repeat // 2)}
+    return race(name, contenders, repeats, "scipy")
 
 
 if __name__ == "__main__":
     asked = arguments(__doc__ or "", ["planetoid_cora"])
-    figures = [figure for name in asked.graphs for figure in run(graph_of(name, asked.data), asked.repeat)]
+    figures = [
+        figure
+        for name in asked.graphs
+        for figure in run(graph_of(name, asked.data), asked.repeat, not asked.without_relational)
+    ]
     report("GCN forward, hidden 256, 16 classes", figures, "scipy", asked.output / "gcn.json")

@@ -17,7 +17,7 @@ from sparseeinsum.examples import GCN, Graph, Matrix, citation_graph, gcn_inputs
 from sparseeinsum.plan import Plan
 
 _CONSOLE = Console(markup=False, highlight=False)  # notation such as T[i, k] is no markup
-_OPTIMIZERS = {"dp": "the chosen plan", "relational": "every label in the database", "dense": "every label in arrays"}
+_OPTIMIZERS = {"dp": "chosen", "relational": "no arrays", "dense": "no keys"}
 
 _TOLERANCE = 1e-9
 
@@ -53,8 +53,8 @@ def _comparison(graph: Graph, inputs: dict[str, Matrix], database: Database, pla
     """Times and largest differences from scipy, for the plan, the extremes and scipy itself."""
     expected = gcn_reference(inputs)
     table = Table(title=f"Two-layer GCN on {graph.name}, compute only", title_justify="left")
-    for heading in ("", "seconds", "times the plan", "largest relative error"):
-        table.add_column(heading, justify="right" if heading else "left")
+    for heading in ("plan", "seconds", "times dp", "largest relative error"):
+        table.add_column(heading, justify="left" if heading == "plan" else "right")
     seconds: dict[str, float] = {}
     for optimizer, meaning in _OPTIMIZERS.items():
         with _CONSOLE.status(f"running: {meaning}"):
