@@ -8,8 +8,8 @@ Compute only: tensors are loaded before. The relational plan reads tensors that 
 import numpy as np
 
 import sparseeinsum as se
-from bench.datasets import arguments, graph_of
-from bench.gcn import planned, race_plans
+from bench.contenders import planned, race_graphs, race_plans
+from bench.datasets import arguments
 from bench.timing import Figure, report
 from sparseeinsum.examples import Graph, attention_inputs, attention_program, attention_reference
 
@@ -31,9 +31,5 @@ def run(graph: Graph, repeat: int, has_relational: bool) -> list[Figure]:
 
 if __name__ == "__main__":
     asked = arguments(__doc__ or "", ["planetoid_cora"])
-    figures = [
-        figure
-        for name in asked.graphs
-        for figure in run(graph_of(name, asked.data), asked.repeat, not asked.without_relational)
-    ]
+    figures = race_graphs(asked, run)
     report(f"Sparse attention, {WIDTH} wide", figures, "scipy", asked.output / "attention.json")

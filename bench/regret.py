@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 import sparseeinsum as se
-from bench.gcn import loaded
 from bench.timing import CONSOLE, Figure, race, report
 from sparseeinsum.calibration import random_plans
 from sparseeinsum.examples import (
@@ -24,6 +23,7 @@ from sparseeinsum.examples import (
     attention_program,
     citation_graph,
     gcn_inputs,
+    load,
 )
 
 CHEAPEST, RANDOM, FINALISTS = 200, 100, 8
@@ -42,7 +42,7 @@ def cases() -> dict[str, tuple[str, Mapping[str, Matrix]]]:
 
 def run(name: str, text: str, inputs: Mapping[str, Matrix], repeat: int) -> list[Figure]:
     """Time all plans of one program, and race the chosen one against the fastest."""
-    database = loaded(inputs, None)
+    database = load(se.connect(), inputs)
     program = se.program(text)
     cheapest = database.plan(program, top=CHEAPEST)
     chosen = cheapest[0]

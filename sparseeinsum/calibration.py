@@ -4,7 +4,7 @@ import platform
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from sparseeinsum.database import Database, connect, program
 from sparseeinsum.decompose.constants import constants_for, store_constants
 from sparseeinsum.decompose.fit import Fit, Observation, fit_constants
 from sparseeinsum.errors import PlanError
-from sparseeinsum.examples import GCN, Matrix, attention_inputs, attention_program, citation_graph, gcn_inputs
+from sparseeinsum.examples import GCN, attention_inputs, attention_program, citation_graph, gcn_inputs, load
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.plan import Plan
 
@@ -67,16 +67,9 @@ def _plans() -> Iterator[tuple[Database, Plan]]:
         (GCN, gcn_inputs(graph, 64, 8)),
         (attention_program(_WIDTH), attention_inputs(graph, _WIDTH)),
     ):
-        database = _loaded(inputs)
+        database = load(connect(), inputs)
         chosen = database.plan(text, top=_BEST) + random_plans(database, program(text), _OTHERS)
         yield from ((database, plan) for plan in chosen if plan.cost < _TOO_SLOW)
-
-
-def _loaded(inputs: Mapping[str, Matrix]) -> Database:
-    database = connect()
-    for name, matrix in inputs.items():
-        database.tensor(name, matrix)
-    return database
 
 
 def random_plans(database: Database, parsed: Program, count: int) -> list[Plan]:

@@ -1,6 +1,6 @@
 """Graphs, programs and their references in scipy: what the demo and the benchmarks run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sparseeinsum.database import Database
 from sparseeinsum.errors import DataError
 
 Matrix = NDArray[np.float64] | sp.csr_array
@@ -121,6 +122,19 @@ def read_graph(path: Path) -> Graph:
             return Graph(path.stem, adjacency, sp.coo_array(words, shape=(nodes, features)).tocsr())
     except (OSError, KeyError, ValueError) as error:
         raise DataError(f"{path} is no graph: {error}") from error
+
+
+def load(database: Database, inputs: Mapping[str, Matrix], promoted: Sequence[str] | None = None) -> Database:
+    """Load the tensors of a program; returns the database.
+
+    Args:
+        database: Where to.
+        inputs: Matrices by name.
+        promoted: Axes of dense matrices to store as keys; by default the first.
+    """
+    for name, matrix in inputs.items():
+        database.tensor(name, matrix, promoted=promoted if isinstance(matrix, np.ndarray) else None)
+    return database
 
 
 def gcn_inputs(graph: Graph, hidden: int = 256, classes: int = 16, seed: int = 0) -> dict[str, Matrix]:

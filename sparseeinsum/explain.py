@@ -12,10 +12,10 @@ from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.render.relations import write_schema
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.semantics import Evaluation, JoinKind
+from sparseeinsum.statistics.columns import NUMBER_TYPES
 from sparseeinsum.statistics.estimate import Statistics
 
 _WIDTH = 140
-_TYPES = {"float64": "DOUBLE", "float32": "FLOAT"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def write_relation(schema: Schema) -> str:
     """The relational schema of a tensor, as in X(i INT, val DOUBLE[1433])."""
     keys = [f"{key} INT" for key in schema.keys]
     size = "" if schema.is_scalar else f"[{schema.array_size}]"
-    return f"{schema.tensor.name}({', '.join([*keys, f'val {_TYPES[schema.tensor.dtype]}{size}'])})"
+    return f"{schema.tensor.name}({', '.join([*keys, f'val {NUMBER_TYPES[schema.tensor.dtype]}{size}'])})"
 
 
 def _count(number: float) -> str:

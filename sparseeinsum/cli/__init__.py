@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from sparseeinsum import SparseEinsumError
 from sparseeinsum.cli import commands, demo
-from sparseeinsum.errors import SparseEinsumError
 
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 _EXAMPLE = 'sparseeinsum run --database graph.duckdb --text "Y[i] = sum(A[i, j] * X[j])"'

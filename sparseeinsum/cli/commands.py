@@ -8,13 +8,10 @@ from rich.console import Console
 from rich.progress import Progress, track
 from rich.table import Table
 
+import sparseeinsum as se
 from sparseeinsum.calibration import Calibration, calibrate
-from sparseeinsum.database import Database, connect
-from sparseeinsum.engines.results import TensorResult
-from sparseeinsum.errors import EngineError, ParseError
 
 _CONSOLE = Console(markup=False, highlight=False)  # notation such as T[i, k] is no markup
-
 _STATUS = Console(stderr=True)
 
 
@@ -92,17 +89,17 @@ def _constants_table(found: Calibration) -> Table:
 
 def _program_text(asked: argparse.Namespace) -> str:
     if (asked.text is None) == (asked.program is None):
-        raise ParseError("give a program file, - for standard input, or --text, one of them", "", 1, 1)
+        raise se.ParseError("give a program file, - for standard input, or --text, one of them", "", 1, 1)
     if asked.text is not None:
         return str(asked.text)
     return sys.stdin.read() if asked.program == "-" else Path(asked.program).read_text(encoding="utf-8")
 
 
-def _open(path: str) -> Database:
+def _open(path: str) -> se.Database:
     """A database file that is there: a mistyped name must not make a new one."""
     if not Path(path).is_file():
-        raise EngineError(f"there is no database file {path}")
-    return connect(path)
+        raise se.EngineError(f"there is no database file {path}")
+    return se.connect(path)
 
 
 def _assignment(pair: str) -> tuple[str, str]:
@@ -112,7 +109,7 @@ def _assignment(pair: str) -> tuple[str, str]:
     return name, table
 
 
-def _result_table(result: TensorResult, rows: int) -> Table:
+def _result_table(result: se.TensorResult, rows: int) -> Table:
     frame = result.arrow()
     total = frame.num_rows
     *keys, _ = frame.column_names
@@ -128,7 +125,7 @@ def _result_table(result: TensorResult, rows: int) -> Table:
     return table
 
 
-def _statistics_cells(database: Database, name: str) -> tuple[str, ...]:
+def _statistics_cells(database: se.Database, name: str) -> tuple[str, ...]:
     measured = database.statistics(name)
     stored = database.tensors()[name]
     tensor = stored.tensor

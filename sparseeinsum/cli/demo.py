@@ -11,14 +11,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from sparseeinsum.database import Database, connect
-from sparseeinsum.errors import EngineError
-from sparseeinsum.examples import GCN, Graph, Matrix, citation_graph, gcn_inputs, gcn_reference, read_graph
-from sparseeinsum.plan import Plan
+import sparseeinsum as se
+from sparseeinsum.examples import GCN, Graph, Matrix, citation_graph, gcn_inputs, gcn_reference, load, read_graph
 
 _CONSOLE = Console(markup=False, highlight=False)  # notation such as T[i, k] is no markup
 _OPTIMIZERS = {"dp": "chosen", "relational": "no arrays", "dense": "no keys"}
-
 _TOLERANCE = 1e-9
 
 
@@ -29,9 +26,9 @@ def demo(asked: argparse.Namespace) -> None:
     _CONSOLE.print(graph.summary, soft_wrap=True)
     inputs = gcn_inputs(graph)
     with _CONSOLE.status("loading"):
-        database = connect()
+        database = se.connect()
         start = time.perf_counter()
-        _load(database, inputs, None)
+        load(database, inputs)
         loading = time.perf_counter() - start
     _CONSOLE.print(f"loaded {len(inputs)} tensors in {loading:.2f} s")
     plan = database.plan(GCN)
@@ -43,13 +40,7 @@ def demo(asked: argparse.Namespace) -> None:
     _CONSOLE.print("see `plan.explain()` and `plan.sql()`, or `sparseeinsum explain`, for what runs")
 
 
-def _load(database: Database, inputs: dict[str, Matrix], promoted: list[str] | None) -> Database:
-    for name, matrix in inputs.items():
-        database.tensor(name, matrix, promoted=promoted if isinstance(matrix, np.ndarray) else None)
-    return database
-
-
-def _comparison(graph: Graph, inputs: dict[str, Matrix], database: Database, plan: Plan, repeat: int) -> Table:
+def _comparison(graph: Graph, inputs: dict[str, Matrix], database: se.Database, plan: se.Plan, repeat: int) -> Table:
     """Times and largest differences from scipy, for the plan, the extremes and scipy itself."""
     expected = gcn_reference(inputs)
     table = Table(title=f"Two-layer GCN on {graph.name}, compute only", title_justify="left")
@@ -59,12 +50,12 @@ def _comparison(graph: Graph, inputs: dict[str, Matrix], database: Database, pla
     for optimizer, meaning in _OPTIMIZERS.items():
         with _CONSOLE.status(f"running: {meaning}"):
             # The relational plan reads dense tensors that are stored relationally, as it would want them.
-            holder = _load(connect(), inputs, ["dim_0", "dim_1"]) if optimizer == "relational" else database
+            holder = load(se.connect(), inputs, ["dim_0", "dim_1"]) if optimizer == "relational" else database
             chosen = plan if optimizer == "dp" else holder.plan(GCN, optimizer=optimizer)
             result, seconds[optimizer] = _timed(partial(_scores, holder, chosen), repeat)
         error = float(np.max(np.abs(result / expected - 1)))
         if not error <= _TOLERANCE:
-            raise EngineError(f"the {optimizer} plan is wrong: its result differs from scipy's by {error:.1e}")
+            raise se.EngineError(f"the {optimizer} plan is wrong: its result differs from scipy's by {error:.1e}")
         ratio = seconds[optimizer] / seconds["dp"]
         table.add_row(f"{optimizer}: {meaning}", f"{seconds[optimizer]:.3f}", f"{ratio:.1f}", f"{error:.1e}")
     _, reference = _timed(lambda: gcn_reference(inputs), repeat)
@@ -72,7 +63,7 @@ def _comparison(graph: Graph, inputs: dict[str, Matrix], database: Database, pla
     return table
 
 
-def _scores(database: Database, plan: Plan) -> np.ndarray:
+def _scores(database: se.Database, plan: se.Plan) -> np.ndarray:
     return database.run(plan, progress=False)["Y"].to_numpy()
 
 

@@ -59,21 +59,6 @@ class Catalogue:
             ) from error
         return {str(row[0]): _stored(row) for row in rows}
 
-    def check_name(self, name: str) -> None:
-        """Refuse a name that a new tensor cannot have.
-
-        Raises:
-            CatalogueError: It is empty, or another tensor's name differs only in case.
-        """
-        if not name:
-            raise CatalogueError("a tensor needs a name of one character or more")
-        for other in self.all():
-            if other.lower() == name.lower() and other != name:
-                raise CatalogueError(
-                    f"there is a tensor {other} already; DuckDB does not tell {name} and {other} apart, so choose "
-                    "another name"
-                )
-
     def add(self, stored: StoredTensor) -> None:
         """Record a tensor, in place of one of the same name."""
         self._engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
@@ -83,6 +68,22 @@ class Catalogue:
         source = exp.values([tuple(values)])
         self._engine.execute(exp.delete(table).where(exp.column("name").eq(stored.tensor.name)))
         self._engine.execute(exp.insert(source, table, columns=list(_COLUMNS)))
+
+
+def check_name(name: str, known: Iterable[str]) -> None:
+    """Refuse a name that a new tensor cannot have beside those that there are.
+
+    Raises:
+        CatalogueError: It is empty, or another tensor's name differs only in case.
+    """
+    if not name:
+        raise CatalogueError("a tensor needs a name of one character or more")
+    for other in known:
+        if other.lower() == name.lower() and other != name:
+            raise CatalogueError(
+                f"there is a tensor {other} already; DuckDB does not tell {name} and {other} apart, so choose another "
+                "name"
+            )
 
 
 def require(catalogue: Catalogue, names: Iterable[str]) -> dict[str, StoredTensor]:

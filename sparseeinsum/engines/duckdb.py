@@ -111,13 +111,15 @@ class DuckDB:
 
     def memory_limit(self) -> int:
         """Bytes that the database may use."""
-        ((value,),) = self.rows("SELECT current_setting('memory_limit')")
-        return parse_bytes(str(value))
+        return parse_bytes(self._setting("memory_limit"))
 
     def threads(self) -> int:
         """Threads that the database runs statements with."""
-        ((value,),) = self.rows("SELECT current_setting('threads')")
-        return int(str(value))
+        return int(self._setting("threads"))
+
+    def _setting(self, name: str) -> str:
+        ((value,),) = self.rows(f"SELECT current_setting('{name}')")
+        return str(value)
 
     def close(self) -> None:
         """Close the connection, if it was opened here."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlglot import exp
 
 from sparseeinsum.engines.arguments import axes_of, bounds_of, dtype_named
-from sparseeinsum.engines.catalogue import SCHEMA, TABLE, Catalogue, table_in, table_named
+from sparseeinsum.engines.catalogue import SCHEMA, TABLE, Catalogue, check_name, table_in, table_named
 from sparseeinsum.engines.duckdb import DuckDB
 from sparseeinsum.engines.loading import Columns
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, ShapeError
@@ -30,10 +30,11 @@ def load(engine: DuckDB, columns: Columns, sums_duplicates: bool) -> StoredTenso
     name = columns.tensor.name
     with engine.registered(columns.table, _INCOMING), engine.transaction():
         catalogue = Catalogue(engine)
-        catalogue.check_name(name)
+        known = catalogue.all()
+        check_name(name, known)
         table = _table(engine, name)
         relation = table.sql(engine.dialect)
-        replaced = _owned(catalogue, name)
+        replaced = _owned(known, name)
         if replaced is None or replaced.relation != relation:
             _check_free(engine, name)
             _drop(engine, replaced)
@@ -53,24 +54,28 @@ def check_target(engine: DuckDB, result: str, table: str) -> tuple[str, ...]:
     Raises:
         CatalogueError: It must not be replaced: a tensor was loaded into it, or it is the catalogue.
     """
-    target = _whole_name(engine, table)
+    ((database, schema),) = engine.rows("SELECT LOWER(current_database()), LOWER(current_schema())")
+
+    def whole_name(text: str) -> tuple[str, ...]:
+        parts = table_named(text, engine.dialect).parts
+        return _whole_name(tuple(part.name.lower() for part in parts), str(database), str(schema))
+
+    target = whole_name(table)
     if target == (SCHEMA, TABLE):
         raise CatalogueError(f"{table} is where tensors are recorded; choose another table for {result}")
     for name, stored in Catalogue(engine).all().items():
-        if stored.is_owned and _whole_name(engine, stored.relation) == target:
+        if stored.is_owned and whole_name(stored.relation) == target:
             raise CatalogueError(
                 f"{table} is the table that tensor {name} was loaded into; choose another table for {result}"
             )
     return target
 
 
-def _whole_name(engine: DuckDB, table: str) -> tuple[str, ...]:
-    """Schema and name, in lower case; before them the database where it is not the current one."""
-    ((database, schema),) = engine.rows("SELECT LOWER(current_database()), LOWER(current_schema())")
-    parts = tuple(part.name.lower() for part in table_named(table, engine.dialect).parts)
+def _whole_name(parts: tuple[str, ...], database: str, schema: str) -> tuple[str, ...]:
+    """Schema and name; before them the database where it is not the current one."""
     if len(parts) > 1 and parts[0] == database:
         parts, schema = parts[1:], "main"  # the schema where only a database is named
-    return (str(schema), *parts) if len(parts) == 1 else parts
+    return (schema, *parts) if len(parts) == 1 else parts
 
 
 def _table(engine: DuckDB, name: str) -> exp.Table:
@@ -78,10 +83,10 @@ def _table(engine: DuckDB, name: str) -> exp.Table:
     return table_in(str(schema), name, engine.dialect)
 
 
-def _owned(catalogue: Catalogue, name: str) -> StoredTensor | None:
+def _owned(known: Mapping[str, StoredTensor], name: str) -> StoredTensor | None:
     """The tensor of that name, if loading made its table."""
-    known = catalogue.all().get(name)
-    return known if known is not None and known.is_owned else None
+    stored = known.get(name)
+    return stored if stored is not None and stored.is_owned else None
 
 
 def _drop(engine: DuckDB, replaced: StoredTensor | None) -> None:
@@ -148,10 +153,11 @@ def refer(
     """
     with engine.transaction():
         catalogue = Catalogue(engine)
-        catalogue.check_name(name)
+        known = catalogue.all()
+        check_name(name, known)
         table = _relation(engine, relation)
         text = table.sql(engine.dialect)
-        replaced = _owned(catalogue, name)
+        replaced = _owned(known, name)
         if replaced is not None and replaced.relation == text:
             raise CatalogueError(
                 f"{relation} is the table that tensor {name} was loaded into; choose another name for the tensor"

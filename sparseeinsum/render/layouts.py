@@ -8,7 +8,7 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Densify, Schema, Slice, Stack
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.sources import Source, aliased, key_column, named, unused
-from sparseeinsum.render.values import call, fill_value, integer, integers, text
+from sparseeinsum.render.values import call, fill_value, in_parentheses, integer, integers, text
 
 
 def slice_select(relation: Slice, source: Source) -> exp.Select:
@@ -60,7 +60,7 @@ def stack_select(relation: Stack, source: Source) -> exp.Select:
     if len(names) > 1:  # a user's key columns may be of a type too small for the product
         position = exp.cast(position, "bigint")
     for name, extent in zip(names[1:], extents[1:], strict=True):
-        product = exp.Mul(this=_in_parentheses(position), expression=integer(extent))
+        product = exp.Mul(this=in_parentheses(position), expression=integer(extent))
         position = exp.Add(this=product, expression=source.key(name, "t"))
     size, fill = integer(math.prod(extents)), fill_value(before.tensor.dtype, None)
     if before.is_scalar:
@@ -88,10 +88,6 @@ def _stack_arrays(relation: Stack, source: Source, position: exp.Expr, size: exp
     letters = {axis: chr(ord("a") + number) for number, axis in enumerate(in_front)}
     spec = f"{''.join(letters[axis] for axis in in_front)}->{''.join(letters[axis] for axis in wanted)}"
     return call("tensor_einsum", text(spec), stacked, integers([bounds[axis] for axis in in_front]))
-
-
-def _in_parentheses(expression: exp.Expr) -> exp.Expr:
-    return exp.Paren(this=expression) if isinstance(expression, exp.Binary) else expression
 
 
 def densify_select(relation: Densify, source: Source) -> exp.Select:

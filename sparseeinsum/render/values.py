@@ -1,7 +1,8 @@
 """Render: what an EinSum computes for one pair of tuples, and over a group of them, as SQL expressions.
 
-Numbers are combined by plain SQL where that is proven equal to numpy (tests/test_engine_arithmetic.py): + - * and SUM,
-PRODUCT, MAX, and MIN beside a test for NaN. All else goes through the functions of udfs/functions.toml.
+Numbers are combined by plain SQL where that is proven equal to numpy (tests/test_engine_arithmetic.py): + - *, division
+by a number other than 0, SUM, PRODUCT, MAX, and MIN beside a test for NaN. All else goes through the functions of
+udfs/functions.toml.
 """
 
 import math
@@ -270,12 +271,13 @@ def number_expression(join: Scalar, values: Sequence[exp.Expr], dtype: str) -> e
         case _ if not operands_of(join):  # by numpy, once: SQL would compute with decimals
             return number(float(evaluate(join, ())), dtype)
         case Call(name, (first, second)) if name in _PLAIN:
-            sides = [_wrapped(number_expression(side, values, dtype)) for side in (first, second)]
+            sides = [in_parentheses(number_expression(side, values, dtype)) for side in (first, second)]
             return _PLAIN[name](this=sides[0], expression=sides[1])
         case Call("div", (first, Literal(divisor))) if divisor != 0:  # by 0 it depends on a setting of the engine
-            return exp.Div(this=_wrapped(number_expression(first, values, dtype)), expression=number(divisor, dtype))
+            divided = in_parentheses(number_expression(first, values, dtype))
+            return exp.Div(this=divided, expression=number(divisor, dtype))
         case Call("neg", (argument,)):
-            return exp.Neg(this=_wrapped(number_expression(argument, values, dtype)))
+            return exp.Neg(this=in_parentheses(number_expression(argument, values, dtype)))
         case Call(name, (argument,)):
             return call("tensor_map", text(name), number_expression(argument, values, dtype))
         case Call(name, (first, Literal() as second)):
@@ -290,5 +292,6 @@ def number_expression(join: Scalar, values: Sequence[exp.Expr], dtype: str) -> e
             raise PlanError(f"no SQL for {join}")
 
 
-def _wrapped(expression: exp.Expr) -> exp.Expr:
+def in_parentheses(expression: exp.Expr) -> exp.Expr:
+    """An expression as an operand of another: in parentheses where operators could take part of it."""
     return exp.Paren(this=expression) if isinstance(expression, (exp.Binary, exp.Neg)) else expression

@@ -4,10 +4,10 @@ from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor
 
-_NUMBER_TYPES = {"float64": "DOUBLE", "float32": "FLOAT"}
+NUMBER_TYPES = {"float64": "DOUBLE", "float32": "FLOAT"}
 # Wider ones are no BIGINT, which is what functions and results take indices for.
 _INDEX_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
-_CAST_TYPES = (*_INDEX_TYPES, *_NUMBER_TYPES.values(), "UBIGINT", "HUGEINT", "UHUGEINT", "BOOLEAN")
+_CAST_TYPES = (*_INDEX_TYPES, *NUMBER_TYPES.values(), "UBIGINT", "HUGEINT", "UHUGEINT", "BOOLEAN")
 
 
 def is_index_type(sql_type: str) -> bool:
@@ -22,17 +22,17 @@ def is_number_type(sql_type: str) -> bool:
 
 def dtype_of(sql_type: str) -> str | None:
     """The dtype of a column's values; None where they must be cast."""
-    return next((dtype for dtype, known in _NUMBER_TYPES.items() if known == sql_type), None)
+    return next((dtype for dtype, known in NUMBER_TYPES.items() if known == sql_type), None)
 
 
 def value_type(stored: StoredTensor) -> str:
     """The type of the column of values of a tensor that needs no cast."""
-    return _NUMBER_TYPES[stored.tensor.dtype] + ("" if stored.decomposition.is_scalar else "[]")
+    return NUMBER_TYPES[stored.tensor.dtype] + ("" if stored.decomposition.is_scalar else "[]")
 
 
 def number_type(dtype: str) -> exp.DataType:
     """SQL type of a number."""
-    return exp.DataType.build(_NUMBER_TYPES[dtype])
+    return exp.DataType.build(NUMBER_TYPES[dtype])
 
 
 def array_type(dtype: str) -> exp.DataType:
