@@ -8,45 +8,61 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from numba import types
 
 import sparseeinsum as se
 from sparseeinsum import assets
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import descriptors, measures, native
-from sparseeinsum.kernels.catalogue import ValueType, functions
+from sparseeinsum.kernels.arithmetic import numbers_of
+from sparseeinsum.kernels.catalogue import functions
 from sparseeinsum.kernels.row_kernels import row_kernels
-from sparseeinsum.language.scalar import AGGREGATES, FUNCTIONS
+from sparseeinsum.language.dtypes import AGGREGATES
+from sparseeinsum.language.scalar import FUNCTIONS, Call, Literal, Operand, evaluate, write
 from sparseeinsum.render.values import MAX_LABELS_INSIDE
 from sparseeinsum.settings import cache_folder
 
-KERNELS = ("aggregation", "contraction", "expression", "layout")
+KERNELS = ("aggregation", "complexes", "contraction", "elementwise", "expression", "integers", "layout")
 COMPUTE = "import sparseeinsum as se; print(se.connect().connection.execute('SELECT tensor_add([1], [2])').fetchall())"
 
 
 def test_scalar_functions_of_language_and_kernels_agree() -> None:
-    expression = load_kernels("expression")
-    operators = {function.symbol: function.operands for name, function in FUNCTIONS.items() if name != "neg"}
-    named = {name: function.operands for name, function in FUNCTIONS.items() if not function.symbol or name == "neg"}
-    assert set(expression.OPERATORS) == set(operators) - {""}
-    assert {**dict.fromkeys(expression.UNARY_FUNCTIONS, 1), **dict.fromkeys(expression.BINARY_FUNCTIONS, 2)} == named
+    expression, evaluation = load_kernels("expression"), load_kernels("evaluation")
+    assert tuple(FUNCTIONS) == expression.FUNCTIONS
+    assert tuple(function.operands for function in FUNCTIONS.values()) == expression.OPERANDS
+    operators = [function for function in FUNCTIONS.values() if function.symbol]
+    assert tuple(function.symbol for function in operators) == expression.SYMBOLS
+    assert tuple(function.precedence for function in operators) == expression.PRECEDENCES
+    codes = {name: getattr(evaluation, name.upper()) for name in FUNCTIONS}
+    assert codes == {name: code for code, name in enumerate(FUNCTIONS)}
+
+
+@pytest.mark.parametrize("name", ["integers", "complexes"])
+def test_codes_of_other_numbers_agree(name: str) -> None:
+    """Each file of kernels stands alone, so that they repeat the codes of operations, functions and literals."""
+    evaluation, expression = vars(load_kernels("evaluation")), vars(load_kernels("expression"))
+    public = vars(load_kernels("aggregation")) | vars(load_kernels("elementwise"))
+    own = {name: value for name, value in vars(load_kernels(name)).items() if name.isupper()}
+    private = evaluation | {name: expression[name] for name in ("WHOLE", "IMAGINARY")}
+    for constant, code in own.items():
+        if constant.startswith("_") and constant[1:] in private:
+            assert code == private[constant[1:]]
+        elif constant in ("SUM", "PROD", "MAX", "MIN", "ANY", "ALL", "ADD", "SUBTRACT", "MULTIPLY"):
+            assert code == public[constant]
+    assert {"_ADD", "_WHERE", "ADD", "SUM", "ANY"} <= set(own)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_scalar_function_is_one_in_sql(shared_db: se.Database, name: str) -> None:
-    function = FUNCTIONS[name]
-    call = f"{name}({', '.join('uv'[: function.operands])})"
-    if function.symbol and name != "neg":
-        call = f"u {function.symbol} v"
-    ((found,),) = shared_db.connection.execute(
-        "SELECT tensor_reduce('prod', $1, ',->', [2.5], [1.5], [])", [call]
-    ).fetchall()
-    assert found == [pytest.approx(function.numpy(*(2.5, 1.5)[: function.operands]))]
+    operands = (Operand(0), Operand(1), Literal(0.5))[: FUNCTIONS[name].operands]
+    call = write(Call(name, operands))
+    query = "SELECT tensor_reduce('prod', $1, ',->', [2.5], [1.5], [])"
+    ((found,),) = shared_db.connection.execute(query, [call]).fetchall()
+    assert found == [pytest.approx(float(evaluate(Call(name, operands), (2.5, 1.5))))]
 
 
 def test_messages_and_descriptions_list_every_scalar_function() -> None:
     expression = load_kernels("expression")
-    names = [*expression.UNARY_FUNCTIONS, *expression.BINARY_FUNCTIONS]
+    names = expression.CALLABLE
     assert descriptors.MESSAGES_BY_CODE[expression.UNKNOWN_NAME].endswith(f"known: {' '.join(names)}")
     (described,) = {
         listed
@@ -54,11 +70,11 @@ def test_messages_and_descriptions_list_every_scalar_function() -> None:
         if function.name == "tensor_map"
         for listed in re.findall(r"Functions: (.*); operators: (.*)\.", function.description)
     }
-    assert described == (", ".join(names), " ".join(expression.OPERATORS))
+    assert described == (", ".join(names), " ".join(dict.fromkeys(expression.SYMBOLS)))
 
 
 def test_aggregates_agree() -> None:
-    assert load_kernels("aggregation").AGGREGATES == AGGREGATES
+    assert tuple(AGGREGATES) == load_kernels("aggregation").AGGREGATES
     assert {f"tensor_{aggregate}" for aggregate in AGGREGATES} <= {function.name for function in functions()}
     listed = descriptors.MESSAGES_BY_CODE[load_kernels("aggregation").UNKNOWN_AGGREGATE]
     assert listed.endswith(", ".join(AGGREGATES))
@@ -70,6 +86,9 @@ def test_limits_agree() -> None:
     assert f"more than {labels} labels" in descriptors.MESSAGES_BY_CODE[load_kernels("contraction").TOO_MANY_LABELS]
     assert f"more than {labels}" in descriptors.MESSAGES_BY_CODE[descriptors.TOO_MANY_EXTENTS]
     assert max(len(function.arguments) for function in functions()) <= descriptors.MAX_ARGUMENTS
+    expression = load_kernels("expression")
+    table_entry = (expression.ENTRY_WORDS, expression.MAX_NAME)
+    assert table_entry == (descriptors.USERS_FUNCTION_WORDS, descriptors.MAX_FUNCTION_NAME)
 
 
 def test_every_error_code_has_a_message_of_its_own() -> None:
@@ -81,17 +100,21 @@ def test_every_error_code_has_a_message_of_its_own() -> None:
     ]
     assert sorted(codes) == sorted(descriptors.MESSAGES_BY_CODE)
     for message in descriptors.MESSAGES_BY_CODE.values():
-        assert len(re.findall("%", message)) == len(re.findall("%lld", message)) <= 3  # numbers a kernel may report
+        shown = re.findall(r"%lld|%\.\*s", message)  # a number, or a text, which takes its length and its address
+        assert len(re.findall("%", message)) == len(shown)
+        assert sum(1 if each == "%lld" else 2 for each in shown) <= descriptors.MESSAGE_WORDS
 
 
 def test_every_function_has_kernels_and_no_kernel_is_idle() -> None:
-    assert {function.kernel for function in functions()} == set(row_kernels(types.float64))
+    kernels = row_kernels(numbers_of("f32"))
+    assert {function.kernel for function in functions()} == set(kernels)
     for function in functions():
         assert hasattr(measures, f"measure_{function.measure}")
-        kernel = row_kernels(types.float32)[function.kernel]
+        kernel = kernels[function.kernel]
         assert function.is_aggregate == (kernel.initialise is not None) == (kernel.combine is not None)
-        numbers = {ValueType.NUMBER, ValueType.TENSOR}
-        assert numbers & {argument.type for argument in function.arguments}
+        if function.is_check:
+            assert function.returns == function.arguments[1].type
+        assert set(function.dtypes) in ({"f64", "f32"}, {"f64", "f32", "i64"}, {"c128", "c64"})
 
 
 def test_overloads_differ_in_their_arguments() -> None:
@@ -122,7 +145,7 @@ def test_a_second_process_compiles_nothing(cache: Path) -> None:
     before = snapshot(cache)
     assert len(before) == len(native.GROUPS)
     process = subprocess.run([sys.executable, "-c", COMPUTE], capture_output=True, text=True, check=True)
-    assert process.stdout == "[([3.0],)]\n"
+    assert process.stdout == "[([3],)]\n"
     assert "compiling" not in process.stderr
     assert snapshot(cache) == before
 
@@ -130,7 +153,7 @@ def test_a_second_process_compiles_nothing(cache: Path) -> None:
 def test_processes_of_one_cache_at_the_same_time(cache: Path) -> None:
     before = snapshot(cache)
     processes = [subprocess.Popen([sys.executable, "-c", COMPUTE], stdout=subprocess.PIPE, text=True) for _ in "ab"]
-    assert [process.communicate()[0] for process in processes] == ["[([3.0],)]\n"] * 2
+    assert [process.communicate()[0] for process in processes] == ["[([3],)]\n"] * 2
     assert snapshot(cache) == before
 
 

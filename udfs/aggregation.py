@@ -1,42 +1,29 @@
-"""Folding arrays and lines into results: sum, prod, max and min, and the sum of scaled arrays.
+"""Folding arrays and lines into results: sum, prod, max, min, any, all and logsumexp, and the sum of scaled arrays.
 
 Self-contained: numba and numpy only, no allocation, the same source for every host. NaN wins every
-maximum and minimum, as in numpy.
+maximum and minimum, as in numpy, and is true.
 """
+
+import math
 
 import numpy as np
 from numba import njit
 
-AGGREGATES = ("sum", "prod", "max", "min")  # in the order of their codes
+AGGREGATES = ("sum", "prod", "max", "min", "any", "all", "logsumexp")  # in the order of their codes
+AGGREGATE_NAMES = np.frombuffer("|".join(AGGREGATES).encode(), dtype=np.uint8)
 UNKNOWN_AGGREGATE = -21
 
-SUM, PROD, MAX, MIN = 0, 1, 2, 3
-
-
-@njit
-def aggregate_code(text):
-    """Code of the aggregate that `text` ((n,) uint8) names, or UNKNOWN_AGGREGATE."""
-    if text.size == 3:
-        first, second, third = text[0], text[1], text[2]
-        if first == 115 and second == 117 and third == 109:
-            return SUM
-        if first == 109 and second == 97 and third == 120:
-            return MAX
-        if first == 109 and second == 105 and third == 110:
-            return MIN
-    if text.size == 4 and text[0] == 112 and text[1] == 114 and text[2] == 111 and text[3] == 100:
-        return PROD
-    return UNKNOWN_AGGREGATE
+SUM, PROD, MAX, MIN, ANY, ALL, LOGSUMEXP = range(7)
 
 
 @njit
 def identity_of(aggregate):
-    """What folding nothing gives: 0, 1, -inf, inf for sum, prod, max, min."""
-    if aggregate == SUM:
+    """What folding nothing gives: 0, 1, -inf, inf, 0, 1, -inf."""
+    if aggregate == SUM or aggregate == ANY:
         return 0.0
-    if aggregate == PROD:
+    if aggregate == PROD or aggregate == ALL:
         return 1.0
-    return -np.inf if aggregate == MAX else np.inf
+    return np.inf if aggregate == MIN else -np.inf
 
 
 @njit
@@ -51,20 +38,37 @@ def fold(aggregate, w, u):
     elif aggregate == MAX:
         for i in range(w.size):
             w[i] = np.maximum(w[i], u[i])
-    else:
+    elif aggregate == MIN:
         for i in range(w.size):
             w[i] = np.minimum(w[i], u[i])
+    elif aggregate == ANY:
+        for i in range(w.size):
+            w[i] = (w[i] != 0) | (u[i] != 0)
+    elif aggregate == ALL:
+        for i in range(w.size):
+            w[i] = (w[i] != 0) & (u[i] != 0)
+    else:
+        for i in range(w.size):
+            w[i] = _log_of_sum(w[i], u[i])
+    return 0
+
+
+@njit
+def _log_of_sum(a, b):
+    """log(exp(a) + exp(b)); equal infinities have no difference, but a sum."""
+    distance = np.float64(0) if a == b else abs(np.float64(a) - np.float64(b))
+    return np.maximum(a, b) + math.log1p(np.exp(-distance))
 
 
 @njit
 def fold_line(aggregate, w, at, stride, u, n):
     """Fold u[0:n] into w[at], w[at + stride], ...; stride 0 folds all into one element."""
     if stride == 1:
-        fold(aggregate, w[at : at + n], u)
-        return
+        return fold(aggregate, w[at : at + n], u)
     for i in range(n):
         place = at + i * stride
         fold(aggregate, w[place : place + 1], u[i : i + 1])
+    return 0
 
 
 @njit
@@ -72,3 +76,4 @@ def add_scaled(w, scale, v):
     """W += scale * v; (n,) each, one dtype."""
     for i in range(w.size):
         w[i] += scale * v[i]
+    return 0

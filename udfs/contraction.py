@@ -1,7 +1,7 @@
 """Sum of products over the labels inside two arrays: what `tensor_einsum` and its relatives compute.
 
 Self-contained: numba and numpy only, no allocation, the same source for every host. A host supplies the
-external symbols `sparseeinsum_gemm_f64` and `sparseeinsum_gemm_f32`.
+external symbol `sparseeinsum_gemm_f64`, and f32, c128 and c64, for the dtypes that it has.
 
 A *plan* is an int64 array that says how to walk the operands:
 
@@ -11,6 +11,7 @@ A *plan* is an int64 array that says how to walk the operands:
 
 import numpy as np
 from numba import njit, types
+from numba.extending import overload
 
 MAX_LABELS = 16
 PLAN_HEADER = 4
@@ -31,8 +32,11 @@ _MAX_GEMM = (1 << 31) - 1  # BLAS counts in int32
 _GEMM_WORTH = 2048  # multiply-adds below which plain loops beat a call of gemm (measured, 2 cores)
 
 _GEMM_ARGUMENTS = (types.int64,) * 11
-_gemm_f64 = types.ExternalFunction("sparseeinsum_gemm_f64", types.void(*_GEMM_ARGUMENTS))
-_gemm_f32 = types.ExternalFunction("sparseeinsum_gemm_f32", types.void(*_GEMM_ARGUMENTS))
+_DTYPES = {"f64": types.float64, "f32": types.float32, "c128": types.complex128, "c64": types.complex64}
+_GEMMS = {
+    dtype: types.ExternalFunction(f"sparseeinsum_gemm_{name}", types.void(*_GEMM_ARGUMENTS))
+    for name, dtype in _DTYPES.items()
+}
 
 
 @njit
@@ -213,18 +217,17 @@ def _merge(plan, outer, inner, count):
 
 
 @njit
-def contract(plan, u, v, w):
+def contract(plan, u, v, w, add_line):
     """Add to `w` the sum of `u * v` over the labels that `w` lacks, as a simplified plan says.
 
-    u, v, w: flat, C order, one dtype; `v` is an array holding a single 1 where there is one operand only.
+    u, v, w: flat, C order, one dtype that has a gemm; `v` is an array holding a single 1 where there is one operand
+    only; add_line: as for contract_lines. Returns 0 or what add_line returned.
     """
-    if is_empty(plan):
-        return
     rows, columns, inner = _matrix_labels(plan)
-    if rows >= 0 and columns >= 0 and inner >= 0:
+    if rows >= 0 and columns >= 0 and inner >= 0 and not is_empty(plan):
         _contract_matrices(plan, u, v, w, rows, columns, inner)
-    else:
-        _contract_lines(plan, u, v, w, line_label(plan))
+        return 0
+    return contract_lines(plan, u, v, w, add_line)
 
 
 @njit
@@ -281,15 +284,29 @@ def _contract_matrices(plan, u, v, w, rows, columns, inner):
 
 @njit
 def gemm(dtype_of, m, n, k, a, a_rows, a_columns, b, b_rows, b_columns, c, c_rows):
-    """C += A B for A (m, k), B (k, n), C (m, n) at addresses a, b, c; C row-major; strides in elements."""
+    """C += A B for A (m, k), B (k, n), C (m, n) at addresses a, b, c; C row-major; strides in elements.
+
+    dtype_of: an array of the dtype that the matrices have.
+    """
     a_transposed = np.int64(a_columns != 1)
     b_transposed = np.int64(b_columns != 1)
     a_leading = a_columns if a_transposed else a_rows
     b_leading = b_columns if b_transposed else b_rows
-    if dtype_of.itemsize == 8:
-        _gemm_f64(a_transposed, b_transposed, m, n, k, a, a_leading, b, b_leading, c, c_rows)
-    else:
-        _gemm_f32(a_transposed, b_transposed, m, n, k, a, a_leading, b, b_leading, c, c_rows)
+    _call_gemm(dtype_of, a_transposed, b_transposed, m, n, k, a, a_leading, b, b_leading, c, c_rows)
+
+
+def _call_gemm(dtype_of, *arguments):
+    """Stands for the gemm of an array's dtype."""
+
+
+@overload(_call_gemm)
+def _choose_gemm(dtype_of, a_transposed, b_transposed, m, n, k, a, a_leading, b, b_leading, c, c_rows):
+    product = _GEMMS[dtype_of.dtype]
+
+    def compute(dtype_of, a_transposed, b_transposed, m, n, k, a, a_leading, b, b_leading, c, c_rows):
+        product(a_transposed, b_transposed, m, n, k, a, a_leading, b, b_leading, c, c_rows)
+
+    return compute
 
 
 @njit
@@ -375,23 +392,35 @@ def line_label(plan):
 
 
 @njit
-def _contract_lines(plan, u, v, w, line):
-    if line < 0:
-        w[0] += u[0] * v[0]
-        return
+def contract_lines(plan, u, v, w, add_line):
+    """As contract, line by line: add_line(w, at_w, in_w, u, at_u, in_u, v, at_v, in_v, extent) adds products up.
+
+    It returns 0 or a code.
+    """
+    if is_empty(plan):
+        return 0
+    line, code = line_label(plan), 0
     extent, in_u, in_v, in_w = strides_of(plan, line)
     for step in range(steps(plan, bit(line))):
         at_u, at_v, at_w = offsets(plan, bit(line), step)
-        if in_w == 1 and in_u == 0 and in_v == 1:
-            _add_scaled(w[at_w : at_w + extent], u[at_u], v[at_v : at_v + extent])
-        elif in_w == 1 and in_u == 1 and in_v == 0:
-            _add_scaled(w[at_w : at_w + extent], v[at_v], u[at_u : at_u + extent])
-        elif in_w == 1 and in_u == 1 and in_v == 1:
-            _add_product(w[at_w : at_w + extent], u[at_u : at_u + extent], v[at_v : at_v + extent])
-        elif in_w == 0 and in_u == 1 and in_v == 1:
-            w[at_w] += dot(u[at_u : at_u + extent], v[at_v : at_v + extent])
-        else:
-            _add_strided(w, at_w, in_w, u, at_u, in_u, v, at_v, in_v, extent)
+        code = min(code, add_line(w, at_w, in_w, u, at_u, in_u, v, at_v, in_v, extent))
+    return code
+
+
+@njit
+def add_line(w, at_w, in_w, u, at_u, in_u, v, at_v, in_v, extent):
+    """w[at_w + i * in_w] += u[at_u + i * in_u] * v[at_v + i * in_v] for every i below extent, of real numbers."""
+    if in_w == 1 and in_u == 0 and in_v == 1:
+        _add_scaled(w[at_w : at_w + extent], u[at_u], v[at_v : at_v + extent])
+    elif in_w == 1 and in_u == 1 and in_v == 0:
+        _add_scaled(w[at_w : at_w + extent], v[at_v], u[at_u : at_u + extent])
+    elif in_w == 1 and in_u == 1 and in_v == 1:
+        _add_product(w[at_w : at_w + extent], u[at_u : at_u + extent], v[at_v : at_v + extent])
+    elif in_w == 0 and in_u == 1 and in_v == 1:
+        w[at_w] += dot(u[at_u : at_u + extent], v[at_v : at_v + extent])
+    else:
+        _add_strided(w, at_w, in_w, u, at_u, in_u, v, at_v, in_v, extent)
+    return 0
 
 
 @njit

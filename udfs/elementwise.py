@@ -1,12 +1,15 @@
 """Arithmetic between arrays of one length, and what measures a single array.
 
-Self-contained: numba and numpy only, no allocation, the same source for every host.
+Self-contained: numba and numpy only, no allocation, the same source for every host. Arithmetic returns 0, as that
+of integers.py, which has codes besides, and of complexes.py does.
 """
 
 import numpy as np
 from numba import njit
 
 ADD, SUBTRACT, MULTIPLY, DIVIDE = 0, 1, 2, 3
+
+NOT_FINITE = -24
 
 
 @njit
@@ -24,6 +27,7 @@ def combine(operation, u, v, out):
     else:
         for i in range(out.size):
             out[i] = u[i] / v[i]
+    return 0
 
 
 @njit
@@ -31,6 +35,7 @@ def scale(factor, u, out):
     """Out = factor * u; (n,) each, one dtype."""
     for i in range(out.size):
         out[i] = factor * u[i]
+    return 0
 
 
 @njit
@@ -38,6 +43,7 @@ def outer(u, v, out):
     """out[i, j] = u[i] * v[j]; u: (m,), v: (n,), out: (m * n,) in C order."""
     for i in range(u.size):
         scale(u[i], v, out[i * v.size : (i + 1) * v.size])
+    return 0
 
 
 @njit
@@ -57,11 +63,38 @@ def sum_of_squares(u):
 
 
 @njit
-def count_nonzero(u):
-    """How many elements are not 0; NaN counts."""
+def count_differing(u, fill):
+    """How many elements are not the fill; NaN is none."""
     count = 0
     for i in range(u.size):
-        count += u[i] != 0
+        count += u[i] != fill
+    return count
+
+
+@njit
+def least(u, fill, none):
+    """The least element that is not the fill: `none` where there is none, NaN where any element is NaN."""
+    found = none
+    for i in range(u.size):
+        found = found if u[i] == fill else np.minimum(found, u[i])
+    return found
+
+
+@njit
+def greatest(u, fill, none):
+    """The greatest element that is not the fill: `none` where there is none, NaN where any element is NaN."""
+    found = none
+    for i in range(u.size):
+        found = found if u[i] == fill else np.maximum(found, u[i])
+    return found
+
+
+@njit
+def count_not_finite(u, fill):
+    """How many elements are NaN or infinite, other than an infinite fill."""
+    count = 0
+    for i in range(u.size):
+        count += not ((abs(u[i]) < np.inf) | (u[i] == fill))
     return count
 
 

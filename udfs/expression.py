@@ -1,55 +1,71 @@
-"""Scalar expressions over arrays: what `tensor_map` and `tensor_reduce` compute when no kernel has their name.
+"""Reading scalar expressions: what `tensor_map` and `tensor_reduce` are asked to compute, as a program.
 
-An expression such as `'abs(u - v) ^ 2'` is read once into a postfix program and then evaluated block by block,
-so that each operation runs over up to BLOCK elements at a time. Self-contained: numba and numpy only, no
-allocation. A host supplies the external symbol `strtod`.
+An expression such as `'where(u < v, abs(u - v) ^ 2, 0)'` is read once into a postfix program, which evaluation.py runs.
+Self-contained: numba and numpy only, no allocation. A host supplies the external symbol `strtod`.
 
-A *program* is an int64 array: program[0] operations, then one code an operation.
+A *program* is an int64 array: program[0] operations, then one word an operation: 4 * its code, plus the number of its
+operands, which are 1 to 3. Without operands, code 0 is u, 1 is v, and from 2 on come constants by position. Codes of
+functions are positions in FUNCTIONS; that of a user's function is the address of its machine code.
+
+*Constants* are an array of float64: how many there are, then their values; then the same as int64, where they are
+whole, and a byte for the kind of each: WHOLE, FRACTION, IMAGINARY (its value is the imaginary part) or TOO_LARGE.
+
+A table of *users' functions* is an int64 array: table[0] entries, then ENTRY_WORDS an entry: the length of its name,
+MAX_NAME bytes of name, and the word that a program has for it.
 """
 
 import numpy as np
 from numba import njit, types
-from numba.extending import intrinsic
 
-BLOCK = 256
 MAX_DEPTH = 16
 MAX_OPERATIONS = 512
 MAX_CONSTANTS = 256
+CONSTANT_WORDS = 1 + 2 * MAX_CONSTANTS + MAX_CONSTANTS // 8
+WHOLE, FRACTION, IMAGINARY, TOO_LARGE = range(4)
 MAX_DIGITS = 40
+MAX_NAME = 64
+ENTRY_WORDS = 2 + MAX_NAME // 8
 
-# The names an expression may use, in the order of their codes (language/scalar.py has the same lists).
-OPERATORS = "+-*/^"
-UNARY_FUNCTIONS = ("neg", "abs", "exp", "log", "sqrt", "sign", "relu", "sigmoid", "tanh")
-BINARY_FUNCTIONS = ("min", "max")
+# All functions in the order of language/scalar.py; the first have SYMBOLS, which bind as PRECEDENCES say.
+FUNCTIONS = (
+    *("or", "and", "not", "lt", "le", "gt", "ge", "eq", "ne", "add", "sub", "mul", "div", "neg", "pow"),
+    *("abs", "exp", "log", "sqrt", "sign", "relu", "sigmoid", "tanh", "conj", "min", "max", "where"),
+)
+OPERANDS = (2, 2, 1, *(2,) * 6, *(2,) * 4, 1, 2, *(1,) * 9, 2, 2, 3)
+SYMBOLS = ("or", "and", "not", "<", "<=", ">", ">=", "==", "!=", "+", "-", "*", "/", "-", "^")
+PRECEDENCES = (1, 2, 3, *(4,) * 6, 5, 5, 6, 6, 7, 8)
+CONSTANTS = {"false": 0.0, "true": 1.0, "inf": np.inf, "nan": np.nan}
+_NOT, _NEGATE, _POWER = FUNCTIONS.index("not"), FUNCTIONS.index("neg"), FUNCTIONS.index("pow")
+_COMPARE = PRECEDENCES[FUNCTIONS.index("lt")]
+CALLABLE = FUNCTIONS[_NEGATE:]  # may be called by their names
 
-# Codes: 0 and 1 are the operands u and v, then operators, functions of one and of two, constants by position.
-_FIRST_OPERATOR = 2
-_FIRST_UNARY = 16
-_FIRST_BINARY = 32
-_FIRST_CONSTANT = 64
-# What else may wait on the stack of operators.
-_OPEN = -1  # an open parenthesis
-_SECOND = -2  # the same, behind the comma between two arguments
-_SIGN = -3  # a minus before its operand: it binds less than a power, where the function neg binds more
+_FIRST_CONSTANT = 2
+# What else may wait on the stack of operators, which holds words of programs:
+_OPEN = -1  # an open parenthesis, less the commas behind it
+_CALLED = 1 << 61  # added to the word of a function that waits for its arguments
 
 BAD_EXPRESSION = -11
 UNKNOWN_NAME = -12
 EXPRESSION_TOO_LONG = -13
 MISSING_OPERAND = -14
+IMAGINARY_LITERAL = -15
 
-_OPERATOR_BYTES = np.frombuffer(OPERATORS.encode(), dtype=np.uint8)
-_CONSTANT_BYTES = np.frombuffer(b"inf|nan", dtype=np.uint8)
-_FUNCTION_BYTES = np.frombuffer("|".join(UNARY_FUNCTIONS + BINARY_FUNCTIONS).encode(), dtype=np.uint8)
-_UNARY_COUNT = len(UNARY_FUNCTIONS)
-_NEGATE = _FIRST_UNARY
-_POWER = _FIRST_OPERATOR + 4
+
+def _joined(names):
+    return np.frombuffer("|".join(names).encode(), dtype=np.uint8)
+
+
+_FUNCTION_NAMES, _SYMBOL_NAMES, _CONSTANT_NAMES = _joined(FUNCTIONS), _joined(SYMBOLS), _joined(CONSTANTS)
+_OPERANDS, _PRECEDENCES, _CONSTANTS = np.array(OPERANDS), np.array(PRECEDENCES), np.array([*CONSTANTS.values()])
 _SPACE, _OPENS, _CLOSES, _COMMA, _MINUS, _POINT = 32, 40, 41, 44, 45, 46
+_LESS, _EQUAL, _GREATER, _NEGATION, _UNDERSCORE, _IMAGINARY_UNIT, _U, _V = 60, 61, 62, 33, 95, 106, 117, 118
+_LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 _strtod = types.ExternalFunction("strtod", types.float64(types.int64, types.int64))
 
 
 @njit
-def _index_of(names, text, start, stop):
+def index_of(names, text, start, stop):
     """Position of text[start:stop] in a list of names joined by `|`, or -1."""
     index, at, matching = 0, start, True
     for position in range(names.size + 1):
@@ -65,20 +81,20 @@ def _index_of(names, text, start, stop):
 
 
 @njit
-def compile_expression(text, operands, program, constants, stack, digits):
+def compile_expression(text, operands, users_functions, program, constants, stack, digits):
     """Read an infix expression of u (and v, where operands is 2) into a postfix program.
 
-    text: (n,) uint8; program: (1 + 2 * MAX_OPERATIONS,) int64 and constants: (1 + MAX_CONSTANTS,) float64, written,
-    their lengths first; stack: (1 + MAX_OPERATIONS,) int64, digits: (1 + MAX_DIGITS,) uint8, scratch.
-    Returns 0 or a negative code.
+    text: (n,) uint8; users_functions: a table, int64; program: (1 + 2 * MAX_OPERATIONS,) int64 and constants:
+    (CONSTANT_WORDS,) float64, written, their lengths first; stack: (1 + MAX_OPERATIONS,) int64, digits:
+    (1 + MAX_DIGITS,) uint8, scratch. Returns 0 or a negative code.
     """
     program[0] = 0
     constants[0] = 0.0
     stack[0] = 0  # operators waiting, then the operators themselves
-    function = _index_of(_FUNCTION_BYTES, text, 0, text.size)
-    if 0 <= function < _UNARY_COUNT:  # a function's name alone: of u
+    alone = _word_of_name(users_functions, text, 0, text.size)
+    if alone >= 0 and alone & 3 == 1:  # a function's name alone: of u
         _emit(program, 0)
-        _emit(program, _FIRST_UNARY + function)
+        _emit(program, alone)
         return 0
     position, wants_operand = 0, True
     while position < text.size:
@@ -88,147 +104,188 @@ def compile_expression(text, operands, program, constants, stack, digits):
         if stack[0] >= MAX_OPERATIONS - 1 or program[0] >= MAX_OPERATIONS - 1:
             return EXPRESSION_TOO_LONG
         if wants_operand:
-            stop = _read_operand(text, position, operands, program, constants, stack, digits)
-            wants_operand = not _ends_operand(text, position)
+            position, wants_operand = _read_operand(
+                text, position, operands, users_functions, program, constants, stack, digits
+            )
         else:
-            stop = _read_operator(text, position, program, stack)
-            wants_operand = text[position] != _CLOSES
-        if stop < 0:
-            return stop
-        position = stop
+            position, wants_operand = _read_operator(text, position, program, stack)
+        if position < 0:
+            return position
     if wants_operand:
         return BAD_EXPRESSION
     while stack[0] > 0:
-        if not _pop(stack, program):
+        if stack[stack[0]] < 0:
             return BAD_EXPRESSION
+        _emit(program, _pop(stack))
+    _fold_signs(program, constants)
     return _check_program(program)
 
 
 @njit
-def _read_operand(text, position, operands, program, constants, stack, digits):
-    """Take what may stand before an operator; returns the position behind it, or a negative code."""
-    character = text[position]
-    if character == _OPENS:
-        _push(stack, _OPEN)
-        return position + 1
-    if character == _MINUS:
-        _push(stack, _SIGN)
-        return position + 1
-    if _is_digit(character) or character == _POINT:
-        return _read_number(text, position, program, constants, stack, digits)
-    stop = _name_end(text, position)
-    constant = _index_of(_CONSTANT_BYTES, text, position, stop)
-    if constant >= 0:
-        code = _add_constant(program, constants, np.inf if constant == 0 else np.nan)
-        return code if code < 0 else stop
-    code = _name_code(text, position, stop, operands)
-    if code < 0:
-        return code
-    if code < _FIRST_UNARY:
-        _emit(program, code)
-    else:
-        _push(stack, code)
-    return stop
+def wholes_of(constants):
+    """The values of constants as int64; of those of kind WHOLE."""
+    return constants[1 + MAX_CONSTANTS : 1 + 2 * MAX_CONSTANTS].view(np.int64)
 
 
 @njit
-def _ends_operand(text, position):
-    """Whether the operand at `position` is whole: u, v or a number, but no function, minus or parenthesis."""
+def kinds_of(constants):
+    """The kinds of constants."""
+    return constants[1 + 2 * MAX_CONSTANTS : CONSTANT_WORDS].view(np.int8)
+
+
+@njit
+def check_real(constants):
+    """0, or IMAGINARY_LITERAL where a constant is imaginary."""
+    for index in range(np.int64(constants[0])):
+        if kinds_of(constants)[index] == IMAGINARY:
+            return IMAGINARY_LITERAL
+    return 0
+
+
+@njit
+def _fold_signs(program, constants):
+    """Make a minus behind a literal part of it, so that -2^63 is a literal, too."""
+    count = 0
+    for position in range(1, program[0] + 1):
+        index = (program[count] >> 2) - _FIRST_CONSTANT if count > 0 and program[count] & 3 == 0 else -1
+        if program[position] == _word(_NEGATE) and index >= 0 and kinds_of(constants)[index] != IMAGINARY:
+            _negate(constants, index)
+        else:
+            count += 1
+            program[count] = program[position]
+    program[0] = count
+
+
+@njit
+def _negate(constants, index):
+    wholes, kinds = wholes_of(constants), kinds_of(constants)
+    if kinds[index] == WHOLE:
+        wholes[index] = -wholes[index]
+        constants[1 + index] = 0.0 - constants[1 + index]  # a whole 0 has no sign
+        return
+    constants[1 + index] = -constants[1 + index]
+    if wholes[index] == _LEAST:  # that of 2^63
+        kinds[index] = WHOLE
+
+
+@njit
+def _read_operand(text, position, operands, users_functions, program, constants, stack, digits):
+    """Take what may stand before an operator; returns the position behind it, and whether an operand still follows."""
     character = text[position]
-    if character == _OPENS or character == _MINUS:
-        return False
+    if character == _OPENS:
+        _push(stack, _OPEN)
+        return position + 1, True
+    if character == _MINUS:
+        _push(stack, _word(_NEGATE))
+        return position + 1, True
+    if _is_digit(character) or character == _POINT:
+        return _read_number(text, position, program, constants, stack, digits), False
     stop = _name_end(text, position)
+    operator = index_of(_SYMBOL_NAMES, text, position, stop)
+    if operator == _NOT and (stack[0] == 0 or _precedence(stack[stack[0]]) <= _PRECEDENCES[_NOT]):
+        _push(stack, _word(_NOT))
+        return stop, True
+    if stop == position or operator >= 0:
+        return BAD_EXPRESSION, False
+    constant = index_of(_CONSTANT_NAMES, text, position, stop)
+    if constant >= 0:
+        value = _CONSTANTS[constant]
+        is_whole = value == 0 or value == 1
+        code = _add_constant(program, constants, value, WHOLE if is_whole else FRACTION, np.int64(is_whole and value))
+        return (code if code < 0 else stop), False
+    if stop == position + 1 and (character == _U or character == _V):
+        _emit(program, 4 * (np.int64(character) - _U))
+        return (stop if np.int64(character) - _U < operands else MISSING_OPERAND), False
+    return _read_call(text, position, stop, users_functions, stack)
+
+
+@njit
+def _read_call(text, position, stop, users_functions, stack):
+    """Take a function's name and the parenthesis behind it."""
+    word = _word_of_name(users_functions, text, position, stop)
+    if word < 0:
+        return UNKNOWN_NAME, False
     while stop < text.size and text[stop] == _SPACE:
         stop += 1
-    return not (_is_letter(character) and stop < text.size and text[stop] == _OPENS)
+    if stop == text.size or text[stop] != _OPENS or word < _word(_NEGATE):
+        return BAD_EXPRESSION, False
+    _push(stack, word + _CALLED)
+    _push(stack, _OPEN)
+    return stop + 1, True
 
 
 @njit
 def _read_operator(text, position, program, stack):
-    """Take what may stand after an operand; returns the position behind it, or a negative code."""
+    """Take what may stand after an operand; returns the position behind it, and whether an operand follows."""
     character = text[position]
     if character == _CLOSES or character == _COMMA:
-        while stack[0] > 0 and not _is_open(stack[stack[0]]):
-            _pop(stack, program)
-        if stack[0] == 0 or not _end_argument(character, stack, program):
-            return BAD_EXPRESSION
-        return position + 1
-    operator = _operator_code(character)
-    if operator < 0:
-        return BAD_EXPRESSION
+        return _end_argument(text, position, program, stack)
+    stop = _symbol_end(text, position)
+    operator = index_of(_SYMBOL_NAMES, text, position, stop)
+    if operator < 0 or operator == _NOT:
+        return BAD_EXPRESSION, False
     while stack[0] > 0 and _binds_before(stack[stack[0]], operator):
-        _pop(stack, program)
-    _push(stack, operator)
-    return position + 1
+        if _PRECEDENCES[operator] == _COMPARE and _precedence(stack[stack[0]]) == _COMPARE:
+            return BAD_EXPRESSION, False  # u < v < 1 has no meaning
+        _emit(program, _pop(stack))
+    _push(stack, _word(operator))
+    return stop, True
 
 
 @njit
-def _is_open(code):
-    return code == _OPEN or code == _SECOND
+def _end_argument(text, position, program, stack):
+    """Take a comma or a closing parenthesis, if the function before it has so many arguments."""
+    while stack[0] > 0 and stack[stack[0]] >= 0:
+        _emit(program, _pop(stack))
+    if stack[0] == 0:
+        return BAD_EXPRESSION, False
+    arguments = -stack[stack[0]]
+    is_call = stack[0] > 1 and stack[stack[0] - 1] >= _CALLED
+    wanted = stack[stack[0] - 1] & 3 if is_call else 1
+    if text[position] == _COMMA:
+        stack[stack[0]] -= 1
+        return (position + 1 if arguments < wanted else BAD_EXPRESSION), True
+    if arguments != wanted:
+        return BAD_EXPRESSION, False
+    _pop(stack)
+    if is_call:
+        _emit(program, _pop(stack) - _CALLED)
+    return position + 1, False
 
 
 @njit
-def _end_argument(character, stack, program):
-    """Take a comma, or close a parenthesis; False where the function before it has another number of arguments."""
-    is_first = stack[stack[0]] == _OPEN
-    function = stack[stack[0] - 1] if stack[0] > 1 else _OPEN
-    takes_two = function >= _FIRST_BINARY
-    if character == _COMMA:
-        stack[stack[0]] = _SECOND
-        return is_first and takes_two
-    stack[0] -= 1
-    if function >= _FIRST_UNARY:
-        _pop(stack, program)
-    return is_first != takes_two
-
-
-@njit
-def _push(stack, code):
+def _push(stack, word):
     stack[0] += 1
-    stack[stack[0]] = code
+    stack[stack[0]] = word
 
 
 @njit
-def _emit(program, code):
-    program[0] += 1
-    program[program[0]] = code
-
-
-@njit
-def _pop(stack, program):
-    """Move the last waiting operator into the program; False where it is an open parenthesis."""
-    code = stack[stack[0]]
+def _pop(stack):
     stack[0] -= 1
-    if _is_open(code):
-        return False
-    _emit(program, _NEGATE if code == _SIGN else code)
-    return True
+    return stack[stack[0] + 1]
 
 
 @njit
-def _precedence(code):
-    if code == _POWER:
-        return 4
-    if code == _SIGN:
-        return 3
-    if code >= _FIRST_UNARY or _is_open(code):
-        return 0  # waits for its parenthesis
-    return 1 if code < _FIRST_OPERATOR + 2 else 2
+def _emit(program, word):
+    program[0] += 1
+    program[program[0]] = word
+
+
+@njit
+def _word(function):
+    return 4 * function + _OPERANDS[function]
+
+
+@njit
+def _precedence(waiting):
+    return 0 if waiting < 0 else _PRECEDENCES[waiting >> 2]
 
 
 @njit
 def _binds_before(waiting, operator):
     if operator == _POWER:  # binds to the right: u ^ v ^ w is u ^ (v ^ w)
-        return _precedence(waiting) > 4
-    return _precedence(waiting) >= _precedence(operator)
-
-
-@njit
-def _operator_code(character):
-    for index in range(_OPERATOR_BYTES.size):
-        if _OPERATOR_BYTES[index] == character:
-            return _FIRST_OPERATOR + index
-    return -1
+        return False
+    return _precedence(waiting) >= _PRECEDENCES[operator]
 
 
 @njit
@@ -238,27 +295,48 @@ def _is_digit(character):
 
 @njit
 def _is_letter(character):
-    return 97 <= character <= 122 or 65 <= character <= 90
+    return 97 <= character <= 122 or 65 <= character <= 90 or character == _UNDERSCORE
 
 
 @njit
 def _name_end(text, position):
-    while position < text.size and _is_letter(text[position]):
+    if _is_digit(text[position]):
+        return position
+    while position < text.size and (_is_letter(text[position]) or _is_digit(text[position])):
         position += 1
     return position
 
 
 @njit
-def _name_code(text, start, stop, operands):
-    if stop == start:
-        return BAD_EXPRESSION
-    if stop == start + 1 and (text[start] == 117 or text[start] == 118):  # u, v
-        operand = np.int64(text[start]) - 117
-        return operand if operand < operands else MISSING_OPERAND
-    index = _index_of(_FUNCTION_BYTES, text, start, stop)
-    if index < 0:
-        return UNKNOWN_NAME
-    return _FIRST_UNARY + index if index < _UNARY_COUNT else _FIRST_BINARY + index - _UNARY_COUNT
+def _symbol_end(text, position):
+    """Behind an operator: a word, or one character, or a comparison of two."""
+    if _is_letter(text[position]):
+        return _name_end(text, position)
+    first = text[position]
+    may_be_two = first == _LESS or first == _EQUAL or first == _GREATER or first == _NEGATION
+    return position + 2 if may_be_two and position + 1 < text.size and text[position + 1] == _EQUAL else position + 1
+
+
+@njit
+def _word_of_name(users_functions, text, start, stop):
+    """The word of the function that text[start:stop] names, or UNKNOWN_NAME."""
+    index = index_of(_FUNCTION_NAMES, text, start, stop)
+    if index >= 0:
+        return _word(index)
+    for entry in range(users_functions[0]):
+        at = 1 + ENTRY_WORDS * entry
+        name = users_functions[at + 1 : at + ENTRY_WORDS - 1].view(np.uint8)
+        if users_functions[at] == stop - start and _starts_with(name, text, start, stop):
+            return users_functions[at + ENTRY_WORDS - 1]
+    return UNKNOWN_NAME
+
+
+@njit
+def _starts_with(name, text, start, stop):
+    for i in range(stop - start):
+        if name[i] != text[start + i]:
+            return False
+    return True
 
 
 @njit
@@ -274,18 +352,37 @@ def _read_number(text, position, program, constants, stack, digits):
     number = _strtod(digits.ctypes.data, end.ctypes.data)
     if end[0] != digits.ctypes.data + stop - position:
         return BAD_EXPRESSION
-    code = _add_constant(program, constants, number)
+    kind, whole = _whole_of(digits, stop - position)
+    if stop < text.size and text[stop] == _IMAGINARY_UNIT:
+        kind, stop = IMAGINARY, stop + 1
+    code = _add_constant(program, constants, number, kind, whole)
     return code if code < 0 else stop
 
 
 @njit
-def _add_constant(program, constants, value):
+def _whole_of(digits, count):
+    """The kind of a number, and it as an int64 where it is whole; of 2^63, which only a minus makes one, -2^63."""
+    negated = 0
+    for i in range(count):
+        if not _is_digit(digits[i]):
+            return FRACTION, 0
+        digit = np.int64(digits[i]) - 48
+        if negated < -((_GREATEST - digit + 1) // 10):
+            return TOO_LARGE, 0
+        negated = 10 * negated - digit
+    return (TOO_LARGE, _LEAST) if negated == _LEAST else (WHOLE, -negated)
+
+
+@njit
+def _add_constant(program, constants, value, kind, whole):
     count = np.int64(constants[0])
     if count == MAX_CONSTANTS:
         return EXPRESSION_TOO_LONG
     constants[1 + count] = value
+    wholes_of(constants)[count] = whole
+    kinds_of(constants)[count] = kind
     constants[0] = count + 1.0
-    _emit(program, _FIRST_CONSTANT + count)
+    _emit(program, 4 * (_FIRST_CONSTANT + count))
     return 0
 
 
@@ -299,184 +396,14 @@ def _continues_number(text, start, position):
 
 
 @njit
-def _operands_of(code):
-    if code < _FIRST_OPERATOR or code >= _FIRST_CONSTANT:
-        return 0
-    return 1 if _FIRST_UNARY <= code < _FIRST_BINARY else 2
-
-
-@njit
 def _check_program(program):
     """Whether the program leaves exactly one value and never more than MAX_DEPTH."""
     depth = 0
     for position in range(1, program[0] + 1):
-        taken = _operands_of(program[position])
+        taken = program[position] & 3
         if depth < taken:
             return BAD_EXPRESSION
         depth += 1 - taken
         if depth > MAX_DEPTH:
             return EXPRESSION_TOO_LONG
     return 0 if depth == 1 else BAD_EXPRESSION
-
-
-@njit
-def evaluate_block(program, constants, u, v, stack):
-    """Run a program over one block: u, v, (n,) with n <= BLOCK; stack: (MAX_DEPTH * BLOCK,), one dtype.
-
-    The result is stack[0:n].
-    """
-    n = u.size
-    depth = 0
-    for position in range(1, program[0] + 1):
-        code = program[position]
-        taken = _operands_of(code)
-        depth -= taken
-        first = stack[depth * BLOCK : depth * BLOCK + n]
-        second = stack[(depth + 1) * BLOCK : (depth + 1) * BLOCK + n] if taken == 2 else first
-        if taken == 0:
-            _load(code, constants, u, v, first)
-        elif taken == 1:
-            _apply_unary(code - _FIRST_UNARY, first)
-        else:
-            _apply_binary(code, first, second)
-        depth += 1
-
-
-@njit
-def _load(code, constants, u, v, out):
-    if code == 0:
-        for i in range(out.size):
-            out[i] = u[i]
-    elif code == 1:
-        for i in range(out.size):
-            out[i] = v[i]
-    else:
-        value = constants[1 + code - _FIRST_CONSTANT]
-        for i in range(out.size):
-            out[i] = value
-
-
-@njit
-def _apply_binary(code, a, b):
-    operator = code - _FIRST_OPERATOR
-    if operator == 0:
-        for i in range(a.size):
-            a[i] += b[i]
-    elif operator == 1:
-        for i in range(a.size):
-            a[i] -= b[i]
-    elif operator == 2:
-        for i in range(a.size):
-            a[i] *= b[i]
-    elif operator == 3:
-        for i in range(a.size):
-            a[i] /= b[i]
-    elif operator == 4:
-        for i in range(a.size):
-            a[i] = a[i] * a[i] if b[i] == 2 else a[i] ** b[i]
-    elif code == _FIRST_BINARY:
-        for i in range(a.size):
-            a[i] = np.minimum(a[i], b[i])
-    else:
-        for i in range(a.size):
-            a[i] = np.maximum(a[i], b[i])
-
-
-@njit
-def _apply_unary(function, a):
-    one = a.dtype.type(1)
-    zero = a.dtype.type(0)
-    if function == 0:
-        for i in range(a.size):
-            a[i] = -a[i]
-    elif function == 1:
-        for i in range(a.size):
-            a[i] = abs(a[i])
-    elif function == 2:
-        for i in range(a.size):
-            a[i] = _exponential(np.float64(a[i]))
-    elif function == 3:
-        for i in range(a.size):
-            a[i] = np.log(a[i])
-    elif function == 4:
-        for i in range(a.size):
-            a[i] = np.sqrt(a[i])
-    elif function == 5:
-        for i in range(a.size):
-            a[i] = np.sign(a[i]) + zero  # numpy's sign of -0 is 0
-    elif function == 6:
-        for i in range(a.size):
-            a[i] = zero if a[i] <= zero else a[i]
-    elif function == 7:
-        for i in range(a.size):
-            a[i] = one / (one + a.dtype.type(_exponential(-np.float64(a[i]))))
-    else:
-        for i in range(a.size):
-            a[i] = np.tanh(a[i])
-
-
-# exp(x) = 2^k exp(r) with r = x - k ln 2: the polynomial of exp(r), scaled in two steps, so that results beyond the
-# range of one scale become infinite or subnormal as they should. Without branches, several elements go at a time.
-_LIMIT = 800.0  # exp is infinite, or 0, well before
-_LOG2_E = 1.4426950408889634
-_LN2_HIGH = 6.93147180369123816490e-01  # few enough digits that k times this is exact
-_LN2_LOW = 1.90821492927058770002e-10
-_TO_WHOLE = 6755399441055744.0  # 1.5 * 2^52: added to a number, it leaves the nearest whole one in the lowest bits
-_EXPONENT_BIAS = 1023
-_MANTISSA_BITS = 52
-
-
-@njit(fastmath={"contract"})
-def _exponential(x):
-    """exp(x) of a double within an ulp or two."""
-    x = _LIMIT if x > _LIMIT else x
-    x = -_LIMIT if x < -_LIMIT else x
-    shifted = x * _LOG2_E + _TO_WHOLE
-    k = shifted - _TO_WHOLE
-    r = (x - k * _LN2_HIGH) - k * _LN2_LOW
-    half = k * 0.5 + _TO_WHOLE
-    first = _bits_of(half) - _bits_of(_TO_WHOLE)
-    second = _bits_of(shifted) - _bits_of(_TO_WHOLE) - first
-    return _exponential_near_zero(r) * _power_of_two(first) * _power_of_two(second)
-
-
-@njit(fastmath={"contract"})
-def _exponential_near_zero(r):
-    """The Taylor series of exp to r^13, for |r| <= ln 2 / 2."""
-    p = r * (1 / 6227020800) + 1 / 479001600
-    p = p * r + 1 / 39916800
-    p = p * r + 1 / 3628800
-    p = p * r + 1 / 362880
-    p = p * r + 1 / 40320
-    p = p * r + 1 / 5040
-    p = p * r + 1 / 720
-    p = p * r + 1 / 120
-    p = p * r + 1 / 24
-    p = p * r + 1 / 6
-    p = p * r + 0.5
-    return 1 + (r + r * r * p)
-
-
-@njit
-def _power_of_two(exponent):
-    return _number_of((exponent + _EXPONENT_BIAS) << _MANTISSA_BITS)
-
-
-@intrinsic
-def _bits_of(typing_context, number):
-    """The bits of a double as an int64."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], context.get_value_type(types.int64))
-
-    return types.int64(types.float64), generate
-
-
-@intrinsic
-def _number_of(typing_context, bits):
-    """The double of some bits."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], context.get_value_type(types.float64))
-
-    return types.float64(types.int64), generate

@@ -139,19 +139,26 @@ def place(w, u, position, size, inner):
 
 @njit
 def overlay(w, u, background):
-    """Copy from u into w what differs from the background, all as integers: NaN is equal to itself, 0 not to -0."""
-    for i in range(w.size):
-        if u[i] != background:
-            w[i] = u[i]
+    """Copy from u into w the elements that differ from the background, all as integers: NaN is equal to itself.
+
+    background: (words,), the words of one element; w and u: (n * words,).
+    """
+    words = background.size
+    for i in range(0, w.size, words):
+        differs = False
+        for word in range(words):
+            differs |= u[i + word] != background[word]
+        for word in range(words if differs else 0):
+            w[i + word] = u[i + word]
 
 
 @njit
-def count_along(u, axis, extents, counts):
-    """Add to counts[p] the number of elements of u that are not 0 at position p of `axis`."""
+def count_along(u, axis, extents, fill, counts):
+    """Add to counts[p] the number of elements of u that are not the fill at position p of `axis`."""
     inner = product_of(extents[axis + 1 :])
     extent = extents[axis]
     for block in range(u.size // inner if inner > 0 else 0):
         place_in_axis = block % extent
         for i in range(inner):
-            if u[block * inner + i] != 0:
+            if u[block * inner + i] != fill:
                 counts[place_in_axis] += 1

@@ -11,10 +11,9 @@ _THREADS = "openblas_set_num_threads_local"
 
 
 def addresses_for_kernels() -> dict[str, int]:
-    """Dgemm and sgemm, and how to have them run on the calling thread only."""
+    """The matrix products of all dtypes, and how to have them run on the calling thread only."""
     return {
-        "sparseeinsum_dgemm": _capsule_address("dgemm"),
-        "sparseeinsum_sgemm": _capsule_address("sgemm"),
+        **{f"sparseeinsum_{name}": _capsule_address(name) for name in ("dgemm", "sgemm", "zgemm", "cgemm")},
         "sparseeinsum_blas_threads": _threads_address(),
     }
 

@@ -1,4 +1,4 @@
-"""Kernels: udfs/functions.toml as data: the functions that a database gets, their arguments and what they do."""
+"""Kernels: udfs/*functions.toml as data: the functions that a database gets, their arguments and what they do."""
 
 import tomllib
 from dataclasses import dataclass
@@ -9,14 +9,22 @@ from sparseeinsum import assets
 
 
 class ValueType(StrEnum):
-    """Types of arguments and results; NUMBER and TENSOR exist for each dtype."""
+    """Types of arguments and results; those of numbers exist for each dtype of their function."""
 
     NUMBER = "NUMBER"
     TENSOR = "TENSOR"
     TENSORS = "TENSORS"
+    COMPLEX = "COMPLEX"
+    COMPLEX_TENSOR = "COMPLEX_TENSOR"
+    COMPLEX_TENSORS = "COMPLEX_TENSORS"
     INTEGER = "INTEGER"
     INTEGERS = "INTEGERS"
     TEXT = "TEXT"
+
+
+# Dtypes, as the suffixes of kernels, for which functions exist that the files name no others for.
+_REAL, _COMPLEX = ("f64", "f32", "i64"), ("c128", "c64")
+_FILES = ("udfs/functions.toml", "udfs/complex_functions.toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +37,14 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One function of the vocabulary; functions that differ in their arguments may share a name."""
+    """One function of the vocabulary, for all of its dtypes; functions that differ in arguments may share a name."""
 
     name: str
     is_aggregate: bool
+    is_check: bool  # returns its second argument as it is, or an error
     arguments: tuple[Argument, ...]
     returns: ValueType
+    dtypes: tuple[str, ...]
     kernel: str
     measure: str
     description: str
@@ -43,19 +53,22 @@ class Function:
 
 @cache
 def functions() -> tuple[Function, ...]:
-    """All functions, in the order of udfs/functions.toml."""
-    entries = tomllib.loads(assets.read("udfs/functions.toml"))["function"]
-    return tuple(_function(entry) for entry in entries)
+    """All functions, in the order of the files."""
+    return tuple(_function(entry) for file in _FILES for entry in tomllib.loads(assets.read(file))["function"])
 
 
 def _function(entry: dict[str, object]) -> Function:
-    arguments = entry["arguments"]
+    kind, arguments = entry.get("kind", "scalar"), entry["arguments"]
     assert isinstance(arguments, list)
+    dtypes = entry.get("dtypes", _COMPLEX if str(entry["name"]).startswith("tensor_complex_") else _REAL)
+    assert isinstance(dtypes, list | tuple)
     return Function(
         name=str(entry["name"]),
-        is_aggregate=entry.get("kind", "scalar") == "aggregate",
+        is_aggregate=kind == "aggregate",
+        is_check=kind == "check",
         arguments=tuple(_argument(text) for text in arguments),
         returns=ValueType(str(entry["returns"])),
+        dtypes=tuple(dtypes),
         kernel=str(entry["kernel"]),
         measure=str(entry["measure"]),
         description=str(entry["description"]),

@@ -14,12 +14,14 @@ from typing import Any
 
 import llvmlite.binding as llvm
 from numba import njit, types
-from numba.core import config
 from numba.core.codegen import JITCodeLibrary
 from numba.core.cpu import CPUContext, CPUTargetOptions
+from numba.core.dispatcher import Dispatcher
 
 from sparseeinsum.kernels import duckdb_aggregates, duckdb_capi, duckdb_hint, duckdb_scalars, measures, native
+from sparseeinsum.kernels.arithmetic import numbers_of
 from sparseeinsum.kernels.catalogue import functions
+from sparseeinsum.kernels.descriptors import USERS_FUNCTIONS
 from sparseeinsum.kernels.row_kernels import row_kernels
 
 _Function = Callable[..., int]
@@ -28,6 +30,8 @@ _CALLBACKS: tuple[_Function, ...] = (
     duckdb_scalars.scalar_value,
     duckdb_scalars.scalar_list,
     duckdb_scalars.scalar_lists,
+    duckdb_scalars.checked_value,
+    duckdb_scalars.checked_list,
     duckdb_aggregates.aggregate_size,
     duckdb_aggregates.aggregate_init,
     duckdb_aggregates.aggregate_update,
@@ -41,7 +45,25 @@ _CALLBACKS: tuple[_Function, ...] = (
 
 _C_LIBRARY = frozenset(
     ("calloc", "malloc", "free", "memset", "memcpy", "memmove", "memcmp", "bcmp", "snprintf", "strtod", "exp", "expf")
-).union(("log", "logf", "pow", "powf", "tanh", "tanhf", "sqrt", "sqrtf"))
+).union(
+    (
+        "log",
+        "logf",
+        "pow",
+        "powf",
+        "tanh",
+        "tanhf",
+        "sqrt",
+        "sqrtf",
+        "log1p",
+        "hypot",
+        "atan2",
+        "sin",
+        "cos",
+        "tan",
+        "sinh",
+    )
+)
 
 # Arrays here are views that own nothing, so counting references to them is nothing, too.
 _NO_REFERENCE_COUNTS = """
@@ -58,7 +80,8 @@ define void @{name}(i64 %ta, i64 %tb, i64 %m, i64 %n, i64 %k, i64 %a, i64 %lda, 
   %pta = alloca i8
   %ptb = alloca i8
   %ints = alloca [6 x i32]
-  %one = alloca {type}
+  %one = alloca {{ {type}, {type} }}
+  %imaginary = getelementptr {{ {type}, {type} }}, ptr %one, i32 0, i32 1
   %isa = icmp ne i64 %ta, 0
   %isb = icmp ne i64 %tb, 0
   %ca = select i1 %isa, i8 84, i8 78
@@ -66,6 +89,7 @@ define void @{name}(i64 %ta, i64 %tb, i64 %m, i64 %n, i64 %k, i64 %a, i64 %lda, 
   store i8 %ca, ptr %pta
   store i8 %cb, ptr %ptb
   store {type} 1.0, ptr %one
+  store {type} 0.0, ptr %imaginary
 {stores}
   %pa = inttoptr i64 %a to ptr
   %pb = inttoptr i64 %b to ptr
@@ -77,23 +101,30 @@ define void @{name}(i64 %ta, i64 %tb, i64 %m, i64 %n, i64 %k, i64 %a, i64 %lda, 
   ret void
 }}
 """
-_GEMM_F64 = ("sparseeinsum_gemm_f64", "sparseeinsum_dgemm", "double")
-_GEMM_F32 = ("sparseeinsum_gemm_f32", "sparseeinsum_sgemm", "float")
+_GEMMS = {  # by dtype: the routine of BLAS, and the type of an element or its parts
+    "f64": ("sparseeinsum_dgemm", "double"),
+    "f32": ("sparseeinsum_sgemm", "float"),
+    "c128": ("sparseeinsum_zgemm", "double"),
+    "c64": ("sparseeinsum_cgemm", "float"),
+}
 
 
 def compile_group(group: str) -> bytes:
     """Compile one of `native.GROUPS` for this machine's processor; returns a relocatable object file."""
     exported = dict(_exported(group))
     module = llvm.parse_assembly(_NO_REFERENCE_COUNTS)
-    for gemm in (_GEMM_F64, _GEMM_F32):
-        module.link_in(llvm.parse_assembly(_gemm(*gemm)))
-    with _no_machine_code_of_parts():
+    if group in _GEMMS:
+        module.link_in(llvm.parse_assembly(_gemm(f"sparseeinsum_gemm_{group}", *_GEMMS[group])))
+    inner_names: dict[_Function, str] = {}
+    linked: set[JITCodeLibrary] = set()
+    with _compiling_each_function_once():
         for name, function in exported.items():
-            module.link_in(_compile(name, function))
-    for defined in module.functions:
-        if not defined.is_declaration and defined.name not in exported:
-            defined.linkage = "internal"
-    return _emit(module)
+            if function not in inner_names:
+                inner_names[function] = _compile(function, module, linked)
+            native.export(module, inner_names[function], name, _count_parameters(function))
+    native.optimise(module, exported)
+    _check_externals(module)
+    return bytes(native.target_machine().emit_object(module))
 
 
 def _exported(group: str) -> Iterator[tuple[str, _Function]]:
@@ -102,71 +133,79 @@ def _exported(group: str) -> Iterator[tuple[str, _Function]]:
         for name in sorted({function.measure for function in functions()}):
             yield native.measure_symbol(name), getattr(measures, f"measure_{name}")
         return
-    for name, kernel in row_kernels({"f64": types.float64, "f32": types.float32}[group]).items():
+    kernels = row_kernels(numbers_of(group))
+    for name in sorted({function.kernel for function in functions() if group in function.dtypes}):
         for part in native.PARTS:
-            function = getattr(kernel, part)
+            function = getattr(kernels[name], part)
             if function is not None:
                 yield native.kernel_symbol(name, part, group), function
 
 
 @contextmanager
-def _no_machine_code_of_parts() -> Iterator[None]:
-    """Keep numba from optimising, finishing and wrapping for Python each function that the exported ones call.
+def _compiling_each_function_once() -> Iterator[None]:
+    """Keep numba from linking, optimising, finishing and wrapping for Python each function that another one calls.
 
-    Numba has no option for it that a called function inherits. Without this, compiling takes twice as long.
+    Nor does it compile a function anew for every constant that it is called with. Numba has no options for this that
+    a called function inherits. Without this, compiling takes more than twice as long.
     """
-    level = config.OPT
-    finalize, get_executable = CPUTargetOptions.finalize, CPUContext.get_executable
-    finish = JITCodeLibrary._finalize_specific
+    finalize_options, compile_for = CPUTargetOptions.finalize, Dispatcher.compile
 
     def finalize_without_wrappers(self: object, flags: Any, options: object) -> None:
-        finalize(self, flags, options)
+        finalize_options(self, flags, options)
         flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
 
-    def link_only(self: object, library: JITCodeLibrary, *_: object) -> object:
-        library._ensure_finalized()
-        return [].append  # numba wants a builtin of each function's own; none is ever called
+    def leave_unlinked(self: JITCodeLibrary) -> None:
+        self._finalized = True
 
-    config.OPT = type(level)(0)
-    CPUTargetOptions.finalize = finalize_without_wrappers
-    CPUContext.get_executable = link_only
-    JITCodeLibrary._finalize_specific = lambda _: None
+    def add_layout(self: JITCodeLibrary, module: llvm.ModuleRef) -> None:
+        module.data_layout = self._codegen._data_layout
+
+    def compile_for_types(self: Dispatcher, signature: Any) -> object:
+        is_call = isinstance(signature, tuple)
+        return compile_for(self, tuple(map(types.unliteral, signature)) if is_call else signature)
+
+    replacements: tuple[tuple[type, str, object], ...] = (
+        (CPUTargetOptions, "finalize", finalize_without_wrappers),
+        (CPUContext, "get_executable", lambda *_: [].append),  # numba wants a builtin of each one's own; none is called
+        (JITCodeLibrary, "finalize", leave_unlinked),
+        (JITCodeLibrary, "_optimize_functions", add_layout),
+        (Dispatcher, "compile", compile_for_types),
+    )
+    replaced = [(owner, name, getattr(owner, name)) for owner, name, _ in replacements]
+    for owner, name, replacement in replacements:
+        setattr(owner, name, replacement)
     try:
         yield
     finally:
-        config.OPT = level
-        CPUTargetOptions.finalize = finalize
-        CPUContext.get_executable = get_executable
-        JITCodeLibrary._finalize_specific = finish
+        for owner, name, original in replaced:
+            setattr(owner, name, original)
 
 
-def _compile(name: str, function: _Function) -> llvm.ModuleRef:
-    """LLVM module of one function, as the C function `name` of int64 that returns int64."""
-    python_function = getattr(function, "py_func", function)
-    count = len(inspect.signature(python_function).parameters)
-    compiled = njit(types.int64(*[types.int64] * count), error_model="numpy")(python_function)
+def _count_parameters(function: _Function) -> int:
+    return len(inspect.signature(getattr(function, "py_func", function)).parameters)
+
+
+def _compile(function: _Function, module: llvm.ModuleRef, linked: set[JITCodeLibrary]) -> str:
+    """Add a function of int64 that returns int64 to a module, and all that it calls; returns its name in there."""
+    signature = types.int64(*[types.int64] * _count_parameters(function))
+    compiled = njit(signature, error_model="numpy")(getattr(function, "py_func", function))
     (result,) = compiled.overloads.values()
-    module = llvm.parse_bitcode(result.library._final_module.as_bitcode())
-    inner = result.fndesc.mangled_name
-    words = "".join(", i64" for _ in range(count))
-    values = "".join(f", i64 %a{i}" for i in range(count))
-    parameters = ", ".join(f"i64 %a{i}" for i in range(count))
-    module.link_in(
-        llvm.parse_assembly(
-            f"""
-            declare i32 @"{inner}"(ptr, ptr{words})
-            define i64 @{name}({parameters}) {{
-              %result = alloca i64
-              %exception = alloca ptr
-              store i64 0, ptr %result
-              %status = call i32 @"{inner}"(ptr %result, ptr %exception{values})
-              %value = load i64, ptr %result
-              ret i64 %value
-            }}"""
-        )
-    )
-    module.get_function(inner).linkage = "internal"
-    return module
+    waiting = [result.library]
+    while waiting:
+        library = waiting.pop()
+        if library not in linked:
+            linked.add(library)
+            waiting += library._linking_libraries
+            _link(library._final_module, module)
+    return str(result.fndesc.mangled_name)
+
+
+def _link(part: llvm.ModuleRef, module: llvm.ModuleRef) -> None:
+    """Add a part to a module, which keeps the definitions that it has."""
+    for function in part.functions:
+        if not function.is_declaration:
+            function.linkage = "weak_odr"
+    module.link_in(part, preserve=True)
 
 
 def _gemm(name: str, blas: str, type_name: str) -> str:
@@ -178,27 +217,18 @@ def _gemm(name: str, blas: str, type_name: str) -> str:
     return _GEMM.format(name=name, blas=blas, type=type_name, stores="\n".join(stores))
 
 
-def _emit(module: llvm.ModuleRef) -> bytes:
-    module.verify()
-    machine = native.target_machine()
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = options.slp_vectorization = True
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
-    _check_externals(module)
-    return bytes(machine.emit_object(module))
-
-
 def _check_externals(module: llvm.ModuleRef) -> None:
     """Refuse a module that needs more than its hosts supply: a kernel that allocates an array or raises, say."""
-    known = {*duckdb_capi.CALLED_BY_KERNELS, *_C_LIBRARY, "sparseeinsum_blas_threads", _GEMM_F64[1], _GEMM_F32[1]}
-    needed = {function.name for function in module.functions if function.is_declaration}
+    blas = (name for name, _ in _GEMMS.values())
+    known = {*duckdb_capi.CALLED_BY_KERNELS, *_C_LIBRARY, "sparseeinsum_blas_threads", *blas}
+    symbols = (*module.functions, *module.global_variables)
+    needed = {symbol.name for symbol in symbols if symbol.is_declaration} - {USERS_FUNCTIONS}
     unknown = sorted(name for name in needed - known if not name.startswith("llvm."))
     if unknown:
         raise RuntimeError(f"kernels call functions that no host supplies: {', '.join(unknown)}")
 
 
 if __name__ == "__main__":
-    for external in (*duckdb_capi.CALLED_BY_KERNELS, _GEMM_F64[0], _GEMM_F32[0]):
+    for external in (*duckdb_capi.CALLED_BY_KERNELS, *(f"sparseeinsum_gemm_{dtype}" for dtype in _GEMMS)):
         llvm.add_symbol(external, 1)  # never called here; LLVM ends the process on a name that it cannot resolve
     Path(sys.argv[2]).write_bytes(compile_group(sys.argv[1]))

@@ -12,21 +12,35 @@ COMPUTE = 4  # of the part that computes one row
 BATCH = 5  # of the part that computes many rows at once, 0 where there is none
 COMBINE = 6  # aggregates: of the part that merges two states
 INITIALISE = 7  # aggregates: of the part that fills a new state
-RESULT_BYTES = 8  # bytes of one element of the result
+RESULT_BYTES = 8  # bytes of one element of the result, with all its lanes
 LIMIT_BYTES = 9  # most bytes that one result or state may have
-HEADER = 10
+RESULT_LANES = 10  # elements of the host's array that one element of the result takes: 2 for complex numbers
+HEADER = 11
 MAX_ARGUMENTS = 6
 DESCRIPTOR_WORDS = HEADER + 2 * MAX_ARGUMENTS
 
-# Kinds of arguments: the first word of the two that describe one; the second is the bytes of an element.
+# Kinds of arguments: the first word of the two that describe one; the second is the bytes of an element, those of a
+# complex number with both parts.
 VALUE = 0
 LIST = 1
 TEXT = 2
 EXTENTS = 3  # a list of integers that says how to compute: equal in all rows of a batch, as texts are
+COMPLEX_LIST = 4  # a list of re, im, re, im, ...: one element is two of the host's
+COMPLEX = 5  # the same, of a single complex number
 
 ROW_WORDS = 2 * MAX_ARGUMENTS
-# Words at the start of a kernel's scratch memory that its messages may show, and the scratch memory itself.
-REPORT_WORDS = 4
+
+# The table of users' functions (see udfs/expression.py): a host supplies it under this name, with room for so many.
+USERS_FUNCTIONS = "sparseeinsum_users_functions"
+MAX_USERS_FUNCTIONS = 64
+USERS_FUNCTION_WORDS = 10
+MAX_FUNCTION_NAME = 64
+
+# The start of a kernel's scratch memory: words that its messages may show, then what else than the number of elements
+# all rows of a group must agree on; and the scratch memory itself.
+MESSAGE_WORDS = 4
+SHAPE_WORDS = 2
+REPORT_WORDS = MESSAGE_WORDS + SHAPE_WORDS
 SCRATCH_BYTES = 64 * 1024
 MAX_TEXT = 4096
 
@@ -42,6 +56,9 @@ BAD_SIZE = -48
 TOO_MANY_EXTENTS = -49
 BAD_INNER = -50
 STACK_TOO_LARGE = -51
+STATE_SHAPE = -52
+ODD_LENGTH = -53
+NOT_ONE_COMPLEX = -54
 
 MESSAGES_BY_CODE: dict[int, str] = {
     -1: "the spec has a character that is no letter, comma or ->; write it as in 'ij,jk->ik'",
@@ -53,10 +70,13 @@ MESSAGES_BY_CODE: dict[int, str] = {
     -7: "an extent is %lld; none may be negative",
     -8: "the extents multiply to more than 2^40 elements",
     -11: "the expression cannot be read; write it as in 'abs(u - v) ^ 2'",
-    -12: "the expression names an unknown function; known: neg abs exp log sqrt sign relu sigmoid tanh min max",
+    -12: "the expression names an unknown function; known: neg pow abs exp log sqrt sign relu "
+    "sigmoid tanh conj min max where",
     -13: "the expression is too long or nested too deeply; compute parts of it in statements of their own",
     -14: "the expression names v, but there is one operand, u",
-    -21: "the aggregate is none of sum, prod, max, min",
+    -15: "the expression has an imaginary literal, but computes with real numbers; use tensor_complex_map or _reduce",
+    -21: "the aggregate is none of sum, prod, max, min, any, all, logsumexp",
+    -24: "%.*s turned NaN or infinite",
     -31: "axis %lld is out of range or named twice; there are %lld axes, counted from 0",
     -32: "position %lld is outside an axis of %lld",
     -33: "an extent is %lld; none may be negative",
@@ -71,5 +91,14 @@ MESSAGES_BY_CODE: dict[int, str] = {
     BAD_SIZE: "the size %lld is not between 0 and 2^40",
     TOO_MANY_EXTENTS: "there are %lld extents, more than 16",
     BAD_INNER: "an array of %lld elements does not divide into runs of inner = %lld",
+    STATE_SHAPE: "a row has size %lld and inner %lld, but an earlier row of its group has %lld and %lld",
     STACK_TOO_LARGE: "%lld arrays of %lld elements are more than 2^40 elements",
+    ODD_LENGTH: "argument %lld has %lld elements, an odd number; complex arrays hold re, im, re, im, ...",
+    NOT_ONE_COMPLEX: "argument %lld has %lld elements; a complex number is an array of two, [re, im]",
+    -61: "int64 overflow: a result is below -2^63 or above 2^63 - 1; cast the operands to DOUBLE to compute in float64",
+    -62: "an exponent is negative, and int64 has no such powers; cast the operands to DOUBLE",
+    -63: "the expression has a literal that is no int64, but computes in int64; cast the operands to DOUBLE",
+    -64: "int64 has no / exp log sqrt sigmoid tanh logsumexp and no functions of users; cast the operands to DOUBLE",
+    -71: "complex numbers have no order, and so no < <= > >= min max relu logsumexp, and no functions of users; "
+    "take tensor_complex_real or _imag first",
 }

@@ -25,11 +25,13 @@ from sparseeinsum.kernels.duckdb_vectors import (
     report,
     reserve_elements,
     set_null,
+    shape_of,
     start_work,
     template_of,
     word,
+    write_entry,
 )
-from sparseeinsum.kernels.memory import array_at, call
+from sparseeinsum.kernels.memory import array_at, call, copy_elements
 
 _extra_info = types.ExternalFunction("duckdb_aggregate_function_get_extra_info", word(word))
 _set_error = types.ExternalFunction("duckdb_aggregate_function_set_error", types.void(word, word))
@@ -37,8 +39,10 @@ _set_error = types.ExternalFunction("duckdb_aggregate_function_set_error", types
 # An aggregate's state, in words.
 _STATE_ADDRESS = 0  # 0 before the first row
 _STATE_SIZE = 1  # elements
-_STATE_BACKGROUND = 2  # its first element before any row, for aggregates that merge by it
-_STATE_WORDS = 3
+_STATE_BACKGROUND = 2  # its first element, of one or two words, before any row; some aggregates merge by it
+_STATE_SHAPE = 4  # what else all its rows share
+_STATE_WORDS = _STATE_SHAPE + d.SHAPE_WORDS
+_LEAST_BYTES = 16  # of a state's array, so that it has room for any dtype's element
 
 _NOT_BATCHED = 1  # the kernel wants its rows one by one
 
@@ -51,7 +55,8 @@ def aggregate_size(info):
 @njit
 def aggregate_init(info, state):
     words = array_at(state, _STATE_WORDS, word)
-    words[_STATE_ADDRESS], words[_STATE_SIZE], words[_STATE_BACKGROUND] = 0, 0, 0
+    for index in range(_STATE_WORDS):
+        words[index] = 0
     return 0
 
 
@@ -116,7 +121,8 @@ def _update_batch(descriptor, work, rows, address):
     if code < 0:
         return code
     out = array_at(address, _STATE_WORDS, word)[_STATE_ADDRESS]
-    return 0 if compute_batch(descriptor, work, rows, out, size) else _NOT_BATCHED
+    code = compute_batch(descriptor, work, rows, out, size)
+    return _NOT_BATCHED if code == 0 else min(code, 0)
 
 
 @njit
@@ -124,23 +130,44 @@ def _start_state(descriptor, work, row, address, size):
     """Make the state ready for a result of `size` elements: new memory, or a check of its size; 0 or a code."""
     state = array_at(address, _STATE_WORDS, word)
     if state[_STATE_ADDRESS] != 0:
-        if state[_STATE_SIZE] == size:
-            return 0
-        report(work, size, state[_STATE_SIZE])
-        return d.STATE_LENGTH
+        code = _check_fit(state, size, shape_of(work))
+        if code < 0:
+            _report_misfit(work, code, size, shape_of(work), state)
+        return code
     item_bytes = descriptor[d.RESULT_BYTES]
     if size > descriptor[d.LIMIT_BYTES] // item_bytes:
         report(work, size * item_bytes, descriptor[d.LIMIT_BYTES])
         return d.RESULT_TOO_LARGE
-    memory = malloc(max(size * item_bytes, 8))
+    memory = malloc(max(size * item_bytes, _LEAST_BYTES))
     if memory == 0:
         report(work, size * item_bytes, 0)
         return d.OUT_OF_MEMORY
-    array_at(memory, 1, word)[0] = 0
+    background, first = state[_STATE_BACKGROUND:_STATE_SHAPE], array_at(memory, _STATE_SHAPE - _STATE_BACKGROUND, word)
+    copy_elements(first, background)  # zeros, in case the array has no element
     call(descriptor[d.INITIALISE], (row, memory, size))
+    copy_elements(state[_STATE_SHAPE:], shape_of(work))
     state[_STATE_ADDRESS], state[_STATE_SIZE] = memory, size
-    state[_STATE_BACKGROUND] = array_at(memory, 1, word)[0]
+    copy_elements(background, first)
     return 0
+
+
+@njit
+def _check_fit(state, size, shape):
+    """0 if an array of so many elements and such a shape can be folded into a state, else a code."""
+    if state[_STATE_SIZE] != size:
+        return d.STATE_LENGTH
+    for index in range(d.SHAPE_WORDS):
+        if size > 0 and state[_STATE_SHAPE + index] != shape[index]:
+            return d.STATE_SHAPE
+    return 0
+
+
+@njit
+def _report_misfit(work, code, size, shape, state):
+    if code == d.STATE_SHAPE:
+        report(work, shape[0], shape[1], state[_STATE_SHAPE], state[_STATE_SHAPE + 1])
+    else:
+        report(work, size, state[_STATE_SIZE])
 
 
 @njit
@@ -155,18 +182,18 @@ def aggregate_combine(info, sources, targets, count):
             continue
         code = _merge_states(descriptor, source, target)
         if code < 0:
-            _fail_combine(info, descriptor, code, source[_STATE_SIZE], target[_STATE_SIZE])
+            _fail_combine(info, descriptor, code, source, target)
             return 0
     return 0
 
 
 @njit
-def _fail_combine(info, descriptor, code, size, other_size):
+def _fail_combine(info, descriptor, code, source, target):
     work = new_work()
     if work == 0:
         _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
         return
-    report(work, size, other_size)
+    _report_misfit(work, code, source[_STATE_SIZE], source[_STATE_SHAPE:], target)
     _set_error(info, message_of(descriptor, code, work))
     free(work)
 
@@ -175,18 +202,18 @@ def _fail_combine(info, descriptor, code, size, other_size):
 def _merge_states(descriptor, source, target):
     size, item_bytes = source[_STATE_SIZE], descriptor[d.RESULT_BYTES]
     if target[_STATE_ADDRESS] == 0:
-        memory = malloc(max(size * item_bytes, 8))
+        memory = malloc(max(size * item_bytes, _LEAST_BYTES))
         if memory == 0:
             return d.OUT_OF_MEMORY
         _copy_bytes(memory, source[_STATE_ADDRESS], size * item_bytes)
-        target[_STATE_ADDRESS], target[_STATE_SIZE] = memory, size
-        target[_STATE_BACKGROUND] = source[_STATE_BACKGROUND]
+        copy_elements(target, source)
+        target[_STATE_ADDRESS] = memory
         return 0
-    if target[_STATE_SIZE] != size:
-        return d.STATE_LENGTH
+    code = _check_fit(target, size, source[_STATE_SHAPE:])
+    if code < 0:
+        return code
     background = target.ctypes.data + 8 * _STATE_BACKGROUND
-    call(descriptor[d.COMBINE], (target[_STATE_ADDRESS], source[_STATE_ADDRESS], size, background))
-    return 0
+    return call(descriptor[d.COMBINE], (target[_STATE_ADDRESS], source[_STATE_ADDRESS], size, background))
 
 
 @njit
@@ -223,7 +250,7 @@ def _write_states(descriptor, states, result, offset, start):
     entries, out = array_at(get_data(result) + 16 * offset, 2 * states.size, word), get_data(get_child(result))
     for index in range(states.size):
         state = array_at(states[index], _STATE_WORDS, word)
-        entries[2 * index], entries[2 * index + 1] = start, state[_STATE_SIZE]
+        write_entry(descriptor, entries, index, start, state[_STATE_SIZE])
         if state[_STATE_ADDRESS] == 0:
             set_null(result, offset + index)
         else:

@@ -17,6 +17,7 @@ CALLED_BY_KERNELS = (
     "duckdb_data_chunk_set_size",
     "duckdb_vector_get_data",
     "duckdb_vector_get_validity",
+    "duckdb_vector_reference_vector",
     "duckdb_vector_ensure_validity_writable",
     "duckdb_list_vector_get_child",
     "duckdb_list_vector_get_size",

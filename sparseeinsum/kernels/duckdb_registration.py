@@ -3,19 +3,20 @@
 import ctypes
 import itertools
 import os
+from collections import ChainMap
 from functools import cache
 
-from sparseeinsum.kernels import blas, duckdb_capi
+from sparseeinsum.kernels import blas, duckdb_capi, user_functions
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.catalogue import Argument, Function, ValueType, functions
+from sparseeinsum.kernels.catalogue import Function, ValueType, functions
 from sparseeinsum.kernels.duckdb_capi import Pointer, c_function
 from sparseeinsum.kernels.native import PARTS, NativeCode, kernel_objects, kernel_symbol, measure_symbol
 
 HINT_FUNCTION = "tensor_no_tuples"
 
-# duckdb_type in duckdb.h, bytes of an element
-_BIGINT, _FLOAT, _DOUBLE, _VARCHAR = 5, 10, 11, 17
-_DTYPES = (("f64", _DOUBLE, 8), ("f32", _FLOAT, 4))
+_BIGINT, _FLOAT, _DOUBLE, _VARCHAR = 5, 10, 11, 17  # duckdb_type in duckdb.h
+_TYPES = {"f64": _DOUBLE, "f32": _FLOAT, "i64": _BIGINT, "c128": _DOUBLE, "c64": _FLOAT}  # of an element of an array
+_ITEM_BYTES = {_DOUBLE: 8, _FLOAT: 4, _BIGINT: 8}
 
 _PART_FIELDS = {"compute": d.COMPUTE, "batch": d.BATCH, "initialise": d.INITIALISE, "combine": d.COMBINE}
 _KINDS = {
@@ -24,11 +25,23 @@ _KINDS = {
     ValueType.TENSOR: d.LIST,
     ValueType.INTEGERS: d.EXTENTS,
     ValueType.TEXT: d.TEXT,
+    ValueType.COMPLEX: d.COMPLEX,
+    ValueType.COMPLEX_TENSOR: d.COMPLEX_LIST,
+}
+_COMPLEX_TYPES = (ValueType.COMPLEX, ValueType.COMPLEX_TENSOR, ValueType.COMPLEX_TENSORS)
+_DEPTHS = {  # how many lists deep the elements are
+    ValueType.NUMBER: 0,
+    ValueType.TENSOR: 1,
+    ValueType.TENSORS: 2,
+    ValueType.COMPLEX: 1,
+    ValueType.COMPLEX_TENSOR: 1,
+    ValueType.COMPLEX_TENSORS: 2,
 }
 # DuckDB computes calls with constant arguments while it plans, and holds an array there as a list of boxed values: a
 # hundred milliseconds for 180,000 elements. Calling such a function volatile keeps it for the run.
 _NOT_FOLDED = frozenset(("tensor_fill",))
 _LARGEST_VECTOR = 128 << 30  # bytes; DuckDB has none larger
+_RESULTS = ("value", "list", "lists")  # by their depth, in the names of callbacks
 _AGGREGATE_CALLBACKS = ("size", "init", "update", "combine", "finalize")
 
 _Words = ctypes.Array[ctypes.c_int64]
@@ -46,29 +59,24 @@ def _register_overloads(connection: Pointer, name: str, overloads: tuple[Functio
     new_set = c_function(f"duckdb_create_{kind}_function_set", Pointer, ctypes.c_char_p)(name.encode())
     add = c_function(f"duckdb_add_{kind}_function_to_set", ctypes.c_int, Pointer, Pointer)
     for function in overloads:
-        for suffix, type_id, item_bytes in _dtypes_of(function):
-            add(new_set, _new_function(kind, function, suffix, type_id, item_bytes))
+        for dtype in function.dtypes:
+            add(new_set, _new_function(kind, function, dtype))
     register = c_function(f"duckdb_register_{kind}_function_set", ctypes.c_int, Pointer, Pointer)
     if register(connection, new_set) != 0:
         raise RuntimeError(f"DuckDB refused the function {name}")
     _destroy(f"duckdb_destroy_{kind}_function_set", new_set)
 
 
-def _dtypes_of(function: Function) -> tuple[tuple[str, int, int], ...]:
-    types = {argument.type for argument in function.arguments}
-    return _DTYPES if types & {ValueType.NUMBER, ValueType.TENSOR} else _DTYPES[:1]
-
-
-def _new_function(kind: str, function: Function, suffix: str, type_id: int, item_bytes: int) -> int:
+def _new_function(kind: str, function: Function, dtype: str) -> int:
     made = c_function(f"duckdb_create_{kind}_function", Pointer)()
     c_function(f"duckdb_{kind}_function_set_name", None, Pointer, ctypes.c_char_p)(made, function.name.encode())
     for argument in function.arguments:
         with_type = c_function(f"duckdb_{kind}_function_add_parameter", None, Pointer, Pointer)
-        with_type(made, _logical_type(argument.type, type_id))
+        with_type(made, _logical_type(argument.type, _TYPES[dtype]))
     set_result = c_function(f"duckdb_{kind}_function_set_return_type", None, Pointer, Pointer)
-    set_result(made, _logical_type(function.returns, type_id))
+    set_result(made, _logical_type(function.returns, _TYPES[dtype]))
     set_info = c_function(f"duckdb_{kind}_function_set_extra_info", None, Pointer, Pointer, Pointer)
-    set_info(made, ctypes.addressof(_descriptor(function, suffix, item_bytes)), None)
+    set_info(made, ctypes.addressof(_descriptor(function, dtype)), None)
     (_set_aggregate_callbacks if function.is_aggregate else _set_scalar_callback)(made, function)
     if function.name in _NOT_FOLDED:
         c_function("duckdb_scalar_function_set_volatile", None, Pointer)(made)
@@ -76,8 +84,8 @@ def _new_function(kind: str, function: Function, suffix: str, type_id: int, item
 
 
 def _set_scalar_callback(made: int, function: Function) -> None:
-    by_result = {ValueType.TENSOR: "scalar_list", ValueType.TENSORS: "scalar_lists"}
-    callback = _native_code().address_of(by_result.get(function.returns, "scalar_value"))
+    kind = "checked" if function.is_check else "scalar"
+    callback = _native_code().address_of(f"{kind}_{_RESULTS[_DEPTHS.get(function.returns, 0)]}")
     c_function("duckdb_scalar_function_set_function", None, Pointer, Pointer)(made, callback)
 
 
@@ -115,32 +123,36 @@ def _logical_type(value_type: ValueType, number: int) -> int:
         integer = create(_BIGINT)
         return integer if value_type == ValueType.INTEGER else make_list(integer)
     made = create(number)
-    for _ in range({ValueType.NUMBER: 0, ValueType.TENSOR: 1, ValueType.TENSORS: 2}[value_type]):
+    for _ in range(_DEPTHS[value_type]):
         made = make_list(made)
     return made
 
 
 @cache
-def _descriptor(function: Function, suffix: str, item_bytes: int) -> _Words:
+def _descriptor(function: Function, dtype: str) -> _Words:
     words = (ctypes.c_int64 * d.DESCRIPTOR_WORDS)()
     words[d.NAME] = _text_address(function.name)
     words[d.MESSAGES] = ctypes.addressof(_message_table())
     words[d.ARGUMENTS] = len(function.arguments)
     words[d.MEASURE] = _native_code().address_of(measure_symbol(function.measure))
     for part in PARTS:
-        words[_PART_FIELDS[part]] = _native_code().address_of(kernel_symbol(function.kernel, part, suffix))
-    is_integer = function.returns in (ValueType.INTEGER, ValueType.INTEGERS)
-    words[d.RESULT_BYTES] = 8 if is_integer else item_bytes
+        words[_PART_FIELDS[part]] = _native_code().address_of(kernel_symbol(function.kernel, part, dtype))
+    words[d.RESULT_BYTES] = _bytes_of(function.returns, dtype)
+    words[d.RESULT_LANES] = 2 if function.returns in _COMPLEX_TYPES else 1
     words[d.LIMIT_BYTES] = _half_of_memory()
     for index, argument in enumerate(function.arguments):
         words[d.HEADER + 2 * index] = _KINDS[argument.type]
-        words[d.HEADER + 2 * index + 1] = _bytes_of(argument, item_bytes)
+        words[d.HEADER + 2 * index + 1] = _bytes_of(argument.type, dtype)
     return words
 
 
-def _bytes_of(argument: Argument, item_bytes: int) -> int:
-    fixed = {ValueType.INTEGER: 8, ValueType.INTEGERS: 8, ValueType.TEXT: 1}
-    return fixed.get(argument.type, item_bytes)
+def _bytes_of(value_type: ValueType, dtype: str) -> int:
+    """Bytes of an element of an argument or a result; a complex number is one element."""
+    if value_type == ValueType.TEXT:
+        return 1
+    if value_type in (ValueType.INTEGER, ValueType.INTEGERS):
+        return 8
+    return _ITEM_BYTES[_TYPES[dtype]] * (2 if value_type in _COMPLEX_TYPES else 1)
 
 
 @cache
@@ -172,4 +184,5 @@ def _half_of_memory() -> int:
 
 @cache
 def _native_code() -> NativeCode:
-    return NativeCode(kernel_objects(), duckdb_capi.addresses_for_kernels() | blas.addresses_for_kernels())
+    hosts = (duckdb_capi, blas, user_functions)
+    return NativeCode(kernel_objects(), dict(ChainMap(*(host.addresses_for_kernels() for host in hosts))))

@@ -18,6 +18,7 @@ from sparseeinsum.kernels.duckdb_vectors import (
     get_data,
     get_list_size,
     get_rows,
+    get_vector,
     measure,
     message_of,
     read_row,
@@ -29,10 +30,12 @@ from sparseeinsum.kernels.duckdb_vectors import (
     start_work,
     template_of,
     word,
+    write_entry,
 )
 from sparseeinsum.kernels.memory import array_at
 
 _extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
+_reference = types.ExternalFunction("duckdb_vector_reference_vector", types.void(word, word))
 _set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.void(word, word))
 
 
@@ -59,8 +62,9 @@ def _compute_values(descriptor, work, rows, result):
         code = measure(descriptor, work, work + 8 * FIRST_ROW)
         if code < 0:
             return code
-        if compute_batch(descriptor, work, rows, out, 1):
-            return 0
+        code = compute_batch(descriptor, work, rows, out, 1)
+        if code != 0:
+            return min(code, 0)
     for index in range(rows):
         code = read_row(descriptor, work, index, row)
         if code == NULL_ROW:
@@ -108,16 +112,52 @@ def _compute_even_lists(descriptor, work, rows, result):
         return start
     entries = array_at(get_data(result), 2 * rows, word)
     for index in range(rows):
-        entries[2 * index], entries[2 * index + 1] = start + index * size, size
+        write_entry(descriptor, entries, index, start + index * size, size)
     out = get_data(get_child(result)) + start * descriptor[d.RESULT_BYTES]
-    if compute_batch(descriptor, work, rows, out, size):
-        return 0
+    code = compute_batch(descriptor, work, rows, out, size)
+    if code != 0:
+        return min(code, 0)
     for index in range(rows):
         read_row(descriptor, work, index, row)
         code = compute(descriptor, work, row, out + index * size * descriptor[d.RESULT_BYTES], size)
         if code < 0:
             return code
     return 0
+
+
+@njit
+def checked_value(info, chunk, result):
+    """A scalar function that returns its second argument, a number, as it is, or refuses it."""
+    if not _refer_to_checked(info, chunk, result):
+        scalar_value(info, chunk, result)
+    return 0
+
+
+@njit
+def checked_list(info, chunk, result):
+    """A scalar function that returns its second argument, an array, as it is, or refuses it."""
+    if not _refer_to_checked(info, chunk, result):
+        scalar_list(info, chunk, result)
+    return 0
+
+
+@njit
+def _refer_to_checked(info, chunk, result):
+    """Check all rows and let the result be the argument's vector; False where NULL beside it makes them differ."""
+    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
+    work = start_work(chunk, descriptor)
+    if work == 0:
+        return False
+    row, can_refer = work + 8 * ROW, True
+    for index in range(get_rows(chunk)):
+        code = read_row(descriptor, work, index, row)
+        if code == 0:
+            code = compute(descriptor, work, row, 0, 0)
+        can_refer = can_refer and code == 0
+    if can_refer:
+        _reference(result, get_vector(chunk, 1))
+    free(work)
+    return can_refer
 
 
 @njit
@@ -143,20 +183,20 @@ def _measure_lists(descriptor, work, rows, result):
             return d.RESULT_TOO_LARGE
         elements += size
     start = reserve_elements(descriptor, work, result, elements)
-    for index in range(rows if start > 0 else 0):
-        entries[2 * index] += start
+    for index in range(rows if start >= 0 else 0):
+        write_entry(descriptor, entries, index, start + entries[2 * index], entries[2 * index + 1])
     return min(start, 0)
 
 
 @njit
 def _compute_lists(descriptor, work, rows, result):
     entries, row = array_at(get_data(result), 2 * rows, word), work + 8 * ROW
-    out = get_data(get_child(result))
+    out, lanes = get_data(get_child(result)), descriptor[d.RESULT_LANES]
     for index in range(rows):
         if read_row(descriptor, work, index, row) == 0:
             measure(descriptor, work, row)  # brings back what the row's texts and extents say
-            at = out + entries[2 * index] * descriptor[d.RESULT_BYTES]
-            code = compute(descriptor, work, row, at, entries[2 * index + 1])
+            at = out + entries[2 * index] // lanes * descriptor[d.RESULT_BYTES]
+            code = compute(descriptor, work, row, at, entries[2 * index + 1] // lanes)
             if code < 0:
                 return code
     return 0
@@ -201,7 +241,7 @@ def _split_row(descriptor, work, row, index, result):
     size = elements // parts if parts > 0 else 0
     inner_entries = array_at(get_data(inner) + 16 * first_part, 2 * parts, word)
     for part in range(parts):
-        inner_entries[2 * part], inner_entries[2 * part + 1] = start + part * size, size
+        write_entry(descriptor, inner_entries, part, start + part * size, size)
     out = get_data(get_child(inner)) + start * descriptor[d.RESULT_BYTES]
     return compute(descriptor, work, row, out, elements)
 

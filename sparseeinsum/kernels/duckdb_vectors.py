@@ -12,7 +12,7 @@ from sparseeinsum.kernels.memory import array_at, call, format_message
 word = types.int64
 half_word = types.uint32
 
-_get_vector = types.ExternalFunction("duckdb_data_chunk_get_vector", word(word, word))
+get_vector = types.ExternalFunction("duckdb_data_chunk_get_vector", word(word, word))
 get_rows = types.ExternalFunction("duckdb_data_chunk_get_size", word(word))
 get_data = types.ExternalFunction("duckdb_vector_get_data", word(word))
 _get_validity = types.ExternalFunction("duckdb_vector_get_validity", word(word))
@@ -52,7 +52,7 @@ def start_work(chunk, descriptor):
         return 0
     words = array_at(work, ROW, word)
     for index in range(descriptor[d.ARGUMENTS]):
-        vector = _get_vector(chunk, index)
+        vector = get_vector(chunk, index)
         column = _COLUMN_WORDS * index
         words[column] = get_data(vector)
         words[column + 1] = _get_validity(vector)
@@ -65,7 +65,12 @@ def start_work(chunk, descriptor):
 
 @njit
 def _is_list(kind):
-    return kind == d.LIST or kind == d.EXTENTS
+    return kind == d.LIST or kind == d.EXTENTS or _is_complex(kind)
+
+
+@njit
+def _is_complex(kind):
+    return kind == d.COMPLEX_LIST or kind == d.COMPLEX
 
 
 @njit
@@ -100,9 +105,24 @@ def read_row(descriptor, work, row, target):
                 report(work, index + 1, entry[1])
                 return d.HOLDS_NULL
             argument[0], argument[1] = column[2] + entry[0] * item_bytes, entry[1]
+            if _is_complex(kind):
+                code = _pair_elements(kind, work, index, argument, column[2] + entry[0] * (item_bytes // 2))
+                if code < 0:
+                    return code
         else:
             _read_text(column[0] + 16 * row, argument)
     return 0
+
+
+@njit
+def _pair_elements(kind, work, index, argument, address):
+    """Make an argument of re, im, ... one of complex numbers; 0 or a code."""
+    size = argument[1]
+    argument[0], argument[1] = address, size // 2
+    if size % 2 == 0 and (kind == d.COMPLEX_LIST or size == 2):
+        return 0
+    report(work, index + 1, size)
+    return d.ODD_LENGTH if kind == d.COMPLEX_LIST else d.NOT_ONE_COMPLEX
 
 
 @njit
@@ -166,8 +186,8 @@ def _same_bytes(first, second, size):
 @njit
 def message_of(descriptor, code, work):
     """Address of an error's text: the function's name, then the template for the code with the numbers reported."""
-    numbers = array_at(work + 8 * _SCRATCH, d.REPORT_WORDS, word)
-    arguments = (descriptor[d.NAME], numbers[0], numbers[1], numbers[2])
+    numbers = array_at(work + 8 * _SCRATCH, d.MESSAGE_WORDS, word)
+    arguments = (descriptor[d.NAME], numbers[0], numbers[1], numbers[2], numbers[3])
     format_message(work + 8 * _MESSAGE, _MESSAGE_BYTES, template_of(descriptor, code), arguments)
     return work + 8 * _MESSAGE
 
@@ -178,9 +198,15 @@ def template_of(descriptor, code):
 
 
 @njit
-def report(work, first, second):
-    words = array_at(work + 8 * _SCRATCH, d.REPORT_WORDS, word)
-    words[0], words[1] = first, second
+def report(work, first, second, third=0, fourth=0):
+    words = array_at(work + 8 * _SCRATCH, d.MESSAGE_WORDS, word)
+    words[0], words[1], words[2], words[3] = first, second, third, fourth
+
+
+@njit
+def shape_of(work):
+    """What the row measured last must share with its group beside its number of elements."""
+    return array_at(work + 8 * (_SCRATCH + d.MESSAGE_WORDS), d.SHAPE_WORDS, word)
 
 
 @njit
@@ -202,20 +228,29 @@ def compute(descriptor, work, row, out, size):
 
 @njit
 def compute_batch(descriptor, work, rows, out, size):
-    """Whether the kernel computed all rows at once."""
+    """1 if the kernel computed all rows at once, 0 if it wants them one by one, or a code."""
     row, steps, scratch = work + 8 * FIRST_ROW, work + 8 * _STEPS, work + 8 * _SCRATCH
-    return call(descriptor[d.BATCH], (row, steps, rows, out, size, scratch)) == 1
+    return call(descriptor[d.BATCH], (row, steps, rows, out, size, scratch))
 
 
 @njit
 def reserve_elements(descriptor, work, result, elements):
-    """Room for that many more elements in a list vector; returns where they start, or a code."""
-    start = get_list_size(result)
+    """Room for that many more elements of a result in a list vector; returns where they start, or a code."""
+    lanes = descriptor[d.RESULT_LANES]
+    start = get_list_size(result) // lanes
     limit = descriptor[d.LIMIT_BYTES]
     if start + elements > limit // descriptor[d.RESULT_BYTES]:
         report(work, (start + elements) * descriptor[d.RESULT_BYTES], limit)
         return d.RESULT_TOO_LARGE
-    if reserve(result, start + elements) != 0 or set_list_size(result, start + elements) != 0:
+    total = (start + elements) * lanes
+    if reserve(result, total) != 0 or set_list_size(result, total) != 0:
         report(work, elements * descriptor[d.RESULT_BYTES], 0)
         return d.OUT_OF_MEMORY
     return start
+
+
+@njit
+def write_entry(descriptor, entries, index, start, size):
+    """Entry `index` of a list vector: elements of a result, counted as the host does."""
+    lanes = descriptor[d.RESULT_LANES]
+    entries[2 * index], entries[2 * index + 1] = start * lanes, size * lanes

@@ -10,10 +10,11 @@ from numba import njit, types
 
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.memory import array_at
+from sparseeinsum.kernels.memory import address_of, array_at
 
 aggregation = load_kernels("aggregation")
 contraction = load_kernels("contraction")
+evaluation = load_kernels("evaluation")
 expression = load_kernels("expression")
 layout = load_kernels("layout")
 
@@ -25,12 +26,15 @@ BATCH_PLAN = _PLAN + contraction.PLAN_SIZE
 _TEXT_KEY = BATCH_PLAN + contraction.PLAN_SIZE
 _PROGRAM = _TEXT_KEY + 1 + d.MAX_TEXT // 8
 _CONSTANTS = _PROGRAM + 1 + 2 * expression.MAX_OPERATIONS
-_OPERATORS = _CONSTANTS + 1 + expression.MAX_CONSTANTS
+_OPERATORS = _CONSTANTS + expression.CONSTANT_WORDS
 _DIGITS = _OPERATORS + 1 + expression.MAX_OPERATIONS
 ONE = _DIGITS + (expression.MAX_DIGITS + 8) // 8
-BLOCKS = ONE + 1
-_BLOCK_WORDS = expression.BLOCK * (expression.MAX_DEPTH + 2)
+BLOCKS = ONE + 2  # a complex128 is two words
+_BLOCK_WORDS = evaluation.BLOCK * (expression.MAX_DEPTH + 2)
 assert 8 * (BLOCKS + _BLOCK_WORDS) <= d.SCRATCH_BYTES
+assert d.USERS_FUNCTION_WORDS == expression.ENTRY_WORDS
+
+_users_functions = address_of(d.USERS_FUNCTIONS)
 
 word = types.int64
 byte = types.uint8
@@ -39,7 +43,7 @@ byte = types.uint8
 @njit
 def report(scratch, code, first, second, third):
     """Leave numbers for the message of an error; returns its code."""
-    words = array_at(scratch, d.REPORT_WORDS, word)
+    words = array_at(scratch, d.MESSAGE_WORDS, word)
     words[0], words[1], words[2] = first, second, third
     return code
 
@@ -159,8 +163,9 @@ def measure_expression(row, scratch, index, operands):
     code = expression.compile_expression(
         array_at(address, size, byte),
         operands,
+        array_at(_users_functions(), 1 + d.MAX_USERS_FUNCTIONS * d.USERS_FUNCTION_WORDS, word),
         scratch_words(scratch, _PROGRAM, 1 + 2 * expression.MAX_OPERATIONS),
-        array_at(scratch + 8 * _CONSTANTS, 1 + expression.MAX_CONSTANTS, types.float64),
+        array_at(scratch + 8 * _CONSTANTS, expression.CONSTANT_WORDS, types.float64),
         scratch_words(scratch, _OPERATORS, 1 + expression.MAX_OPERATIONS),
         array_at(scratch + 8 * _DIGITS, 1 + expression.MAX_DIGITS, byte),
     )
@@ -176,7 +181,7 @@ def program_of(scratch):
 
 @njit
 def constants_of(scratch):
-    return array_at(scratch + 8 * _CONSTANTS, 1 + expression.MAX_CONSTANTS, types.float64)
+    return array_at(scratch + 8 * _CONSTANTS, expression.CONSTANT_WORDS, types.float64)
 
 
 @njit
@@ -185,16 +190,16 @@ def batch_plan_of(scratch):
 
 
 @njit
-def blocks_of(scratch, dtype):
-    """The stack of blocks on which expressions are evaluated."""
-    return array_at(scratch + 8 * BLOCKS, expression.BLOCK * expression.MAX_DEPTH, dtype)
+def blocks_of(scratch, block, dtype):
+    """The stack of blocks on which expressions are evaluated: of 256 elements, or of 128 that are larger."""
+    return array_at(scratch + 8 * BLOCKS, block * expression.MAX_DEPTH, dtype)
 
 
 @njit
-def part_of(scratch, dtype, operand):
+def part_of(scratch, operand, block, dtype):
     """Room for one block of an operand's elements."""
-    start = BLOCKS + expression.BLOCK * (expression.MAX_DEPTH + operand)
-    return array_at(scratch + 8 * start, expression.BLOCK, dtype)
+    start = BLOCKS + evaluation.BLOCK * (expression.MAX_DEPTH + operand)
+    return array_at(scratch + 8 * start, block, dtype)
 
 
 @njit
@@ -230,7 +235,8 @@ def measure_same(row, scratch):
 
 @njit
 def measure_dot(row, scratch):
-    return min(measure_same(row, scratch), 1)
+    code = measure_same(row, scratch)
+    return code if code < 0 else 1
 
 
 @njit
@@ -307,6 +313,8 @@ def measure_stack(row, scratch):
     length = argument(row, 0)[1]
     if inner < 0 or (inner == 0 and length != 0) or (inner > 0 and length % inner != 0):
         return report(scratch, d.BAD_INNER, length, inner, 0)
+    shape = scratch_words(scratch, d.MESSAGE_WORDS, d.SHAPE_WORDS)
+    shape[0], shape[1] = size, inner
     return _stack_size(row, scratch, length, integer(row, 1), size)
 
 
@@ -343,9 +351,16 @@ def measure_map(row, scratch):
 
 
 @njit
-def _measure_reduce(row, scratch, operands):
+def aggregate_of(row):
+    """Code of the aggregate that the first argument names, or a negative code."""
     address, size = argument(row, 0)
-    code = aggregation.aggregate_code(array_at(address, size, byte))
+    code = expression.index_of(aggregation.AGGREGATE_NAMES, array_at(address, size, byte), 0, size)
+    return code if code >= 0 else aggregation.UNKNOWN_AGGREGATE
+
+
+@njit
+def _measure_reduce(row, scratch, operands):
+    code = aggregate_of(row)
     if code >= 0:
         code = measure_expression(row, scratch, 1, operands)
     return code if code < 0 else measure_contraction(row, scratch, 2, operands)

@@ -66,6 +66,21 @@ call: Callable[..., Any] = intrinsic(_call)
 format_message: Callable[..., Any] = intrinsic(_format_message)
 
 
+def address_of(symbol: str) -> Callable[[], int]:
+    """A compiled function that gives the address of data that a host supplies under a name."""
+
+    def _address(typing_context):
+        def generate(context, builder, signature, arguments):
+            word = context.get_value_type(types.int64)
+            known = builder.module.globals.get(symbol) or cgutils.ir.GlobalVariable(builder.module, word, symbol)
+            return builder.ptrtoint(known, word)
+
+        return types.int64(), generate
+
+    compiled: Callable[[], int] = intrinsic(_address)
+    return compiled
+
+
 @njit
 def copy_elements(target, source):
     """target[:] = source for arrays of one length and dtype."""

@@ -6,7 +6,7 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,7 @@ from sparseeinsum import assets
 from sparseeinsum.settings import cache_folder
 
 PARTS = ("compute", "batch", "initialise", "combine")
-GROUPS = ("callbacks", "f64", "f32")  # one object file each
+GROUPS = ("callbacks", "f64", "f32", "i64", "c128", "c64")  # one object file each
 _DIGEST_BYTES = hashlib.sha256().digest_size  # at the start of each file of the cache
 
 
@@ -44,6 +44,43 @@ def target_machine() -> llvm.TargetMachine:
         reloc="pic",
         codemodel="small",
     )
+
+
+def export(module: llvm.ModuleRef, inner: str, name: str, parameters: int, returned: str = "value") -> None:
+    """Add the C function `name` of int64 that returns int64 and calls a function that numba compiled.
+
+    It returns the function's value, or, where `returned` is "status", 0 unless the function raised an exception.
+    """
+    words = "".join(", i64" for _ in range(parameters))
+    values = "".join(f", i64 %a{i}" for i in range(parameters))
+    taken = ", ".join(f"i64 %a{i}" for i in range(parameters))
+    module.link_in(
+        llvm.parse_assembly(
+            f"""
+            declare i32 @"{inner}"(ptr, ptr{words})
+            define i64 @{name}({taken}) {{
+              %result = alloca i64
+              %exception = alloca ptr
+              store i64 0, ptr %result
+              %short = call i32 @"{inner}"(ptr %result, ptr %exception{values})
+              %status = sext i32 %short to i64
+              %value = load i64, ptr %result
+              ret i64 %{returned}
+            }}"""
+        )
+    )
+
+
+def optimise(module: llvm.ModuleRef, exported: Collection[str]) -> None:
+    """Make a module's machine code fast and small; only what is exported can be called from outside."""
+    for defined in module.functions:
+        if not defined.is_declaration and defined.name not in exported:
+            defined.linkage = "internal"
+    module.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.slp_vectorization = True
+    builder = llvm.create_pass_builder(target_machine(), options)
+    builder.getModulePassManager().run(module, builder)
 
 
 class NativeCode:
@@ -127,8 +164,8 @@ def _keep(path: Path, code: bytes) -> None:
 def _fingerprint() -> str:
     """Changes with the sources, the functions asked for, the compiler and the processor."""
     digest = hashlib.sha256()
-    sources = (*sorted(assets.path("udfs").glob("*.py")), *sorted(Path(__file__).parent.glob("*.py")))
-    for file in (assets.path("udfs/functions.toml"), *sources):
+    udfs = assets.path("udfs")
+    for file in (*sorted(udfs.glob("*.toml")), *sorted(udfs.glob("*.py")), *sorted(Path(__file__).parent.glob("*.py"))):
         digest.update(file.read_bytes())
     versions = [importlib.metadata.version(name) for name in ("numba", "llvmlite")]
     processor = [platform.machine(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]

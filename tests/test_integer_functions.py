@@ -1,0 +1,485 @@
+"""The functions of udfs/functions.toml for BIGINT: exact, or an error that says `int64 overflow`; numpy as oracle."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import sparseeinsum as se
+from sparseeinsum.kernels.catalogue import functions
+from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, write
+
+Array = NDArray[np.int64]
+Connection = duckdb.DuckDBPyConnection
+
+ROWS = 2500  # more than one chunk of DuckDB's, which holds 2,048
+LEAST, GREATEST = -(2**63), 2**63 - 1
+MANY_ROWS = 400_000  # several threads get some of them
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Columns of the table `whole`: u and v hold (rows, 6), s and i (rows,)."""
+
+    u: Array
+    v: Array
+    s: Array
+    i: Array
+
+
+Oracle = Callable[[Rows], Any]
+
+SCALARS: dict[str, Oracle] = {
+    "tensor_add(u, v)": lambda r: r.u + r.v,
+    "tensor_sub(u, v)": lambda r: r.u - r.v,
+    "tensor_mul(u, v)": lambda r: r.u * r.v,
+    "tensor_scale(s, u)": lambda r: r.s[:, None] * r.u,
+    "tensor_outer(u, v)": lambda r: np.einsum("ri,rj->rij", r.u, r.v),
+    "tensor_dot(u, v)": lambda r: np.einsum("ri,ri->r", r.u, r.v),
+    "tensor_nnz(u)": lambda r: np.count_nonzero(r.u, axis=1),
+    "tensor_nnz(u, s)": lambda r: (r.u != r.s[:, None]).sum(axis=1),
+    "tensor_least(u, 0)": lambda r: np.where(r.u == 0, GREATEST, r.u).min(axis=1),
+    "tensor_greatest(u, 0)": lambda r: np.where(r.u == 0, LEAST, r.u).max(axis=1),
+    "tensor_map('abs(u) ^ 3 - 2 * u', u)": lambda r: np.abs(r.u) ** 3 - 2 * r.u,
+    "tensor_map('where(u > 3 or not u, 7, sign(u))', s)": lambda r: np.where((r.s > 3) | (r.s == 0), 7, np.sign(r.s)),
+    "tensor_fill(4, s)": lambda r: np.repeat(r.s[:, None], 4, axis=1),
+    "tensor_matmul(u, v, [2, 3, 2])": lambda r: r.u.reshape(-1, 2, 3) @ r.v.reshape(-1, 3, 2),
+    "tensor_einsum('ij,kj->ki', u, v, [2, 3, 2])": lambda r: np.einsum(
+        "rij,rkj->rki", r.u.reshape(-1, 2, 3), r.v.reshape(-1, 2, 3)
+    ),
+    "tensor_einsum('i,i->i', u, v, [6])": lambda r: r.u * r.v,
+    "tensor_einsum('i,j->ji', u, v, [6, 6])": lambda r: np.einsum("ri,rj->rji", r.u, r.v),
+    "tensor_einsum('ij->j', u, [2, 3])": lambda r: r.u.reshape(-1, 2, 3).sum(axis=1),
+    "tensor_reduce('max', 'abs(u - v)', 'ij,ik->jk', u, v, [2, 3, 3])": lambda r: np.abs(
+        r.u.reshape(-1, 2, 3, 1) - r.v.reshape(-1, 2, 1, 3)
+    ).max(axis=1),
+    "tensor_reduce('prod', '1 + u', 'ij->i', u, [2, 3])": lambda r: (1 + r.u.reshape(-1, 2, 3)).prod(axis=2),
+    "tensor_reduce('any', 'u > 8', 'ij->i', u, [2, 3])": lambda r: (r.u.reshape(-1, 2, 3) > 8).any(axis=2),
+    "tensor_slice(u, 1, i % 3, [2, 3])": lambda r: np.take_along_axis(
+        r.u.reshape(-1, 2, 3), (r.i % 3)[:, None, None], axis=2
+    ),
+    "tensor_split(u, [1], [2, 3])": lambda r: r.u.reshape(-1, 2, 3).transpose(0, 2, 1),
+}
+
+AGGREGATES: dict[str, Oracle] = {
+    "tensor_sum(u)": lambda r: r.u.sum(axis=0),
+    "tensor_prod(tensor_map('where(u > 0, 1, -1)', u))": lambda r: np.where(r.u > 0, 1, -1).prod(axis=0),
+    "tensor_max(u)": lambda r: r.u.max(axis=0),
+    "tensor_min(u)": lambda r: r.u.min(axis=0),
+    "tensor_any(u)": lambda r: r.u.any(axis=0),
+    "tensor_all(u)": lambda r: r.u.all(axis=0),
+    "tensor_sum_scaled(s, v)": lambda r: r.s @ r.v,
+    "tensor_einsum_sum('ij,jk->ik', u, v, [2, 3, 2])": lambda r: np.einsum(
+        "rij,rjk->ik", r.u.reshape(-1, 2, 3), r.v.reshape(-1, 3, 2)
+    ),
+    "tensor_stack(u, i, 2501, 3, -1)": lambda r: _stack(r.u.reshape(-1, 2, 3), r.i, 2501, -1),
+    "tensor_stack(s, i, 2501, -1)": lambda r: _stack(r.s[:, None, None], r.i, 2501, -1),
+    "tensor_nnz_along(u, 1, [2, 3], 2)": lambda r: (r.u.reshape(-1, 2, 3) != 2).sum(axis=(0, 1)),
+}
+
+
+def _stack(arrays: Array, positions: Array, size: int, fill: int) -> Array:
+    stacked = np.full((arrays.shape[1], size, arrays.shape[2]), fill)
+    stacked[:, positions] = arrays.swapaxes(0, 1)
+    return stacked
+
+
+@pytest.fixture(scope="module")
+def rows() -> Rows:
+    values = np.random.default_rng(0).integers(-9, 10, (ROWS, 13))
+    return Rows(values[:, :6], values[:, 6:12], values[:, 12], np.arange(ROWS))
+
+
+@pytest.fixture(scope="module")
+def connection(shared_db: se.Database, rows: Rows) -> Connection:
+    opened = shared_db.connection
+    columns = "unnest($1::BIGINT[][]) AS u, unnest($2::BIGINT[][]) AS v, unnest($3::BIGINT[]) AS s"
+    opened.execute(
+        f"CREATE TABLE whole AS SELECT unnest(range({ROWS})) AS i, {columns}",
+        [rows.u.tolist(), rows.v.tolist(), rows.s.tolist()],
+    )
+    opened.execute(f"CREATE TABLE many AS SELECT i, [i, 1, -i] AS u FROM range({MANY_ROWS}) AS t(i)")
+    return opened
+
+
+@pytest.fixture
+def on_four_threads(connection: Connection) -> Iterator[Connection]:
+    connection.execute("SET threads = 4")
+    yield connection
+    connection.execute("RESET threads")
+
+
+def flat(value: object) -> list[int]:
+    """Numbers of nested lists, in order."""
+    if not isinstance(value, list):
+        assert isinstance(value, int)
+        return [value]
+    return [number for each in value for number in flat(each)]
+
+
+def expect_error(connection: Connection, query: str, *words: str) -> None:
+    with pytest.raises(duckdb.Error) as caught:
+        connection.execute(query).fetchall()
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_every_function_of_int64_is_tested_here() -> None:
+    called = {re.split(r"\W", call)[0] for call in (*SCALARS, *AGGREGATES)}
+    assert called == {function.name for function in functions() if "i64" in function.dtypes}
+
+
+@pytest.mark.parametrize("call", SCALARS)
+def test_scalar_over_rows(connection: Connection, rows: Rows, call: str) -> None:
+    found = connection.execute(f"SELECT {call} FROM whole ORDER BY i").fetchall()
+    assert flat([value for (value,) in found]) == SCALARS[call](rows).ravel().tolist()
+
+
+@pytest.mark.parametrize("call", SCALARS)
+def test_scalar_of_a_filtered_relation(connection: Connection, rows: Rows, call: str) -> None:
+    """Rows that lie apart go one by one."""
+    chosen = rows.i % 3 == 1
+    some = Rows(rows.u[chosen], rows.v[chosen], rows.s[chosen], rows.i[chosen])
+    found = connection.execute(f"SELECT {call} FROM whole WHERE i % 3 = 1 ORDER BY i").fetchall()
+    assert flat([value for (value,) in found]) == SCALARS[call](some).ravel().tolist()
+
+
+@pytest.mark.parametrize("call", AGGREGATES)
+def test_aggregate(connection: Connection, rows: Rows, call: str) -> None:
+    ((found,),) = connection.execute(f"SELECT {call} FROM whole").fetchall()
+    assert found == AGGREGATES[call](rows).ravel().tolist()
+    if "stack" not in call:
+        grouped = connection.execute(f"SELECT i % 700 AS g, {call} FROM whole GROUP BY g").fetchall()
+        for group, value in grouped:
+            chosen = rows.i % 700 == group
+            part = Rows(rows.u[chosen], rows.v[chosen], rows.s[chosen], rows.i[chosen])
+            assert value == AGGREGATES[call](part).ravel().tolist()
+
+
+def test_aggregates_of_many_rows_on_threads(on_four_threads: Connection) -> None:
+    results = "tensor_sum(u), tensor_max(u), tensor_min(u), tensor_sum_scaled(2, u), tensor_any(u), tensor_all(u)"
+    (found,) = on_four_threads.execute(f"SELECT {results} FROM many").fetchall()
+    total, last = MANY_ROWS * (MANY_ROWS - 1) // 2, MANY_ROWS - 1
+    sums = [total, MANY_ROWS, -total]
+    assert found == (sums, [last, 1, 0], [0, 1, -last], [2 * each for each in sums], [1, 1, 1], [0, 1, 0])
+
+
+# Results at the ends of the range, which float64 cannot hold.
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (f"tensor_add([{GREATEST - 1}], [1])", [GREATEST]),
+        (f"tensor_sub([{LEAST + 1}], [1])", [LEAST]),
+        ("tensor_mul([3037000499], [3037000499])", [3037000499**2]),
+        (f"tensor_mul([{2**62}], [-2])", [LEAST]),
+        (f"tensor_scale(-1, [{GREATEST}])", [-GREATEST]),
+        (f"tensor_dot([{2**62}, {2**62 - 1}], [1, 1])", GREATEST),
+        ("tensor_matmul([9007199254740993], [1023], [1, 1, 1])", [9007199254740993 * 1023]),
+        (f"tensor_einsum('i,i->', [{GREATEST}, 1], [1, -1], [2])", [GREATEST - 1]),
+        (f"tensor_einsum('i->', [{GREATEST}, -1], [2])", [GREATEST - 1]),
+        (f"tensor_map('u + 1', {GREATEST - 1})", GREATEST),
+        (f"tensor_map('u', {LEAST})", LEAST),
+        (f"tensor_map('{LEAST}', 0)", LEAST),
+        (f"tensor_map('u - -{2**63}', -1)", GREATEST),
+        (f"tensor_map('max(u, {LEAST + 1})', {LEAST})", LEAST + 1),
+        ("tensor_map('u * 9007199254740993', 1)", 9007199254740993),
+        ("tensor_map('2 ^ u', 62)", 2**62),
+        ("tensor_map('u ^ 63', -2)", LEAST),
+        ("tensor_map('u ^ 9223372036854775807', -1)", -1),
+        ("tensor_map('u ^ 9223372036854775806', -1)", 1),
+        ("tensor_map('0 ^ u', 0)", 1),
+        ("tensor_map('-u ^ 2', 3)", -9),
+        (f"tensor_map('u == {GREATEST}', {GREATEST - 1})", 0),
+        ("tensor_map('conj(u) + true - false', 4)", 5),
+        (f"tensor_reduce('sum', 'u', 'i->', [{GREATEST}, -5, 5], [3])", [GREATEST]),
+        (f"tensor_reduce('prod', 'u', 'i->', [{2**31}, {2**31}, -2], [3])", [LEAST]),
+        ("tensor_reduce('max', 'u', 'ij->i', []::BIGINT[], [2, 0])", [LEAST, LEAST]),
+        ("tensor_reduce('min', 'u', 'ij->i', []::BIGINT[], [1, 0])", [GREATEST]),
+        ("tensor_reduce('prod', 'u', 'ij->i', []::BIGINT[], [1, 0])", [1]),
+        ("tensor_reduce('all', 'u', 'ij->i', []::BIGINT[], [1, 0])", [1]),
+        ("tensor_reduce('any', 'u', 'ij->i', []::BIGINT[], [1, 0])", [0]),
+        (f"tensor_sum([{LEAST}])", [LEAST]),
+        (f"tensor_stack({GREATEST}, 1, 2, {LEAST})", [LEAST, GREATEST]),
+        (f"tensor_least([{GREATEST - 1}, 0], 0)", GREATEST - 1),
+        ("tensor_add([]::BIGINT[], []::BIGINT[])", []),
+        ("tensor_map('u / 0', []::DOUBLE[])", []),
+        ("tensor_sum([]::BIGINT[])", []),
+    ],
+)
+def test_exact_results(connection: Connection, call: str, expected: object) -> None:
+    assert connection.execute(f"SELECT {call}").fetchall() == [(expected,)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        f"tensor_add([1, {GREATEST}], [1, 1])",
+        f"tensor_sub([{LEAST}], [1])",
+        f"tensor_mul([{2**62}], [2])",
+        f"tensor_mul([{LEAST}], [-1])",
+        f"tensor_scale(2, [{2**62}])",
+        f"tensor_outer([{2**62}, 1], [1, 2])",
+        f"tensor_dot([{2**62}, {2**62}], [1, 1])",
+        f"tensor_dot([{2**62}], [2])",
+        f"tensor_matmul([{2**62}, {2**62}], [1, 1], [1, 2, 1])",
+        f"tensor_einsum('i,i->', [{2**62}, {2**62}], [1, 1], [2])",
+        f"tensor_einsum('i,i->i', [{2**62}], [2], [1])",
+        f"tensor_einsum('i,j->ij', [{2**62}, 1], [2, 1], [2, 2])",
+        f"tensor_einsum('ij,j->i', [{2**62}, {2**62}, 1, 1], [1, 1], [2, 2])",
+        f"tensor_einsum('ij->', [{GREATEST}, 1], [1, 2])",
+        f"tensor_map('u + 1', [{GREATEST}])",
+        f"tensor_map('u - 1', {LEAST})",
+        f"tensor_map('u * u', {2**32})",
+        f"tensor_map('-u', {LEAST})",
+        f"tensor_map('abs', {LEAST})",
+        "tensor_map('2 ^ u', 63)",
+        "tensor_map('u ^ 9223372036854775807', -2)",
+        f"tensor_reduce('sum', 'u', 'i->', [{GREATEST}, 1], [2])",
+        f"tensor_reduce('prod', 'u', 'i->', [{2**62}, 2], [2])",
+        "tensor_reduce('max', 'u * v', 'i,i->i', [4294967296], [4294967296], [1])",
+        f"tensor_sum_scaled(2, [{2**62}])",
+        f"tensor_einsum_sum('i,i->', [{2**62}], [2], [1])",
+    ],
+)
+def test_overflow_is_an_error(connection: Connection, call: str) -> None:
+    expect_error(connection, f"SELECT {call}", f"{call.split('(')[0]}: int64 overflow")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "tensor_add([x], [y])",
+        "tensor_mul([x, 1], [x, 1])",
+        "tensor_dot([x, x], [y, y])",
+        "tensor_matmul([x, y], [x, y], [1, 2, 1])",
+        "tensor_einsum('i,i->', [x, y], [x, y], [2])",
+        "tensor_map('u * u', [x, 1])",
+        "tensor_map('u * u', x)",
+        "tensor_sum([x])",
+        "tensor_sum_scaled(x, [y])",
+        "tensor_einsum_sum('i,j->ij', [x, 0], [y, 1], [2, 2])",
+    ],
+)
+def test_overflow_in_a_single_one_of_many_rows(connection: Connection, call: str) -> None:
+    """The others are computed in batches."""
+    relation = "(SELECT CASE WHEN i = 4321 THEN 9223372036854775807 ELSE i % 2 END AS x, 1 + i % 2 AS y"
+    relation += " FROM range(6000) AS t(i))"
+    expect_error(connection, f"SELECT {call} FROM {relation}", f"{call.split('(')[0]}: int64 overflow")
+
+
+# The parts that threads, or segments of a window's frames, compute all fit; what they merge to does not.
+MERGED = {
+    "tensor_sum([x])": GREATEST // 300_000,
+    "tensor_sum_scaled(x, [1])": GREATEST // 300_000,
+    "tensor_einsum_sum('i,j->ij', [x], [1], [1, 1])": GREATEST // 300_000,
+}
+
+
+@pytest.mark.parametrize("call", MERGED)
+def test_overflow_of_merged_states(on_four_threads: Connection, call: str) -> None:
+    relation = f"(SELECT {MERGED[call]} AS x FROM many)"
+    expect_error(on_four_threads, f"SELECT {call} FROM {relation}", f"{call.split('(')[0]}: int64 overflow")
+    fits = f"(SELECT {GREATEST // MANY_ROWS} AS x FROM many)"
+    ((found,),) = on_four_threads.execute(f"SELECT {call} FROM {fits}").fetchall()
+    assert found == [GREATEST // MANY_ROWS * MANY_ROWS]
+
+
+@pytest.mark.parametrize(
+    ("call", "factor"),
+    [
+        ("tensor_sum([x])", 2**61),
+        ("tensor_prod([x])", 2),
+        ("tensor_sum_scaled(x, [1])", 2**61),
+        ("tensor_einsum_sum('i,i->', [x], [1], [1])", 2**61),
+    ],
+)
+def test_overflow_in_frames_of_windows(connection: Connection, call: str, factor: int) -> None:
+    values = f"(SELECT i, CASE WHEN i < 5000 THEN 1 ELSE {factor} END AS x FROM range(6000) t(i))"
+    window = "OVER (ORDER BY i ROWS BETWEEN 200 PRECEDING AND CURRENT ROW)"
+    expect_error(connection, f"SELECT {call} {window} FROM {values}", f"{call.split('(')[0]}: int64 overflow")
+    small = f"(SELECT i, CASE WHEN i % 500 = 0 THEN {factor} ELSE 1 END AS x FROM range(501) t(i))"
+    found = connection.execute(f"SELECT {call} {window} FROM {small}").fetchall()
+    assert found[300] == ([1 if "prod" in call else 201],)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("tensor_map('u / 2', [4])", ("int64 has no /", "DOUBLE")),
+        ("tensor_map('sqrt', 4)", ("int64 has no", "sqrt")),
+        ("tensor_map('exp(u) + 1', 4)", ("int64 has no", "exp")),
+        ("tensor_map('log(u)', 4)", ("int64 has no",)),
+        ("tensor_map('sigmoid', 4)", ("int64 has no",)),
+        ("tensor_map('tanh', []::BIGINT[])", ("int64 has no",)),
+        ("tensor_reduce('sum', 'u / v', 'i,i->', [4], [2], [1])", ("int64 has no",)),
+        ("tensor_reduce('logsumexp', 'u', 'i->', [4], [1])", ("int64 has no", "logsumexp")),
+        ("tensor_map('u * 2.0', 4)", ("literal that is no int64", "DOUBLE")),
+        ("tensor_map('u + 1e3', 4)", ("literal that is no int64",)),
+        ("tensor_map('min(u, inf)', 4)", ("literal that is no int64",)),
+        ("tensor_map('u + nan', 4)", ("literal that is no int64",)),
+        ("tensor_map('u + 9223372036854775808', 4)", ("literal that is no int64",)),
+        ("tensor_map('u - 9223372036854775809', 4)", ("literal that is no int64",)),
+        ("tensor_map('u + 99999999999999999999999', 4)", ("literal that is no int64",)),
+        ("tensor_map('u + 2j', 4)", ("imaginary literal",)),
+        ("tensor_map('2 ^ u', -1)", ("exponent is negative",)),
+        ("tensor_map('u ^ -2', 1)", ("exponent is negative",)),
+    ],
+)
+def test_what_int64_has_not(connection: Connection, call: str, words: tuple[str, ...]) -> None:
+    expect_error(connection, f"SELECT {call}", call.split("(")[0], *words)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "expected"),
+    [
+        ("tensor_add([1, 2], [3, 4])", "BIGINT[]", [4, 6]),
+        ("tensor_add([1::TINYINT], [2::INTEGER])", "BIGINT[]", [3]),
+        ("tensor_add([1.0, 2.0], [3.0, 4.0])", "DOUBLE[]", [4.0, 6.0]),
+        ("tensor_add([1, 2], [0.5, 1.5])", "DOUBLE[]", [1.5, 3.5]),
+        ("tensor_add([0.5, 1.5], [1, 2])", "DOUBLE[]", [1.5, 3.5]),
+        ("tensor_add([1::FLOAT], [2::FLOAT])", "FLOAT[]", [3.0]),
+        ("tensor_add([1], [2::DOUBLE])", "DOUBLE[]", [3.0]),
+        ("tensor_add([9007199254740993], [0])", "BIGINT[]", [9007199254740993]),
+        ("tensor_scale(2, [3])", "BIGINT[]", [6]),
+        ("tensor_scale(0.5, [3])", "DOUBLE[]", [1.5]),
+        ("tensor_scale(2, [1.5])", "DOUBLE[]", [3.0]),
+        ("tensor_dot([1], [2])", "BIGINT", 2),
+        ("tensor_dot([], [])", "BIGINT", 0),
+        ("tensor_outer([], [1.0])", "DOUBLE[]", []),
+        ("tensor_div([1, 2], [2, 4])", "DOUBLE[]", [0.5, 0.5]),
+        ("tensor_norm([3, 4])", "DOUBLE", 5.0),
+        ("tensor_map('abs', -1)", "BIGINT", 1),
+        ("tensor_map('sqrt', 4.0)", "DOUBLE", 2.0),
+        ("tensor_map('abs', [-1.5, 2])", "DOUBLE[]", [1.5, 2.0]),
+        ("tensor_fill(2, 7)", "BIGINT[]", [7, 7]),
+        ("tensor_fill(2, 7.0)", "DOUBLE[]", [7.0, 7.0]),
+        ("tensor_matmul([1], [2], [1, 1, 1])", "BIGINT[]", [2]),
+        ("tensor_matmul([1], [2.5], [1, 1, 1])", "DOUBLE[]", [2.5]),
+        ("tensor_einsum('i->', [1, 2], [2])", "BIGINT[]", [3]),
+        ("tensor_reduce('sum', 'u', 'i->', [1, 2], [2])", "BIGINT[]", [3]),
+        ("tensor_split([1, 2], [0], [2])", "BIGINT[][]", [[1], [2]]),
+        ("tensor_nnz([1, 2], 2)", "BIGINT", 1),
+        ("tensor_least([1, 2.5], 0)", "DOUBLE", 1.0),
+        ("tensor_sum([1])", "BIGINT[]", [1]),
+        ("tensor_sum([1.5])", "DOUBLE[]", [1.5]),
+        ("tensor_sum_scaled(2, [1.5])", "DOUBLE[]", [3.0]),
+        ("tensor_stack(1.5, 0, 2, 0)", "DOUBLE[]", [1.5, 0.0]),
+        ("tensor_stack(1, 0, 2, 0)", "BIGINT[]", [1, 0]),
+        ("tensor_stack([1], 0, 2, 1, 0.5)", "DOUBLE[]", [1.0, 0.5]),
+    ],
+)
+def test_types_of_literals_choose_the_dtype(connection: Connection, call: str, kind: str, expected: object) -> None:
+    """Whole numbers stay whole, and no call is ambiguous."""
+    ((found, found_kind),) = connection.execute(f"SELECT w, typeof(w) FROM (SELECT {call} AS w)").fetchall()
+    assert (repr(found), found_kind) == (repr(expected), kind)
+
+
+def test_parameters_choose_the_dtype(connection: Connection) -> None:
+    assert connection.execute("SELECT tensor_add($1, $2)", [[2**62], [1]]).fetchall() == [([2**62 + 1],)]
+    assert connection.execute("SELECT tensor_add($1, $2)", [[2.5], [1]]).fetchall() == [([3.5],)]
+
+
+UNARY = ("neg", "abs", "sign", "relu", "not", "conj")
+BINARY = ("add", "sub", "mul", "min", "max", "lt", "le", "gt", "ge", "eq", "ne", "and", "or")
+INTERESTING = (0, 1, -1, 2, 3, -7, 2**31, 2**32 + 1, 3037000499, -(2**62), GREATEST, LEAST, LEAST + 1)
+NUMBERS = st.sampled_from(INTERESTING) | st.integers(-20, 20) | st.integers(LEAST, GREATEST)
+
+
+class NoInt64Error(Exception):
+    """A result that int64 cannot hold."""
+
+
+FUNCTIONS: dict[str, Callable[..., int]] = {
+    "neg": lambda a: -a,
+    "abs": abs,
+    "sign": lambda a: (a > 0) - (a < 0),
+    "relu": lambda a: max(a, 0),
+    "not": lambda a: int(a == 0),
+    "conj": lambda a: a,
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "pow": lambda a, b: a**b,
+    "min": min,
+    "max": max,
+    "lt": lambda a, b: int(a < b),
+    "le": lambda a, b: int(a <= b),
+    "gt": lambda a, b: int(a > b),
+    "ge": lambda a, b: int(a >= b),
+    "eq": lambda a, b: int(a == b),
+    "ne": lambda a, b: int(a != b),
+    "and": lambda a, b: int(a != 0 and b != 0),
+    "or": lambda a, b: int(a != 0 or b != 0),
+    "where": lambda a, b, c: b if a != 0 else c,
+}
+
+
+def evaluate(expression: Scalar, operands: tuple[int, int]) -> int:
+    """An expression in unbounded integers, all of whose parts must be int64."""
+    match expression:
+        case Operand(index):
+            return operands[index]
+        case Literal(value):
+            assert isinstance(value, int)
+            return value
+        case Call(name, arguments):
+            found = FUNCTIONS[name](*(evaluate(argument, operands) for argument in arguments))
+            if not LEAST <= found <= GREATEST:
+                raise NoInt64Error
+            return found
+    raise AssertionError(expression)
+
+
+def expressions() -> st.SearchStrategy[Scalar]:
+    leaves: st.SearchStrategy[Scalar] = st.builds(Operand, st.integers(0, 1)) | st.builds(Literal, NUMBERS)
+
+    def extend(parts: st.SearchStrategy[Scalar]) -> st.SearchStrategy[Scalar]:
+        power = st.builds(lambda base, n: Call("pow", (base, Literal(n))), parts, st.integers(0, 70))
+        return (
+            st.builds(lambda name, a: Call(name, (a,)), st.sampled_from(UNARY), parts)
+            | st.builds(lambda name, a, b: Call(name, (a, b)), st.sampled_from(BINARY), parts, parts)
+            | st.builds(lambda a, b, c: Call("where", (a, b, c)), parts, parts, parts)
+            | power
+        )
+
+    return st.recursive(leaves, extend, max_leaves=8)
+
+
+@settings(max_examples=300)
+@given(expression=expressions(), u=NUMBERS, v=NUMBERS)
+def test_random_expressions(connection: Connection, expression: Scalar, u: int, v: int) -> None:
+    call = "SELECT tensor_reduce('max', $1, 'i,i->i', $2::BIGINT[], $3::BIGINT[], [1])"
+    parameters = [write(expression), [u], [v]]
+    try:
+        expected = evaluate(expression, (u, v))
+    except NoInt64Error:
+        with pytest.raises(duckdb.Error, match="tensor_reduce: int64 overflow"):
+            connection.execute(call, parameters).fetchall()
+    else:
+        assert connection.execute(call, parameters).fetchall() == [([expected],)]
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_random_contractions(connection: Connection, data: st.DataObject) -> None:
+    bounds = [data.draw(st.integers(0, 5)) for _ in "ijk"]
+    i, j, k = bounds
+    u = data.draw(st.lists(st.integers(-(2**40), 2**40), min_size=i * j, max_size=i * j))
+    v = data.draw(st.lists(st.integers(-(2**21), 2**21), min_size=j * k, max_size=j * k))
+    first, second = data.draw(st.permutations("ij")), data.draw(st.permutations("jk"))
+    result = "".join(data.draw(st.permutations(data.draw(st.sampled_from(["", "i", "ik", "ijk", "j"])))))
+    extent = dict(zip("ijk", bounds, strict=True))
+    spec = f"{''.join(first)},{''.join(second)}->{result}"
+    shapes = [[extent[label] for label in operand] for operand in (first, second)]
+    expected = np.einsum(spec, np.array(u, int).reshape(shapes[0]), np.array(v, int).reshape(shapes[1]))
+    order = list(dict.fromkeys("".join(first) + "".join(second)))
+    call = "SELECT tensor_einsum($1, $2::BIGINT[], $3::BIGINT[], $4::BIGINT[])"
+    ((found,),) = connection.execute(call, [spec, u, v, [extent[label] for label in order]]).fetchall()
+    assert found == expected.ravel().tolist()

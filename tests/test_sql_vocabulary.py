@@ -1,0 +1,118 @@
+"""What the database knows of the functions of udfs/functions.toml, and their examples."""
+
+import math
+import re
+
+import duckdb
+import pytest
+import test_sql_aggregates
+import test_sql_functions
+from sql_rows import Connection
+
+import sparseeinsum as se
+from sparseeinsum.kernels.catalogue import Function, ValueType, functions
+
+
+@pytest.fixture(scope="module")
+def connection(shared_db: se.Database) -> Connection:
+    """The connection of an empty database."""
+    return shared_db.connection
+
+
+def test_every_function_is_tested() -> None:
+    called = {re.split(r"\W", call)[0] for call in (*test_sql_functions.SCALARS, *test_sql_aggregates.AGGREGATES)}
+    assert called == {function.name for function in functions() if "f64" in function.dtypes}
+
+
+# What the examples of aggregates read, and what they give.
+EXAMPLE_ROWS = {
+    "tensor_sum(u)": ("(VALUES ([1, 2]), ([3, 4])) AS t(u)", [4.0, 6.0]),
+    "tensor_prod(u)": ("(VALUES ([1, 2]), ([3, 4])) AS t(u)", [3.0, 8.0]),
+    "tensor_max(u)": ("(VALUES ([1, 5]), ([3, 4])) AS t(u)", [3.0, 5.0]),
+    "tensor_min(u)": ("(VALUES ([1, 5]), ([3, 4])) AS t(u)", [1.0, 4.0]),
+    "tensor_any(u)": ("(VALUES ([0, 5, 0]), ([3, 4, 0])) AS t(u)", [1.0, 1.0, 0.0]),
+    "tensor_all(u)": ("(VALUES ([0, 5, 0]), ([3, 4, 0])) AS t(u)", [0.0, 1.0, 0.0]),
+    "tensor_logsumexp(u)": ("(VALUES ([0, 1]), ([0, '-inf'::DOUBLE])) AS t(u)", [math.log(2), 1.0]),
+    "tensor_sum_scaled(w, v)": ("(VALUES (2, [1, 5]), (10, [3, 4])) AS t(w, v)", [32.0, 50.0]),
+    "tensor_einsum_sum('i,j->ij', u, v, [2, 3])": (
+        "(VALUES ([1, 2], [1, 1, 2]), ([0, 1], [1, 2, 3])) AS t(u, v)",
+        [1.0, 1.0, 2.0, 3.0, 4.0, 7.0],
+    ),
+    "tensor_stack(val, i, 3, 2, 0.0)": (
+        "(VALUES ([1, 2, 3, 4], 2), ([5, 6, 7, 8], 0)) AS t(val, i)",
+        [5.0, 6.0, 0.0, 0.0, 1.0, 2.0, 7.0, 8.0, 0.0, 0.0, 3.0, 4.0],
+    ),
+    "tensor_stack(val, i, 3, 0.0)": ("(VALUES (7, 2), (8, 0)) AS t(val, i)", [8.0, 0.0, 7.0]),
+    "tensor_nnz_along(u, 0, [2, 2], 0.0)": ("(VALUES ([1, 0, 0, 0]), ([1, 5, 0, 3])) AS t(u)", [3, 1]),
+    "tensor_complex_sum(u)": ("(VALUES ([1, 2]), ([3, 4])) AS t(u)", [4.0, 6.0]),
+    "tensor_complex_prod(u)": ("(VALUES ([0, 1]), ([0, 1])) AS t(u)", [-1.0, 0.0]),
+    "tensor_complex_any(u)": ("(VALUES ([0, 0, 0, 1]), ([0, 0, 0, 0])) AS t(u)", [0.0, 0.0, 1.0, 0.0]),
+    "tensor_complex_all(u)": ("(VALUES ([0, 0, 0, 1]), ([0, 1, 1, 0])) AS t(u)", [0.0, 0.0, 1.0, 0.0]),
+    "tensor_complex_sum_scaled(w, v)": ("(VALUES ([0, 1], [1, 5]), ([1, 0], [3, 4])) AS t(w, v)", [-2.0, 5.0]),
+    "tensor_complex_einsum_sum('i,i->', u, v, [2])": (
+        "(VALUES ([1, 0, 0, 1], [1, 0, 0, 1]), ([1, 0, 0, 0], [5, 1, 0, 0])) AS t(u, v)",
+        [5.0, 1.0],
+    ),
+    "tensor_complex_stack(val, i, 3, 1, [0.0, 0.0])": (
+        "(VALUES ([1, 2], 2), ([5, 6], 0)) AS t(val, i)",
+        [5.0, 6.0, 0.0, 0.0, 1.0, 2.0],
+    ),
+    "tensor_complex_nnz_along(u, 0, [2], [0.0, 0.0])": ("(VALUES ([1, 0, 0, 0]), ([1, 5, 0, 3])) AS t(u)", [2, 1]),
+}
+
+
+@pytest.mark.parametrize("function", functions(), ids=lambda function: function.example)
+def test_examples_run(connection: Connection, function: Function) -> None:
+    assert function.example.startswith(f"{function.name}(")
+    if function.is_aggregate:
+        relation, expected = EXAMPLE_ROWS[function.example]
+        assert connection.execute(f"SELECT {function.example} FROM {relation}").fetchall() == [(expected,)]
+    else:
+        assert connection.execute(f"SELECT {function.example}").fetchall() == [(True,)]
+
+
+@pytest.mark.parametrize("function", functions(), ids=lambda function: function.example)
+def test_descriptions_are_sentences(function: Function) -> None:
+    assert re.fullmatch(r"[A-Z1].*\.", function.description)
+    named = re.findall(r"`(\w+)`", function.description)
+    assert set(named) <= {argument.name for argument in function.arguments}
+
+
+# What SQL calls the elements of arrays, by dtype.
+ELEMENTS = {"f64": "DOUBLE", "f32": "FLOAT", "i64": "BIGINT", "c128": "DOUBLE", "c64": "FLOAT"}
+
+
+@pytest.mark.parametrize("function", functions(), ids=lambda function: function.example)
+@pytest.mark.parametrize("dtype", ELEMENTS)
+def test_duckdb_lists_every_function(connection: Connection, function: Function, dtype: str) -> None:
+    element = ELEMENTS[dtype]
+    written = {
+        ValueType.NUMBER: element,
+        ValueType.TENSOR: f"{element}[]",
+        ValueType.TENSORS: f"{element}[][]",
+        ValueType.INTEGER: "BIGINT",
+        ValueType.INTEGERS: "BIGINT[]",
+        ValueType.TEXT: "VARCHAR",
+        ValueType.COMPLEX: f"{element}[]",
+        ValueType.COMPLEX_TENSOR: f"{element}[]",
+        ValueType.COMPLEX_TENSORS: f"{element}[][]",
+    }
+    listed = connection.execute(
+        "SELECT count(*) FROM duckdb_functions() WHERE function_name = ? AND parameter_types = ?::VARCHAR[] "
+        "AND return_type = ? AND function_type = ?",
+        [
+            function.name,
+            [written[argument.type] for argument in function.arguments],
+            written[function.returns],
+            "aggregate" if function.is_aggregate else "scalar",
+        ],
+    ).fetchall()
+    is_made = dtype in function.dtypes or ELEMENTS[dtype] in [ELEMENTS[each] for each in function.dtypes]
+    assert listed == [(int(is_made),)]
+
+
+def test_a_second_connection_has_the_functions(connection: Connection) -> None:
+    with duckdb.connect() as other:
+        assert other.execute("SELECT tensor_add([1], [2])").fetchall() == [([3],)]
+    cursor = connection.cursor()
+    assert cursor.execute("SELECT tensor_add([1], [2])").fetchall() == [([3],)]

@@ -1,0 +1,377 @@
+"""Arithmetic of complex numbers as numpy has it, their functions made from functions of real ones.
+
+Self-contained: numba and numpy only, no allocation, the same source for every host. Sums and products are computed in
+the arrays' dtype, complex128 or complex64, all else in complex128.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+NOT_OF_COMPLEX = -71
+
+BLOCK = 128  # elements that an expression runs over at a time
+ADD, SUBTRACT, MULTIPLY = range(3)  # as in elementwise.py
+SUM, PROD, ANY, ALL = 0, 1, 4, 5  # as in aggregation.py
+# As in evaluation.py; functions without a name here are none of complex numbers.
+_OR, _AND, _NOT = range(3)
+_EQ, _NE, _ADD, _SUB, _MUL, _DIV, _NEG, _POW, _ABS, _EXP, _LOG, _SQRT, _SIGN = range(7, 20)
+_SIGMOID, _TANH, _CONJ, _WHERE = 21, 22, 23, 26
+_IMAGINARY = 2  # as in expression.py
+
+_LARGE, _SMALL = 2.0**1000, 2.0**-900  # beyond these, squares and sums of parts leave the range of float64
+_UP, _DOWN = 2.0**200, 2.0**-200  # scales back into it; their roots are powers of 2, too
+_MOST_AT_ONCE = 700.0  # exp is finite up to a little more
+_SATURATED = 22.0  # tanh of more is 1
+_MULTIPLIED = 100  # numpy multiplies for whole exponents below, and takes logarithms for others
+
+
+@njit
+def multiply(a, b):
+    """A * b by the plain formula, in the dtype of a and b."""
+    return complex(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
+
+
+@njit
+def divide(a, b):
+    """A / b by Smith's formula: everything is divided by the larger part of b first."""
+    if abs(b.real) >= abs(b.imag):
+        if b.real == 0 and b.imag == 0:
+            return complex(a.real / abs(b.real), a.imag / abs(b.real))
+        ratio = b.imag / b.real
+        factor = 1 / (b.real + b.imag * ratio)
+        return complex((a.real + a.imag * ratio) * factor, (a.imag - a.real * ratio) * factor)
+    ratio = b.real / b.imag
+    factor = 1 / (b.imag + b.real * ratio)
+    return complex((a.real * ratio + a.imag) * factor, (a.imag * ratio - a.real) * factor)
+
+
+@njit
+def size_of(z):
+    """|z|, without overflow on the way."""
+    return math.hypot(z.real, z.imag)
+
+
+@njit
+def sign(z):
+    """Z / |z|, 0 of 0; of an infinite part, its direction."""
+    size = size_of(z)
+    if size == 0:
+        return complex(0.0, 0.0)
+    if math.isinf(size) and math.isinf(z.real) != math.isinf(z.imag):
+        return complex(_direction(z.real), _direction(z.imag))
+    return complex(z.real / size, z.imag / size)
+
+
+@njit
+def _direction(part):
+    return math.copysign(1.0, part) if math.isinf(part) else 0.0
+
+
+@njit
+def exponential(z):
+    """exp(z)."""
+    if z.imag == 0:
+        return complex(math.exp(z.real), z.imag)
+    if math.isinf(z.real) and not math.isfinite(z.imag):
+        return complex(0.0, 0.0) if z.real < 0 else complex(math.inf, math.nan)
+    if z.real > _MOST_AT_ONCE:  # a small cosine or sine may bring the result back into range
+        half = math.exp(z.real / 2)
+        return complex(half * math.cos(z.imag) * half, half * math.sin(z.imag) * half)
+    size = math.exp(z.real)
+    return complex(size * math.cos(z.imag), size * math.sin(z.imag))
+
+
+@njit
+def logarithm(z):
+    """The principal log(z)."""
+    return complex(_log_of_size(z), math.atan2(z.imag, z.real))
+
+
+@njit
+def _log_of_size(z):
+    if not (math.isfinite(z.real) and math.isfinite(z.imag)):
+        return math.log(size_of(z))
+    larger, smaller = max(abs(z.real), abs(z.imag)), min(abs(z.real), abs(z.imag))
+    if larger > _LARGE:
+        return math.log(math.hypot(z.real * _DOWN, z.imag * _DOWN)) - math.log(_DOWN)
+    if 0 < larger < _SMALL:
+        return math.log(math.hypot(z.real * _UP, z.imag * _UP)) - math.log(_UP)
+    if 0.5 < larger < 2:  # near |z| = 1 its logarithm is small, and would lose what |z| is rounded by
+        return 0.5 * math.log1p((larger - 1) * (larger + 1) + smaller * smaller)
+    return math.log(size_of(z))
+
+
+@njit
+def square_root(z):
+    """The principal sqrt(z)."""
+    if z.real == 0 and z.imag == 0:
+        return complex(0.0, z.imag)
+    if math.isinf(z.imag):
+        return complex(math.inf, z.imag)
+    if math.isnan(z.real):
+        return complex(z.real, math.nan)
+    if math.isinf(z.real):
+        rest = z.imag - z.imag  # NaN or 0
+        if z.real < 0:
+            return complex(abs(rest), math.copysign(z.real, z.imag))
+        return complex(z.real, math.copysign(rest, z.imag))
+    larger = max(abs(z.real), abs(z.imag))
+    if larger > _LARGE:
+        return _finite_root(complex(z.real * _DOWN, z.imag * _DOWN), math.sqrt(_UP))
+    if larger < _SMALL:
+        return _finite_root(complex(z.real * _UP, z.imag * _UP), math.sqrt(_DOWN))
+    return _finite_root(z, 1.0)
+
+
+@njit
+def _finite_root(z, scale):
+    root = math.sqrt((abs(z.real) + size_of(z)) * 0.5)
+    if z.real >= 0:
+        return complex(scale * root, scale * (z.imag / (2 * root)))
+    return complex(scale * (abs(z.imag) / (2 * root)), scale * math.copysign(root, z.imag))
+
+
+@njit
+def hyperbolic_tangent(z):
+    """tanh(z), by Kahan's formula."""
+    if math.isinf(z.real):
+        turn = z.imag if math.isinf(z.imag) else math.sin(z.imag) * math.cos(z.imag)
+        return complex(math.copysign(1.0, z.real), math.copysign(0.0, turn))
+    if math.isnan(z.real) or not math.isfinite(z.imag):
+        real = z.real if z.real == 0 else math.nan
+        return complex(real, z.imag if z.imag == 0 else math.nan)
+    if abs(z.real) > _SATURATED:
+        small = math.exp(-abs(z.real))
+        return complex(math.copysign(1.0, z.real), 4 * math.sin(z.imag) * math.cos(z.imag) * small * small)
+    tangent, sine = math.tan(z.imag), math.sinh(z.real)
+    beta = 1 + tangent * tangent
+    divisor = 1 + beta * sine * sine
+    return complex(beta * math.sqrt(1 + sine * sine) * sine / divisor, tangent / divisor)
+
+
+@njit
+def sigmoid(z):
+    """1 / (1 + exp(-z))."""
+    return divide(complex(1.0, 0.0), complex(1.0, 0.0) + exponential(-z))
+
+
+@njit
+def power(a, b):
+    """A ^ b: whole exponents by multiplication, others by logarithms."""
+    if b.real == 0 and b.imag == 0:
+        return complex(1.0, 0.0)
+    if a.real == 0 and a.imag == 0:
+        return complex(0.0, 0.0) if b.real > 0 else complex(math.nan, math.nan)
+    if b.imag == 0 and abs(b.real) < _MULTIPLIED and b.real == math.floor(b.real):
+        repeated = _repeated(a, np.int64(abs(b.real)))
+        return repeated if b.real > 0 else divide(complex(1.0, 0.0), repeated)
+    return exponential(multiply(b, logarithm(a)))
+
+
+@njit
+def _repeated(a, times):
+    square = a
+    while times & 1 == 0:
+        square, times = multiply(square, square), times >> 1
+    product = square
+    while times > 1:
+        square, times = multiply(square, square), times >> 1
+        if times & 1 == 1:
+            product = multiply(product, square)
+    return product
+
+
+@njit
+def combine(operation, u, v, out):
+    """Out = u + v, u - v, u * v or u / v, by code; (n,) each, one dtype."""
+    if operation == ADD:
+        for i in range(out.size):
+            out[i] = u[i] + v[i]
+    elif operation == SUBTRACT:
+        for i in range(out.size):
+            out[i] = u[i] - v[i]
+    elif operation == MULTIPLY:
+        for i in range(out.size):
+            out[i] = multiply(u[i], v[i])
+    else:
+        for i in range(out.size):
+            out[i] = divide(np.complex128(u[i]), np.complex128(v[i]))
+    return 0
+
+
+@njit
+def scale(factor, u, out):
+    """Out = factor * u; (n,) each, one dtype."""
+    for i in range(out.size):
+        out[i] = multiply(factor, u[i])
+    return 0
+
+
+@njit
+def outer(u, v, out):
+    """out[i, j] = u[i] * v[j]; u: (m,), v: (n,), out: (m * n,) in C order."""
+    for i in range(u.size):
+        scale(u[i], v, out[i * v.size : (i + 1) * v.size])
+    return 0
+
+
+@njit
+def dot(u, v, out):
+    """out[0] = the sum of u[i] * v[i]; (n,) each, one dtype."""
+    out[0] = 0
+    return add_line(out, 0, 0, u, 0, 1, v, 0, 1, u.size)
+
+
+@njit
+def add_scaled(w, factor, v):
+    """W += factor * v; (n,) each, one dtype."""
+    for i in range(w.size):
+        w[i] += multiply(factor, v[i])
+    return 0
+
+
+@njit
+def add_line(w, at_w, in_w, u, at_u, in_u, v, at_v, in_v, extent):
+    """w[at_w + i * in_w] += u[at_u + i * in_u] * v[at_v + i * in_v] for every i below extent."""
+    for i in range(extent):
+        w[at_w + i * in_w] += multiply(u[at_u + i * in_u], v[at_v + i * in_v])
+    return 0
+
+
+@njit
+def identity_of(aggregate):
+    """What folding nothing gives: 0, 1, 0, 1."""
+    return complex(0.0, 0.0) if aggregate == SUM or aggregate == ANY else complex(1.0, 0.0)
+
+
+@njit
+def fold(aggregate, w, u):
+    """Fold u into w element by element; (n,) each, one dtype."""
+    return fold_line(aggregate, w, 0, 1, u, w.size)
+
+
+@njit
+def fold_line(aggregate, w, at, stride, u, n):
+    """Fold u[0:n] into w[at], w[at + stride], ...; stride 0 folds all into one element."""
+    if aggregate == SUM:
+        for i in range(n):
+            w[at + i * stride] += u[i]
+    elif aggregate == PROD:
+        for i in range(n):
+            w[at + i * stride] = multiply(w[at + i * stride], u[i])
+    elif aggregate == ANY:
+        for i in range(n):
+            w[at + i * stride] = w[at + i * stride] != 0 or u[i] != 0
+    else:
+        for i in range(n):
+            w[at + i * stride] = w[at + i * stride] != 0 and u[i] != 0
+    return 0
+
+
+@njit
+def count_not_finite(u, fill):
+    """How many elements have a part that is NaN or infinite, other than an infinite fill."""
+    count = 0
+    for i in range(u.size):
+        count += not (math.isfinite(u[i].real) and math.isfinite(u[i].imag)) and u[i] != fill
+    return count
+
+
+@njit
+def from_real(u, out):
+    """Out = u with imaginary parts 0; (n,) each."""
+    for i in range(u.size):
+        out[i] = complex(u[i], 0)
+
+
+@njit
+def real_parts(u, out):
+    """Out = the real parts of u; (n,) each."""
+    for i in range(u.size):
+        out[i] = u[i].real
+
+
+@njit
+def imaginary_parts(u, out):
+    """Out = the imaginary parts of u; (n,) each."""
+    for i in range(u.size):
+        out[i] = u[i].imag
+
+
+@njit
+def check_program(program):
+    """Whether a program uses no functions that need an order: 0 or a code."""
+    for position in range(1, program[0] + 1):
+        if program[position] & 3 > 0 and not _has_complex(program[position] >> 2):
+            return NOT_OF_COMPLEX
+    return 0
+
+
+@njit
+def check_aggregate(aggregate):
+    """Whether an aggregate needs no order: 0 or a code."""
+    return 0 if aggregate == SUM or aggregate == PROD or aggregate == ANY or aggregate == ALL else NOT_OF_COMPLEX
+
+
+@njit
+def _has_complex(code):
+    return code <= _NOT or _EQ <= code <= _SIGN or _SIGMOID <= code <= _CONJ or code == _WHERE
+
+
+@njit
+def constant(constants, kinds, index):
+    """The value of a literal."""
+    value = constants[1 + index]
+    return complex(0.0, value) if kinds[index] == _IMAGINARY else complex(value, 0.0)
+
+
+@njit
+def apply(code, taken, a, b, c):
+    """Put function(a, b, c) into a, as many of them as it takes, element by element; returns 0."""
+    if _ADD <= code <= _DIV:
+        return combine(code - _ADD, a, b, a)
+    if code == _WHERE:
+        for i in range(a.size):
+            a[i] = b[i] if a[i] != 0 else c[i]
+    elif code == _POW:
+        for i in range(a.size):
+            a[i] = power(np.complex128(a[i]), np.complex128(b[i]))
+    elif code == _OR or code == _AND or code == _EQ or code == _NE:
+        for i in range(a.size):
+            a[i] = _compare(code, a[i], b[i])
+    else:
+        for i in range(a.size):
+            a[i] = _function(code, np.complex128(a[i]))
+    return 0
+
+
+@njit
+def _compare(code, a, b):
+    if code == _OR:
+        return a != 0 or b != 0
+    if code == _AND:
+        return a != 0 and b != 0
+    return (a == b) == (code == _EQ)
+
+
+@njit
+def _function(code, z):
+    if code == _NEG:
+        return -z
+    if code == _CONJ:
+        return complex(z.real, -z.imag)
+    if code == _NOT:
+        return complex(1.0 if z == 0 else 0.0, 0.0)
+    if code == _ABS:
+        return complex(size_of(z), 0.0)
+    if code == _EXP:
+        return exponential(z)
+    if code == _LOG:
+        return logarithm(z)
+    if code == _SQRT:
+        return square_root(z)
+    if code == _SIGN:
+        return sign(z)
+    return sigmoid(z) if code == _SIGMOID else hyperbolic_tangent(z)
