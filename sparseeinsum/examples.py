@@ -35,6 +35,27 @@ T3[i, j]    = sum(T2[i, j, k] * T1[j, k])
 S[i, j]     = T3[i, j] / {root}
 """
 
+MULTI_HEAD_ATTENTION = """
+# Multi-head attention (EinDecomp): s and t are positions, a features, h heads, d what a head sees of a position.
+Q[s, h, d] = sum(X[s, a] * WQ[a, h, d])
+K[t, h, d] = sum(X[t, a] * WK[a, h, d])
+V[t, h, d] = sum(X[t, a] * WV[a, h, d])
+P[h, s, t] = softmax[t](sum(Q[s, h, d] * K[t, h, d]) / sqrt(bound(d)))
+O[s, h, d] = sum(P[h, s, t] * V[t, h, d])
+Y[s, a]    = sum(O[s, h, d] * WO[h, d, a])
+"""
+
+FEED_FORWARD = """
+# A feed-forward network of two layers: probabilities of classes for a batch of inputs.
+H[b, n] = relu(sum(X[b, m] * W1[m, n]) + B1[n])
+Y[b, o] = softmax[o](sum(H[b, n] * W2[n, o]) + B2[o])
+"""
+
+MATRIX_CHAIN = """
+# (A B) + (C (D E)) of matrices (EinDecomp).
+Y[i, k] = sum(A[i, j] * B[j, k]) + sum(C[i, l] * sum(D[l, m] * E[m, k]))
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Graph:
@@ -188,3 +209,64 @@ def attention_reference(inputs: dict[str, Matrix]) -> sp.csr_array:
     scaled = queries[rows] * edges.data[:, None]
     scores = np.einsum("ek,ek->e", scaled, keys[columns]) / np.sqrt(inputs["WQ"].shape[1])
     return sp.csr_array(sp.coo_array((scores, (rows, columns)), shape=edges.shape))
+
+
+def multi_head_attention_inputs(
+    positions: int = 256, heads: int = 8, width: int = 64, seed: int = 0
+) -> dict[str, NDArray[np.float64]]:
+    """The tensors of MULTI_HEAD_ATTENTION: inputs and random projections; heads times width is the features."""
+    features = heads * width
+    rng = np.random.default_rng(seed)
+    project = (features, heads, width)
+    return {
+        "X": rng.standard_normal((positions, features)),
+        **{name: rng.standard_normal(project) / np.sqrt(features) for name in ("WQ", "WK", "WV")},
+        "WO": rng.standard_normal((heads, width, features)) / np.sqrt(features),
+    }
+
+
+def multi_head_attention_reference(inputs: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """MULTI_HEAD_ATTENTION by numpy, step by step as the program."""
+    queries, keys, values = (
+        np.einsum("sa,ahd->shd", inputs["X"], inputs[name], optimize=True) for name in ("WQ", "WK", "WV")
+    )
+    scores = np.einsum("shd,thd->hst", queries, keys, optimize=True) / np.sqrt(queries.shape[-1])
+    mixed = np.einsum("hst,thd->shd", _softmax(scores), values, optimize=True)
+    return np.asarray(np.einsum("shd,hda->sa", mixed, inputs["WO"], optimize=True))
+
+
+def feed_forward_inputs(
+    batch: int = 256, features: int = 784, hidden: int = 512, classes: int = 10, seed: int = 0
+) -> dict[str, NDArray[np.float64]]:
+    """The tensors of FEED_FORWARD: inputs, random weights and biases."""
+    rng = np.random.default_rng(seed)
+    return {
+        "X": rng.standard_normal((batch, features)),
+        "W1": rng.standard_normal((features, hidden)) / np.sqrt(features),
+        "B1": rng.standard_normal(hidden),
+        "W2": rng.standard_normal((hidden, classes)) / np.sqrt(hidden),
+        "B2": rng.standard_normal(classes),
+    }
+
+
+def feed_forward_reference(inputs: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """FEED_FORWARD by numpy, step by step as the program."""
+    hidden = np.maximum(inputs["X"] @ inputs["W1"] + inputs["B1"], 0)
+    return _softmax(hidden @ inputs["W2"] + inputs["B2"])
+
+
+def matrix_chain_inputs(size: int = 512, seed: int = 0) -> dict[str, NDArray[np.float64]]:
+    """The tensors of MATRIX_CHAIN: random matrices; B and E are a quarter as wide, so that the order matters."""
+    rng = np.random.default_rng(seed)
+    columns = {"A": size, "B": size // 4, "C": size, "D": size, "E": size // 4}
+    return {name: rng.standard_normal((size, width)) for name, width in columns.items()}
+
+
+def matrix_chain_reference(inputs: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """MATRIX_CHAIN by numpy."""
+    return inputs["A"] @ inputs["B"] + inputs["C"] @ (inputs["D"] @ inputs["E"])
+
+
+def _softmax(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    powers = np.exp(x - x.max(axis=-1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sparseeinsum as se
-from sparseeinsum.language.eingraph import DeclaredTensor, EinGraph, EinSum, Reference, bind, write_einsum
-from sparseeinsum.language.scalar import FUNCTIONS, PRODUCT, Call, Literal, Operand, Scalar, write
+from sparseeinsum.language.binding import bind
+from sparseeinsum.language.eingraph import DeclaredTensor, EinGraph, EinSum, Reference, write_einsum
+from sparseeinsum.language.scalar import FUNCTIONS, PRODUCT, AxisBound, Bound, Call, Literal, Operand, Scalar, write
 from sparseeinsum.language.tensors import Axis, Tensor
 
 Array = NDArray[Any]
@@ -44,6 +45,38 @@ def einsums_of(text: str) -> list[str]:
         ("C[i] = (((A[i])))", ["C[i] = A[i]"]),
         ("C[i]=max(A[i],B[i])", ["C[i] = max(A[i], B[i])"]),
         ("C[] = max(max(A[i], B[i]))", ["C[] = max(max(A[i], B[i]))"]),
+        ("C[] = any(A[i] < 3)", ["C[] = any(A[i] < 3)"]),
+        ("C[] = all(A[i])", ["C[] = all(A[i])"]),
+        ("C[i] = logsumexp(A[i, j])", ["C[i] = logsumexp(A[i, j])"]),
+        # Any number of tensors, each once for the same labels
+        ("C[i] = sum(A[i, j] * B[j] * D[j])", ["C[i] = sum(A[i, j] * B[j] * D[j])"]),
+        ("C[] = sum(A[i] * A[j] * A[i])", ["C[] = sum(A[i] * A[j] * A[i])"]),
+        # Scalars
+        ("C[i] = not (A[i] < 3) or B[i] == 2 and true", ["C[i] = not A[i] < 3 or B[i] == 2 and true"]),
+        ("C[i] = (A[i] or B[i]) and not (A[i] != 0)", ["C[i] = (A[i] or B[i]) and not A[i] != 0"]),
+        ("C[i] = (A[i] < 1) == (B[i] >= 2)", ["C[i] = (A[i] < 1) == (B[i] >= 2)"]),
+        ("C[i] = A[i] + B[i] <= 2 * A[i]", ["C[i] = A[i] + B[i] <= 2 * A[i]"]),
+        ("C[i] = where(A[i] > -inf, conj(A[i]), inf)", ["C[i] = where(A[i] > -inf, conj(A[i]), inf)"]),
+        ("C[i] = A[i] * (1 - 2j) + .5j", ["C[i] = A[i] * (1.0 - 2.0j) + 0.5j"]),
+        ("C[i] = A[i] + 1 + 2j", ["C[i] = A[i] + 1 + 2.0j"]),
+        ("C[i] = A[i] * -2 ^ 2 - (-2) ^ 2", ["C[i] = A[i] * -2 ^ 2 - (-2) ^ 2"]),
+        # Words mean something only where they stand alone.
+        ("C[i] = true[i] + not[i] * inf[i]", ["C[i] = true[i] + not[i] * inf[i]"]),
+        ("or[i] = and[i] or index[i] and bound[i]", ["or[i] = and[i] or index[i] and bound[i]"]),
+        ("C[not, inf] = A[inf, not]", ["C[not, inf] = A[inf, not]"]),
+        # Bounds of labels, and of axes where the EinSum lacks the label
+        ("C[] = sum(A[i] / bound(i))", ["C[] = sum(A[i] / bound(i))"]),
+        ("C[I] = A[I] / bound(I)", ["C[I] = A[I] / bound(i)"]),
+        ("C[i] = A[i] + bound(B, 1)", ["C[i] = A[i] + bound(B, 1)"]),
+        ("C[i] = sum(A[i, j]) / bound(j)", ["C_sum[i] = sum(A[i, j])", "C[i] = C_sum[i] / bound(A, 1)"]),
+        (
+            "C[i] = A[i] * sum(B[k] * bound(i) + bound(k))",
+            ["C_sum[] = sum(B[k] * bound(A, 0) + bound(k))", "C[i] = A[i] * C_sum[]"],
+        ),
+        (
+            "C[] = sum[j](A[j] / bound(j)) * sum[j](B[j])",
+            ["C_sum[] = sum(A[j] / bound(j))", "C_sum2[] = sum(B[j])", "C[] = C_sum[] * C_sum2[]"],
+        ),
     ],
 )
 def test_statements(text: str, einsums: list[str]) -> None:
@@ -90,6 +123,51 @@ def test_nested_aggregates(text: str, einsums: list[str]) -> None:
     assert einsums_of(text) == einsums
 
 
+def test_the_same_aggregate_is_computed_once() -> None:
+    assert einsums_of("C[i] = A[i] / sum(A[k])\nD[i] = A[i] * sum(A[k]) + sum(A[i, l])") == [
+        "C_sum[] = sum(A[k])",
+        "C[i] = A[i] / C_sum[]",
+        "D_sum[i] = sum(A[i, l])",
+        "D[i] = A[i] * C_sum[] + D_sum[i]",
+    ]
+
+
+def test_numbers_keep_their_kind() -> None:
+    """A whole number leaves whole numbers whole, where 2.0 does not, and true is no number to add."""
+    literals = [Literal(2), Literal(2.0), Literal(2 + 0j), Literal(True), Literal(1)]
+    assert len(set(literals)) == len(literals)
+    (einsum,) = se.program("C[i] = A[i] * 2 + 2.0 * true").einsums
+    assert repr(einsum.join) == repr(
+        Call("add", (Call("mul", (U, Literal(2))), Call("mul", (Literal(2.0), Literal(True)))))
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "tensor", "has_dtype", "has_fill"),
+    [
+        ("A[i: 3]", Tensor("A", (Axis("i", 3),)), False, False),
+        ("A[] fill -inf", Tensor("A", (), "float64", -np.inf), False, True),
+        ("A[] fill 2 dtype int64", Tensor("A", (), "int64", 2), True, True),
+        ("A[] fill true dtype bool", Tensor("A", (), "bool", True), True, True),
+        ("A[] fill 1 - 2j dtype complex64", Tensor("A", (), "complex64", 1 - 2j), True, True),
+        ("A[] fill -2j", Tensor("A", (), "complex128", -2j), False, True),
+        ("A[] dtype complex128", Tensor("A", (), "complex128", 0), True, False),
+    ],
+)
+def test_declarations(text: str, tensor: Tensor, has_dtype: bool, has_fill: bool) -> None:
+    (declared,) = se.program(f"tensor {text}\nC[] = B[]").declared
+    assert declared == DeclaredTensor(tensor, has_dtype, has_fill)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool", "complex64"])
+def test_a_declared_fill_is_a_number_whatever_the_dtype(dtype: str) -> None:
+    program = se.program("tensor A[i: 3] fill 1\nC[i] = A[i]")
+    bind(program, {"A": Tensor("A", (Axis("i", 3),), dtype, 1)})
+    problem = "the program declares A with shape \\(3,\\), fill 1.0, but the database has it with shape \\(3,\\), fill"
+    with pytest.raises(se.ShapeError, match=problem):
+        bind(program, {"A": Tensor("A", (Axis("i", 3),), dtype, 0)})
+
+
 def test_outputs_are_what_no_statement_reads() -> None:
     program = se.program("T[i] = exp(A[i])\nX[i] = T[i] * B[i]\nY[] = sum(T[i])")
     assert program.inputs == ("A", "B")
@@ -105,7 +183,7 @@ def test_graph() -> None:
     """)
     declared = Tensor("A", (Axis("i", 3), Axis("j", 4)), "float32")
     vector = Tensor("B", (Axis("x", 4),), "float32")
-    assert program.declared == (DeclaredTensor(declared, has_dtype=True),)
+    assert program.declared == (DeclaredTensor(declared, has_dtype=True, has_fill=True),)
     assert program.layouts == (("W", frozenset({"k"})),)
     assert bind(program, {"A": declared, "B": vector}) == EinGraph(
         {
@@ -153,7 +231,7 @@ def test_any_identifier_names_tensors_and_labels(name: str) -> None:
     assert einsums_of(f"C[i] = exp({name}[i])") == [f"C[i] = exp({name}[i])"]
     assert einsums_of(f"C[] = sum(A[{name.lower()}])") == [f"C[] = sum(A[{name.lower()}])"]
     (declared,) = se.program(f"tensor {name}[{name}: 3] fill 0 dtype float32\nC[i] = {name}[i]").declared
-    assert declared == DeclaredTensor(Tensor(name, (Axis(name.lower(), 3),), "float32"), has_dtype=True)
+    assert declared == DeclaredTensor(Tensor(name, (Axis(name.lower(), 3),), "float32"), has_dtype=True, has_fill=True)
 
 
 def test_a_declaration_may_leave_the_dtype_open(db: se.Database) -> None:
@@ -259,8 +337,11 @@ def test_upper_case_label_on_the_left_is_a_key_column(shared_db: se.Database) ->
 def scalars() -> st.SearchStrategy[Scalar]:
     leaves = st.one_of(
         st.sampled_from([U, V]),
-        st.floats(0, allow_infinity=False, allow_nan=False).map(Literal),
-        st.sampled_from([0.0, 1.0, 2.5, 1e-7, 1e15, 1e22]).map(Literal),
+        st.floats(allow_nan=False).map(Literal),
+        st.complex_numbers(allow_nan=False).map(Literal),
+        st.integers(-(2**63), 2**63 - 1).map(Literal),
+        st.sampled_from([True, False, 0, 1, -1, 0.0, -0.0, 2.5, -1e-7, 2j, -2j, complex(-0.0, 1)]).map(Literal),
+        st.sampled_from([Bound("i"), AxisBound("A", 0)]),
     )
 
     def calls(inner: st.SearchStrategy[Scalar]) -> st.SearchStrategy[Scalar]:
@@ -276,7 +357,7 @@ def test_expressions_read_as_they_are_written(scalar: Scalar) -> None:
     """What plans show is text that means the same program."""
     join = Call("add", (PRODUCT, scalar))  # so that U is the first operand
     (einsum,) = se.program(f"W[i] = {write(join, ['A[i]', 'B[i]'])}").einsums
-    assert einsum.join == join
+    assert repr(einsum.join) == repr(join)  # which tells -0.0 from 0.0, too
 
 
 def test_parentheses_nest_without_limit() -> None:
@@ -320,11 +401,19 @@ def test_error_shows_line_and_column() -> None:
 
 
 NEEDS_LABELS = "; a tensor needs its labels, as in A[i, j], also a scalar, as in eta[]"
+NO_LABELS = f"eta has no labels{NEEDS_LABELS}"
+NO_CHAINS = "; comparisons do not chain: write A[i] < B[i] and B[i] < C[i]"
+LEFT_ONLY = "stands only on the left side; some tensor on the right must have it, or declare its bound: tensor"
 OPERAND = "'(', a name, a number, a whole number or an operator"
 AFTER = "'(', ';', an operator, the end of the program or the end of the statement"
 AROUND = "write sum(...), max(...), min(...) or prod(...) around the expression"
+AFTER_NUMBER = "';', an operator, the end of the program or the end of the statement"
 NOTHING = "the program assigns nothing; write a statement such as C[i, k] = sum(A[i, j] * B[j, k])"
-FUNCTION_NAMES = "sum, prod, max, min, abs, exp, log, sqrt, sign, relu, sigmoid, tanh"
+FUNCTION_NAMES = (
+    "sum, prod, max, min, any, all, logsumexp, abs, exp, log, sqrt, sign, relu, sigmoid, tanh, conj, where, softmax, "
+    "log_softmax, mean, var, norm, layer_norm, one_hot"
+)
+DTYPES = "float64, float32, int64, bool, complex128, complex64"
 
 REFUSED = [
     # No program
@@ -336,8 +425,8 @@ REFUSED = [
     ("C[i] = sum(A[i, j]", 1, 19, "the program ends here, expected ')', ',' or an operator"),
     ("C[i = A[i]", 1, 5, "found '=', expected ',' or ']'"),
     ("C = A[i]", 1, 3, f"found '=', expected '['{NEEDS_LABELS}"),
-    ("C[i] = eta", 1, 11, f"the program ends here, expected '(' or '['{NEEDS_LABELS}"),
-    ("C[i] = eta * A[i]", 1, 12, f"found '*', expected '(' or '['{NEEDS_LABELS}"),
+    ("C[i] = eta", 1, 8, NO_LABELS),
+    ("C[i] = eta * A[i]", 1, 8, NO_LABELS),
     ("C[i] = A[i] B[i]", 1, 13, f"found 'B', expected {AFTER}"),
     ("C[i] = A[i]\nD[i] = A[i] = B[i]", 2, 13, f"found '=', expected {AFTER}"),
     ("C[i] = A[i])", 1, 12, "found ')', expected ';', an operator, the end of the program or the end of the statement"),
@@ -353,7 +442,17 @@ REFUSED = [
         f"the line ends here, expected {OPERAND}; an expression goes on in the next line only within parentheses",
     ),
     ("C[i] = A[i] @ B[i]", 1, 13, "the character '@' has no meaning here; expected '(', ')', ',', ';' or an operator"),
-    ("C[i] = A[i] < 3", 1, 13, "the character '<' has no meaning here; expected '(', ')', ',', ';' or an operator"),
+    ("C[i] = A[i] < B[i] < 3", 1, 20, f"found '<', expected {AFTER_NUMBER}{NO_CHAINS}"),
+    ("C[i] = (A[i] < B[i] == 3)", 1, 21, f"found '==', expected ')' or an operator{NO_CHAINS}"),
+    ("C[i] = A[i] or", 1, 15, f"the program ends here, expected {OPERAND}"),
+    ("C[i] = A[i] orB[i]", 1, 13, f"found 'orB', expected {AFTER}"),
+    (
+        "C[i] = A[i] * 9223372036854775808",
+        1,
+        15,
+        "9223372036854775808 is beyond what int64 holds; write 9223372036854775808.0",
+    ),
+    ("C[i] = A[i] * 1e999j", 1, 15, "the number is beyond what float64 holds"),
     (
         "Größe[i] = A[i]",
         1,
@@ -383,12 +482,53 @@ REFUSED = [
         8,
         "label k must be aggregated, because the left side lacks it; write sum[j, k](...)",
     ),
-    ("C[i, j] = A[i]", 1, 1, "label j stands only on the left side; some tensor on the right must have it"),
+    ("C[i, j] = A[i]", 1, 1, f"label j {LEFT_ONLY} C[i: 10, j: 10]"),
+    ("tensor C[i: 3]\nC[i, j] = A[i]", 2, 1, f"label j {LEFT_ONLY} C[i: 10, j: 10]"),
     ("C[i, i] = A[i]", 1, 1, "a label stands twice on the left side of C"),
     ("C[i] = A[I]", 1, 8, "i and I are one label; write it one way in a statement"),
     ("C[I] = A[I] * B[i]", 1, 15, "I and i are one label; write it one way in a statement"),
     ("C[i] = sum[J](A[i, j])", 1, 15, "J and j are one label; write it one way in a statement"),
-    ("C[i] = 3", 1, 1, "the right side names no tensor"),
+    ("C[i] = 3", 1, 1, f"label i {LEFT_ONLY} C[i: 10]"),
+    ("C[] = 3", 1, 1, "the right side names no tensor"),
+    (
+        "C[i] = A[i] / bound(k)",
+        1,
+        15,
+        "bound(k) has no bound, because no tensor in the statement has the label k; name the axis of a tensor, as in "
+        "bound(A, 0)",
+    ),
+    (
+        "C[] = sum[j](A[j]) * sum[j](B[j]) / bound(j)",
+        1,
+        37,
+        "bound(j) has no bound, because several aggregates around it have a label j; name the axis of a tensor, as in "
+        "bound(A, 0)",
+    ),
+    (
+        "C[i] = A[i] / bound(C, 0)",
+        1,
+        15,
+        "C is read by the statement that assigns it; give the result a name of its own",
+    ),
+    (
+        "C[i] = A[i] / bound(a, 0)",
+        1,
+        15,
+        "A and a are one name, because case does not tell names apart; write it one way",
+    ),
+    (
+        "C[i, k] = A[i] == index(k)",
+        1,
+        19,
+        "index(k) has no bound, because no tensor in the statement has the label k; say it, as in index(k: 10), or "
+        "declare tensor C[i: 10, k: 10]",
+    ),
+    (
+        "C[] = sum(index(k))",
+        1,
+        11,
+        "index(k) has no bound, because no tensor in the statement has the label k; say it, as in index(k: 10)",
+    ),
     # Aggregates
     ("C[] = sum(3)", 1, 7, "sum(...) has no label to aggregate"),
     (
@@ -427,6 +567,27 @@ REFUSED = [
         "too",
     ),
     ("C[i] = sum(A[i, j], B[j])", 1, 8, "the aggregate sum takes one expression, not 2"),
+    # Macros
+    ("C[i] = softmax(A[i])", 1, 8, "softmax must say which labels it takes, as in softmax[j](...)"),
+    ("C[i] = softmax[j](A[i])", 1, 8, "softmax[j] aggregates a label that its argument lacks"),
+    ("C[i] = softmax[i](A[i], 1)", 1, 8, "softmax takes one expression, not 2"),
+    ("C[i] = layer_norm[i](A[i], 1, 2)", 1, 8, "layer_norm takes an expression and 1 more, not 3"),
+    ("C[i] = layer_norm[i](A[i], B[i])", 1, 28, "the further arguments of layer_norm have no labels"),
+    (
+        "C[i] = mean[j](A[i, j, k])",
+        1,
+        8,
+        "label k must be aggregated, because the left side lacks it; write mean[j, k](...)",
+    ),
+    (
+        "C[i, j] = mean[j](A[i, j])",
+        1,
+        11,
+        "mean[j] aggregates a label that is also used outside it; rename it inside, or name it in the aggregate there, "
+        "too",
+    ),
+    ("C[i] = one_hot[i](A[i])", 1, 8, "one_hot[i] makes a label that its argument has; give it another one"),
+    ("C[i] = one_hot(A[i])", 1, 8, "one_hot takes one new label and one expression, as in one_hot[k](X[i])"),
     # Functions
     ("C[i] = summ(A[i, j])", 1, 8, "there is no function 'summ'; did you mean sum?"),
     ("C[i] = A[i] * Sigmoid(A[i])", 1, 15, "there is no function 'Sigmoid'; did you mean sigmoid?"),
@@ -448,9 +609,15 @@ REFUSED = [
     ("C[i] = A[i] * a[i]", 1, 15, "A and a are one name, because case does not tell names apart; write it one way"),
     # Declarations
     ("tensor A\nC[i] = A[i]", 1, 9, f"the line ends here, expected '['{NEEDS_LABELS}"),
-    ("tensor A[i: -3]\nC[i] = A[i]", 1, 13, "found '-3', expected a whole number"),
-    ("tensor A[i: 3] fill 1\nC[i] = A[i]", 1, 1, "fill 1 is not supported yet; only 0 is"),
-    ("\ntensor A[i: 3] dtype int8\nC[i] = A[i]", 2, 1, "tensor A has dtype int8; supported are float64, float32"),
+    ("tensor A[i: -3]\nC[i] = A[i]", 1, 13, "found '-', expected a whole number"),
+    ("tensor A[i: 3] fill B[i]\nC[i] = A[i]", 1, 1, "the fill of A is no number"),
+    (
+        "tensor A[i: 3] fill -inf dtype int64\nC[i] = A[i]",
+        1,
+        1,
+        "tensor A has a fill that its dtype lacks: -inf is no int64",
+    ),
+    ("\ntensor A[i: 3] dtype int8\nC[i] = A[i]", 2, 1, f"tensor A has dtype int8; supported are {DTYPES}"),
     ("tensor A[i: 3, I: 4]\nC[] = sum(A[i, j])", 1, 1, "tensor A has an axis name twice: i, i"),
     ("tensor A[i: 3]\ntensor A[i: 3]\nC[i] = A[i]", 2, 1, "A is declared twice; declare a tensor once"),
     (
@@ -468,16 +635,6 @@ def test_refused(text: str, line: int, column: int, problem: str) -> None:
     with pytest.raises(se.ParseError) as caught:
         se.program(text)
     assert str(caught.value) == f"line {line}, column {column}: {problem}\n  {shown}\n  {' ' * (column - 1)}^"
-
-
-def test_more_than_two_tensors_in_one_expression_are_refused() -> None:
-    problem = (
-        "the statement of C combines 3 tensors (A, B, D) in one expression; this version combines two: give a part of "
-        "it a statement of its own"
-    )
-    with pytest.raises(se.SemanticsError) as caught:
-        se.program("C[i] = sum(A[i, j] * B[j] * D[j])")
-    assert str(caught.value) == problem
 
 
 UNFIT: list[tuple[str, type[se.SparseEinsumError], str]] = [
@@ -509,8 +666,7 @@ UNFIT: list[tuple[str, type[se.SparseEinsumError], str]] = [
     (
         "tensor v[i: 3] dtype float32\nC[i] = v[i]",
         se.ShapeError,
-        "the program declares v with shape (3,) and dtype float32, but the database has it with shape (3,) and dtype "
-        "float64",
+        "the program declares v with shape (3,), dtype float32, but the database has it with shape (3,), dtype float64",
     ),
     (
         "tensor C[i: 4]\nC[i] = v[i]",
@@ -537,10 +693,6 @@ def test_unknown_tensor_in_an_empty_database(db: se.Database) -> None:
     assert str(caught.value) == "there is no tensor A in this database; there are none; load one with db.tensor(...)"
 
 
-def test_aggregates_over_nothing(db: se.Database) -> None:
+def test_a_sum_over_nothing(db: se.Database) -> None:
     db.tensor("A", np.ones((3, 0)))
     np.testing.assert_array_equal(db.run("C[i] = sum(A[i, j])")["C"].to_numpy(), np.zeros(3))
-    for name in ("max", "min", "prod"):
-        problem = f"C takes the {name} over label j, which has bound 0 in A; only sum is defined over nothing"
-        with pytest.raises(se.ShapeError, match=f"^{problem}$"):
-            db.run(f"C[i] = {name}(A[i, j])")

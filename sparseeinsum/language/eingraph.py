@@ -1,12 +1,24 @@
 """Language: EinSums and the graphs that they form; names and labels only, no SQL and no data."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from sparseeinsum.errors import ShapeError
-from sparseeinsum.language.scalar import AGGREGATES, PRODUCT, Operand, Scalar, operands_of, write
-from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.errors import SemanticsError
+from sparseeinsum.language.dtypes import AGGREGATES, as_number
+from sparseeinsum.language.generated import GeneratedTensor
+from sparseeinsum.language.scalar import (
+    PRODUCT,
+    AxisBound,
+    Operand,
+    Scalar,
+    axis_bounds_of,
+    operands_of,
+    write,
+    write_number,
+)
+from sparseeinsum.language.syntax import Declaration, write_range, write_statement
+from sparseeinsum.language.tensors import Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +35,7 @@ class EinSum:
 
     Attributes:
         output: The tensor computed and its labels, each of them once.
-        operands: One or two references.
+        operands: References; engines compute with one or two, rewriting breaks longer ones up.
         join: Scalar expression of the operands.
         aggregate: One of AGGREGATES, or None where no label is aggregated.
         promoted: Labels that were promoted by hand.
@@ -36,7 +48,7 @@ class EinSum:
     promoted: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        assert 1 <= len(self.operands) <= 2
+        assert self.operands
         assert operands_of(self.join) == frozenset(range(len(self.operands)))
         assert self.aggregate in AGGREGATES if self.aggregated else self.aggregate is None
         assert len(set(self.output.labels)) == len(self.output.labels)
@@ -63,16 +75,31 @@ class DeclaredTensor:
     """What a text says of a tensor.
 
     Attributes:
-        tensor: Its name and axes, and its dtype if the text gives one.
-        has_dtype: Whether it does.
+        tensor: Its name and axes, and its dtype and fill if the text gives them.
+        has_dtype: Whether it gives a dtype.
+        has_fill: Whether it gives a fill.
     """
 
     tensor: Tensor
     has_dtype: bool
+    has_fill: bool = False
+
+    def fits(self, found: Tensor) -> bool:
+        """Whether a tensor is as the text says."""
+        same_dtype = not self.has_dtype or found.dtype == self.tensor.dtype
+        return found.shape == self.tensor.shape and same_dtype and (not self.has_fill or self._has_its_fill(found))
+
+    def _has_its_fill(self, found: Tensor) -> bool:
+        try:
+            return as_number(self.tensor.fill, found.dtype) == found.fill
+        except SemanticsError:
+            return False
 
     def describe(self, found: Tensor) -> str:
-        """A tensor's shape, and its dtype where that is declared, for a message."""
-        return f"shape {found.shape} and dtype {found.dtype}" if self.has_dtype else f"shape {found.shape}"
+        """A tensor's shape, and its dtype and fill where those are declared, for a message."""
+        dtype = f", dtype {found.dtype}" if self.has_dtype else ""
+        fill = f", fill {write_number(found.fill)}" if self.has_fill else ""
+        return f"shape {found.shape}{dtype}{fill}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +111,30 @@ class Program:
         declared: Tensors that the text declares.
         outputs: Names of the results to keep: those that no other statement reads.
         layouts: Labels that the left side of an output promotes by hand, for outputs that do.
+        generated: Tensors that statements read and nobody stores.
     """
 
     einsums: tuple[EinSum, ...]
     declared: tuple[DeclaredTensor, ...] = ()
     outputs: tuple[str, ...] = ()
     layouts: tuple[tuple[str, frozenset[str]], ...] = ()
+    generated: tuple[GeneratedTensor, ...] = ()
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names of the tensors that must exist, in order of appearance."""
-        assigned = {einsum.output.tensor for einsum in self.einsums}
-        read = (operand.tensor for einsum in self.einsums for operand in einsum.operands)
-        return tuple(dict.fromkeys(name for name in read if name not in assigned))
+        """Names of the tensors that must exist, in order of appearance; those of which only a bound is read last."""
+        made = {einsum.output.tensor for einsum in self.einsums} | {each.name for each in self.generated}
+        read = [operand.tensor for einsum in self.einsums for operand in einsum.operands]
+        bounds = [bound for einsum in self.einsums for bound in axis_bounds_of(einsum.join)]
+        bounds += [each.bound for each in self.generated if isinstance(each.bound, AxisBound)]
+        names = (*read, *(bound.tensor for bound in bounds))
+        return tuple(dict.fromkeys(name for name in names if name not in made))
+
+    def __str__(self) -> str:
+        """Program text that reads back as this program; inner aggregates are statements of their own."""
+        declarations = [_write_declaration(declared) for declared in self.declared]
+        generated = {each.name: each for each in self.generated}
+        return "\n".join([*declarations, *(write_einsum(each, each.promoted, generated) for each in self.einsums)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,87 +167,42 @@ class EinGraph:
         return sum(operand.tensor == name for einsum in self.einsums for operand in einsum.operands)
 
 
-def bind(program: Program, inputs: Mapping[str, Tensor]) -> EinGraph:
-    """Give every tensor of a program its shape, inferring those of results.
-
-    Args:
-        program: Statements in order.
-        inputs: The input tensors by name.
-
-    Raises:
-        ShapeError: A reference has another number of labels than its tensor has axes, a label two bounds, or a tensor
-            another shape or dtype than is declared.
-    """
-    _check_declared(program.declared, inputs, "the database has")
-    tensors = dict(inputs)
-    for einsum in program.einsums:
-        bounds = _bounds_of(einsum, tensors)
-        dtypes = [tensors[operand.tensor].dtype for operand in einsum.operands]
-        dtype = "float64" if "float64" in dtypes else "float32"
-        axes = tuple(Axis(label, bounds[label]) for label in einsum.output.labels)
-        tensors[einsum.output.tensor] = Tensor(einsum.output.tensor, axes, dtype)
-    _check_aggregates(program.einsums, tensors)
-    _check_declared(program.declared, {name: tensors[name] for name in tensors if name not in inputs}, "computes")
-    return EinGraph(MappingProxyType(tensors), program.einsums, program.outputs)
-
-
-def _bounds_of(einsum: EinSum, tensors: Mapping[str, Tensor]) -> dict[str, int]:
-    bounds: dict[str, tuple[int, str]] = {}
-    for operand in einsum.operands:
-        tensor = tensors[operand.tensor]
-        if len(operand.labels) != len(tensor.axes):
-            raise ShapeError(
-                f"{write_reference(operand)} has {_count(len(operand.labels), 'label')}, but tensor {tensor.name} has "
-                f"{_count(len(tensor.axes), 'axis', 'axes')}: {', '.join(axis.name for axis in tensor.axes)}"
-            )
-        for label, axis in zip(operand.labels, tensor.axes, strict=True):
-            known, where = bounds.setdefault(label, (axis.bound, tensor.name))
-            if known != axis.bound:
-                raise ShapeError(
-                    f"label {label} of {einsum.output.tensor} has two bounds: {known} in {where}, "
-                    f"{axis.bound} in {tensor.name} (axis {axis.name})"
-                )
-    return {label: bound for label, (bound, _) in bounds.items()}
-
-
-def _check_aggregates(einsums: Iterable[EinSum], tensors: Mapping[str, Tensor]) -> None:
-    """Only a sum over nothing has a value that every engine agrees on."""
-    for einsum in einsums:
-        if einsum.aggregate in (None, "sum"):
-            continue
-        for operand in einsum.operands:
-            for label, axis in zip(operand.labels, tensors[operand.tensor].axes, strict=True):
-                if label in einsum.aggregated and axis.bound == 0:
-                    raise ShapeError(
-                        f"{einsum.output.tensor} takes the {einsum.aggregate} over label {label}, which has bound 0 in "
-                        f"{operand.tensor}; only sum is defined over nothing"
-                    )
-
-
-def _check_declared(declared: Iterable[DeclaredTensor], tensors: Mapping[str, Tensor], origin: str) -> None:
-    for each in declared:
-        name = each.tensor.name
-        if name in tensors and each.describe(tensors[name]) != each.describe(each.tensor):
-            raise ShapeError(
-                f"the program declares {name} with {each.describe(each.tensor)}, but {origin} it with "
-                f"{each.describe(tensors[name])}"
-            )
-
-
-def _count(number: int, noun: str, plural: str | None = None) -> str:
-    return f"{number} {noun if number == 1 else plural or noun + 's'}"
-
-
 def write_reference(reference: Reference, promoted: frozenset[str] = frozenset()) -> str:
     """A reference as program text, its promoted labels in upper case."""
     labels = (label.upper() if label in promoted else label for label in reference.labels)
     return f"{reference.tensor}[{', '.join(labels)}]"
 
 
-def write_einsum(einsum: EinSum, promoted: frozenset[str]) -> str:
-    """An EinSum in upper-case-lower-case notation (SparseEinSum, section 4.3)."""
-    names = [write_reference(operand, promoted) for operand in einsum.operands]
+def write_einsum(
+    einsum: EinSum, promoted: frozenset[str], generated: Mapping[str, GeneratedTensor] = MappingProxyType({})
+) -> str:
+    """An EinSum in upper-case-lower-case notation (SparseEinSum, section 4.3).
+
+    Args:
+        einsum: What to write.
+        promoted: Labels to write in upper case.
+        generated: Operands that are to be written as what they are, as in index(k: 10), instead of by name.
+    """
+    names = [
+        _write_generated(generated[operand.tensor], promoted)
+        if operand.tensor in generated
+        else write_reference(operand, promoted)
+        for operand in einsum.operands
+    ]
     body = write(einsum.join, names)
     if einsum.aggregate is not None:
         body = f"{einsum.aggregate}({body})"
     return f"{write_reference(einsum.output, promoted)} = {body}"
+
+
+def _write_generated(generated: GeneratedTensor, promoted: frozenset[str]) -> str:
+    label = generated.label.upper() if generated.label in promoted else generated.label
+    bound = generated.bound if isinstance(generated.bound, int) else write(generated.bound)
+    return write_range(generated.kind, label, bound)
+
+
+def _write_declaration(declared: DeclaredTensor) -> str:
+    tensor = declared.tensor
+    axes = tuple((axis.name, axis.bound) for axis in tensor.axes)
+    fill, dtype = tensor.fill if declared.has_fill else None, tensor.dtype if declared.has_dtype else None
+    return write_statement(Declaration(tensor.name, axes, fill, dtype))

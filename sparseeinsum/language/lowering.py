@@ -1,13 +1,16 @@
 """Language: syntax trees in, a Program of EinSums out: aggregates find their labels, nested ones become EinSums."""
 
-import difflib
-import math
 from collections.abc import Collection, Iterator, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import reduce
 
-from sparseeinsum.errors import ParseError, SemanticsError, ShapeError
+from sparseeinsum.errors import ParseError, ShapeError
 from sparseeinsum.language.eingraph import DeclaredTensor, EinSum, Program, Reference
-from sparseeinsum.language.scalar import AGGREGATES, FUNCTIONS, Call, Literal, Operand, Scalar
+from sparseeinsum.language.joins import JoinReader
+from sparseeinsum.language.macros import MACROS, MacroCall, one_hot
+from sparseeinsum.language.names import Names
+from sparseeinsum.language.parsing import parse
+from sparseeinsum.language.scopes import resolve_bounds
 from sparseeinsum.language.syntax import (
     Assignment,
     Declaration,
@@ -15,9 +18,14 @@ from sparseeinsum.language.syntax import (
     FunctionCall,
     Number,
     Position,
+    RangeOf,
     Statement,
     TensorReference,
-    parse,
+    canonical,
+    free_labels,
+    is_aggregate,
+    labels_of,
+    written_labels,
 )
 from sparseeinsum.language.tensors import Axis, Tensor
 
@@ -27,35 +35,42 @@ def read_program(text: str) -> Program:
 
     Raises:
         ParseError: The text cannot be read, or a label, a name or a function makes no sense where it stands.
-        SemanticsError: An expression has more tensors than this version computes in one statement.
     """
-    statements = parse(text)
+    return lower(parse(text), text)
+
+
+def lower(statements: tuple[Statement, ...], text: str) -> Program:
+    """Lower the statements of a text to EinSums.
+
+    Raises:
+        ParseError: A label, a name or a function makes no sense where it stands.
+    """
     assignments = [statement for statement in statements if isinstance(statement, Assignment)]
     if not assignments:
         raise ParseError(
             "the program assigns nothing; write a statement such as C[i, k] = sum(A[i, j] * B[j, k])", text, 1, 1
         )
-    names = _Names(text, statements)
+    names = Names(text, statements)
     einsums: list[EinSum] = []
     for assignment in assignments:
-        einsums.extend(_Statement(text, assignment, names).lower())
+        einsums.extend(_Statement(assignment, names).lower())
         names.assigned.add(assignment.target.tensor)
     read = {operand.tensor for einsum in einsums for operand in einsum.operands}
     outputs = tuple(name for name in (a.target.tensor for a in assignments) if name not in read)
-    declared = tuple(_declare(text, statement) for statement in statements if isinstance(statement, Declaration))
-    return Program(tuple(einsums), declared, outputs, tuple(_layouts(assignments, outputs)))
+    declared = tuple(_declare(declaration, names) for declaration in names.declared.values())
+    layouts = tuple(_layouts(assignments, outputs))
+    return Program(tuple(einsums), declared, outputs, layouts, tuple(names.generated.values()))
 
 
-def _declare(text: str, declaration: Declaration) -> DeclaredTensor:
-    at = declaration.at
-    if declaration.fill:
-        raise ParseError(f"fill {declaration.fill:g} is not supported yet; only 0 is", text, at.line, at.column)
+def _declare(declaration: Declaration, names: Names) -> DeclaredTensor:
+    fill, dtype = declaration.fill, declaration.dtype
     axes = tuple(Axis(name.lower(), bound) for name, bound in declaration.axes)
+    of_fill = {bool: "bool", complex: "complex128"}.get(type(fill), "float64")
     try:
-        tensor = Tensor(declaration.tensor, axes, declaration.dtype or "float64")
+        tensor = Tensor(declaration.tensor, axes, dtype or of_fill, 0 if fill is None else fill)
     except ShapeError as error:
-        raise ParseError(str(error), text, at.line, at.column) from None
-    return DeclaredTensor(tensor, declaration.dtype is not None)
+        raise names.error(str(error), declaration.at) from None
+    return DeclaredTensor(tensor, dtype is not None, fill is not None)
 
 
 def _layouts(assignments: list[Assignment], outputs: tuple[str, ...]) -> Iterator[tuple[str, frozenset[str]]]:
@@ -69,151 +84,152 @@ def _is_promoted(label: str) -> bool:
     return label[0].isupper()
 
 
-class _Names:
-    """Names in the program: each assigned once, none read before that, none apart from another by case alone."""
-
-    def __init__(self, text: str, statements: tuple[Statement, ...]) -> None:
-        self.text = text
-        self.spellings: dict[str, str] = {}
-        self.targets: dict[str, TensorReference] = {}
-        self.assigned: set[str] = set()
-        declared: set[str] = set()
-        for statement in statements:
-            if isinstance(statement, Declaration):
-                self._check_spelling(statement.tensor, statement.at)
-                if statement.tensor in declared:
-                    raise self._error(f"{statement.tensor} is declared twice; declare a tensor once", statement.at)
-                declared.add(statement.tensor)
-                continue
-            for reference in (statement.target, *_references(statement.value)):
-                self._check_spelling(reference.tensor, reference.at)
-            target = statement.target
-            if self.targets.setdefault(target.tensor, target) is not target:
-                raise self._error(f"{target.tensor} is assigned twice; give each result a name of its own", target.at)
-
-    def _error(self, problem: str, at: Position) -> ParseError:
-        return ParseError(problem, self.text, at.line, at.column)
-
-    def _check_spelling(self, name: str, at: Position) -> None:
-        known = self.spellings.setdefault(name.lower(), name)
-        if known != name:
-            problem = f"{known} and {name} are one name, because case does not tell names apart; write it one way"
-            raise self._error(problem, at)
-
-    def check_read(self, reference: TensorReference, target: str) -> None:
-        """Refuse a result that is read before it is there, by the statement of `target`."""
-        name = reference.tensor
-        if name not in self.targets or name in self.assigned:
-            return
-        if name == target:
-            problem = f"{name} is read by the statement that assigns it; give the result a name of its own"
-        else:
-            problem = f"{name} is read here, but assigned only later; put its statement first"
-        raise self._error(problem, reference.at)
-
-    def invent(self, target: str, aggregate: str) -> str:
-        """A name for the value of an inner aggregate."""
-        name = base = f"{target}_{aggregate}"
-        number = 1
-        while name.lower() in self.spellings:
-            number += 1
-            name = f"{base}{number}"
-        self.spellings[name.lower()] = name
-        return name
-
-
 @dataclass
 class _Statement:
     """Lowers one assignment: innermost aggregates first, each to an EinSum of its own."""
 
-    text: str
     assignment: Assignment
-    names: _Names
+    names: Names
     einsums: list[EinSum] = field(default_factory=list)
 
     def lower(self) -> list[EinSum]:
         """The statement's EinSums, in order; the last one assigns its target."""
         self._check_spelling()
-        target, value = self.assignment.target, self.assignment.value
-        labels = _canonical(target.labels)
+        target = self.assignment.target
+        labels = canonical(target.labels)
         if len(set(labels)) < len(labels):
-            raise self._error(f"a label stands twice on the left side of {target.tensor}", target.at)
-        if isinstance(value, FunctionCall) and self._is_aggregate(value):
-            body, bound = self._read_aggregate(value, frozenset(labels))
-            self._check_named(value, _labels(body) - bound - frozenset(labels))
-            self._add(target.tensor, labels, body, value.name, value.at)
-        else:
-            body = self._replace_aggregates(value, frozenset(labels))
-            self._add(target.tensor, labels, body, None, target.at)
+            raise self.names.error(f"a label stands twice on the left side of {target.tensor}", target.at)
+        written = replace(self.assignment, value=self._without_one_hot(self.assignment.value))
+        value = resolve_bounds(written, self.names.declared.get(target.tensor), self.names.error)
+        body, aggregate, at = self._read_value(value, frozenset(labels))
+        lacking = tuple(label for label in labels if label not in labels_of(body))
+        if lacking:
+            body, aggregate = self._spread(lacking, body, aggregate, at), None
+        self._add(target.tensor, labels, body, aggregate, at)
         return self.einsums
 
-    def _error(self, problem: str, at: Position) -> ParseError:
-        return ParseError(problem, self.text, at.line, at.column)
+    def _read_value(self, value: Expression, outside: frozenset[str]) -> tuple[Expression, str | None, Position]:
+        """What the target's EinSum joins and how it aggregates, everything inside computed before."""
+        if not (isinstance(value, FunctionCall) and (is_aggregate(value) or value.name in MACROS)):
+            return self._replace_aggregates(value, outside), None, self.assignment.target.at
+        body, taken = self._read_aggregate(value, outside)
+        if is_aggregate(value):
+            self._check_named(value, labels_of(body) - taken - outside)
+        if value.name in MACROS:
+            return self._expand(value, body, taken), None, value.at
+        return body, value.name, value.at
 
     def _check_spelling(self) -> None:
         """A statement writes a label in one way: upper case promotes it everywhere."""
         spellings: dict[str, str] = {}
-        for label, at in (*_written_labels(self.assignment.target), *_written_labels(self.assignment.value)):
+        for label, at in (*written_labels(self.assignment.target), *written_labels(self.assignment.value)):
             known = spellings.setdefault(label.lower(), label)
             if known != label:
-                raise self._error(f"{known} and {label} are one label; write it one way in a statement", at)
+                raise self.names.error(f"{known} and {label} are one label; write it one way in a statement", at)
         self.promoted = frozenset(label.lower() for label in spellings.values() if _is_promoted(label))
 
     def _check_named(self, call: FunctionCall, missing: frozenset[str]) -> None:
         """An aggregate that names its labels, and whose value is the whole result, must name all of them."""
         if missing:
-            needed = ", ".join(sorted(missing | frozenset(_canonical(call.labels or ()))))
-            raise self._error(f"{_must_aggregate(missing)}; write {call.name}[{needed}](...)", call.at)
+            needed = ", ".join(sorted(missing | frozenset(canonical(call.labels or ()))))
+            raise self.names.error(f"{_must_aggregate(missing)}; write {call.name}[{needed}](...)", call.at)
 
-    def _is_aggregate(self, call: FunctionCall) -> bool:
-        """Min and max of two arguments are scalar functions, of one argument they aggregate."""
-        if call.name not in AGGREGATES:
-            return False
-        return call.labels is not None or len(call.arguments) == 1 or call.name not in FUNCTIONS
+    def _without_one_hot(self, expression: Expression) -> Expression:
+        if not isinstance(expression, FunctionCall):
+            return expression
+        call = replace(expression, arguments=tuple(map(self._without_one_hot, expression.arguments)))
+        if call.name != "one_hot":
+            return call
+        if len(call.labels or ()) != 1 or len(call.arguments) != 1:
+            raise self.names.error("one_hot takes one new label and one expression, as in one_hot[k](X[i])", call.at)
+        (label,) = call.labels or ()
+        if label.lower() in labels_of(call.arguments[0]):
+            problem = f"one_hot[{label}] makes a label that its argument has; give it another one"
+            raise self.names.error(problem, call.at)
+        return one_hot(label, call.arguments[0], call.at)
 
     def _replace_aggregates(self, expression: Expression, outside: frozenset[str]) -> Expression:
         """The expression with every aggregate computed by an EinSum before; `outside`: labels used around it."""
         if not isinstance(expression, FunctionCall):
             return expression
-        if self._is_aggregate(expression):
+        if is_aggregate(expression) or expression.name in MACROS:
             return self._name_aggregate(expression, outside)
         arguments = []
         for position, argument in enumerate(expression.arguments):
             others = (*expression.arguments[:position], *expression.arguments[position + 1 :])
-            beside = frozenset().union(*(_labels(other) for other in others)) if others else frozenset()
+            beside = frozenset().union(*(labels_of(other) for other in others)) if others else frozenset()
             arguments.append(self._replace_aggregates(argument, outside | beside))
-        return FunctionCall(expression.name, expression.labels, tuple(arguments), expression.at)
+        return replace(expression, arguments=tuple(arguments))
 
     def _name_aggregate(self, call: FunctionCall, outside: frozenset[str]) -> TensorReference:
-        name = self.names.invent(self.assignment.target.tensor, call.name)
-        body, bound = self._read_aggregate(call, outside)
-        free = tuple(label for label in dict.fromkeys(_free_labels(body)) if label not in bound)
-        self._add(name, free, body, call.name, call.at)
-        return TensorReference(name, free, call.at)
+        body, taken = self._read_aggregate(call, outside)
+        gone = taken if is_aggregate(call) else frozenset()
+        free = tuple(label for label in dict.fromkeys(free_labels(body)) if label not in gone)
+        if call.name in MACROS:
+            return self._name_value(call.name, free, self._expand(call, body, taken), None, call.at)
+        return self._name_value(call.name, free, body, call.name, call.at)
+
+    def _expand(self, call: FunctionCall, body: Expression, taken: frozenset[str]) -> Expression:
+        """What a macro means; values in it that have a name are computed before."""
+        macro = MACROS[call.name]
+        labels = tuple(label for label in dict.fromkeys(free_labels(body)) if label in taken)
+
+        def name_value(
+            suffix: str, labels: tuple[str, ...], expression: Expression, aggregate: str | None
+        ) -> TensorReference:
+            return self._name_value(suffix, labels, expression, aggregate, call.at)
+
+        return macro.expand(MacroCall(body, labels, call.arguments[1:], name_value))
+
+    def _name_value(
+        self, suffix: str, labels: tuple[str, ...], body: Expression, aggregate: str | None, at: Position
+    ) -> TensorReference:
+        """A reference to what an EinSum computes before; the same is computed once in a program."""
+        promoted = self.promoted & (labels_of(body) | frozenset(labels))
+        key = (labels, body, aggregate, promoted)
+        if key not in self.names.values:
+            name = self.names.invent(f"{self.assignment.target.tensor}_{suffix}")
+            self._add(name, labels, body, aggregate, at)
+            self.names.values[key] = TensorReference(name, labels, at)
+        return replace(self.names.values[key], at=at)
 
     def _read_aggregate(self, call: FunctionCall, outside: frozenset[str]) -> tuple[Expression, frozenset[str]]:
-        """What an aggregate folds, its inner aggregates computed before, and the labels that it binds.
+        """What an aggregate or macro is of, inner aggregates computed before, and the labels that it takes.
 
         Without names in brackets those are the labels that appear in it alone; inner aggregates take theirs first.
         """
-        if len(call.arguments) != 1:
-            raise self._error(f"the aggregate {call.name} takes one expression, not {len(call.arguments)}", call.at)
-        named = frozenset(_canonical(call.labels or ()))
+        self._check_arguments(call)
+        named = frozenset(canonical(call.labels or ()))
         body = self._replace_aggregates(call.arguments[0], outside | named)
-        inside = _labels(body)
+        inside = labels_of(body)
         for label in sorted(named - inside):
-            raise self._error(f"{call.name}[{label}] aggregates a label that its argument lacks", call.at)
-        for label in sorted(named & outside):
+            raise self.names.error(f"{call.name}[{label}] aggregates a label that its argument lacks", call.at)
+        for label in sorted(named & outside) if is_aggregate(call) else ():
             problem = f"{call.name}[{label}] aggregates a label that is also used outside it"
-            raise self._error(f"{problem}; rename it inside, or name it in the aggregate there, too", call.at)
-        bound = named or inside - outside
-        if not bound:
-            raise self._error(self._nothing_to_aggregate(call, outside), call.at)
-        return body, bound
+            raise self.names.error(f"{problem}; rename it inside, or name it in the aggregate there, too", call.at)
+        taken = named or inside - outside
+        if not taken:
+            raise self.names.error(self._nothing_to_aggregate(call, outside), call.at)
+        return body, taken
+
+    def _check_arguments(self, call: FunctionCall) -> None:
+        if call.name not in MACROS and len(call.arguments) != 1:
+            problem = f"the aggregate {call.name} takes one expression, not {len(call.arguments)}"
+            raise self.names.error(problem, call.at)
+        if call.name in MACROS and len(call.arguments) > MACROS[call.name].arguments:
+            most = MACROS[call.name].arguments
+            takes = "one expression" if most == 1 else f"an expression and {most - 1} more"
+            raise self.names.error(f"{call.name} takes {takes}, not {len(call.arguments)}", call.at)
+        for extra in call.arguments[1:]:
+            if labels_of(extra):
+                raise self.names.error(f"the further arguments of {call.name} have no labels", extra.at)
+        if call.labels is None and not is_aggregate(call):
+            problem = f"{call.name} must say which labels it takes, as in {call.name}[j](...)"
+            raise self.names.error(problem, call.at)
 
     def _nothing_to_aggregate(self, call: FunctionCall, outside: frozenset[str]) -> str:
         problem = f"{call.name}(...) has no label to aggregate"
-        written = _labels(call.arguments[0])
+        written = labels_of(call.arguments[0])
         if not written:
             return problem
         taken = sorted(written - outside)
@@ -221,71 +237,38 @@ class _Statement:
             problem += f": {', '.join(taken)} {_verb('go', taken)} to an aggregate inside it"
             return f"{problem}; say what every aggregate takes, as in {call.name}[{taken[0]}](...)"
         problem += f": {', '.join(sorted(written))} also {_verb('stand', written)} outside it"
-        candidates = sorted(written - frozenset(_canonical(self.assignment.target.labels)))
+        candidates = sorted(written - frozenset(canonical(self.assignment.target.labels)))
         if candidates:
             return f"{problem}; say what every aggregate takes, as in {call.name}[{candidates[0]}](...)"
         return f"{problem}; leave {call.name} out, or use another label inside"
 
-    def _add(self, name: str, labels: tuple[str, ...], body: Expression, aggregate: str | None, at: Position) -> None:
-        references: list[Reference] = []
-        join = self._scalar(body, references)
-        if not references:
-            raise self._error("the right side names no tensor", at)
-        if len(references) > 2:
-            names = ", ".join(reference.tensor for reference in references)
-            raise SemanticsError(
-                f"the statement of {self.assignment.target.tensor} combines {len(references)} tensors ({names}) in one "
-                "expression; this version combines two: give a part of it a statement of its own"
-            )
-        self._check_labels(labels, references, aggregate, at)
-        output = Reference(name, labels)
-        used = frozenset(labels).union(*(reference.labels for reference in references))
-        self.einsums.append(EinSum(output, tuple(references), join, aggregate, self.promoted & used))
+    def _spread(self, lacking: tuple[str, ...], body: Expression, aggregate: str | None, at: Position) -> Expression:
+        """The value under labels that only the target has: where(ones(j), value, value) keeps all of it."""
+        target = self.assignment.target
+        labels = canonical(target.labels)
+        declaration = self.names.declared.get(target.tensor)
+        if declaration is None or len(declaration.axes) != len(labels):
+            label, axes = lacking[0], ", ".join(f"{label}: 10" for label in labels)
+            problem = f"label {label} stands only on the left side; some tensor on the right must have it"
+            raise self.names.error(f"{problem}, or declare its bound: tensor {target.tensor}[{axes}]", target.at)
+        bounds = {label: bound for label, (_, bound) in zip(labels, declaration.axes, strict=True)}
+        if aggregate is not None or not isinstance(body, TensorReference | Number):
+            kept = tuple(label for label in labels if label not in lacking)
+            body = self._name_value("value", kept, body, aggregate, at)
+        ones: list[Expression] = [RangeOf("ones", label, bounds[label], at) for label in lacking]
+        everywhere = reduce(lambda left, right: FunctionCall("and", None, (left, right), at), ones)
+        return FunctionCall("where", None, (everywhere, body, body), at)
 
-    def _check_labels(
-        self, labels: tuple[str, ...], references: list[Reference], aggregate: str | None, at: Position
-    ) -> None:
-        inside = frozenset().union(*(reference.labels for reference in references))
-        for label in labels:
-            if label not in inside:
-                problem = f"label {label} stands only on the left side; some tensor on the right must have it"
-                raise self._error(problem, self.assignment.target.at)
-        missing = inside - frozenset(labels)
+    def _add(self, name: str, labels: tuple[str, ...], body: Expression, aggregate: str | None, at: Position) -> None:
+        read = JoinReader(self.names, self.assignment.target.tensor, body)
+        if not read.references:
+            raise self.names.error("the right side names no tensor", at)
+        missing = labels_of(body) - frozenset(labels)
         if missing and aggregate is None:
             hint = "write sum(...), max(...), min(...) or prod(...) around the expression"
-            raise self._error(f"{_must_aggregate(missing)}; {hint}", at)
-
-    def _scalar(self, expression: Expression, references: list[Reference]) -> Scalar:
-        """The expression over operands; every tensor it names goes to `references`, once for the same labels."""
-        if isinstance(expression, Number):
-            if math.isinf(expression.value):
-                raise self._error("the number is beyond what float64 holds", expression.at)
-            return Literal(expression.value)
-        if isinstance(expression, TensorReference):
-            self.names.check_read(expression, self.assignment.target.tensor)
-            reference = Reference(expression.tensor, _canonical(expression.labels))
-            if reference not in references:
-                references.append(reference)
-            return Operand(references.index(reference))
-        self._check_function(expression)
-        return Call(expression.name, tuple(self._scalar(argument, references) for argument in expression.arguments))
-
-    def _check_function(self, call: FunctionCall) -> None:
-        function = FUNCTIONS.get(call.name)
-        if function is None:
-            near = difflib.get_close_matches(call.name.lower(), _function_names(), n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(_function_names())}"
-            raise self._error(f"there is no function {call.name!r}; {hint}", call.at)
-        if call.labels is not None:
-            raise self._error(f"{call.name} is no aggregate, so it takes no labels in brackets", call.at)
-        if len(call.arguments) != function.operands:
-            wanted = "one argument" if function.operands == 1 else f"{function.operands} arguments"
-            raise self._error(f"{call.name} takes {wanted}, not {len(call.arguments)}", call.at)
-
-
-def _function_names() -> list[str]:
-    functions = (name for name, function in FUNCTIONS.items() if not function.symbol)
-    return list(dict.fromkeys((*AGGREGATES, *functions)))
+            raise self.names.error(f"{_must_aggregate(missing)}; {hint}", at)
+        used = self.promoted & (labels_of(body) | frozenset(labels))
+        self.einsums.append(EinSum(Reference(name, labels), tuple(read.references), read.join, aggregate, used))
 
 
 def _must_aggregate(missing: Set[str]) -> str:
@@ -296,38 +279,3 @@ def _must_aggregate(missing: Set[str]) -> str:
 def _verb(verb: str, subjects: Collection[str]) -> str:
     """A verb in the third person, which for one subject ends in s."""
     return verb if len(subjects) > 1 else f"{verb}es" if verb.endswith("o") else f"{verb}s"
-
-
-def _canonical(labels: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(label.lower() for label in labels)
-
-
-def _references(expression: Expression) -> Iterator[TensorReference]:
-    if isinstance(expression, TensorReference):
-        yield expression
-    elif isinstance(expression, FunctionCall):
-        for argument in expression.arguments:
-            yield from _references(argument)
-
-
-def _written_labels(expression: Expression) -> Iterator[tuple[str, Position]]:
-    """Every label as written, those that aggregates name, too, and where its reference or aggregate stands."""
-    if isinstance(expression, TensorReference | FunctionCall):
-        yield from ((label, expression.at) for label in expression.labels or ())
-    if isinstance(expression, FunctionCall):
-        for argument in expression.arguments:
-            yield from _written_labels(argument)
-
-
-def _free_labels(expression: Expression) -> Iterator[str]:
-    """Labels of all references, in order, without those that aggregates around them name."""
-    if isinstance(expression, TensorReference):
-        yield from _canonical(expression.labels)
-    elif isinstance(expression, FunctionCall):
-        named = _canonical(expression.labels or ())
-        for argument in expression.arguments:
-            yield from (label for label in _free_labels(argument) if label not in named)
-
-
-def _labels(expression: Expression) -> frozenset[str]:
-    return frozenset(_free_labels(expression))

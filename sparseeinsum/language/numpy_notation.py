@@ -1,22 +1,33 @@
 """Language: numpy's einsum notation, as in 'ij,jk->ik', in; a Program out. Here I and i are two labels."""
 
+import itertools
+import operator
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, reduce
+from types import EllipsisType
 
 from sparseeinsum.errors import ParseError, SemanticsError, ShapeError
-from sparseeinsum.language.eingraph import EinSum, Program, Reference
-from sparseeinsum.language.scalar import AGGREGATES, FUNCTIONS, PRODUCT, Call, Operand, Scalar
+from sparseeinsum.language.dtypes import AGGREGATES
+from sparseeinsum.language.eingraph import Program
+from sparseeinsum.language.lowering import lower
+from sparseeinsum.language.parsing import parse_join
+from sparseeinsum.language.scalar import FUNCTIONS
+from sparseeinsum.language.syntax import Assignment, Expression, FunctionCall, Number, TensorReference
 
-OPERAND_NAMES = ("u", "v")
-RESULT_NAME = "w"
+RESULT_NAME = "result"
 
+_ELLIPSIS = "..."
 _EXAMPLE = "write subscripts as in 'ij,jk->ik'"
+_TOKEN = re.compile(r"\.\.\.|->|.", re.DOTALL)
+_OPERATORS = frozenset(function.symbol for function in FUNCTIONS.values() if function.operands == 2) - {""} | {"**"}
 
 
 @dataclass(frozen=True, slots=True)
 class Subscripts:
-    """Subscripts as they were read: a letter is a label.
+    """Subscripts as they were read: a letter is a label, and so is every axis that an ellipsis stands for.
 
     Attributes:
         text: As written.
@@ -25,14 +36,14 @@ class Subscripts:
     """
 
     text: str
-    terms: tuple[str, ...]
-    output: str
+    terms: tuple[tuple[str, ...], ...]
+    output: tuple[str, ...]
 
     def stretched_axes(self, shapes: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
-        """For every operand its axes of size 1 whose label is longer in the other operand, as numpy stretches them.
+        """For every operand its axes of size 1 whose label is longer in another operand, as numpy stretches them.
 
         Raises:
-            ShapeError: An operand has another number of axes than its term, or a label two sizes.
+            ShapeError: A label has two sizes.
         """
         sizes: dict[str, tuple[int, int]] = {}  # with the operand that has it
         for number, shape in enumerate(shapes):
@@ -48,116 +59,229 @@ class Subscripts:
         )
 
     def _own_sizes(self, number: int, shape: tuple[int, ...]) -> dict[str, int]:
-        term = self.terms[number]
-        if len(term) != len(shape):
-            labels = "1 label" if len(term) == 1 else f"{len(term)} labels"
-            raise ShapeError(f"operand {number + 1} of {self.text!r} has {labels}, but the shape {shape}")
         sizes: dict[str, int] = {}
-        for label, size in zip(term, shape, strict=True):
+        for label, size in zip(self.terms[number], shape, strict=True):
             if sizes.setdefault(label, size) != size:
                 raise self._clash(label, (sizes[label], number), (size, number))
         return sizes
 
     def _clash(self, label: str, *found: tuple[int, int]) -> ShapeError:
         sizes = ", ".join(f"{size} in operand {number + 1}" for size, number in found)
-        return ShapeError(f"label {label} of {self.text!r} has two sizes: {sizes}")
+        what = f"axis -{label[len(_ELLIPSIS) :]} of the ellipsis" if label.startswith(_ELLIPSIS) else f"label {label}"
+        return ShapeError(f"{what} of {self.text!r} has two sizes: {sizes}")
 
     def program(self, stretched: Sequence[tuple[int, ...]], join: str = "*", aggregate: str = "sum") -> Program:
-        """A Program that computes the result, named w, of operands named u and v, which lack their stretched axes.
+        """A Program that computes the result, of operands named u, v, w, ..., which lack their stretched axes.
 
         Args:
             stretched: For every operand, the axes that it lacks.
-            join: Operator between two operands: one of + - * / ^.
+            join: An operator, a function, or a scalar expression of the operands.
             aggregate: What folds the labels that the result lacks.
 
         Raises:
-            SemanticsError: There is no such join or aggregate.
+            ParseError: The join cannot be read.
+            SemanticsError: The join lacks an operand, or there is no such aggregate.
         """
-        names = _label_names("".join(self.terms))
-        references = tuple(
-            Reference(name, tuple(names[label] for axis, label in enumerate(term) if axis not in lacking))
-            for name, term, lacking in zip(OPERAND_NAMES, self.terms, stretched, strict=False)
-        )
-        result = Reference(RESULT_NAME, tuple(names[label] for label in self.output))
-        fold = _aggregate(aggregate)
-        is_reduction = any(label not in self.output for label in "".join(self.terms))
-        einsum = EinSum(result, references, _join(join, len(references)), fold if is_reduction else None)
-        return Program((einsum,), outputs=(RESULT_NAME,))
+        if aggregate not in AGGREGATES:
+            raise SemanticsError(f"agg {aggregate!r} is none of {', '.join(AGGREGATES)}")
+        labels = _label_names(self.terms)
+        references = {
+            name: TensorReference(name, tuple(labels[label] for axis, label in enumerate(term) if axis not in lacking))
+            for name, term, lacking in zip(operand_names(len(self.terms)), self.terms, stretched, strict=True)
+        }
+        text = _expression(join, tuple(references))
+        body = _with_labels(parse_join(text, tuple(references)), references, text)
+        if any(label not in self.output for label in itertools.chain(*self.terms)):
+            body = FunctionCall(aggregate, None, (body,))
+        target = TensorReference(RESULT_NAME, tuple(labels[label] for label in self.output))
+        return lower((Assignment(target, body),), text)
 
 
-def read_subscripts(subscripts: str, operands: int) -> Subscripts:
-    """Read subscripts of so many operands; without `->` the result has the labels that stand once, sorted.
-
-    Raises:
-        ParseError: The subscripts make no sense.
-        SemanticsError: More than two operands, or an ellipsis: not supported yet.
-    """
-    if not isinstance(subscripts, str):
-        raise ParseError(f"the subscripts are no text; {_EXAMPLE}", repr(subscripts), 1, 1)
-    if "." in subscripts:
-        raise SemanticsError("an ellipsis in subscripts is not supported yet; write every label")
-    if operands > len(OPERAND_NAMES):
-        raise SemanticsError(f"einsum of {operands} operands is not supported yet; contract two at a time")
-    _check_characters(subscripts)
-    inputs, arrow, output = subscripts.replace(" ", "").partition("->")
-    terms = tuple(inputs.split(","))
-    if len(terms) != operands:
-        described = f"{len(terms)} operand{'s' if len(terms) > 1 else ''}"
-        raise ParseError(f"the subscripts describe {described}, but {operands} were given", subscripts, 1, 1)
-    if not arrow:
-        counts = Counter("".join(terms))
-        output = "".join(sorted(label for label, count in counts.items() if count == 1))
-    else:
-        _check_output(subscripts, terms)
-    return Subscripts(subscripts, terms, output)
+def operand_names(count: int) -> tuple[str, ...]:
+    """Names of so many operands: u, v, w, x, y, z, a, ..., t, u1, v1, ..."""
+    letters = "uvwxyzabcdefghijklmnopqrst"
+    return tuple(letters[n % 26] + (str(n // 26) if n >= 26 else "") for n in range(count))
 
 
-def _check_characters(subscripts: str) -> None:
-    before, arrow, _ = subscripts.partition("->")
-    for position, character in enumerate(subscripts):
-        column = position + 1
-        if arrow and len(before) <= position < len(before) + len(arrow):
-            continue
-        if character in "->" or (character == "," and position > len(before)):
-            raise ParseError(f"{character!r} makes no sense here; {_EXAMPLE}", subscripts, 1, column)
-        if not (character.isascii() and character.isalpha()) and character not in " ,":
-            raise ParseError(f"{character!r} is no label; labels are letters from a to Z", subscripts, 1, column)
+def _expression(join: str, operands: tuple[str, ...]) -> str:
+    """The text of a join: an operator stands between operands, a function before them."""
+    if join in _OPERATORS:
+        return f" {join} ".join(operands)
+    return f"{join}({', '.join(operands)})" if join in FUNCTIONS else join
 
 
-def _check_output(subscripts: str, terms: tuple[str, ...]) -> None:
-    start = subscripts.index("->") + len("->")
-    seen = set()
-    for position, label in enumerate(subscripts[start:], start):
-        if label == " ":
-            continue
-        if label not in "".join(terms):
-            raise ParseError(f"label {label} of the result is in no operand", subscripts, 1, position + 1)
-        if label in seen:
-            raise ParseError(f"label {label} stands twice in the result", subscripts, 1, position + 1)
-        seen.add(label)
+def _with_labels(expression: Expression, references: dict[str, TensorReference], text: str) -> Expression:
+    lacking = [name for name in references if name not in _operands(expression, text)]
+    if lacking:
+        raise SemanticsError(f"the join {text!r} lacks {', '.join(lacking)}; every operand must stand in it")
+    return _replaced(expression, references)
 
 
-def _label_names(labels: str) -> dict[str, str]:
-    """A label name for each letter; names differ also without case."""
+def _operands(expression: Expression, text: str) -> frozenset[str]:
+    match expression:
+        case Number():
+            return frozenset()
+        case TensorReference(name, ()):
+            return frozenset((name,))
+        case FunctionCall(name, None, arguments) if name in FUNCTIONS and len(arguments) == FUNCTIONS[name].operands:
+            return reduce(operator.or_, (_operands(argument, text) for argument in arguments))
+        case _:
+            problem = "a join has operands, numbers, operators and scalar functions only"
+            raise ParseError(problem, text, expression.at.line, expression.at.column)
+
+
+def _replaced(expression: Expression, references: dict[str, TensorReference]) -> Expression:
+    match expression:
+        case TensorReference(name):
+            return references[name]
+        case FunctionCall(name, _, arguments):
+            replaced = tuple(_replaced(argument, references) for argument in arguments)
+            return FunctionCall(name, None, replaced, expression.at)
+        case _:
+            return expression
+
+
+def _label_names(terms: tuple[tuple[str, ...], ...]) -> dict[str, str]:
+    """A label name for each label; names differ also without case, and are letters of ASCII where labels are."""
     names: dict[str, str] = {}
-    for label in dict.fromkeys(labels):
-        name = label.lower()
+    for label in dict.fromkeys(itertools.chain(*terms)):
+        name = label.lower() if label.isascii() and label.isalpha() else f"d{len(names)}"
         names[label] = name if name not in names.values() else f"{name}_{len(names)}"
     return names
 
 
-def _join(join: str, operands: int) -> Scalar:
-    binary = {
-        function.symbol: name for name, function in FUNCTIONS.items() if function.symbol and function.operands == 2
-    }
-    if join not in binary:
-        raise SemanticsError(f"join {join!r} is none of {' '.join(binary)}")
-    if operands == 1:
-        return Operand(0)
-    return PRODUCT if binary[join] == "mul" else Call(binary[join], (Operand(0), Operand(1)))
+def read_arguments(arguments: Sequence[object]) -> tuple[str, tuple[object, ...]]:
+    """The arguments of einsum as subscripts and operands; lists of whole numbers become subscripts, as in numpy.
+
+    Raises:
+        ParseError: There is no operand, or a list of labels is none.
+    """
+    first = arguments[0] if arguments else ""
+    if isinstance(first, str):
+        return first, tuple(arguments[1:])
+    if len(arguments) < 2:
+        raise ParseError(f"the subscripts are no text; {_EXAMPLE}", repr(first), 1, 1)
+    operands, lists = arguments[: len(arguments) // 2 * 2 : 2], arguments[1::2]
+    inputs = ",".join(_subscript(labels) for labels in lists)
+    output = f"->{_subscript(arguments[-1])}" if len(arguments) % 2 else ""
+    return inputs + output, tuple(operands)
 
 
-def _aggregate(aggregate: str) -> str:
-    if aggregate not in AGGREGATES:
-        raise SemanticsError(f"agg {aggregate!r} is none of {', '.join(AGGREGATES)}")
-    return aggregate
+def _subscript(labels: object) -> str:
+    try:
+        return "".join(_symbol(label) for label in labels)  # type: ignore[attr-defined]  # whatever can be listed
+    except TypeError:
+        problem = "labels beside an operand are a list of whole numbers and Ellipsis, as in einsum(A, [0, 1], [1, 0])"
+        raise ParseError(problem, repr(labels), 1, 1) from None
+
+
+def _symbol(label: object) -> str:
+    """A letter for a whole number; letters sort as the numbers do."""
+    if isinstance(label, EllipsisType):
+        return _ELLIPSIS
+    if isinstance(label, bool):
+        raise TypeError
+    number = operator.index(label)  # type: ignore[arg-type]  # raises TypeError itself
+    if not 0 <= number < len(_letters()):
+        raise ParseError(f"label {number} is not from 0 to {len(_letters()) - 1}", repr(label), 1, 1)
+    return _letters()[number]
+
+
+@cache
+def _letters() -> tuple[str, ...]:
+    return tuple(character for character in map(chr, range(0x10000)) if character.isalpha())
+
+
+def read_subscripts(subscripts: str, ranks: Sequence[int]) -> Subscripts:
+    """Read subscripts of operands with so many axes.
+
+    Without `->` the result has the axes of the ellipsis, then the labels that stand once, sorted.
+
+    Raises:
+        ParseError: The subscripts make no sense.
+        ShapeError: An operand has another number of axes.
+    """
+    terms, output = _split(subscripts)
+    if len(terms) != len(ranks):
+        described = f"{len(terms)} operand{'s' if len(terms) > 1 else ''}"
+        raise ParseError(f"the subscripts describe {described}, but {len(ranks)} were given", subscripts, 1, 1)
+    spread = [
+        _spread(term, rank, number, subscripts) for number, (term, rank) in enumerate(zip(terms, ranks, strict=True), 1)
+    ]
+    longest = max((len(term) - _letters_in(written) for term, written in zip(spread, terms, strict=True)), default=0)
+    axes = _ellipsis_axes(longest)
+    if output is None:
+        counts = Counter(itertools.chain(*spread))
+        once = sorted(label for label, count in counts.items() if count == 1 and label not in axes)
+        return Subscripts(subscripts, tuple(spread), (*axes, *once))
+    if axes and _ELLIPSIS not in output:
+        problem = f"the ellipsis stands for {len(axes)} ax{'e' if len(axes) > 1 else 'i'}s, which the result lacks"
+        raise ParseError(f"{problem}; write ... there, too", subscripts, 1, subscripts.index("->") + 3)
+    result = itertools.chain(*(axes if label == _ELLIPSIS else (label,) for label in output))
+    return Subscripts(subscripts, tuple(spread), tuple(result))
+
+
+def _letters_in(term: Sequence[str]) -> int:
+    return sum(label != _ELLIPSIS for label in term)
+
+
+def _ellipsis_axes(count: int) -> tuple[str, ...]:
+    """A label for every axis that an ellipsis stands for; they are counted from the last one."""
+    return tuple(f"{_ELLIPSIS}{number}" for number in range(count, 0, -1))
+
+
+def _spread(term: Sequence[str], rank: int, number: int, subscripts: str) -> tuple[str, ...]:
+    """The labels of a term, one an axis."""
+    free = rank - _letters_in(term)
+    if free < 0 or (free and _ELLIPSIS not in term):
+        labels = "1 label" if _letters_in(term) == 1 else f"{_letters_in(term)} labels"
+        axes = "1 axis" if rank == 1 else f"{rank} axes"
+        raise ShapeError(f"operand {number} of {subscripts!r} has {labels}, but {axes}")
+    return tuple(itertools.chain(*(_ellipsis_axes(free) if label == _ELLIPSIS else (label,) for label in term)))
+
+
+def _split(subscripts: str) -> tuple[list[list[str]], list[str] | None]:
+    """The labels of every operand, and those of the result where they are given; an ellipsis counts as one."""
+    terms: list[list[str]] = [[]]
+    output: list[str] | None = None
+    for token, column in _tokens(subscripts):
+        if token == "->" and output is None:
+            output = []
+        elif token == "," and output is None:
+            terms.append([])
+        elif token in ("->", ",", "-", ">"):
+            raise ParseError(f"{token[0]!r} makes no sense here; {_EXAMPLE}", subscripts, 1, column)
+        elif output is None:
+            _check_ellipsis(token, terms[-1], subscripts, column)
+            terms[-1].append(token)
+        else:
+            _check_ellipsis(token, output, subscripts, column)
+            _check_output(token, terms, output, subscripts, column)
+            output.append(token)
+    return terms, output
+
+
+def _tokens(subscripts: str) -> Iterator[tuple[str, int]]:
+    """Labels, ellipses, commas and arrows, each with its column."""
+    for match in _TOKEN.finditer(subscripts):
+        token, column = match[0], match.start() + 1
+        if token == ".":
+            raise ParseError("a single '.' makes no sense; an ellipsis is '...'", subscripts, 1, column)
+        if not (token.isalpha() or token in (_ELLIPSIS, "->", " ", ",", "-", ">")):
+            raise ParseError(f"{token!r} is no label; labels are letters", subscripts, 1, column)
+        if token != " ":
+            yield token, column
+
+
+def _check_ellipsis(token: str, term: list[str], subscripts: str, column: int) -> None:
+    if token == _ELLIPSIS and _ELLIPSIS in term:
+        raise ParseError("there is an ellipsis already; one is enough", subscripts, 1, column)
+
+
+def _check_output(label: str, terms: list[list[str]], output: list[str], subscripts: str, column: int) -> None:
+    if label == _ELLIPSIS:
+        return
+    if not any(label in term for term in terms):
+        raise ParseError(f"label {label} of the result is in no operand", subscripts, 1, column)
+    if label in output:
+        raise ParseError(f"label {label} stands twice in the result", subscripts, 1, column)

@@ -1,13 +1,13 @@
-"""Language: scalar expressions of one or two operands, the `join` of an EinSum."""
+"""Language: scalar expressions of operands, the `join` of an EinSum."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-_Array = NDArray[Any]
+from sparseeinsum.language.dtypes import Array, Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +17,35 @@ class Operand:
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Literal:
-    """A number written in the program."""
+    """A number written in the program; as in numpy, a whole one keeps the dtype of an int64 beside it.
 
-    value: float
+    Two are equal if they are of one kind, too: 1, 1.0 and true give results of different dtypes.
+    """
+
+    value: Number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and type(other.value) is type(self.value) and other.value == self.value
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The bound of a label, a whole number that is known once tensors are: `bound(j)`."""
+
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class AxisBound:
+    """The bound of an axis of a tensor: `bound(A, 1)`. Binding puts the number in its place."""
+
+    tensor: str
+    axis: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +56,7 @@ class Call:
     arguments: tuple["Scalar", ...]
 
 
-Scalar = Operand | Literal | Call
+Scalar = Operand | Literal | Bound | AxisBound | Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,66 +65,98 @@ class Function:
 
     Attributes:
         operands: How many it takes.
-        numpy: The function that defines its values.
-        keeps_finite: Whether it is finite wherever its operands are (leaving overflow of + - * aside).
+        numpy: The function that defines its values and their dtype.
         symbol: Its operator, where it is written as one.
         precedence: How tightly the operator binds; 0 for functions.
+        python: The function of Python numbers that a user registered, which kernels compile; None for those built in.
     """
 
     operands: int
-    numpy: Callable[..., _Array]
-    keeps_finite: bool
+    numpy: Callable[..., Array]
     symbol: str = ""
     precedence: int = 0
+    python: Callable[..., Any] | None = None
 
 
-def _sigmoid(x: _Array) -> _Array:
+def _sigmoid(x: Array) -> Array:
     return np.asarray(1 / (1 + np.exp(-x)))
 
 
 # udfs/expression.py has the same names.
 FUNCTIONS: dict[str, Function] = {
-    "add": Function(2, np.add, True, "+", 1),
-    "sub": Function(2, np.subtract, True, "-", 1),
-    "mul": Function(2, np.multiply, True, "*", 2),
-    "div": Function(2, np.divide, False, "/", 2),
-    "neg": Function(1, np.negative, True, "-", 3),
-    "pow": Function(2, np.power, False, "^", 4),
-    "abs": Function(1, np.abs, True),
-    "exp": Function(1, np.exp, False),
-    "log": Function(1, np.log, False),
-    "sqrt": Function(1, np.sqrt, False),
-    "sign": Function(1, np.sign, True),
-    "relu": Function(1, lambda x: np.maximum(x, 0), True),
-    "sigmoid": Function(1, _sigmoid, True),
-    "tanh": Function(1, np.tanh, True),
-    "min": Function(2, np.minimum, True),
-    "max": Function(2, np.maximum, True),
+    "or": Function(2, np.logical_or, "or", 1),
+    "and": Function(2, np.logical_and, "and", 2),
+    "not": Function(1, np.logical_not, "not", 3),
+    "lt": Function(2, np.less, "<", 4),
+    "le": Function(2, np.less_equal, "<=", 4),
+    "gt": Function(2, np.greater, ">", 4),
+    "ge": Function(2, np.greater_equal, ">=", 4),
+    "eq": Function(2, np.equal, "==", 4),
+    "ne": Function(2, np.not_equal, "!=", 4),
+    "add": Function(2, np.add, "+", 5),
+    "sub": Function(2, np.subtract, "-", 5),
+    "mul": Function(2, np.multiply, "*", 6),
+    "div": Function(2, np.divide, "/", 6),
+    "neg": Function(1, np.negative, "-", 7),
+    "pow": Function(2, np.power, "^", 8),
+    "abs": Function(1, np.abs),
+    "exp": Function(1, np.exp),
+    "log": Function(1, np.log),
+    "sqrt": Function(1, np.sqrt),
+    "sign": Function(1, np.sign),
+    "relu": Function(1, lambda x: np.maximum(x, 0)),
+    "sigmoid": Function(1, _sigmoid),
+    "tanh": Function(1, np.tanh),
+    "conj": Function(1, np.conjugate),
+    "min": Function(2, np.minimum),
+    "max": Function(2, np.maximum),
+    "where": Function(3, np.where),
 }
-
-AGGREGATES = ("sum", "prod", "max", "min")
 
 U, V = Operand(0), Operand(1)
 PRODUCT = Call("mul", (U, V))
+# Dtypes that numpy computes functions of truth values in, and those that tensors have.
+_WIDER = {"float16": "float32", "int8": "int64"}
+_PYTHON_NUMBERS = (bool, int, float, complex)  # which numpy lets take the dtype of what is beside them
+_NAMES = "uvwxyzabcdefghijklmnopqrst"
+
+_NEGATION = FUNCTIONS["neg"].precedence
+_ADDITION = FUNCTIONS["add"].precedence
+_COMPARISON = FUNCTIONS["lt"].precedence
+_TIGHTEST = FUNCTIONS["pow"].precedence + 1
 
 
-def evaluate(expression: Scalar, operands: Sequence[_Array | float]) -> _Array:
+def evaluate(expression: Scalar, operands: Sequence[Array | Number]) -> Array:
     """The value of an expression, by numpy, without warnings for what IEEE 754 defines."""
     with np.errstate(all="ignore"):
         return np.asarray(_evaluate(expression, operands))
 
 
-def _evaluate(expression: Scalar, operands: Sequence[_Array | float]) -> _Array | float:
+def _evaluate(expression: Scalar, operands: Sequence[Array | Number]) -> Array | Number:
     match expression:
         case Operand(index):
             return operands[index]
         case Literal(value):
             return value
+        case Bound() | AxisBound():
+            raise ValueError(f"{write(expression)} is not known yet")
         case Call(function, arguments):
-            return FUNCTIONS[function].numpy(*(_evaluate(argument, operands) for argument in arguments))
+            return _applied(FUNCTIONS[function].numpy, [_evaluate(argument, operands) for argument in arguments])
 
 
-def write(expression: Scalar, names: Sequence[str] = ("u", "v")) -> str:
+def _applied(function: Callable[..., Array], values: Sequence[Array | Number]) -> Array | Number:
+    result = np.asarray(function(*values))
+    if all(type(value) in _PYTHON_NUMBERS for value in values):
+        # What is made of literals alone is one, too, so that 2 * 3 beside a float32 leaves it a float32.
+        number: Number = result.item()
+        return number
+    wider = _WIDER.get(str(result.dtype))
+    if wider is None:
+        return result
+    return function(*(value if type(value) in _PYTHON_NUMBERS else np.asarray(value, wider) for value in values))
+
+
+def write(expression: Scalar, names: Sequence[str] = _NAMES) -> str:
     """The expression as text, with as few parentheses as its operators need."""
     return _write(expression, names, 0)
 
@@ -110,55 +166,74 @@ def _write(expression: Scalar, names: Sequence[str], binding: int) -> str:
         case Operand(index):
             return names[index]
         case Literal(value):
-            return write_number(value)
-        case Call("neg", (argument,)):
-            text, precedence = "-" + _write(argument, names, 3), 3
-        case Call("pow", (base, exponent)):
-            text, precedence = f"{_write(base, names, 5)} ^ {_write(exponent, names, 4)}", 4
-        case Call(name, (first, second)) if FUNCTIONS[name].symbol:
-            precedence = FUNCTIONS[name].precedence
-            left, right = _write(first, names, precedence), _write(second, names, precedence + 1)
-            text = f"{left} {FUNCTIONS[name].symbol} {right}"
+            text, precedence = write_number(value), _precedence_of(value)
+        case Bound(label):
+            return f"bound({label})"
+        case AxisBound(tensor, axis):
+            return f"bound({tensor}, {axis})"
+        case Call(name, arguments) if FUNCTIONS[name].symbol and not _reads_as_number(expression):
+            text, precedence = _write_operator(name, arguments, names), FUNCTIONS[name].precedence
         case Call(name, arguments):
             return f"{name}({', '.join(_write(argument, names, 0) for argument in arguments)})"
     return f"({text})" if precedence < binding else text
 
 
-def write_number(value: float) -> str:
-    """A number as short as it can be without losing a bit: 2 rather than 2.0."""
-    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+def _write_operator(name: str, arguments: tuple[Scalar, ...], names: Sequence[str]) -> str:
+    symbol, precedence = FUNCTIONS[name].symbol, FUNCTIONS[name].precedence
+    if len(arguments) == 1:
+        return f"{symbol}{' ' if symbol.isalpha() else ''}{_write(arguments[0], names, precedence)}"
+    first, second = arguments
+    if name == "pow":
+        return f"{_write(first, names, precedence + 1)} {symbol} {_write(second, names, precedence)}"
+    compares = precedence == _COMPARISON  # a < b < c has no meaning, so that both sides need parentheses
+    return f"{_write(first, names, precedence + compares)} {symbol} {_write(second, names, precedence + 1)}"
 
 
-def substitute(expression: Scalar, index: int, value: float) -> Scalar:
-    """The expression with one operand set to a number, as far simplified as is exact for finite operands.
-
-    `u * v` with u = 0 becomes 0, `u + v` becomes v; `u / v` stays, because v may be 0, too.
-    """
-    match expression:
-        case Operand(position):
-            return Literal(value) if position == index else expression
-        case Literal():
-            return expression
-        case Call(function, arguments):
-            return _simplify(function, tuple(substitute(argument, index, value) for argument in arguments))
+def write_number(value: Number) -> str:
+    """A number as text that reads back as the same number of the same kind: 2 and 2.0 are two."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, complex):
+        return repr(value)
+    if value.real == 0 and _is_negative(value.real) == _is_negative(value.imag):
+        return f"{value.imag!r}j"
+    sign = "-" if _is_negative(value.imag) else "+"
+    return f"{value.real!r} {sign} {abs(value.imag)!r}j"
 
 
-def _simplify(function: str, arguments: tuple[Scalar, ...]) -> Scalar:
-    call = Call(function, arguments)
-    if all(isinstance(argument, Literal) for argument in arguments):
-        return Literal(float(evaluate(call, ())))
-    zero = Literal(0.0)
-    match function, arguments:
-        case "mul", (first, second) if zero in (first, second) and keeps_finite(first) and keeps_finite(second):
-            return zero
-        case "mul", (Literal(1.0), other) | (other, Literal(1.0)):
-            return other
-        case "add", (Literal(0.0), other) | (other, Literal(0.0)):
-            return other
-        case ("sub", (other, Literal(0.0))) | ("div", (other, Literal(1.0))):
-            return other
+def _precedence_of(value: Number) -> int:
+    """How tightly a number holds together as it is written: as a sum, as a negation, or as one word."""
+    text = write_number(value)
+    return _ADDITION if " " in text else _NEGATION if text.startswith("-") else _TIGHTEST
+
+
+def negated_number(value: Number) -> Number | None:
+    """The number that a minus sign before a number makes; None where it negates what is more than a word."""
+    if isinstance(value, bool) or _precedence_of(value) < _TIGHTEST:
+        return None
+    return -value
+
+
+def complex_number(real: Number, sign: int, imaginary: Number) -> complex | None:
+    """The number that `real + imaginary` makes; None where it is a sum of numbers of another kind."""
+    if not isinstance(imaginary, complex) or _precedence_of(imaginary) < _TIGHTEST:
+        return None
+    return None if isinstance(real, bool | complex) else complex(real, math.copysign(imaginary.imag, sign))
+
+
+def _reads_as_number(call: Call) -> bool:
+    """Whether the text of an operator on numbers would be that of one number, as -2 and 1 + 2j are."""
+    match call:
+        case Call("neg", (Literal(value),)):
+            return negated_number(value) is not None
+        case Call("add" | "sub", (Literal(real), Literal(imaginary))):
+            return complex_number(real, 1, imaginary) is not None
         case _:
-            return call
+            return False
+
+
+def _is_negative(value: float) -> bool:
+    return math.copysign(1, value) < 0
 
 
 def operands_of(expression: Scalar) -> frozenset[int]:
@@ -166,10 +241,27 @@ def operands_of(expression: Scalar) -> frozenset[int]:
     match expression:
         case Operand(index):
             return frozenset((index,))
-        case Literal():
-            return frozenset()
         case Call(_, arguments):
             return frozenset().union(*(operands_of(argument) for argument in arguments))
+        case _:
+            return frozenset()
+
+
+def functions_of(expression: Scalar) -> frozenset[str]:
+    """Names of the functions and operators that an expression calls."""
+    if not isinstance(expression, Call):
+        return frozenset()
+    return frozenset((expression.function,)).union(*map(functions_of, expression.arguments))
+
+
+def axis_bounds_of(expression: Scalar) -> Iterator[AxisBound]:
+    """The bounds of tensors' axes that an expression asks for."""
+    match expression:
+        case AxisBound():
+            yield expression
+        case Call(_, arguments):
+            for argument in arguments:
+                yield from axis_bounds_of(argument)
 
 
 def count_operations(expression: Scalar) -> int:
@@ -177,18 +269,3 @@ def count_operations(expression: Scalar) -> int:
     if not isinstance(expression, Call):
         return 0
     return 1 + sum(count_operations(argument) for argument in expression.arguments)
-
-
-def keeps_finite(expression: Scalar) -> bool:
-    """Whether finite operands always give a finite value, leaving overflow of + - * aside."""
-    match expression:
-        case Operand():
-            return True
-        case Literal(value):
-            return bool(np.isfinite(value))
-        case Call("pow", (base, Literal(exponent))) if exponent >= 0 and exponent.is_integer():
-            return keeps_finite(base)
-        case Call("div", (dividend, Literal(divisor))) if divisor != 0:
-            return keeps_finite(dividend)
-        case Call(function, arguments):
-            return FUNCTIONS[function].keeps_finite and all(map(keeps_finite, arguments))

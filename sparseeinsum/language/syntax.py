@@ -1,14 +1,11 @@
-"""Language: program text in, syntax trees with positions out."""
+"""Language: syntax trees of programs, what stands in them, and how they are written as text."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
 
-from lark import Lark, Token, UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken, v_args
-from lark.tree import Meta
-from lark.visitors import Transformer_NonRecursive
-
-from sparseeinsum.errors import ParseError
+from sparseeinsum.language import dtypes
+from sparseeinsum.language.dtypes import AGGREGATES
+from sparseeinsum.language.scalar import FUNCTIONS, Call, Literal, Operand, Scalar, write, write_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +16,21 @@ class Position:
     column: int
 
 
+NOWHERE = Position(1, 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A literal."""
+    """A literal, with its sign if it has one."""
 
-    value: float
-    at: Position
+    value: dtypes.Number
+    at: Position = field(default=NOWHERE, compare=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Number) and Literal(self.value) == Literal(other.value)
+
+    def __hash__(self) -> int:
+        return hash(Literal(self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +39,27 @@ class TensorReference:
 
     tensor: str
     labels: tuple[str, ...]
-    at: Position
+    at: Position = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundOf:
+    """bound(label), or bound(tensor, axis); with `label`, the axis is what gives that label its bound."""
+
+    name: str
+    axis: int | None = None
+    label: str | None = None
+    at: Position = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeOf:
+    """index(label: bound), the index itself, or ones(label: bound), true for every index; None: no bound given."""
+
+    kind: str
+    label: str
+    bound: int | BoundOf | None = None
+    at: Position = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +69,10 @@ class FunctionCall:
     name: str
     labels: tuple[str, ...] | None
     arguments: tuple["Expression", ...]
-    at: Position
+    at: Position = field(default=NOWHERE, compare=False)
 
 
-Expression = Number | TensorReference | FunctionCall
+Expression = Number | TensorReference | BoundOf | RangeOf | FunctionCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,195 +89,105 @@ class Declaration:
 
     tensor: str
     axes: tuple[tuple[str, int], ...]
-    fill: float | None
+    fill: dtypes.Number | None
     dtype: str | None
-    at: Position
+    at: Position = field(default=NOWHERE, compare=False)
 
 
 Statement = Assignment | Declaration
 
-# Passes over expressions recurse: so deep is far from Python's limit, and deeper than kernels evaluate.
-_DEEPEST = 100
+# What macros take: the labels that they name are aggregated, as in mean[j](...), or stay, as in softmax[j](...).
+BINDING_MACROS = frozenset({"mean", "var", "norm"})
+KEEPING_MACROS = frozenset({"softmax", "log_softmax", "layer_norm"})
 
 
-def parse(text: str) -> tuple[Statement, ...]:
-    """Read program text.
-
-    Raises:
-        ParseError: With the line, the column and what was expected there.
-    """
-    try:
-        tree = _parser().parse(text)
-    except UnexpectedInput as error:
-        raise _explain(error, text) from None
-    statements = _ToSyntax().transform(tree)
-    for statement in statements:
-        if isinstance(statement, Assignment):
-            _check_depth(statement.value, text)
-    return tuple(statements)
+def is_aggregate(call: FunctionCall) -> bool:
+    """Whether a call aggregates labels; min and max of two arguments are scalar functions."""
+    if call.name in BINDING_MACROS:
+        return True
+    if call.name not in AGGREGATES:
+        return False
+    return call.labels is not None or len(call.arguments) == 1 or call.name not in FUNCTIONS
 
 
-def _check_depth(expression: Expression, text: str) -> None:
-    waiting = [(expression, 1)]
-    while waiting:
-        current, depth = waiting.pop()
-        if depth > _DEEPEST:
-            problem = (
-                f"more than {_DEEPEST} functions and operators are nested here; give a part a statement of its own"
-            )
-            raise ParseError(problem, text, current.at.line, current.at.column)
-        if isinstance(current, FunctionCall):
-            waiting.extend((argument, depth + 1) for argument in current.arguments)
+def canonical(labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Labels without regard to case."""
+    return tuple(label.lower() for label in labels)
 
 
-@cache
-def _parser() -> Lark:
-    return Lark.open(
-        "grammar.lark",
-        rel_to=__file__,
-        parser="lalr",
-        propagate_positions=True,
-        maybe_placeholders=True,
-        postlex=_JoinLines(),
-    )
+def written_labels(expression: Expression) -> Iterator[tuple[str, Position]]:
+    """Every label as written, those that aggregates name, too, and where it stands; bound(j) promotes nothing."""
+    match expression:
+        case TensorReference(_, labels, at) | FunctionCall(_, labels, _, at) if labels:
+            yield from ((label, at) for label in labels)
+        case RangeOf(_, label, _, at):
+            yield label, at
+    if isinstance(expression, FunctionCall):
+        for argument in expression.arguments:
+            yield from written_labels(argument)
 
 
-_ALWAYS_ALLOWED = "_NEWLINE"
+def free_labels(expression: Expression) -> Iterator[str]:
+    """Labels of all references, in order, without those that aggregates around them name."""
+    match expression:
+        case TensorReference(_, labels):
+            yield from canonical(labels)
+        case RangeOf(_, label):
+            yield label.lower()
+        case FunctionCall(_, labels, arguments):
+            named = canonical(labels or ()) if is_aggregate(expression) else ()
+            for argument in arguments:
+                yield from (label for label in free_labels(argument) if label not in named)
 
 
-class _JoinLines:
-    """Drops line ends inside brackets and parentheses, so that a long expression may go on."""
-
-    always_accept = (_ALWAYS_ALLOWED,)
-
-    def process(self, tokens: Iterator[Token]) -> Iterator[Token]:
-        """Tokens without the line ends that end no statement."""
-        depth = 0
-        for token in tokens:
-            depth += {"LPAR": 1, "LSQB": 1, "RPAR": -1, "RSQB": -1}.get(token.type, 0)
-            if token.type != "_NEWLINE" or depth <= 0:
-                yield token
+def labels_of(expression: Expression) -> frozenset[str]:
+    """The free labels of an expression."""
+    return frozenset(free_labels(expression))
 
 
-def _position(meta: Meta) -> Position:
-    return Position(meta.line, meta.column)
+def write_statement(statement: Statement) -> str:
+    """A statement as program text."""
+    if isinstance(statement, Declaration):
+        axes = ", ".join(f"{name}: {bound}" for name, bound in statement.axes)
+        fill = "" if statement.fill is None else f" fill {write_number(statement.fill)}"
+        dtype = "" if statement.dtype is None else f" dtype {statement.dtype}"
+        return f"tensor {statement.tensor}[{axes}]{fill}{dtype}"
+    return f"{write_expression(statement.target)} = {write_expression(statement.value)}"
 
 
-def _call(name: str) -> object:
-    @v_args(meta=True)
-    def make(self: object, meta: Meta, arguments: list[Expression]) -> FunctionCall:
-        return FunctionCall(name, None, tuple(arguments), _position(meta))
-
-    return make
+def write_expression(expression: Expression) -> str:
+    """An expression as program text, with as few parentheses as its operators need."""
+    leaves: list[str] = []
+    return write(_as_scalar(expression, leaves), leaves)
 
 
-class _ToSyntax(Transformer_NonRecursive[Token, list[Statement]]):
-    add, sub, mul, div, pow, neg = (_call(name) for name in ("add", "sub", "mul", "div", "pow", "neg"))
-
-    def start(self, statements: list[Statement]) -> list[Statement]:
-        return statements
-
-    def labels(self, names: list[Token]) -> tuple[str, ...]:
-        return tuple(str(name) for name in names)
-
-    def number(self, tokens: list[Token]) -> float:
-        return float(tokens[0])
-
-    def axis(self, tokens: list[Token]) -> tuple[str, int]:
-        return str(tokens[0]), int(tokens[1])
-
-    @v_args(meta=True)
-    def unsigned(self, meta: Meta, tokens: list[Token]) -> Number:
-        return Number(float(tokens[0]), _position(meta))
-
-    @v_args(meta=True)
-    def reference(self, meta: Meta, parts: list[Token | tuple[str, ...] | None]) -> TensorReference:
-        name, labels = parts
-        return TensorReference(str(name), tuple(labels or ()), _position(meta))
-
-    @v_args(meta=True)
-    def call(self, meta: Meta, parts: list[object]) -> FunctionCall:
-        name, labels, *arguments = parts
-        return FunctionCall(str(name), labels, tuple(arguments), _position(meta))  # type: ignore[arg-type]  # by grammar
-
-    @v_args(meta=True)
-    def declaration(self, meta: Meta, parts: list[object]) -> Declaration:
-        name, *axes, fill, dtype = parts
-        named = tuple(axis for axis in axes if axis is not None)
-        kind = None if dtype is None else str(dtype)
-        return Declaration(str(name), named, fill, kind, _position(meta))  # type: ignore[arg-type]  # by grammar
-
-    def assignment(self, parts: list[Expression]) -> Assignment:
-        target, value = parts
-        assert isinstance(target, TensorReference)
-        return Assignment(target, value)
-
-
-_TERMINALS = {
-    "LSQB": "'['",
-    "RSQB": "']'",
-    "LPAR": "'('",
-    "RPAR": "')'",
-    "COMMA": "','",
-    "EQUAL": "'='",
-    "COLON": "':'",
-    "NAME": "a name",
-    "INT": "a whole number",
-    "FLOAT": "a number",
-    "_NEWLINE": "the end of the statement",
-    "SEMICOLON": "';'",
-    "$END": "the end of the program",
-    "PLUS": "an operator",
-    "MINUS": "an operator",
-    "STAR": "an operator",
-    "SLASH": "an operator",
-    "_POWER": "an operator",
-    "_DOUBLE_STAR": "an operator",
-    "SIGNED": "a number",
-    "FILL": "'fill'",
-    "DTYPE": "'dtype'",
-    "TENSOR": "'tensor'",
-}
-
-
-def _explain(error: UnexpectedInput, text: str) -> ParseError:
-    line, column = error.line, error.column
-    at_end = isinstance(error, UnexpectedToken) and error.token.type == "$END"
-    if at_end or isinstance(error, UnexpectedEOF) or line < 1:
-        lines = text.split("\n")
-        line, column = len(lines), len(lines[-1]) + 1
-    return ParseError(_problem(error), text, line, column)
-
-
-def _problem(error: UnexpectedInput) -> str:
-    if isinstance(error, UnexpectedCharacters):
-        hint = "; names have letters without accents, digits and _" if error.char.isidentifier() else ""
-        allowed = _expected((error.allowed or set()) - {_ALWAYS_ALLOWED})
-        return f"the character {error.char!r} has no meaning here; expected {allowed}{hint}"
-    if isinstance(error, UnexpectedToken):
-        expected = set(error.accepts or error.expected)
-        return f"{_found(error.token)}, expected {_expected(expected)}{_hint(error.token, expected)}"
-    return "the program cannot be read"
-
-
-def _found(token: Token) -> str:
-    match token.type:
-        case "$END":
-            return "the program ends here"
-        case "_NEWLINE":
-            return "the line ends here"
+def _as_scalar(expression: Expression, leaves: list[str]) -> Scalar:
+    """The expression with everything that is no operator as an operand, whose text goes to `leaves`."""
+    match expression:
+        case Number(value):
+            return Literal(value)
+        case FunctionCall(name, None, arguments) if name in FUNCTIONS and len(arguments) == FUNCTIONS[name].operands:
+            return Call(name, tuple(_as_scalar(argument, leaves) for argument in arguments))
         case _:
-            return f"found {str(token)!r}"
+            leaves.append(_write_leaf(expression))
+            return Operand(len(leaves) - 1)
 
 
-def _hint(token: Token, expected: set[str]) -> str:
-    if "LSQB" in expected and expected <= {"LSQB", "LPAR"}:
-        return "; a tensor needs its labels, as in A[i, j], also a scalar, as in eta[]"
-    if token.type == "_NEWLINE":
-        return "; an expression goes on in the next line only within parentheses"
-    return ""
+def _write_leaf(expression: Expression) -> str:
+    match expression:
+        case TensorReference(tensor, labels):
+            return f"{tensor}[{', '.join(labels)}]"
+        case BoundOf(name, axis):
+            return f"bound({name})" if axis is None else f"bound({name}, {axis})"
+        case RangeOf(kind, label, bound):
+            return write_range(kind, label, bound if bound is None or isinstance(bound, int) else _write_leaf(bound))
+        case FunctionCall(name, labels, arguments):
+            named = f"[{', '.join(labels)}]" if labels else ""
+            return f"{name}{named}({', '.join(write_expression(argument) for argument in arguments)})"
+        case Number(value):
+            return write_number(value)
 
 
-def _expected(terminals: set[str]) -> str:
-    names = sorted({_TERMINALS.get(terminal, terminal.lower()) for terminal in terminals})
-    return names[0] if len(names) == 1 else " or ".join((", ".join(names[:-1]), names[-1]))
+def write_range(kind: str, label: str, bound: int | str | None) -> str:
+    """The values of a label as program text: index(k: 10)."""
+    return f"{kind}({label})" if bound is None else f"{kind}({label}: {bound})"

@@ -3,12 +3,12 @@
 import math
 from dataclasses import dataclass
 
-from sparseeinsum.errors import ShapeError
+from sparseeinsum.errors import SemanticsError, ShapeError
+from sparseeinsum.language.dtypes import ITEM_BYTES, Number, as_number
 
 VALUE_COLUMN = "val"
 DEMOTED = 0  # the tile of an axis that has no key column
 
-ITEM_BYTES = {"float64": 8, "float32": 4}
 KEY_BYTES = 8
 
 
@@ -27,7 +27,7 @@ class Tensor:
     name: str
     axes: tuple[Axis, ...]
     dtype: str = "float64"
-    fill: float = 0.0
+    fill: Number = 0.0
 
     def __post_init__(self) -> None:
         names = [axis.name.lower() for axis in self.axes]
@@ -44,6 +44,13 @@ class Tensor:
                 )
         if self.dtype not in ITEM_BYTES:
             raise ShapeError(f"tensor {self.name} has dtype {self.dtype}; supported are {', '.join(ITEM_BYTES)}")
+        try:
+            fill = as_number(self.fill, self.dtype)
+        except SemanticsError as error:
+            raise ShapeError(f"tensor {self.name} has a fill that its dtype lacks: {error}") from None
+        if fill != fill:
+            raise ShapeError(f"tensor {self.name} has the fill NaN, which equals nothing; choose a number or inf")
+        object.__setattr__(self, "fill", fill)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -113,8 +120,9 @@ class StoredTensor:
         relation: The relation as SQL names it, such as `main.edges` or `read_parquet('edges.parquet')`.
         keys: Column of every promoted axis, in axis order.
         value: Column of the values; None where every tuple counts as 1.
-        casts: Whether the column's type is not the tensor's, so that values must be cast.
+        casts: Whether the column's type is not the one that values are computed with, so that they must be cast.
         is_owned: Whether the table was made by loading, and goes when the tensor is replaced.
+        is_generated: Whether rows are made when they are read; no catalogue knows it.
     """
 
     tensor: Tensor
@@ -124,3 +132,4 @@ class StoredTensor:
     value: str | None
     casts: bool
     is_owned: bool
+    is_generated: bool = False

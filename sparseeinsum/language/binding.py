@@ -1,0 +1,73 @@
+"""Language: a Program and its input tensors in, an EinGraph whose tensors all have shapes, dtypes and fills out."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from sparseeinsum.errors import ShapeError
+from sparseeinsum.language.eingraph import DeclaredTensor, EinGraph, EinSum, Program
+from sparseeinsum.language.generated import with_axis_bounds
+from sparseeinsum.language.inference import bounds_of, dtype_of, result_tensor, with_bounds
+from sparseeinsum.language.scalar import Call, Literal, Scalar
+from sparseeinsum.language.tensors import Tensor
+
+
+def bind(program: Program, inputs: Mapping[str, Tensor]) -> EinGraph:
+    """Give every tensor of a program its shape, dtype and fill, inferring those of results.
+
+    Args:
+        program: Statements in order.
+        inputs: The input tensors by name.
+
+    Raises:
+        ShapeError: A reference has another number of labels than its tensor has axes, a label two bounds, or a tensor
+            another shape, dtype or fill than is declared.
+        SemanticsError: numpy has no such operation on values of these dtypes.
+    """
+    _check_declared(program.declared, inputs, "the database has")
+    tensors = dict(inputs)
+    einsums = []
+    generated = {each.name: each for each in program.generated}
+    for written in program.einsums:
+        for name in (operand.tensor for operand in written.operands if operand.tensor in generated):
+            tensors[name] = generated[name].tensor(tensors)
+        join = with_axis_bounds(written.join, tensors)
+        einsum = _of_truth(replace(written, join=with_bounds(join, bounds_of(written, tensors))), tensors)
+        tensors[einsum.output.tensor] = result_tensor(einsum, tensors)
+        einsums.append(einsum)
+    _check_declared(program.declared, {name: tensors[name] for name in tensors if name not in inputs}, "computes")
+    return EinGraph(MappingProxyType(tensors), tuple(einsums), program.outputs)
+
+
+def _of_truth(einsum: EinSum, tensors: Mapping[str, Tensor]) -> EinSum:
+    """The same without what engines, which compute truth as 0 and 1, would take for arithmetic.
+
+    `any` and `all` of numbers ask whether they are not 0; of two truth values the sum is `or`, of many the greatest is
+    `any` and the least `all`.
+    """
+    dtypes = [tensors[operand.tensor].dtype for operand in einsum.operands]
+    join = _with_or(einsum.join, dtypes, einsum)
+    aggregate = einsum.aggregate
+    if dtype_of(join, dtypes, einsum) == "bool":
+        aggregate = {"max": "any", "min": "all"}.get(str(aggregate), aggregate)
+    elif aggregate in ("any", "all"):
+        join = Call("ne", (join, Literal(0)))
+    return replace(einsum, join=join, aggregate=aggregate)
+
+
+def _with_or(expression: Scalar, dtypes: list[str], einsum: EinSum) -> Scalar:
+    if not isinstance(expression, Call):
+        return expression
+    arguments = tuple(_with_or(argument, dtypes, einsum) for argument in expression.arguments)
+    is_truth = expression.function == "add" and dtype_of(expression, dtypes, einsum) == "bool"
+    return Call("or" if is_truth else expression.function, arguments)
+
+
+def _check_declared(declared: Iterable[DeclaredTensor], tensors: Mapping[str, Tensor], origin: str) -> None:
+    for each in declared:
+        name = each.tensor.name
+        if name in tensors and not each.fits(tensors[name]):
+            raise ShapeError(
+                f"the program declares {name} with {each.describe(each.tensor)}, but {origin} it with "
+                f"{each.describe(tensors[name])}"
+            )

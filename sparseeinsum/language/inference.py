@@ -1,0 +1,155 @@
+"""Language: an EinSum and its operands in, the shape, dtype and fill of its result out.
+
+Source of the rules: numpy, which is asked with empty arrays for dtypes and with numbers for fills.
+"""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from sparseeinsum.errors import SemanticsError, ShapeError
+from sparseeinsum.language.dtypes import AGGREGATES, Array, Number, aggregated_dtype, as_number
+from sparseeinsum.language.eingraph import EinSum, Reference, write_reference
+from sparseeinsum.language.scalar import Bound, Call, Literal, Scalar, evaluate, write
+from sparseeinsum.language.tensors import Axis, Tensor
+
+
+def bounds_of(einsum: EinSum, tensors: Mapping[str, Tensor]) -> dict[str, int]:
+    """The bound of every label of an EinSum's operands.
+
+    Raises:
+        ShapeError: A reference has another number of labels than its tensor has axes, or a label two bounds.
+    """
+    bounds: dict[str, tuple[int, str]] = {}
+    for operand in einsum.operands:
+        tensor = tensors[operand.tensor]
+        _check_rank(operand, tensor)
+        for label, axis in zip(operand.labels, tensor.axes, strict=True):
+            known, where = bounds.setdefault(label, (axis.bound, tensor.name))
+            if known != axis.bound:
+                raise ShapeError(
+                    f"label {label} of {einsum.output.tensor} has two bounds: {known} in {where}, "
+                    f"{axis.bound} in {tensor.name} (axis {axis.name})"
+                )
+    return {label: bound for label, (bound, _) in bounds.items()}
+
+
+def _check_rank(operand: Reference, tensor: Tensor) -> None:
+    if len(operand.labels) != len(tensor.axes):
+        labels = "1 label" if len(operand.labels) == 1 else f"{len(operand.labels)} labels"
+        axes = "1 axis" if len(tensor.axes) == 1 else f"{len(tensor.axes)} axes"
+        raise ShapeError(
+            f"{write_reference(operand)} has {labels}, but tensor {tensor.name} has {axes}: "
+            f"{', '.join(axis.name for axis in tensor.axes)}"
+        )
+
+
+def result_tensor(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Tensor:
+    """What an EinSum computes.
+
+    Its fill is the join and the aggregate of the operands' fills, over the bounds of the aggregated labels; the
+    dtype's zero where that is no number that can stand for absent values (`propagated_fill`).
+
+    Raises:
+        ShapeError: Labels and bounds do not fit.
+        SemanticsError: numpy has no such operation on values of these dtypes.
+    """
+    bounds = bounds_of(einsum, tensors)
+    axes = tuple(Axis(label, bounds[label]) for label in einsum.output.labels)
+    dtype = aggregated(einsum, join_dtype(einsum, tensors))
+    fill = propagated_fill(einsum, tensors)
+    return Tensor(einsum.output.tensor, axes, dtype, as_number(0, dtype) if fill is None else fill)
+
+
+def join_dtype(einsum: EinSum, tensors: Mapping[str, Tensor]) -> str:
+    """Dtype of the values that an EinSum aggregates."""
+    return dtype_of(einsum.join, [tensors[operand.tensor].dtype for operand in einsum.operands], einsum)
+
+
+def dtype_of(expression: Scalar, dtypes: list[str], einsum: EinSum) -> str:
+    """Dtype of an expression of operands of these dtypes, as numpy has it.
+
+    Raises:
+        SemanticsError: numpy refuses the operation.
+    """
+    try:
+        return str(evaluate(expression, [np.empty(0, dtype) for dtype in dtypes]).dtype)
+    except SemanticsError as error:  # of a user's function
+        raise SemanticsError(f"{einsum.output.tensor}: {error}") from None
+    except (TypeError, ValueError) as error:
+        text = write(expression, [operand.tensor for operand in einsum.operands])
+        raise SemanticsError(
+            f"{einsum.output.tensor}: numpy has no {text} for {', '.join(dict.fromkeys(dtypes))} ({error})"
+        ) from None
+
+
+def aggregated(einsum: EinSum, dtype: str) -> str:
+    """Dtype of an EinSum's result, from that of its join."""
+    try:
+        return aggregated_dtype(einsum.aggregate, dtype)
+    except SemanticsError as error:
+        raise SemanticsError(f"{einsum.output.tensor}: {error}") from None
+
+
+def propagated_fill(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Number | None:
+    """The value of a result where all operands hold their fills.
+
+    None where that is NaN, an infinity out of finite fills, or beyond int64: then all of the result must be computed.
+    """
+    operands = [tensors[operand.tensor] for operand in einsum.operands]
+    fills = [np.asarray(tensor.fill, tensor.dtype)[()] for tensor in operands]
+    bounds = bounds_of(einsum, tensors)
+    dtype = aggregated(einsum, join_dtype(einsum, tensors))
+    try:
+        joined = evaluate(einsum.join, fills)
+    except ValueError:  # an integer to a negative power
+        return None
+    times = math.prod(bounds[label] for label in einsum.aggregated)
+    value = repeated(einsum.aggregate, joined, times, dtype)
+    may_be_infinite = times == 0 or not all(np.isfinite(fill) for fill in fills)
+    return _usable(value, dtype, may_be_infinite)
+
+
+def repeated(aggregate: str | None, value: Array, times: int, dtype: str) -> Number:
+    """What folding one value so many times gives; the aggregate's identity where that is never."""
+    if aggregate is None:
+        plain: Number = value.item()
+        return plain
+    if times == 0:
+        return AGGREGATES[aggregate].identity(dtype)
+    if dtype == "bool":
+        return bool(value)
+    with np.errstate(all="ignore"):
+        python = value.item() if dtype == "int64" else np.asarray(value, dtype)[()]
+        try:
+            folded = AGGREGATES[aggregate].repeat(python, times)
+        except OverflowError:
+            return math.inf
+    return folded if isinstance(folded, int) else np.asarray(folded).item()
+
+
+def _usable(value: Number, dtype: str, may_be_infinite: bool) -> Number | None:
+    if np.isnan(value) or (np.isinf(value) and not (may_be_infinite and dtype != "int64")):
+        return None
+    try:
+        return as_number(value, dtype)
+    except (SemanticsError, OverflowError):
+        return None
+
+
+def with_bounds(expression: Scalar, bounds: Mapping[str, int]) -> Scalar:
+    """The expression with the bounds of labels as numbers.
+
+    Raises:
+        ShapeError: It asks for the bound of a label that there is not.
+    """
+    match expression:
+        case Bound(label) if label in bounds:
+            return Literal(bounds[label])
+        case Bound(label):
+            raise ShapeError(f"bound({label}) asks for a label that its statement lacks; it has {', '.join(bounds)}")
+        case Call(function, arguments):
+            return Call(function, tuple(with_bounds(argument, bounds) for argument in arguments))
+        case _:
+            return expression

@@ -1,0 +1,90 @@
+"""Language: an expression without aggregates in, the join of an EinSum and its operands out."""
+
+import difflib
+
+from sparseeinsum.language.dtypes import AGGREGATES
+from sparseeinsum.language.eingraph import Reference
+from sparseeinsum.language.macros import MACROS
+from sparseeinsum.language.names import Names
+from sparseeinsum.language.scalar import FUNCTIONS, AxisBound, Bound, Call, Literal, Operand, Scalar
+from sparseeinsum.language.syntax import (
+    BoundOf,
+    Expression,
+    FunctionCall,
+    Number,
+    RangeOf,
+    TensorReference,
+    canonical,
+    labels_of,
+)
+
+_INT64 = range(-(2**63), 2**63)
+
+
+class JoinReader:
+    """Reads the expression of one EinSum.
+
+    Attributes:
+        references: Its operands, each once for the same labels, in order of appearance.
+    """
+
+    def __init__(self, names: Names, target: str, expression: Expression) -> None:
+        self.references: list[Reference] = []
+        self._names = names
+        self._target = target
+        self._labels = labels_of(expression)
+        self.join = self._read(expression)
+
+    def _read(self, expression: Expression) -> Scalar:
+        match expression:
+            case Number():
+                return self._literal(expression)
+            case TensorReference(name, labels, at):
+                self._names.check_read(name, at, self._target)
+                return self._operand(Reference(name, canonical(labels)))
+            case RangeOf(kind, label, bound):
+                known = bound if isinstance(bound, int) else self._axis_bound(bound)
+                generated = self._names.generate(kind, label.lower(), known)
+                return self._operand(Reference(generated.name, (generated.label,)))
+            case BoundOf(_, _, label) if label in self._labels:
+                assert label is not None
+                return Bound(label)
+            case BoundOf():
+                return self._axis_bound(expression)
+            case FunctionCall(name, _, arguments):
+                self._check_function(expression)
+                return Call(name, tuple(self._read(argument) for argument in arguments))
+
+    def _literal(self, number: Number) -> Literal:
+        value = number.value
+        if isinstance(value, int) and value not in _INT64:
+            raise self._names.error(f"{value} is beyond what int64 holds; write {value}.0", number.at)
+        return Literal(value)
+
+    def _operand(self, reference: Reference) -> Operand:
+        if reference not in self.references:
+            self.references.append(reference)
+        return Operand(self.references.index(reference))
+
+    def _axis_bound(self, bound: BoundOf | None) -> AxisBound:
+        assert bound is not None
+        assert bound.axis is not None, "labels have tensors by now"
+        self._names.check_read(bound.name, bound.at, self._target)
+        return AxisBound(bound.name, bound.axis)
+
+    def _check_function(self, call: FunctionCall) -> None:
+        function = FUNCTIONS.get(call.name)
+        if function is None:
+            near = difflib.get_close_matches(call.name.lower(), _function_names(), n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(_function_names())}"
+            raise self._names.error(f"there is no function {call.name!r}; {hint}", call.at)
+        if call.labels is not None:
+            raise self._names.error(f"{call.name} is no aggregate, so it takes no labels in brackets", call.at)
+        if len(call.arguments) != function.operands:
+            takes = "one argument" if function.operands == 1 else f"{function.operands} arguments"
+            raise self._names.error(f"{call.name} takes {takes}, not {len(call.arguments)}", call.at)
+
+
+def _function_names() -> list[str]:
+    functions = (name for name, function in FUNCTIONS.items() if not function.symbol)
+    return list(dict.fromkeys((*AGGREGATES, *functions, *MACROS, "one_hot")))

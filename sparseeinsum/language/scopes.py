@@ -1,0 +1,105 @@
+"""Language: a statement in, the same out where bound(j), index(j) and ones(j) say whose bound they mean.
+
+A label is that of the innermost aggregate around it that names it, as in sum[j](...), or else of the statement.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from sparseeinsum.errors import ParseError
+from sparseeinsum.language.syntax import (
+    Assignment,
+    BoundOf,
+    Declaration,
+    Expression,
+    FunctionCall,
+    Number,
+    Position,
+    RangeOf,
+    TensorReference,
+    canonical,
+    is_aggregate,
+)
+
+_Scopes = Mapping[str, int]  # the aggregate that names a label, by its identity
+_Error = Callable[[str, Position], ParseError]
+_STATEMENT = 0
+
+
+def resolve_bounds(assignment: Assignment, declaration: Declaration | None, error: _Error) -> Expression:
+    """The value of an assignment, with a tensor's axis for every bound that is asked for by its label.
+
+    Raises:
+        ParseError: Nothing in the statement tells the bound, or several things do that may differ.
+    """
+    return _Resolver(assignment, declaration, error).resolve(assignment.value, {})
+
+
+class _Resolver:
+    def __init__(self, assignment: Assignment, declaration: Declaration | None, error: _Error) -> None:
+        self.error = error
+        self.target = assignment.target
+        self.known: dict[str, dict[int, BoundOf | int]] = {}
+        for label, scope, bound in (*_bounds(assignment.value, {}), *_declared(assignment.target, declaration)):
+            self.known.setdefault(label, {}).setdefault(scope, bound)
+
+    def resolve(self, expression: Expression, scopes: _Scopes) -> Expression:
+        match expression:
+            case BoundOf(label, None, _, at):
+                bound = self._find(f"bound({label})", label.lower(), scopes, at)
+                return Number(bound, at) if isinstance(bound, int) else replace(bound, label=label.lower(), at=at)
+            case RangeOf(kind, label, None, at):
+                return replace(expression, bound=self._find(f"{kind}({label})", label.lower(), scopes, at))
+            case RangeOf(_, _, BoundOf(label, None, _, at)):
+                return replace(expression, bound=self._find(f"bound({label})", label.lower(), scopes, at))
+            case FunctionCall(_, _, arguments):
+                inner = _inside(expression, scopes)
+                return replace(expression, arguments=tuple(self.resolve(argument, inner) for argument in arguments))
+            case _:
+                return expression
+
+    def _find(self, text: str, label: str, scopes: _Scopes, at: Position) -> BoundOf | int:
+        known = self.known.get(label, {})
+        own = scopes.get(label, _STATEMENT)
+        if own in known:
+            return known[own]
+        if not known:
+            problem = f"{text} has no bound, because no tensor in the statement has the label {label}"
+            raise self.error(f"{problem}; {self._hint(text, label)}", at)
+        if len(known) > 1:
+            problem = f"{text} has no bound, because several aggregates around it have a label {label}"
+            raise self.error(f"{problem}; name the axis of a tensor, as in bound(A, 0)", at)
+        return next(iter(known.values()))
+
+    def _hint(self, text: str, label: str) -> str:
+        if text.startswith("bound"):
+            return "name the axis of a tensor, as in bound(A, 0)"
+        axes = ", ".join(f"{name}: 10" for name in self.target.labels)
+        declared = f", or declare tensor {self.target.tensor}[{axes}]" if label in canonical(self.target.labels) else ""
+        return f"say it, as in {text[:-1]}: 10){declared}"
+
+
+def _inside(call: FunctionCall, scopes: _Scopes) -> _Scopes:
+    if not (call.labels and is_aggregate(call)):
+        return scopes
+    return {**scopes, **dict.fromkeys(canonical(call.labels), id(call))}
+
+
+def _bounds(expression: Expression, scopes: _Scopes) -> Iterator[tuple[str, int, BoundOf | int]]:
+    """Every label with its scope and something that has its bound."""
+    match expression:
+        case TensorReference(name, labels):
+            for axis, label in enumerate(canonical(labels)):
+                yield label, scopes.get(label, _STATEMENT), BoundOf(name, axis)
+        case RangeOf(_, label, bound) if isinstance(bound, int) or (bound is not None and bound.axis is not None):
+            yield label.lower(), scopes.get(label.lower(), _STATEMENT), bound
+        case FunctionCall(_, _, arguments):
+            inner = _inside(expression, scopes)
+            for argument in arguments:
+                yield from _bounds(argument, inner)
+
+
+def _declared(target: TensorReference, declaration: Declaration | None) -> Iterator[tuple[str, int, int]]:
+    if declaration is not None and len(declaration.axes) == len(target.labels):
+        for label, (_, bound) in zip(canonical(target.labels), declaration.axes, strict=True):
+            yield label, _STATEMENT, bound
