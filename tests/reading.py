@@ -4,14 +4,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlglot import exp
 
 import sparseeinsum as se
+from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.statistics.columns import relation_of, value_of
 
 
 def read_back(db: se.Database, name: str) -> NDArray[Any]:
     """A stored tensor as a dense array, by a program that copies it."""
     labels = ", ".join(f"l{position}" for position in range(len(db.tensors()[name].tensor.axes)))
     return db.run(f"Copy[{labels}] = {name}[{labels}]")["Copy"].to_numpy()
+
+
+def stored_result(db: se.Database, name: str) -> se.TensorResult:
+    """A stored tensor as if a program had returned it: its rows, with values as they are computed with."""
+    stored = db.tensors()[name]
+    schema = Schema(stored.tensor, stored.decomposition)
+    keys = [exp.column(key, quoted=True).as_(axis) for key, axis in zip(stored.keys, schema.keys, strict=True)]
+    select = exp.select(*keys, value_of(stored).as_(VALUE_COLUMN)).from_(relation_of(stored, "duckdb"))
+    return se.TensorResult(schema, db.connection.sql(select.sql("duckdb")).to_arrow_table())
 
 
 def contents(db: se.Database) -> dict[str, list[tuple[object, ...]]]:

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from reading import assert_usable, contents, read_back
+from reading import assert_usable, contents, read_back, stored_result
 
 import sparseeinsum as se
+from sparseeinsum.language.dtypes import Number
 
 DENSE = np.arange(6.0).reshape(2, 3)
 SPARSE = sp.csr_array(np.diag([1.0, 0.0, 2.0]))
@@ -49,6 +50,75 @@ def test_reopened_file_knows_its_tensors(path: Path) -> None:
         np.testing.assert_array_equal(read_back(db, "Nodes"), [0, 1])
         assert read_back(db, "Number") == 2.5
         assert read_back(db, "Narrow").dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fill", "text"),
+    [
+        ("float64", 0.1, "0.1"),
+        ("float64", -np.inf, "-inf"),
+        ("float64", 5e-324, "5e-324"),
+        ("float32", 0.1, "0.10000000149011612"),
+        ("int64", -(2**63), str(-(2**63))),
+        ("int64", 2**53 + 1, str(2**53 + 1)),
+        ("bool", True, "true"),
+        ("bool", False, "false"),
+        ("complex128", complex(0.1, -np.inf), "(0.1-infj)"),
+        ("complex64", 0, "0j"),
+    ],
+)
+def test_dtype_and_fill_are_kept(tmp_path: Path, dtype: str, fill: Number, text: str) -> None:
+    array = np.array([[1, 0], [0, 1]]).astype(dtype)
+    with se.connect(tmp_path / "tensors.duckdb") as first:
+        stored = first.tensor("A", array, fill=fill)
+        assert stored.tensor.fill == np.array(fill, dtype)
+    with se.connect(tmp_path / "tensors.duckdb") as db:
+        assert db.tensors() == {"A": stored}
+        assert type(db.tensors()["A"].tensor.fill) is type(stored.tensor.fill)
+        assert db.connection.execute("SELECT fill FROM sparseeinsum.tensors").fetchall() == [(text,)]
+        np.testing.assert_array_equal(stored_result(db, "A").to_numpy(), array)
+
+
+OLD_CATALOGUE = """
+CREATE SCHEMA sparseeinsum;
+CREATE TABLE sparseeinsum.tensors (
+  name TEXT PRIMARY KEY, axes TEXT[] NOT NULL, bounds BIGINT[] NOT NULL, dtype TEXT NOT NULL, fill DOUBLE NOT NULL,
+  tiles BIGINT[] NOT NULL, relation TEXT NOT NULL, key_columns TEXT[] NOT NULL, value_column TEXT,
+  casts BOOLEAN NOT NULL, is_owned BOOLEAN NOT NULL
+);
+CREATE TABLE Old AS SELECT 1::INTEGER AS i, 2.5::DOUBLE AS val;
+INSERT INTO sparseeinsum.tensors VALUES
+  ('Old', ['i'], [3], 'float64', 0.0, [1], 'main.Old', ['i'], 'val', false, true),
+  ('Counts', ['i'], [3], 'float64', 0.0, [1], 'main.Old', ['i'], 'i', true, false);
+"""
+
+
+def test_catalogue_of_an_earlier_version(tmp_path: Path) -> None:
+    """It kept fills as numbers."""
+    file = tmp_path / "old.duckdb"
+    with duckdb.connect(str(file)) as connection:
+        connection.execute(OLD_CATALOGUE)
+    with duckdb.connect(str(file), read_only=True) as connection:
+        np.testing.assert_array_equal(read_back(se.connect(connection), "Old"), [0, 2.5, 0])
+    with se.connect(file) as db:
+        np.testing.assert_array_equal(read_back(db, "Counts"), [0, 1, 0])
+        db.tensor("New", np.array([1j, 0]), fill=1j)
+        db.tensor("Other", np.array([True, False]), fill=True)
+    with se.connect(file) as db:
+        fills = {name: stored.tensor.fill for name, stored in db.tensors().items()}
+        assert fills == {"Counts": 0, "New": 1j, "Old": 0, "Other": True}
+        np.testing.assert_array_equal(read_back(db, "Old"), [0, 2.5, 0])
+        np.testing.assert_array_equal(stored_result(db, "New").to_numpy(), [1j, 0])
+
+
+@pytest.mark.parametrize(("dtype", "fill"), [("bool", "1"), ("int64", "0.5"), ("float64", "none"), ("complex64", "i")])
+def test_fill_that_is_no_number_of_the_dtype(db: se.Database, dtype: str, fill: str) -> None:
+    db.tensor("A", np.ones(3, dtype))
+    db.connection.execute("UPDATE sparseeinsum.tensors SET fill = ?", [fill])
+    with pytest.raises(
+        se.CatalogueError, match=rf"tensor A has dtype {dtype} and fill {fill}, .*define the tensor anew"
+    ):
+        db.tensors()
 
 
 def test_file_may_be_renamed(path: Path) -> None:

@@ -1,111 +1,114 @@
-"""Engines: what users say of a tensor (axes, shape, dtype), checked, and its values in the dtype wanted."""
+"""Engines: what users say of a tensor (axes, shape, fill, dtype), checked."""
 
 import operator
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sparseeinsum.errors import DataError, ShapeError
-from sparseeinsum.language.tensors import ITEM_BYTES, Axis
+from sparseeinsum.errors import DataError, SemanticsError, ShapeError
+from sparseeinsum.language.dtypes import ITEM_BYTES, Number, as_number, is_complex
+from sparseeinsum.language.tensors import Axis, Tensor
 
 # Bounds are kept in the catalogue as BIGINT.
 _GREATEST_BOUND = (1 << 63) - 1
 
 
-def agreed_bounds(name: str, shape: Sequence[int] | None, found: Sequence[int]) -> tuple[int, ...]:
-    """The shape that data have.
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a user says of a tensor besides its data; None leaves it to them.
 
-    Raises:
-        ShapeError: Another is given.
+    Attributes:
+        name: Of the tensor.
+        axes: Names of the axes.
+        shape: Their bounds.
+        fill: Value of every index that the data lack.
+        dtype: Of the values.
     """
-    actual = tuple(int(bound) for bound in found)
-    if shape is not None and bounds_of(name, shape) != actual:
-        raise ShapeError(f"tensor {name} is given shape {tuple(shape)}, but its data have shape {actual}")
-    return actual
+
+    name: str
+    axes: Sequence[str] | None = None
+    shape: Sequence[int] | None = None
+    fill: Number = 0
+    dtype: str | None = None
+
+    def tensor(self, bounds: Sequence[int], dtype: str, names: Sequence[str] | None = None) -> Tensor:
+        """The tensor that this and the data make.
+
+        Args:
+            bounds: Of the axes.
+            dtype: Of the values.
+            names: Of the axes, where the user gives none; dim_0, dim_1, ... by default.
+
+        Raises:
+            DataError: The dtype does not hold the fill.
+            ShapeError: Names and bounds make no axes.
+        """
+        axes = _axes(self.name, names if self.axes is None else self.axes, bounds)
+        return Tensor(self.name, axes, dtype, _fill(self.name, self.fill, dtype))
+
+    def agreed_bounds(self, found: Sequence[int]) -> tuple[int, ...]:
+        """The shape that data have.
+
+        Raises:
+            ShapeError: Another is given.
+        """
+        actual = tuple(int(bound) for bound in found)
+        if self.shape is not None and self.bounds() != actual:
+            raise ShapeError(f"tensor {self.name} is given shape {tuple(self.shape)}, but its data have shape {actual}")
+        return actual
+
+    def bounds(self) -> tuple[int, ...]:
+        """The shape that the user gives.
+
+        Raises:
+            ShapeError: It is no sequence of whole numbers.
+        """
+        try:
+            return tuple(operator.index(bound) for bound in (() if self.shape is None else self.shape))
+        except TypeError:
+            raise ShapeError(
+                f"tensor {self.name} is given shape {self.shape!r}; give a whole number for every axis"
+            ) from None
+
+    def wanted_dtype(self) -> str | None:
+        """The dtype that the user gives.
+
+        Raises:
+            DataError: It is none that tensors can have.
+        """
+        if self.dtype is None:
+            return None
+        try:
+            wanted = np.dtype(self.dtype).name
+        except TypeError:
+            wanted = str(self.dtype)
+        if wanted not in ITEM_BYTES:
+            raise DataError(
+                f"tensor {self.name} is to have dtype {wanted}, which is not supported; choose {', '.join(ITEM_BYTES)}"
+            )
+        return wanted
 
 
-def bounds_of(name: str, shape: Sequence[int]) -> tuple[int, ...]:
-    """A shape as the user gives it.
-
-    Raises:
-        ShapeError: It is no sequence of whole numbers.
-    """
-    try:
-        return tuple(operator.index(bound) for bound in shape)
-    except TypeError:
-        raise ShapeError(f"tensor {name} is given shape {shape!r}; give a whole number for every axis") from None
-
-
-def dtype_named(name: str, dtype: str) -> str:
-    """A dtype as the user gives it.
-
-    Raises:
-        DataError: It is none that tensors can have.
-    """
-    try:
-        wanted = np.dtype(dtype).name
-    except TypeError:
-        wanted = str(dtype)
-    if wanted not in ITEM_BYTES:
-        raise DataError(f"tensor {name} is to have dtype {wanted}, which is not supported; choose float64 or float32")
-    return wanted
-
-
-def dtype_of_values(name: str, dtype: str | None, found: np.dtype[Any]) -> str:
-    """The dtype given, else that of the values.
-
-    Raises:
-        DataError: The values cannot have it, or are no numbers.
-    """
-    if found.kind not in "fiub":
+def _fill(name: str, fill: object, dtype: str) -> Number:
+    number = fill.item() if isinstance(fill, np.generic) else fill
+    if not isinstance(number, bool | int | float | complex):
+        raise DataError(f"tensor {name} is given the fill {fill!r}, which is no number")
+    found = None
+    if not isinstance(number, complex) or is_complex(dtype):
+        with suppress(SemanticsError, OverflowError):
+            found = as_number(number, dtype)
+    # Python compares whole numbers with others exactly.
+    if found is None or (isinstance(number, int) and found != number):
         raise DataError(
-            f"tensor {name} holds {found.name}, which is no real number; convert its values to float64 first"
+            f"tensor {name} has dtype {dtype}, which does not hold the fill {number}; choose another fill, or a dtype "
+            "that does"
         )
-    if dtype is not None:
-        return dtype_named(name, dtype)
-    if found.name not in ITEM_BYTES:
-        raise DataError(
-            f"tensor {name} has dtype {found.name}, which is not supported yet; pass dtype='float64' to convert it"
-        )
-    return found.name
+    return found
 
 
-def converted_values(name: str, values: NDArray[Any], dtype: str) -> NDArray[Any]:
-    """Values of the dtype wanted, in this machine's byte order.
-
-    Raises:
-        DataError: A whole number would change, or a finite one become infinite.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        converted = values.astype(dtype, copy=False)
-        if values.dtype.kind in "iu":
-            beyond = float(int(np.iinfo(values.dtype).max) + 1)  # what the greatest whole numbers are rounded to
-            changed = (converted >= beyond) | (converted.astype(values.dtype) != values)
-        elif converted.dtype.itemsize < values.dtype.itemsize:
-            changed = np.isinf(converted) & np.isfinite(values)
-        else:
-            return converted
-    positions = np.flatnonzero(changed)
-    if positions.size:
-        value, place = values.flat[positions[0]], place_of(positions[0], values)
-        raise DataError(f"tensor {name}, {place}: {value} is no {dtype}; choose another dtype, or round it first")
-    return converted
-
-
-def place_of(position: int | np.intp, values: NDArray[Any]) -> str:
-    """Where a value stands, for a message."""
-    index = tuple(int(place) for place in np.unravel_index(position, values.shape))
-    return f"row {index[0]} (counted from 0)" if len(index) == 1 else f"element {index}"
-
-
-def axes_of(name: str, given: Iterable[str] | None, bounds: Sequence[int]) -> tuple[Axis, ...]:
-    """Axes by the names given, else dim_0, dim_1, ...
-
-    Raises:
-        ShapeError: Names and bounds do not fit together, a name is empty, or a bound too large.
-    """
+def _axes(name: str, given: Sequence[str] | None, bounds: Sequence[int]) -> tuple[Axis, ...]:
     names = [f"dim_{position}" for position in range(len(bounds))] if given is None else list(given)
     if len(names) != len(bounds):
         shown = f": {', '.join(names)}" if names else ""

@@ -9,9 +9,11 @@ from sqlglot.errors import ParseError
 
 from sparseeinsum import assets
 from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.exactness import check_values
 from sparseeinsum.errors import CatalogueError, EngineError
+from sparseeinsum.language.dtypes import Number, is_complex
 from sparseeinsum.language.tensors import Axis, Decomposition, StoredTensor, Tensor
-from sparseeinsum.statistics.columns import is_index_type, is_number_type, relation_of, value_type
+from sparseeinsum.statistics.columns import is_index_type, is_readable, relation_of, value_type
 
 SCHEMA = "sparseeinsum"
 TABLE = "tensors"
@@ -63,11 +65,18 @@ class Catalogue:
         """Record a tensor, in place of one of the same name."""
         self._engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
         self._engine.execute(assets.read("sql/duckdb/catalogue.sql"))
+        self._keep_fills_as_text()
         values = [_literal(value) for value in _values(stored)]
         table = exp.to_table(f"{SCHEMA}.{TABLE}")
         source = exp.values([tuple(values)])
         self._engine.execute(exp.delete(table).where(exp.column("name").eq(stored.tensor.name)))
         self._engine.execute(exp.insert(source, table, columns=list(_COLUMNS)))
+
+    def _keep_fills_as_text(self) -> None:
+        """Bring the table of an earlier version, which kept them as DOUBLE, to this one."""
+        (kind,) = self._engine.types(f"SELECT fill FROM {SCHEMA}.{TABLE}")
+        if kind == "DOUBLE":
+            self._engine.execute(f"ALTER TABLE {SCHEMA}.{TABLE} ALTER fill TYPE TEXT")
 
 
 def check_name(name: str, known: Iterable[str]) -> None:
@@ -136,10 +145,11 @@ def _find(known: Mapping[str, StoredTensor], name: str) -> StoredTensor:
 
 
 def check_relation(engine: DuckDB, stored: StoredTensor) -> None:
-    """Refuse a tensor whose table is gone, has lost a column, or has one whose type is no longer what it was.
+    """Refuse a tensor whose table is gone, has lost a column, or has one that is no longer what it was.
 
     Raises:
         CatalogueError: Naming the tensor and what is wrong.
+        DataError: A value would change when it is read as the tensor's dtype.
     """
     where = f"tensor {stored.tensor.name} can no longer be read from {stored.relation}"
     try:
@@ -154,6 +164,8 @@ def check_relation(engine: DuckDB, stored: StoredTensor) -> None:
         raise CatalogueError(
             f"{where}: its column {column} has the type {sql_type} now; change it back, or define the tensor anew"
         )
+    if stored.value and stored.decomposition.is_scalar:
+        check_values(engine, stored, types[-1])
 
 
 @lru_cache(maxsize=512)  # asked before every run
@@ -164,7 +176,9 @@ def _columns_query(stored: StoredTensor, dialect: str) -> str:
 
 
 def _holds_values(stored: StoredTensor, sql_type: str) -> bool:
-    return is_number_type(sql_type) if stored.casts else sql_type == value_type(stored)
+    if stored.casts and stored.decomposition.is_scalar:
+        return is_readable(sql_type, stored.tensor.dtype)
+    return sql_type == value_type(stored)
 
 
 def _values(stored: StoredTensor) -> tuple[object, ...]:
@@ -174,7 +188,7 @@ def _values(stored: StoredTensor) -> tuple[object, ...]:
         [axis.name for axis in tensor.axes],
         list(tensor.shape),
         tensor.dtype,
-        tensor.fill,
+        _fill_text(tensor.fill),
         list(stored.decomposition.tiles),
         stored.relation,
         list(stored.keys),
@@ -182,6 +196,28 @@ def _values(stored: StoredTensor) -> tuple[object, ...]:
         stored.casts,
         stored.is_owned,
     )
+
+
+_TRUTHS = {"true": True, "false": False}
+
+
+def _fill_text(fill: Number) -> str:
+    """A fill as text from which it is read back exactly, as in 0.5, -inf, 3, true or (1+2j)."""
+    return repr(fill).lower()
+
+
+def _fill(tensor: str, text: str, dtype: str) -> Number:
+    try:
+        if dtype == "bool":
+            return _TRUTHS[text]
+        if dtype == "int64":
+            return int(text)
+        return complex(text) if is_complex(dtype) else float(text)
+    except (KeyError, ValueError):
+        raise CatalogueError(
+            f"the table {SCHEMA}.{TABLE} says that tensor {tensor} has dtype {dtype} and fill {text}, which is no "
+            "such number; define the tensor anew"
+        ) from None
 
 
 def _literal(value: object) -> exp.Expr:
@@ -195,7 +231,7 @@ def _stored(row: tuple[object, ...]) -> StoredTensor:
     assert isinstance(axes, list) and isinstance(bounds, list) and isinstance(tiles, list) and isinstance(keys, list)
     named = tuple(Axis(str(axis), int(bound)) for axis, bound in zip(axes, bounds, strict=True))
     return StoredTensor(
-        Tensor(str(name), named, str(dtype), float(str(fill))),
+        Tensor(str(name), named, str(dtype), _fill(str(name), str(fill), str(dtype))),
         Decomposition(tuple(int(tile) for tile in tiles)),
         str(relation),
         tuple(str(key) for key in keys),

@@ -10,22 +10,20 @@ import pyarrow as pa
 import scipy  # loads scipy.sparse where it is first used
 from numpy.typing import NDArray
 
-from sparseeinsum.engines.arguments import (
-    agreed_bounds,
-    axes_of,
-    bounds_of,
-    converted_values,
-    dtype_of_values,
-    place_of,
-)
+from sparseeinsum.engines.arguments import Description
+from sparseeinsum.engines.conversion import converted_values, dtype_of_values, place_of
+from sparseeinsum.engines.frames import entries_of_frame, is_frame
 from sparseeinsum.errors import DataError, ShapeError
-from sparseeinsum.language.tensors import DEMOTED, ITEM_BYTES, VALUE_COLUMN, Decomposition, Tensor, entries
+from sparseeinsum.language.dtypes import ITEM_BYTES
+from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, Decomposition, Tensor, entries
 from sparseeinsum.statistics.measure import describe_index
 
 # A dense array is stored as entries where fewer than this share of its values differ from the fill.
 _SPARSE_BELOW = 0.25
 # One array in a tuple may have so many bytes before another axis becomes a key.
 _LARGEST_ARRAY_BYTES = 1 << 20
+# Coordinates of larger tensors are not numbered.
+_LARGEST_NUMBER = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,51 +31,45 @@ class Columns:
     """A tensor as it will be stored.
 
     Attributes:
-        tensor: Name, axes, dtype.
+        tensor: Name, axes, dtype, fill.
         decomposition: How it is cut into tuples.
-        table: Key columns by the names of the promoted axes, then the values.
+        table: Key columns by the names of the promoted axes, then the values; complex ones as arrays of their parts.
+        may_repeat: Whether a coordinate may stand in several rows.
     """
 
     tensor: Tensor
     decomposition: Decomposition
     table: pa.Table
+    may_repeat: bool
 
 
-def columns_of(
-    name: str,
-    data: object,
-    axes: Sequence[str] | None,
-    shape: Sequence[int] | None,
-    dtype: str | None,
-    promoted: Sequence[str] | None,
-) -> Columns:
+def columns_of(description: Description, data: object, promoted: Sequence[str] | None) -> Columns:
     """Turn data into columns.
 
     Args:
-        name: Of the tensor.
+        description: What the user says of the tensor; a shape must be given where data have none, and agree where
+            they have.
         data: A numpy array, a scipy.sparse matrix, a frame or Arrow table (index columns, then the value), or
             (coordinates of shape (rank, n), values).
-        axes: Names of the axes.
-        shape: Bounds; must be given where data have none, and agree where they have.
-        dtype: float64 or float32; by default that of the data.
         promoted: Axes to store as key columns; by default chosen by density and size.
 
     Raises:
         DataError: The data are none of these, or of a type that cannot be stored.
         ShapeError: Axes or shape do not fit the data.
     """
+    name = description.name
     if scipy.sparse.issparse(data):
         matrix: Any = data
         coo = matrix.tocoo()
-        return _from_entries(name, coo.coords, coo.data, axes, agreed_bounds(name, shape, coo.shape), dtype, promoted)
+        bounds = description.agreed_bounds(coo.shape)
+        return _from_entries(description, coo.coords, coo.data, promoted, bounds)
     if isinstance(data, tuple) and len(data) == 2:
-        coordinates, values = _as_coordinates(name, *data)
-        return _from_entries(name, coordinates, values, axes, shape, dtype, promoted)
-    if hasattr(data, "__arrow_c_stream__") or isinstance(data, pa.Table):
-        return _from_frame(name, _as_table(name, data), axes, shape, dtype, promoted)
-    if isinstance(data, np.ndarray | np.generic | Sequence | int | float):
-        array = _as_array(name, data)
-        return _from_array(name, array, axes, agreed_bounds(name, shape, array.shape), dtype, promoted)
+        return _from_entries(description, *_as_coordinates(name, *data), promoted)
+    if is_frame(data):
+        names, coordinates, values = entries_of_frame(name, data, description.wanted_dtype())
+        return _from_entries(description, coordinates, values, promoted, names=names)
+    if isinstance(data, np.ndarray | np.generic | Sequence | int | float | complex):
+        return _from_array(description, _as_array(name, data), promoted)
     raise DataError(
         f"tensor {name} cannot be made from {type(data).__name__}; give a numpy array, a scipy.sparse matrix, a frame "
         "or Arrow table (index columns, then the value), or (coordinates, values)"
@@ -94,20 +86,6 @@ def _as_array(name: str, data: object) -> NDArray[Any]:
         raise DataError(f"tensor {name} is no array: {error}") from None
 
 
-def _as_table(name: str, data: object) -> pa.Table:
-    try:
-        table = pa.table(data)
-    except pa.ArrowException as error:
-        raise DataError(f"tensor {name} cannot be read as an Arrow table: {error}") from None
-    columns = table.column_names
-    if not columns:
-        raise DataError(f"tensor {name} is given a table without columns; it needs index columns, then the value")
-    for column in columns:
-        if columns.count(column) > 1:
-            raise DataError(f"tensor {name} is given a table with two columns named {column}; rename one")
-    return table
-
-
 def _as_coordinates(name: str, coordinates: object, values: object) -> tuple[NDArray[Any], NDArray[Any]]:
     indices, numbers = _as_array(name, coordinates), _as_array(name, values)
     if indices.ndim != 2 or numbers.ndim != 1 or indices.shape[1] != numbers.shape[0]:
@@ -120,25 +98,37 @@ def _as_coordinates(name: str, coordinates: object, values: object) -> tuple[NDA
 
 
 def _from_entries(
-    name: str,
+    description: Description,
     coordinates: Sequence[NDArray[Any]] | NDArray[Any],
     values: NDArray[Any],
-    axes: Sequence[str] | None,
-    shape: Sequence[int] | None,
-    dtype: str | None,
     promoted: Sequence[str] | None,
+    bounds: tuple[int, ...] | None = None,
+    names: Sequence[str] | None = None,
 ) -> Columns:
-    if shape is None:
-        bounds = tuple(max(int(indices.max()) + 1, 0) if indices.size else 0 for indices in coordinates)
-    else:
-        bounds = bounds_of(name, shape)
+    name = description.name
+    if bounds is None:
+        bounds = _bounds(coordinates) if description.shape is None else description.bounds()
     if len(bounds) != len(coordinates):
         raise ShapeError(f"tensor {name} is given shape {bounds}, but coordinates of {len(coordinates)} axes")
-    tensor = Tensor(name, axes_of(name, axes, bounds), dtype_of_values(name, dtype, values.dtype))
-    _check_promoted(name, tensor, promoted)
+    dtype = dtype_of_values(name, description.wanted_dtype(), values.dtype)
+    tensor = description.tensor(bounds, dtype, names)
+    _check_promoted(tensor, promoted)
     _check_indices(tensor, coordinates)
-    table = _entry_columns(tensor, coordinates, converted_values(name, values, tensor.dtype))
-    return Columns(tensor, entries(len(tensor.axes)), table)
+    table = _entry_columns(tensor, coordinates, converted_values(name, values, dtype))
+    return Columns(tensor, entries(len(tensor.axes)), table, not _is_ascending(tensor, coordinates))
+
+
+def _bounds(coordinates: Iterable[NDArray[Any]]) -> tuple[int, ...]:
+    """The smallest shape that holds these indices."""
+    return tuple(max(int(indices.max()) + 1, 0) if indices.size else 0 for indices in coordinates)
+
+
+def _is_ascending(tensor: Tensor, coordinates: Iterable[NDArray[Any]]) -> bool:
+    """Whether every coordinate is greater than the one before, so that none stands twice: far cheaper than counting."""
+    if not tensor.axes or not 0 < tensor.size < _LARGEST_NUMBER:
+        return False
+    numbers = np.ravel_multi_index([indices.astype(np.int64, copy=False) for indices in coordinates], tensor.shape)
+    return bool(np.all(numbers[1:] > numbers[:-1]))
 
 
 def _check_indices(tensor: Tensor, coordinates: Iterable[NDArray[Any]]) -> None:
@@ -153,10 +143,10 @@ def _check_indices(tensor: Tensor, coordinates: Iterable[NDArray[Any]]) -> None:
         raise DataError(f"tensor {tensor.name}, row {row} (counted from 0): {problem}")
 
 
-def _check_promoted(name: str, tensor: Tensor, promoted: Sequence[str] | None) -> None:
+def _check_promoted(tensor: Tensor, promoted: Sequence[str] | None) -> None:
     if promoted is not None and {axis.lower() for axis in promoted} != {axis.name for axis in tensor.axes}:
         raise DataError(
-            f"tensor {name} is given as entries, which are stored with all axes promoted; leave promoted out"
+            f"tensor {tensor.name} is given as entries, which are stored with all axes promoted; leave promoted out"
         )
 
 
@@ -164,82 +154,30 @@ def _key_type(bound: int) -> pa.DataType:
     return pa.int32() if bound <= 1 << 31 else pa.int64()
 
 
-def _from_frame(
-    name: str,
-    table: pa.Table,
-    axes: Sequence[str] | None,
-    shape: Sequence[int] | None,
-    dtype: str | None,
-    promoted: Sequence[str] | None,
-) -> Columns:
-    *index_names, value_name = table.column_names
-    for column in index_names:
-        if not pa.types.is_integer(table.schema.field(column).type):
-            raise DataError(
-                f"tensor {name}: the index column {column} holds {table.schema.field(column).type}; indices must be "
-                "whole numbers, and the value must be the last column"
-            )
-    _check_nulls(name, table)
-    coordinates = [table.column(column).to_numpy() for column in index_names]
-    values = _frame_values(name, value_name, table.column(value_name), dtype)
-    names = index_names if axes is None else axes
-    return _from_entries(name, coordinates, values, names, shape, dtype, promoted)
-
-
-def _check_nulls(name: str, table: pa.Table) -> None:
-    """NULL in a frame: refused before numpy turns it into NaN."""
-    nulls = []
-    for position, column in enumerate(table.columns):
-        if column.null_count:
-            nulls.append((int(np.argmax(column.is_null().to_numpy())), position))
-    if nulls:
-        row, position = min(nulls)
-        raise DataError(
-            f"tensor {name}, row {row} (counted from 0): the column {table.column_names[position]} is NULL; leave such "
-            "rows out"
-        )
-
-
-def _frame_values(name: str, column: str, values: pa.ChunkedArray, dtype: str | None) -> NDArray[Any]:
-    kind = values.type
-    if pa.types.is_decimal(kind):
-        if dtype is None:
-            raise DataError(
-                f"tensor {name}: the value column {column} holds {kind}; pass dtype='float64' to convert it"
-            )
-        return np.asarray(values.cast(pa.float64()).to_numpy())  # numpy has no decimals
-    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
-        raise DataError(
-            f"tensor {name}: the value column {column} holds {kind}, which is no real number; the last column must be "
-            "the value"
-        )
-    return np.asarray(values.to_numpy())
-
-
-def _from_array(
-    name: str,
-    array: NDArray[Any],
-    axes: Sequence[str] | None,
-    shape: Sequence[int],
-    dtype: str | None,
-    promoted: Sequence[str] | None,
-) -> Columns:
-    tensor = Tensor(name, axes_of(name, axes, shape), dtype_of_values(name, dtype, array.dtype))
-    values = converted_values(name, array, tensor.dtype)
-    decomposition = _chosen(tensor, values) if promoted is None else _named(name, tensor, promoted)
+def _from_array(description: Description, array: NDArray[Any], promoted: Sequence[str] | None) -> Columns:
+    name = description.name
+    dtype = dtype_of_values(name, description.wanted_dtype(), array.dtype)
+    tensor = description.tensor(description.agreed_bounds(array.shape), dtype)
+    values = converted_values(name, array, dtype)
+    decomposition = _chosen(tensor, values) if promoted is None else _named(tensor, promoted)
     if decomposition.is_scalar and tensor.axes:
-        coordinates = np.nonzero(values)
+        coordinates = np.nonzero(_present(tensor, values))
         table = _entry_columns(tensor, coordinates, values[coordinates])
     else:
         table = _array_columns(tensor, decomposition, values)
-    return Columns(tensor, decomposition, table)
+    return Columns(tensor, decomposition, table, may_repeat=False)
 
 
-def _named(name: str, tensor: Tensor, promoted: Sequence[str]) -> Decomposition:
+def _present(tensor: Tensor, values: NDArray[Any]) -> NDArray[Any]:
+    """An array that is not 0 where values are not the fill: the values themselves where that is 0."""
+    return values if tensor.fill == 0 else values != tensor.fill
+
+
+def _named(tensor: Tensor, promoted: Sequence[str]) -> Decomposition:
     known = [axis.name for axis in tensor.axes]
     for axis in promoted:
         if axis.lower() not in known:
-            raise ShapeError(f"tensor {name} has no axis {axis} to promote; it has {', '.join(known)}")
+            raise ShapeError(f"tensor {tensor.name} has no axis {axis} to promote; it has {', '.join(known)}")
     chosen = {axis.lower() for axis in promoted}
     return Decomposition(tuple(1 if axis in chosen else DEMOTED for axis in known))
 
@@ -247,7 +185,7 @@ def _named(name: str, tensor: Tensor, promoted: Sequence[str]) -> Decomposition:
 def _chosen(tensor: Tensor, values: NDArray[Any]) -> Decomposition:
     """Entries for sparse data; else the first axis as key, and more of them where the arrays would be large."""
     rank = len(tensor.axes)
-    if values.size and np.count_nonzero(values) < _SPARSE_BELOW * values.size:
+    if values.size and np.count_nonzero(_present(tensor, values)) < _SPARSE_BELOW * values.size:
         return entries(rank)
     keys = 1 if rank >= 2 else 0
     while keys < rank and math.prod(tensor.shape[keys:]) * ITEM_BYTES[tensor.dtype] > _LARGEST_ARRAY_BYTES:
@@ -260,24 +198,31 @@ def _entry_columns(tensor: Tensor, coordinates: Iterable[NDArray[Any]], values: 
         pa.array(indices.astype(_key_type(axis.bound).to_pandas_dtype(), copy=False))
         for indices, axis in zip(coordinates, tensor.axes, strict=True)
     ]
-    return pa.table([*keys, pa.array(values)], names=[*(axis.name for axis in tensor.axes), VALUE_COLUMN])
+    column = _value_column(values, len(values), is_scalar=True)
+    return pa.table([*keys, column], names=[*(axis.name for axis in tensor.axes), VALUE_COLUMN])
 
 
 def _array_columns(tensor: Tensor, decomposition: Decomposition, values: NDArray[Any]) -> pa.Table:
     """One row for every combination of keys, its array in C order."""
     moved: NDArray[Any] = np.transpose(values, (*decomposition.promoted, *decomposition.demoted))
     key_shape = moved.shape[: len(decomposition.promoted)]
-    size = decomposition.array_size(tensor.shape)
-    rows = math.prod(key_shape)
-    flat = np.ascontiguousarray(moved).reshape(-1)
     key_axes = [tensor.axes[position] for position in decomposition.promoted]
+    rows = math.prod(key_shape)
     indices = np.indices(key_shape).reshape((len(key_axes), rows))
     keys = [
         pa.array(positions.astype(_key_type(axis.bound).to_pandas_dtype()))
         for positions, axis in zip(indices, key_axes, strict=True)
     ]
-    column = pa.array(flat)
-    if decomposition.demoted:
-        offsets = pa.array(np.arange(rows + 1, dtype=np.int64) * size)
-        column = pa.LargeListArray.from_arrays(offsets, column)
+    column = _value_column(moved, rows, decomposition.is_scalar)
     return pa.table([*keys, column], names=[*(axis.name for axis in key_axes), VALUE_COLUMN])
+
+
+def _value_column(values: NDArray[Any], rows: int, is_scalar: bool) -> pa.Array:
+    """Numbers, or an array of them a row, in C order; a complex number is an array of its real and imaginary part."""
+    flat = np.ascontiguousarray(values).reshape(-1)
+    is_pair = flat.dtype.kind == "c"
+    column = pa.array(flat.view(flat.real.dtype) if is_pair else flat)
+    if is_scalar and not is_pair:
+        return column
+    offsets = np.arange(rows + 1, dtype=np.int64) * (len(column) // max(rows, 1))
+    return pa.LargeListArray.from_arrays(pa.array(offsets), column)

@@ -1,5 +1,6 @@
 """Engines: rows of a tensor relation as numpy, scipy, pandas, Arrow and polars."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,8 @@ import scipy  # loads scipy.sparse where it is first used
 from numpy.typing import NDArray
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.errors import ShapeError
+from sparseeinsum.errors import SemanticsError, ShapeError
+from sparseeinsum.language.dtypes import Number, is_complex
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.relations import write_schema
 
@@ -41,7 +43,7 @@ class TensorResult:
         return self.schema.tensor.shape
 
     @property
-    def fill(self) -> float:
+    def fill(self) -> Number:
         """The value of every index that no row holds."""
         return self.schema.tensor.fill
 
@@ -62,28 +64,41 @@ class TensorResult:
         return np.transpose(dense, np.argsort(order)) if order else dense
 
     def to_scipy(self) -> "scipy.sparse.csr_array":
-        """A sparse matrix of the entries that are not the fill; for tensors with two axes.
+        """A sparse matrix of the entries that are not the fill; for tensors with two axes and the fill 0.
 
         Raises:
             ShapeError: The tensor has another number of axes.
+            SemanticsError: It has another fill, so that scipy would take absent entries for 0.
         """
         if len(self.shape) != 2:
             raise ShapeError(f"{self.name} has {len(self.shape)} axes; a scipy.sparse matrix has 2")
+        if self.fill != 0:
+            raise SemanticsError(
+                f"{self.name} holds {self.fill} wherever no row says otherwise, and a scipy.sparse matrix holds 0 "
+                "there; take to_numpy(), or arrow() for the entries"
+            )
         coordinates, values = self._entries()
         return scipy.sparse.csr_array((values, coordinates), shape=self.shape)
 
     def arrow(self) -> pa.Table:
-        """An Arrow table: a column of indices for every label, then `val`; what it lacks holds the fill."""
-        if self.schema.is_scalar:
+        """An Arrow table: a column of indices for every label, then `val`; what it lacks holds the fill.
+
+        Complex values are struct<re, im>.
+        """
+        if self.schema.is_scalar and not is_complex(self.schema.tensor.dtype):
             return self.rows
-        coordinates, values = self._entries()
-        names = [*(axis.name for axis in self.schema.tensor.axes), VALUE_COLUMN]
-        return pa.table([*(pa.array(indices) for indices in coordinates), pa.array(values)], names=names)
+        indices, values = self._columns()
+        return pa.table([*indices, _column(values)], names=self._names())
 
     def df(self) -> "pd.DataFrame":
-        """A pandas frame with the columns of `arrow`."""
-        frame: pd.DataFrame = self.arrow().to_pandas()
-        return frame
+        """A pandas frame with the columns of `arrow`; complex values are complex numbers."""
+        if not is_complex(self.schema.tensor.dtype):
+            frame: pd.DataFrame = self.arrow().to_pandas()
+            return frame
+        import pandas  # noqa: PLC0415  # an optional dependency
+
+        columns, values = self._columns()
+        return pandas.DataFrame(dict(zip(self._names(), [*columns, values], strict=True)))
 
     def pl(self) -> "pl.DataFrame":
         """A polars frame with the columns of `arrow`."""
@@ -94,7 +109,8 @@ class TensorResult:
         return frame
 
     def __repr__(self) -> str:
-        return f"<{self.notation} {self._axes_text()} {self.schema.tensor.dtype}, {self.rows.num_rows:,} rows>"
+        fill = "" if self.fill == 0 else f", fill {self.fill}"
+        return f"<{self.notation} {self._axes_text()} {self.schema.tensor.dtype}{fill}, {self.rows.num_rows:,} rows>"
 
     def _axes_text(self) -> str:
         return " x ".join(f"{axis.name}: {axis.bound:,}" for axis in self.schema.tensor.axes) or "scalar"
@@ -104,10 +120,20 @@ class TensorResult:
 
     def _values(self) -> NDArray[Any]:
         """The values of all rows, (rows, *extents inside)."""
+        dtype = np.dtype(self.schema.tensor.dtype)
         column = self.rows.column(VALUE_COLUMN).combine_chunks()
-        numbers = column if self.schema.is_scalar else column.flatten()
-        flat: NDArray[Any] = numbers.to_numpy(zero_copy_only=False)
-        return flat if self.schema.is_scalar else flat.reshape((self.rows.num_rows, *self.schema.inside))
+        is_array = not self.schema.is_scalar or dtype.kind == "c"
+        numbers = (column.flatten() if is_array else column).to_numpy(zero_copy_only=False)
+        # Parts of complex numbers alternate.
+        parts = np.ascontiguousarray(numbers, np.empty(0, dtype).real.dtype).view(dtype)
+        return parts.reshape((self.rows.num_rows, *self.schema.inside))
+
+    def _names(self) -> list[str]:
+        return [*(axis.name for axis in self.schema.tensor.axes), VALUE_COLUMN]
+
+    def _columns(self) -> tuple[Sequence[NDArray[Any]], NDArray[Any]]:
+        """Coordinates and values: of all rows with a number each, else of the entries that are not the fill."""
+        return (self._keys(), self._values()) if self.schema.is_scalar else self._entries()
 
     def _entries(self) -> tuple[tuple[NDArray[Any], ...], NDArray[Any]]:
         """Coordinates in axis order and values of the entries that are not the fill."""
@@ -121,3 +147,9 @@ class TensorResult:
         for position, indices in zip(decomposition.demoted, inside, strict=True):
             coordinates[position] = indices
         return tuple(coordinates[position] for position in range(len(tensor.axes))), values[present]
+
+
+def _column(values: NDArray[Any]) -> pa.Array:
+    if values.dtype.kind != "c":
+        return pa.array(values)
+    return pa.StructArray.from_arrays([pa.array(values.real), pa.array(values.imag)], names=["re", "im"])

@@ -6,14 +6,24 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from sparseeinsum.engines.arguments import axes_of, bounds_of, dtype_named
+from sparseeinsum.engines.arguments import Description
 from sparseeinsum.engines.catalogue import SCHEMA, TABLE, Catalogue, check_name, table_in, table_named
 from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.exactness import check_values
 from sparseeinsum.engines.loading import Columns
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, ShapeError
-from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor, Tensor, entries
-from sparseeinsum.statistics.columns import array_type, dtype_of, is_index_type, is_number_type, number_type
-from sparseeinsum.statistics.measure import measure
+from sparseeinsum.language.dtypes import is_complex
+from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor, entries
+from sparseeinsum.statistics.columns import (
+    computed_type,
+    dtype_of,
+    is_index_type,
+    is_pair_type,
+    is_readable,
+    stored_type,
+    type_named,
+)
+from sparseeinsum.statistics.measure import check_rows, measure
 
 _INCOMING = "sparseeinsum_incoming"
 _FILE_ENDINGS = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson")
@@ -38,14 +48,37 @@ def load(engine: DuckDB, columns: Columns, sums_duplicates: bool) -> StoredTenso
         if replaced is None or replaced.relation != relation:
             _check_free(engine, name)
             _drop(engine, replaced)
-        may_repeat = columns.decomposition.is_scalar  # arrays come from dense data
-        query = _summed(columns) if sums_duplicates and may_repeat else _selected(columns)
+        stored = _stored(columns, relation)
+        sums = sums_duplicates and columns.may_repeat
+        if sums:
+            _check_sums(engine, columns)
+        query = _summed(columns) if sums else _selected(columns)
         engine.execute(exp.Create(this=table, kind="TABLE", replace=True, expression=query))
-        keys = tuple(columns.table.column_names[:-1])
-        stored = StoredTensor(columns.tensor, columns.decomposition, relation, keys, VALUE_COLUMN, False, True)
-        measure(stored, engine)
+        if columns.may_repeat and not sums:
+            _check_repeated(engine, stored)
         catalogue.add(stored)
     return stored
+
+
+def _stored(columns: Columns, relation: str) -> StoredTensor:
+    """A tensor as loading stores it."""
+    dtype, is_scalar = columns.tensor.dtype, columns.decomposition.is_scalar
+    casts = stored_type(dtype, is_scalar) != computed_type(dtype, is_scalar)
+    keys = tuple(columns.table.column_names[:-1])
+    return StoredTensor(columns.tensor, columns.decomposition, relation, keys, VALUE_COLUMN, casts, is_owned=True)
+
+
+def _check_repeated(engine: DuckDB, stored: StoredTensor) -> None:
+    """Refuse entries that give a coordinate twice; all else about them was checked before."""
+    table = table_named(stored.relation, engine.dialect)
+    one = exp.alias_(exp.Literal.number(1), "number")  # for a tensor without axes
+    coordinates = (
+        exp.select(*(exp.column(key) for key in stored.keys), one).from_(table).distinct().subquery("coordinates")
+    )
+    ((found,),) = engine.rows(exp.select("COUNT(*)").from_(coordinates))
+    ((tuples,),) = engine.rows(exp.select("COUNT(*)").from_(table))
+    if found != tuples:
+        check_rows(stored, engine)
 
 
 def check_target(engine: DuckDB, result: str, table: str) -> tuple[str, ...]:
@@ -117,33 +150,55 @@ def _relations_named(engine: DuckDB, name: str) -> Sequence[tuple[object, ...]]:
     )
 
 
-def _value_type(columns: Columns) -> exp.DataType:
-    dtype = columns.tensor.dtype
-    return number_type(dtype) if columns.decomposition.is_scalar else array_type(dtype)
-
-
 def _selected(columns: Columns) -> exp.Select:
-    keys = [exp.column(key) for key in columns.table.column_names[:-1]]
-    value = exp.cast(exp.column(VALUE_COLUMN), _value_type(columns))
-    return exp.select(*keys, exp.alias_(value, VALUE_COLUMN)).from_(_INCOMING)
+    return _entries(columns, exp.column(VALUE_COLUMN))
 
 
 def _summed(columns: Columns) -> exp.Select:
-    keys = [exp.column(key) for key in columns.table.column_names[:-1]]
-    value = exp.cast(exp.Sum(this=exp.column(VALUE_COLUMN)), _value_type(columns))
-    select = exp.select(*keys, exp.alias_(value, VALUE_COLUMN)).from_(_INCOMING)
-    return select.group_by(*[key.copy() for key in keys]) if keys else select
+    value = exp.column(VALUE_COLUMN)
+    if columns.tensor.dtype == "bool":
+        total = exp.func("bool_or", value)
+    elif is_complex(columns.tensor.dtype):
+        total = exp.array(
+            *[exp.Sum(this=exp.func("list_extract", value.copy(), exp.Literal.number(n))) for n in (1, 2)]
+        )
+    else:
+        total = exp.Sum(this=value)
+    return _grouped(columns, _entries(columns, total))
+
+
+def _entries(columns: Columns, value: exp.Expr) -> exp.Select:
+    kind = stored_type(columns.tensor.dtype, columns.decomposition.is_scalar)
+    return exp.select(*_keys(columns), exp.alias_(exp.cast(value, type_named(kind)), VALUE_COLUMN)).from_(_INCOMING)
+
+
+def _keys(columns: Columns) -> list[exp.Column]:
+    return [exp.column(key) for key in columns.table.column_names[:-1]]
+
+
+def _grouped(columns: Columns, select: exp.Select) -> exp.Select:
+    """One row for every coordinate, none without any."""
+    keys = _keys(columns)
+    return select.group_by(*keys) if keys else select.having("COUNT(*) > 0")
+
+
+def _check_sums(engine: DuckDB, columns: Columns) -> None:
+    """Refuse sums beyond the dtype; the database adds up int64 and float32 in wider types."""
+    dtype = columns.tensor.dtype
+    if dtype not in ("int64", "float32"):
+        return
+    total = exp.Sum(this=exp.column(VALUE_COLUMN))
+    fits = exp.TryCast(this=total.copy(), to=type_named(stored_type(dtype, is_scalar=True)))
+    select = _grouped(columns, exp.select(*_keys(columns), total).from_(_INCOMING)).having(fits.is_(exp.null()))
+    for *coordinate, found in engine.rows(select.order_by(*_keys(columns), total.copy()).limit(1)):
+        raise DataError(
+            f"tensor {columns.tensor.name}: the values at the coordinate ({', '.join(map(str, coordinate))}) add up to "
+            f"{found}, which is no {dtype}; pass dtype='float64'"
+        )
 
 
 def refer(
-    engine: DuckDB,
-    name: str,
-    relation: str,
-    index: Sequence[str],
-    value: str | None,
-    shape: Sequence[int] | None,
-    axes: Sequence[str] | None,
-    dtype: str | None,
+    engine: DuckDB, description: Description, relation: str, index: Sequence[str], value: str | None
 ) -> StoredTensor:
     """Record a table, view or file as a tensor; nothing is copied.
 
@@ -151,6 +206,7 @@ def refer(
         CatalogueError: The relation cannot be read or lacks a column.
         DataError: A column has a wrong type, or the rows are no tensor.
     """
+    name = description.name
     with engine.transaction():
         catalogue = Catalogue(engine)
         known = catalogue.all()
@@ -164,32 +220,44 @@ def refer(
             )
         _drop(engine, replaced)
         types = _column_types(engine, name, relation, table, [*index, *([value] if value else [])])
-        _check_types(name, relation, types, index, value)
-        found = dtype_of(types[value]) if value else None
-        wanted = found or "float64" if dtype is None else dtype_named(name, dtype)
-        bounds = _greatest(engine, table, index) if shape is None else bounds_of(name, shape)
+        _check_index_types(name, relation, types, index)
+        dtype = description.wanted_dtype()
+        if value is not None:
+            dtype = _dtype_of_column(f"tensor {name}: the value column {value} of {relation}", types[value], dtype)
+        bounds = _greatest(engine, table, index) if description.shape is None else description.bounds()
         if len(bounds) != len(index):
             raise ShapeError(f"tensor {name} is given shape {bounds}, but {len(index)} index columns")
-        tensor = Tensor(name, axes_of(name, index if axes is None else axes, bounds), wanted)
-        casts = value is not None and found != wanted
-        stored = StoredTensor(tensor, entries(len(bounds)), text, tuple(index), value, casts, False)
+        tensor = description.tensor(bounds, dtype or "float64", index)
+        casts = value is not None and types[value] != computed_type(tensor.dtype, is_scalar=True)
+        stored = StoredTensor(tensor, entries(len(bounds)), text, tuple(index), value, casts, is_owned=False)
+        if value is not None:
+            check_values(engine, stored, types[value])
         measure(stored, engine)
         catalogue.add(stored)
     return stored
 
 
-def _check_types(name: str, relation: str, types: Mapping[str, str], index: Sequence[str], value: str | None) -> None:
+def _check_index_types(name: str, relation: str, types: Mapping[str, str], index: Sequence[str]) -> None:
     for column in index:
         if not is_index_type(types[column]):
             raise DataError(
                 f"tensor {name}: the index column {column} of {relation} has type {types[column]}; indices must be "
                 "whole numbers from 0, of a type up to BIGINT (a view can cast them)"
             )
-    if value is not None and not is_number_type(types[value]):
-        raise DataError(
-            f"tensor {name}: the value column {value} of {relation} has type {types[value]}; values must be numbers "
-            "(a view can cast them)"
-        )
+
+
+def _dtype_of_column(column: str, sql_type: str, wanted: str | None) -> str:
+    """The dtype wanted, else that of a column of values, if it can be read so."""
+    dtype = wanted or dtype_of(sql_type)
+    if dtype is not None and is_readable(sql_type, dtype):
+        return dtype
+    if wanted is not None and is_complex(wanted):
+        way = f"values of dtype {wanted} must be arrays [real, imaginary] of DOUBLE or FLOAT (a view can make them)"
+    elif is_pair_type(sql_type):
+        way = "values must be numbers; if they are [real, imaginary], pass dtype='complex128'"
+    else:
+        way = "values must be numbers (a view can cast them)"
+    raise DataError(f"{column} has type {sql_type}; {way}")
 
 
 def _relation(engine: DuckDB, relation: str) -> exp.Table:

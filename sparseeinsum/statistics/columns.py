@@ -1,13 +1,37 @@
-"""Statistics: how SQL names a stored tensor's relation and columns."""
+"""Statistics: how SQL names a stored tensor's relation and columns, and what holds the values of every dtype."""
+
+from dataclasses import dataclass
 
 from sqlglot import exp
 
+from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import StoredTensor
 
-NUMBER_TYPES = {"float64": "DOUBLE", "float32": "FLOAT"}
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """SQL types of an element: in tables of the user's and loaded ones, and while it is computed with."""
+
+    stored: str
+    computed: str
+
+
+# A complex number is two elements of an array: its real part, then its imaginary part.
+_HELD = {
+    "float64": _Held("DOUBLE", "DOUBLE"),
+    "float32": _Held("FLOAT", "FLOAT"),
+    "int64": _Held("BIGINT", "BIGINT"),
+    "bool": _Held("BOOLEAN", "FLOAT"),
+    "complex128": _Held("DOUBLE", "DOUBLE"),
+    "complex64": _Held("FLOAT", "FLOAT"),
+}
+
+NUMBER_TYPES = {dtype: held.computed for dtype, held in _HELD.items()}
+
 # Wider ones are no BIGINT, which is what functions and results take indices for.
 _INDEX_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
-_CAST_TYPES = (*_INDEX_TYPES, *NUMBER_TYPES.values(), "UBIGINT", "HUGEINT", "UHUGEINT", "BOOLEAN")
+_WHOLE_TYPES = (*_INDEX_TYPES, "UBIGINT", "HUGEINT", "UHUGEINT")
+_PAIR_TYPES = ("DOUBLE[]", "FLOAT[]", "DOUBLE[2]", "FLOAT[2]")
 
 
 def is_index_type(sql_type: str) -> bool:
@@ -15,29 +39,60 @@ def is_index_type(sql_type: str) -> bool:
     return sql_type in _INDEX_TYPES
 
 
-def is_number_type(sql_type: str) -> bool:
-    """Whether the values of a type are numbers, as they are or after a cast."""
-    return sql_type in _CAST_TYPES or (sql_type.startswith("DECIMAL(") and sql_type.endswith(")"))
+def is_pair_type(sql_type: str) -> bool:
+    """Whether the values of a type may be complex numbers: arrays of a real and an imaginary part."""
+    return sql_type in _PAIR_TYPES
 
 
 def dtype_of(sql_type: str) -> str | None:
-    """The dtype of a column's values; None where they must be cast."""
-    return next((dtype for dtype, known in NUMBER_TYPES.items() if known == sql_type), None)
+    """The dtype that numbers in a user's column of a type have by default; None where they are no numbers.
+
+    Whole numbers are int64; decimals with digits behind the point are rounded to float64.
+    """
+    if sql_type in _WHOLE_TYPES:
+        return "int64"
+    if sql_type.startswith("DECIMAL(") and sql_type.endswith(")"):
+        return "int64" if sql_type.endswith(",0)") else "float64"
+    return {"BOOLEAN": "bool", "FLOAT": "float32", "DOUBLE": "float64"}.get(sql_type)
+
+
+def is_readable(sql_type: str, dtype: str) -> bool:
+    """Whether values of a user's column of a type can be read as a dtype, as they are or after a cast."""
+    return is_pair_type(sql_type) if is_complex(dtype) else dtype_of(sql_type) is not None
+
+
+def stored_type(dtype: str, is_scalar: bool) -> str:
+    """SQL type of the values in a table that holds a tensor: numbers, or arrays of them."""
+    return _HELD[dtype].stored + ("[]" if not is_scalar or is_complex(dtype) else "")
+
+
+def computed_type(dtype: str, is_scalar: bool) -> str:
+    """SQL type of the values while they are computed with."""
+    return _HELD[dtype].computed + ("[]" if not is_scalar or is_complex(dtype) else "")
 
 
 def value_type(stored: StoredTensor) -> str:
-    """The type of the column of values of a tensor that needs no cast."""
-    return NUMBER_TYPES[stored.tensor.dtype] + ("" if stored.decomposition.is_scalar else "[]")
+    """The type of the column of values of a tensor that is not read through a cast from another dtype."""
+    return stored_type(stored.tensor.dtype, stored.decomposition.is_scalar)
 
 
 def number_type(dtype: str) -> exp.DataType:
-    """SQL type of a number."""
-    return exp.DataType.build(NUMBER_TYPES[dtype])
+    """SQL type of a number, or of a part of a complex one, as it is computed with."""
+    return type_named(NUMBER_TYPES[dtype])
 
 
 def array_type(dtype: str) -> exp.DataType:
-    """SQL type of an array of numbers."""
-    return exp.DataType(this=exp.DataType.Type.ARRAY, expressions=[number_type(dtype)], nested=True)
+    """SQL type of an array of numbers as it is computed with."""
+    return type_named(computed_type(dtype, is_scalar=False))
+
+
+def type_named(sql_type: str) -> exp.DataType:
+    """A SQL type by its text, as in DOUBLE[]."""
+    element = sql_type.removesuffix("[]")
+    kind = exp.DataType.build(element)
+    if element == sql_type:
+        return kind
+    return exp.DataType(this=exp.DataType.Type.ARRAY, expressions=[kind], nested=True)
 
 
 def relation_of(stored: StoredTensor, dialect: str) -> exp.Table:
@@ -47,9 +102,11 @@ def relation_of(stored: StoredTensor, dialect: str) -> exp.Table:
 
 
 def value_of(stored: StoredTensor, alias: str | None = None) -> exp.Expr:
-    """The column of values, cast to the tensor's dtype where it has another; 1 where the tensor has none."""
-    kind = number_type(stored.tensor.dtype)
+    """The column of values, cast to what is computed with where it has another type; 1 where the tensor has none."""
+    dtype = stored.tensor.dtype
+    kind = type_named(computed_type(dtype, stored.decomposition.is_scalar))
     if stored.value is None:
-        return exp.cast(exp.Literal.number(1), kind)
+        one = exp.Literal.number(1)
+        return exp.cast(exp.array(one, exp.Literal.number(0)) if is_complex(dtype) else one, kind)
     column = exp.column(stored.value, table=alias)
     return exp.cast(column, kind) if stored.casts else column

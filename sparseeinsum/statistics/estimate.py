@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum
-from sparseeinsum.semantics import Evaluation, JoinKind
+from sparseeinsum.semantics.exactness import Evaluation, JoinKind
 
 _MOST_AXES = 8  # of a result whose every set of axes is bounded: 2^8 sets
 
@@ -53,9 +53,13 @@ class Statistics:
 def occupied(places: float, entries: float) -> float:
     """Places that get at least one of so many entries, thrown at random: equation 7.
 
+    Of more places than there are numbers for, each entry gets one of its own.
+
     >>> round(occupied(1_000, 1_000))
     632
     """
+    if math.isinf(places):
+        return entries
     return -places * math.expm1(-entries / places) if places > 0 else 0.0
 
 
@@ -76,15 +80,16 @@ def estimate(
     """
     known = dict(measured)
     for einsum in graph.einsums:
-        known[einsum.output.tensor] = _estimate_result(graph, einsum, known, evaluations[einsum.output.tensor])
+        known[einsum.output.tensor] = estimate_result(graph, einsum, known, evaluations[einsum.output.tensor])
     return known
 
 
-def _estimate_result(
+def estimate_result(
     graph: EinGraph, einsum: EinSum, known: Mapping[str, Statistics], evaluation: Evaluation
 ) -> Statistics:
+    """Statistics of the result of one EinSum, from those of its operands."""
     everything = tuple(frozenset(operand.labels) for operand in einsum.operands)
-    absence = evaluation.absence(everything)
+    absence, *_ = evaluation.absences(everything)
     operands = []
     for operand, dense in zip(einsum.operands, absence.dense, strict=True):
         statistics = dense_statistics(graph.tensors[operand.tensor].shape) if dense else known[operand.tensor]
@@ -94,13 +99,26 @@ def _estimate_result(
         return Statistics(0.0, (0.0,) * len(einsum.output.labels))
     kept = [max(values[label], 1.0) for label in einsum.output.labels]
     most = _most_tuples(einsum.output.labels, kept, operands, absence.join)
-    everywhere = frozenset(range(len(kept)))
-    entries = joined
-    if einsum.aggregated:
-        entries = min(max([occupied(math.prod(kept), joined), *kept]), math.prod(kept), joined)
-    # Less than one entry would make the products of V smaller the more axes there are.
-    entries = max(min(entries, most.get(everywhere, math.inf)), 1.0)
+    bound = most.get(frozenset(range(len(kept))), math.inf)
+    entries = result_entries(joined, kept, bool(einsum.aggregated), bound)
     return Statistics(entries, tuple(min(value, entries) for value in kept), most)
+
+
+def result_entries(joined: float, distinct: Sequence[float], is_aggregated: bool, most: float) -> float:
+    """Entries of a result: the tuples of its join, of which those that differ in aggregated labels alone become one.
+
+    Args:
+        joined: Tuples of the join.
+        distinct: V of the labels of the result, in the join.
+        is_aggregated: Whether the result lacks labels of the join.
+        most: What the operands' tuples allow at most.
+    """
+    entries = joined
+    if is_aggregated:
+        places = math.prod(distinct)
+        entries = min(max([occupied(places, joined), *distinct]), places, joined)
+    # Less than one entry would make the products of V smaller the more axes there are.
+    return max(min(entries, most), 1.0)
 
 
 def _most_tuples(

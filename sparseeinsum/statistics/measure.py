@@ -1,6 +1,6 @@
 """Statistics: T and V of stored tensors, and whether their data are sound, by one scan each.
 
-The statements are `stats/<engine>/entries.sql` and `arrays.sql`; their placeholders are replaced here.
+The statements are `stats/<engine>/entries.sql`, `arrays.sql` and `complex.sql`; their placeholders are replaced here.
 """
 
 import math
@@ -14,9 +14,13 @@ from sqlglot import exp
 
 from sparseeinsum import assets
 from sparseeinsum.errors import DataError
+from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import Axis, StoredTensor
+from sparseeinsum.semantics.exactness import Values
+from sparseeinsum.semantics.ranges import ANYTHING, NOTHING, Range
 from sparseeinsum.statistics.columns import relation_of, value_of
 from sparseeinsum.statistics.estimate import Statistics
+from sparseeinsum.statistics.numbers import number
 
 _LARGEST_COORDINATE = 1 << 62
 
@@ -39,13 +43,13 @@ class Measurement:
     Attributes:
         statistics: T and V, exact.
         tuples: Rows of the relation, explicit fills included.
-        is_finite: Whether no value is NaN or infinite.
+        values: Where the values lie that are not the fill, and whether some index holds it.
         fingerprint: Changes with the rows.
     """
 
     statistics: Statistics
     tuples: int
-    is_finite: bool
+    values: Values
     fingerprint: object
 
 
@@ -58,7 +62,9 @@ def measure(stored: StoredTensor, executor: Executor) -> Measurement:
     """
     scan = _scan(stored, executor.dialect)
     (row,) = executor.rows(scan.statement)
-    found = dict(zip(scan.columns, (0 if value is None else int(value) for value in row), strict=True))  # type: ignore[call-overload]  # counts
+    values = dict(zip(scan.columns, row, strict=True))
+    lowest, highest = values.pop("lowest"), values.pop("highest")
+    found = {name: 0 if value is None else int(value) for name, value in values.items()}  # type: ignore[call-overload]  # counts
     if not _is_sound(stored, found):
         check_rows(stored, executor)
         raise DataError(f"tensor {stored.tensor.name} changed while it was measured; try again")
@@ -68,7 +74,16 @@ def measure(stored: StoredTensor, executor: Executor) -> Measurement:
         distinct[position] = float(found[f"{prefix}_{position}"])
     statistics = Statistics(float(found["entries"]), tuple(distinct))
     (found_fingerprint,) = fingerprints([stored], executor)
-    return Measurement(statistics, found["tuples"], found["not_finite"] == 0, found_fingerprint)
+    known = Values(_range(lowest, highest), has_fill=found["entries"] < stored.tensor.size)
+    return Measurement(statistics, found["tuples"], known, found_fingerprint)
+
+
+def _range(lowest: object, highest: object) -> Range:
+    """Where values lie; NaN is the highest of all to the engine."""
+    if lowest is None or highest is None:
+        return NOTHING
+    low, high = (value if isinstance(value, int) else float(str(value)) for value in (lowest, highest))
+    return ANYTHING if math.isnan(high) else Range(low, high)
 
 
 def fingerprints(stored: Sequence[StoredTensor], executor: Executor) -> list[object]:
@@ -92,7 +107,8 @@ class _Scan:
 @lru_cache(maxsize=512)  # a tensor is measured for every plan and every run
 def _scan(stored: StoredTensor, dialect: str) -> _Scan:
     """The scan of one tensor: the template with its placeholders replaced."""
-    name = "entries" if stored.decomposition.is_scalar else "arrays"
+    by_shape = "entries" if stored.decomposition.is_scalar else "arrays"
+    name = "complex" if is_complex(stored.tensor.dtype) else by_shape
     template = sqlglot.parse_one(assets.read(f"stats/{dialect}/{name}.sql"), dialect=dialect)
     projections = [filled for projection in template.expressions for filled in _repeat(projection, stored)]
     statement = exp.select(*projections).from_(relation_of(stored, dialect))
@@ -104,12 +120,13 @@ def _fingerprints_statement(stored: tuple[StoredTensor, ...], dialect: str) -> s
     """One statement for all, as it runs before every run of a plan."""
     template = sqlglot.parse_one(assets.read(f"stats/{dialect}/fingerprint.sql"), dialect=dialect)
     selects = []
-    for number, each in enumerate(stored):
-        columns = [*(exp.column(key, quoted=True) for key in each.keys), value_of(each)]
+    for place, each in enumerate(stored):
+        value = exp.Literal.number(1) if each.value is None else exp.column(each.value, quoted=True)  # no cast hides
+        columns = [*(exp.column(key, quoted=True) for key in each.keys), value]
         projections = [projection.copy() for projection in template.expressions]
         for call in [call for projection in projections for call in projection.find_all(exp.Anonymous)]:
             call.set("expressions", [column.copy() for column in columns])
-        select = exp.select(exp.Literal.number(number).as_("number"), *projections)
+        select = exp.select(exp.Literal.number(place).as_("number"), *projections)
         selects.append(select.from_(relation_of(each, dialect)))
     return (exp.union(*selects, distinct=False) if len(selects) > 1 else selects[0]).sql(dialect)
 
@@ -142,7 +159,7 @@ def _constants(stored: StoredTensor) -> dict[str, exp.Expr]:
     inside = [shape[position] for position in stored.decomposition.demoted]
     return {
         "value": value_of(stored),
-        "fill": exp.Literal.number(str(stored.tensor.fill)),
+        "fill": number(stored.tensor.fill, stored.tensor.dtype),
         "size": exp.Literal.number(math.prod(inside)),
         "extents": exp.array(*[exp.Literal.number(extent) for extent in inside]),
         "coordinate": _coordinate(stored),
@@ -196,6 +213,11 @@ def _numbered_rows(stored: StoredTensor, dialect: str) -> exp.Subquery:
     return select.subquery("numbered")
 
 
+def _array_length(stored: StoredTensor) -> int:
+    """Elements of the array in one row: of complex numbers both parts."""
+    return stored.decomposition.array_size(stored.tensor.shape) * (2 if is_complex(stored.tensor.dtype) else 1)
+
+
 def _bad_row(stored: StoredTensor, numbered: exp.Subquery) -> exp.Select:
     """The first row with a NULL, an index out of range or an array of a wrong length."""
     conditions: list[exp.Expr] = [exp.column("value").is_(exp.null())]
@@ -203,9 +225,9 @@ def _bad_row(stored: StoredTensor, numbered: exp.Subquery) -> exp.Select:
         key, bound = exp.column(f"key_{i}"), stored.tensor.shape[position]
         conditions += [key.is_(exp.null()), exp.LT(this=key, expression=exp.Literal.number(0))]
         conditions.append(exp.GTE(this=key, expression=exp.Literal.number(bound)))
-    size = stored.decomposition.array_size(stored.tensor.shape)
+    size = _array_length(stored)
     length: exp.Expr = exp.Literal.number(1)
-    if not stored.decomposition.is_scalar:
+    if not stored.decomposition.is_scalar or is_complex(stored.tensor.dtype):
         length, numbers = exp.func("len", exp.column("value")), exp.func("list_count", exp.column("value"))
         conditions += [exp.NEQ(this=count, expression=exp.Literal.number(size)) for count in (length, numbers)]
     return (
@@ -226,7 +248,7 @@ def _repeated_row(stored: StoredTensor, numbered: exp.Subquery) -> exp.Select:
         order=exp.Order(expressions=[exp.column("row")]),
     )
     counted = exp.select("*", times.as_("times")).from_(numbered).subquery("counted")
-    size = stored.decomposition.array_size(stored.tensor.shape)
+    size = _array_length(stored)
     columns = (exp.column("row"), exp.Literal.number(size).as_("length"), exp.column("times"), *keys, _shown(stored))
     return exp.select(*columns).from_(counted).where("times > 1").order_by("row").limit(1)
 
@@ -236,7 +258,8 @@ def _keys(stored: StoredTensor) -> list[exp.Expr]:
 
 
 def _shown(stored: StoredTensor) -> exp.Expr:
-    return exp.column("value") if stored.decomposition.is_scalar else exp.column("value").is_(exp.null())
+    is_number = stored.decomposition.is_scalar and not is_complex(stored.tensor.dtype)
+    return exp.column("value") if is_number else exp.column("value").is_(exp.null())
 
 
 def _describe(stored: StoredTensor, row: tuple[object, ...]) -> str:
@@ -248,14 +271,15 @@ def _describe(stored: StoredTensor, row: tuple[object, ...]) -> str:
             return f"{where}: the index {column} is NULL; leave such rows out"
         if not 0 <= int(str(key)) < axis.bound:
             return f"{where}: {describe_index(column, int(str(key)), axis)}"
-    if value is None or (value is True and not stored.decomposition.is_scalar):
+    is_array = not stored.decomposition.is_scalar or is_complex(stored.tensor.dtype)
+    if value is None or (value is True and is_array):
         return f"{where}: the value {stored.value} is NULL; give it a number, or leave such rows out"
     if times != 1:
         return (
             f"{where}: the coordinate ({', '.join(map(str, keys))}) stands in an earlier row, too; keep one of them, "
             "or add them up (duplicates='sum' when loading, GROUP BY in SQL)"
         )
-    expected = stored.decomposition.array_size(stored.tensor.shape)
+    expected = _array_length(stored)
     if length == expected:
         return f"{where}: the array {stored.value} holds NULL; all its elements must be numbers"
     return f"{where}: the array {stored.value} has {length} elements, but its axes inside multiply to {expected}"

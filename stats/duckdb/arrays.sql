@@ -1,17 +1,19 @@
 -- Measures a tensor relation that holds an array a tuple, in one scan: T (entries), V of every axis (distinct for
--- keys, occupied for axes inside the arrays), and whether its data are sound. `relation`, `value`, `size` (elements
--- of an array), `extents` (of the axes inside) and `coordinate` (all keys as one) are replaced; projections that
--- mention `axis` are repeated for every key column, those that mention `position` for every axis inside.
+-- keys, occupied for axes inside the arrays), where the values lie that are not the fill, and whether its data are
+-- sound. `relation`, `value`, `fill`, `size` (elements of an array), `extents` (of the axes inside) and `coordinate`
+-- (all keys as one) are replaced; projections that mention `axis` are repeated for every key column, those that
+-- mention `position` for every axis inside.
 SELECT
   COUNT(*) AS tuples,
-  COALESCE(SUM(TENSOR_NNZ(value)), 0) AS entries,
-  COUNT(*) FILTER (WHERE TENSOR_IS_FINITE(value) = 0) AS not_finite,
+  COALESCE(SUM(TENSOR_NNZ(value, fill)), 0) AS entries,
+  MIN(TENSOR_LEAST(value, fill)) FILTER (WHERE TENSOR_NNZ(value, fill) > 0) AS lowest,
+  MAX(TENSOR_GREATEST(value, fill)) FILTER (WHERE TENSOR_NNZ(value, fill) > 0) AS highest,
   COUNT(*) FILTER (WHERE value IS NULL) AS value_nulls,
   COUNT(*) FILTER (WHERE LEN(value) <> size) AS wrong_lengths,
   COUNT(DISTINCT coordinate) AS coordinates,
-  COUNT(DISTINCT axis) FILTER (WHERE TENSOR_NNZ(value) > 0) AS distinct_axis,
+  COUNT(DISTINCT axis) FILTER (WHERE TENSOR_NNZ(value, fill) > 0) AS distinct_axis,
   COUNT(*) FILTER (WHERE axis IS NULL) AS nulls_axis,
   MIN(axis) AS least_axis,
   MAX(axis) AS greatest_axis,
-  LEN(LIST_FILTER(TENSOR_NNZ_ALONG(value, position, extents), n -> n > 0)) AS occupied_position
+  LEN(LIST_FILTER(TENSOR_NNZ_ALONG(value, position, extents, fill), n -> n > 0)) AS occupied_position
 FROM relation

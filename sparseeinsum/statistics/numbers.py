@@ -1,0 +1,41 @@
+"""Statistics: numbers as SQL, exactly."""
+
+import numpy as np
+from sqlglot import exp
+
+from sparseeinsum.language.dtypes import Number, is_complex
+from sparseeinsum.statistics.columns import number_type
+
+_DECIMAL_DIGITS = {"float64": 15, "float32": 7}  # decimals of so many become the nearest number of the dtype
+_PARTS = {"complex128": "float64", "complex64": "float32"}
+_LEAST_INT64 = -(1 << 63)
+
+
+def number(value: Number, dtype: str) -> exp.Expr:
+    """A number of a dtype as SQL reads it exactly: as it is computed with, a complex one as an array of its parts."""
+    if is_complex(dtype):
+        parts = (complex(value).real, complex(value).imag)
+        return exp.array(*[number(part, _PARTS[dtype]) for part in parts])
+    if dtype == "int64":
+        return _whole(int(value.real))
+    return _float(float(value.real), "float32" if dtype == "bool" else dtype)
+
+
+def _whole(value: int) -> exp.Expr:
+    if value == _LEAST_INT64:  # SQL would read the digits first, which no BIGINT has
+        literal: exp.Expr = exp.Literal.string(str(value))
+    else:
+        literal = exp.Literal.number(value)
+    return exp.cast(literal, number_type("int64"))
+
+
+def _float(value: float, dtype: str) -> exp.Expr:
+    """Decimal where few digits say it, else with exponent."""
+    with np.errstate(over="ignore"):
+        digits = str(np.dtype(dtype).type(value))
+    kind = number_type(dtype)
+    if not digits.lstrip("-")[0].isdigit():
+        return exp.cast(exp.Literal.string(digits), kind)
+    is_short = "e" not in digits and len(digits.replace(".", "").lstrip("-0")) <= _DECIMAL_DIGITS[dtype]
+    literal = exp.Literal.number(digits if is_short or "e" in digits else f"{digits}e0")
+    return literal if dtype == "float64" else exp.cast(literal, kind)

@@ -1,0 +1,16 @@
+-- As arrays.sql, for arrays of complex numbers: real and imaginary parts in turn. `size` counts numbers; where the
+-- values lie is told of both parts together, fills included (no part equals NaN).
+SELECT
+  COUNT(*) AS tuples,
+  COALESCE(SUM(TENSOR_COMPLEX_NNZ(value, fill)), 0) AS entries,
+  MIN(TENSOR_LEAST(value, 'nan')) AS lowest,
+  MAX(TENSOR_GREATEST(value, 'nan')) AS highest,
+  COUNT(*) FILTER (WHERE value IS NULL) AS value_nulls,
+  COUNT(*) FILTER (WHERE LEN(value) <> 2 * size) AS wrong_lengths,
+  COUNT(DISTINCT coordinate) AS coordinates,
+  COUNT(DISTINCT axis) FILTER (WHERE TENSOR_COMPLEX_NNZ(value, fill) > 0) AS distinct_axis,
+  COUNT(*) FILTER (WHERE axis IS NULL) AS nulls_axis,
+  MIN(axis) AS least_axis,
+  MAX(axis) AS greatest_axis,
+  LEN(LIST_FILTER(TENSOR_COMPLEX_NNZ_ALONG(value, position, extents, fill), n -> n > 0)) AS occupied_position
+FROM relation
