@@ -45,15 +45,19 @@ def _choices(
     pinned: frozenset[str] | None,
     only: Callable[[Choice], bool] | None,
 ) -> tuple[Choice, ...]:
-    candidates = [choice for choice in _all_choices(einsum, pinned) if only is None or only(choice)]
+    candidates = [choice for choice in all_choices(einsum, pinned) if only is None or only(choice)]
     fitting = tuple(choice for choice in candidates if _needed_bytes(model, einsum, choice) <= memory_limit)
     if not fitting:
         raise PlanError(_no_choice(model, einsum, candidates, memory_limit))
     return fitting
 
 
-def _all_choices(einsum: EinSum, pinned: frozenset[str] | None) -> Iterable[Choice]:
-    """Every label promoted or demoted; labels promoted by hand stay so."""
+def all_choices(einsum: EinSum, pinned: frozenset[str] | None = None) -> Iterable[Choice]:
+    """Every label promoted or demoted; labels promoted by hand stay so, and where some are pinned just those are.
+
+    Raises:
+        PlanError: A label is pinned that the EinSum lacks.
+    """
     if pinned is not None:
         unknown = sorted(pinned - frozenset(einsum.labels))
         if unknown:

@@ -7,7 +7,7 @@ SparseEinSum, algorithm 1: a label is promoted in all tensors that have it, or i
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sparseeinsum.decompose.cost import (
     Accounting,
@@ -17,15 +17,19 @@ from sparseeinsum.decompose.cost import (
     RepartitionSizes,
     Work,
 )
+from sparseeinsum.language.dtypes import ITEM_BYTES
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import count_operations
-from sparseeinsum.language.tensors import DEMOTED, ITEM_BYTES, Decomposition, tuple_bytes
-from sparseeinsum.semantics import Absence, Evaluation, JoinKind
+from sparseeinsum.language.tensors import DEMOTED, Decomposition, tuple_bytes
+from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 from sparseeinsum.statistics.estimate import Statistics, by_label, dense_statistics, joined_distinct, joined_tuples
 
 Choice = tuple[int, ...]
 
 _EMBEDDED = EmbeddedAccounting()
+
+# Operands whose values a join fills in where they are missing: the engine copies them for every row.
+_FILLED_IN = {JoinKind.INNER: (), JoinKind.LEFT: (1,), JoinKind.RIGHT: (0,), JoinKind.FULL: (0, 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +41,9 @@ class VertexCost:
         tuples: Tuples of the result.
         join: To join tuples and run the kernel.
         aggregation: To aggregate pairs.
-        filling: To make operands dense.
+        filling: To make operands dense, or to fill in what a join finds no partner for.
         seconds: Of all of it.
+        absence: How absent tuples are dealt with: the cheapest exact way.
     """
 
     joined: float
@@ -47,6 +52,7 @@ class VertexCost:
     aggregation: Work
     filling: Work
     seconds: float
+    absence: Absence
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +72,17 @@ class CostModel:
     evaluations: Mapping[str, Evaluation]
     constants: CostConstants
     accounting: Accounting = _EMBEDDED
+    _sizes: dict[tuple[str, Choice], tuple[float, int]] = field(default_factory=dict, init=False, repr=False)
 
     def vertex_cost(self, einsum: EinSum, choice: Choice) -> VertexCost:
         """Cost of an EinSum whose operands come in the decompositions that the choice asks for."""
         promoted = promoted_labels(einsum, choice)
-        absence = self.absence(einsum, choice)
+        keys = tuple(promoted.intersection(operand.labels) for operand in einsum.operands)
+        ways = self.evaluations[einsum.output.tensor].absences(keys)
+        return min((self._priced(einsum, choice, absence) for absence in ways), key=lambda cost: cost.seconds)
+
+    def _priced(self, einsum: EinSum, choice: Choice, absence: Absence) -> VertexCost:
+        promoted = promoted_labels(einsum, choice)
         operands = [
             self._sized(operand, promoted, dense) for operand, dense in zip(einsum.operands, absence.dense, strict=True)
         ]
@@ -82,14 +94,15 @@ class CostModel:
             result_bytes=self.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice)),
             result_size=self._array_size(einsum.output, result_tiles(einsum, choice)),
             operations=self._operations(einsum, choice),
-            is_matrix_product=_is_matrix_product(einsum, promoted),
+            is_matrix_product=self._has_matrices(einsum) and _is_matrix_product(einsum, promoted),
         )
         join, aggregation = self.accounting.join(sizes), self.accounting.aggregation(sizes)
         created = [operand.tuples - operand.present for operand in operands]
         moved = sum(tuples * operand.tuple_bytes for tuples, operand in zip(created, operands, strict=True))
+        moved += sizes.joined * sum(operands[index].tuple_bytes for index in _FILLED_IN[absence.join])
         filling = Work(sum(created), moved)
         seconds = (join + aggregation + filling).seconds(self.constants)
-        return VertexCost(sizes.joined, sizes.aggregated, join, aggregation, filling, seconds)
+        return VertexCost(sizes.joined, sizes.aggregated, join, aggregation, filling, seconds, absence)
 
     def repartition_work(self, tensor: str, before: Choice, after: Choice) -> Work:
         """Work of changing a tensor's decomposition from the tiles `before` to the tiles `after`."""
@@ -114,22 +127,33 @@ class CostModel:
 
     def tuples(self, tensor: str, tiles: Choice) -> float:
         """Expected tuples of a tensor in a decomposition."""
-        return self.statistics[tensor].tuples(Decomposition(tiles).promoted)
+        return self._size(tensor, tiles)[0]
 
     def tuple_bytes(self, tensor: str, tiles: Choice) -> int:
         """Bytes of one tuple of a tensor in a decomposition."""
-        return tuple_bytes(self.graph.tensors[tensor], Decomposition(tiles))
+        return self._size(tensor, tiles)[1]
+
+    def _size(self, tensor: str, tiles: Choice) -> tuple[float, int]:
+        """Tuples and bytes of each; kept, because every pair of decompositions of a tensor asks for them."""
+        known = self._sizes.get((tensor, tiles))
+        if known is None:
+            decomposition = Decomposition(tiles)
+            known = (
+                self.statistics[tensor].tuples(decomposition.promoted),
+                tuple_bytes(self.graph.tensors[tensor], decomposition),
+            )
+            self._sizes[tensor, tiles] = known
+        return known
 
     def array_bytes(self, einsum: EinSum, reference: Reference, choice: Choice) -> int:
-        """Bytes of the array in one tuple of an operand or of the result."""
-        item_bytes = ITEM_BYTES[self.graph.tensors[reference.tensor].dtype]
+        """Bytes of the array in one tuple of an operand or of the result, stored or as it is computed with."""
+        computed_in = self.evaluations[einsum.output.tensor].computed_in
+        item_bytes = max(ITEM_BYTES[self.graph.tensors[reference.tensor].dtype], ITEM_BYTES[computed_in])
         return self._array_size(reference, reference_tiles(einsum, reference, choice)) * item_bytes
 
-    def absence(self, einsum: EinSum, choice: Choice) -> Absence:
-        """How absent tuples are dealt with under a choice."""
-        promoted = promoted_labels(einsum, choice)
-        keys = tuple(promoted.intersection(operand.labels) for operand in einsum.operands)
-        return self.evaluations[einsum.output.tensor].absence(keys)
+    def _has_matrices(self, einsum: EinSum) -> bool:
+        """Whether BLAS knows the dtype that an EinSum is computed in."""
+        return self.evaluations[einsum.output.tensor].computed_in != "int64"
 
     def _operations(self, einsum: EinSum, choice: Choice) -> float:
         """Floating-point operations of the kernel for one pair of tuples."""

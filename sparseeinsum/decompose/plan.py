@@ -7,7 +7,7 @@ from sparseeinsum.decompose.cost import Work
 from sparseeinsum.decompose.model import Choice, CostModel, VertexCost, promoted_labels, reference_tiles, result_tiles
 from sparseeinsum.language.eingraph import EinGraph, EinSum, write_einsum
 from sparseeinsum.language.tensors import Decomposition
-from sparseeinsum.semantics import Absence
+from sparseeinsum.semantics.exactness import Absence
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +17,7 @@ class Step:
     Attributes:
         einsum: What it computes.
         choice: Tiles of its labels.
-        absence: How absent tuples are dealt with.
-        cost: Expected work.
+        cost: Expected work, and how absent tuples are dealt with.
         join_seconds: Of joining tuples and running the kernel.
         aggregation_seconds: Of aggregating pairs.
         repartition_seconds: Of bringing its operands into the decompositions that it wants, every tuple present.
@@ -26,7 +25,6 @@ class Step:
 
     einsum: EinSum
     choice: Choice
-    absence: Absence
     cost: VertexCost
     join_seconds: float
     aggregation_seconds: float
@@ -36,6 +34,11 @@ class Step:
     def promoted(self) -> frozenset[str]:
         """Labels that the database handles."""
         return promoted_labels(self.einsum, self.choice)
+
+    @property
+    def absence(self) -> Absence:
+        """How absent tuples are dealt with."""
+        return self.cost.absence
 
     @property
     def notation(self) -> str:
@@ -110,8 +113,7 @@ def price_choices(
         produced[einsum.output.tensor] = result_tiles(einsum, choice)
         parts = (cost.join, cost.aggregation, moved)
         total = sum(parts, total)
-        absence = model.absence(einsum, choice)
-        steps.append(Step(einsum, choice, absence, cost, *(work.seconds(model.constants) for work in parts)))
+        steps.append(Step(einsum, choice, cost, *(work.seconds(model.constants) for work in parts)))
     delivered = {name: layouts.get(name, Decomposition(produced[name])) for name in model.graph.outputs}
     deliveries = (model.repartition_work(name, produced[name], layout.tiles) for name, layout in delivered.items())
     delivery = sum(deliveries, Work())

@@ -64,11 +64,17 @@ def optimise_tree(
 
 def cheapest_as(model: CostModel, tensor: str, table: Table, tiles: Choice, k: int) -> list[Candidate]:
     """The k cheapest ways to have a tensor in one decomposition, repartitioned from whichever its table offers."""
-    offers = []
-    for given, candidates in table.items():
+    offers: dict[Choice, list[Candidate]] = {}
+    best: list[float] = []
+    for given in sorted(table, key=lambda given: table[given][0].seconds):
+        if len(best) == k and table[given][0].seconds > best[-1]:  # what comes after it is no cheaper
+            break
         extra = model.repartition_cost(tensor, given, tiles)
-        offers.append([Candidate(candidate.seconds + extra, candidate.choices) for candidate in candidates])
-    return list(itertools.islice(_first_of_each(heapq.merge(*offers)), k))
+        offers[given] = [Candidate(candidate.seconds + extra, candidate.choices) for candidate in table[given]]
+        if table[given][0].choices:  # inputs are there in many ways, which count once
+            best = heapq.nsmallest(k, [*best, *(offer.seconds for offer in offers[given])])
+    in_order = [offers[given] for given in table if given in offers]
+    return list(itertools.islice(_first_of_each(heapq.merge(*in_order)), k))
 
 
 def _first_of_each(candidates: Iterable[Candidate]) -> Iterator[Candidate]:

@@ -1,0 +1,218 @@
+"""In which order a product of several tensors is contracted, and what that saves: opt_einsum's table beside ours."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import opt_einsum
+import scipy  # loads scipy.sparse where it is first used
+from opt_einsum.contract import PathInfo
+from opt_einsum.helpers import flop_count
+
+from sparseeinsum.errors import DataError
+from sparseeinsum.language.numpy_notation import read_arguments, read_subscripts
+from sparseeinsum.rewrite.contraction import find_order, path_of_tree, steps, tree_of_path
+from sparseeinsum.rewrite.network import Estimates, Network, Tree
+from sparseeinsum.statistics.estimate import Statistics, by_label
+
+Path = list[tuple[int, ...]]
+
+_RULE = "-" * 100
+_TITLES = ("scaling", "BLAS", "current", "remaining", "dense FLOP", "sparse", "entries")
+_LONGEST = 28  # of subscripts in a row of a table
+
+
+@dataclass(frozen=True, slots=True)
+class ContractionStep:
+    """One contraction of a path.
+
+    Attributes:
+        scaling: How many labels it runs over.
+        blas: The BLAS routine that computes it on dense arrays; empty where there is none.
+        current: What is contracted, as subscripts.
+        remaining: What there is afterwards, as subscripts.
+        dense_flops: Operations on dense arrays, as opt_einsum counts them.
+        multiplications: Expected multiplications of entries that are not 0.
+        entries: Expected entries of the result that are not 0.
+    """
+
+    scaling: int
+    blas: str
+    current: str
+    remaining: str
+    dense_flops: float
+    multiplications: float
+    entries: float
+
+
+@dataclass(frozen=True, slots=True)
+class PathCost:
+    """What a path takes: operations on dense arrays, and expected multiplications of entries that are not 0."""
+
+    dense_flops: float
+    multiplications: float
+
+
+@dataclass(frozen=True, slots=True)
+class ContractionPath:
+    """What `contract_path` found; printed, a table.
+
+    Attributes:
+        subscripts: What is computed.
+        path: The order, in opt_einsum's format.
+        steps: Its contractions.
+        naive: Cost of all at once.
+        dense_optimal: Cost of the path that opt_einsum takes for dense arrays.
+        chosen: Cost of this path.
+    """
+
+    subscripts: str
+    path: Path
+    steps: tuple[ContractionStep, ...]
+    naive: PathCost
+    dense_optimal: PathCost
+    chosen: PathCost
+
+    def __str__(self) -> str:
+        lines = [
+            f"  Complete contraction:  {self.subscripts}",
+            f"{'':25}{'dense FLOP':>14}{'sparse multiplications':>26}",
+            *(
+                f"{title:>23}  {cost.dense_flops:14.3e}{cost.multiplications:26.3e}"
+                for title, cost in (
+                    ("Naive:", self.naive),
+                    ("Best for dense arrays:", self.dense_optimal),
+                    ("This path:", self.chosen),
+                )
+            ),
+            _RULE,
+            "{:>7} {:>8} {:>24} {:>28} {:>11} {:>8} {:>8}".format(*_TITLES),
+            _RULE,
+            *map(_row, self.steps),
+        ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _row(step: ContractionStep) -> str:
+    remaining = step.remaining if len(step.remaining) <= _LONGEST else step.remaining[: _LONGEST - 3] + "..."
+    return (
+        f"{step.scaling:7} {step.blas or 'none':>8} {step.current:>24} {remaining:>28} {step.dense_flops:11.2e} "
+        f"{step.multiplications:8.1e} {step.entries:8.1e}"
+    )
+
+
+def contract_path(*operands: object) -> tuple[Path, ContractionPath]:
+    """The order in which a product of tensors is best contracted, by the entries that are not 0.
+
+    Args:
+        operands: As for `einsum`: subscripts such as 'ij,jk,kl->il', then operands, or every operand followed by its
+            labels. Operands are arrays, scipy.sparse matrices, or pairs of a shape and how many entries are not 0, such
+            as ((1000, 1000), 5000).
+
+    Returns:
+        The path in opt_einsum's format, which opt_einsum.contract and numpy.einsum take, and an object that prints as
+        a table: for every step the work on dense arrays beside the expected work on entries alone.
+
+    Raises:
+        ParseError: The subscripts make no sense.
+        ShapeError: They do not fit the operands.
+        DataError: An operand is neither an array nor a shape with a count.
+
+    >>> path, info = contract_path("ij,jk,kl->il", ((900, 1000), 900_000), ((1000, 1000), 2000), ((1000, 1000), 2000))
+    >>> path
+    [(1, 2), (0, 1)]
+    """
+    subscripts, tensors = read_arguments(operands)
+    measured = [_measured(number, tensor) for number, tensor in enumerate(tensors, 1)]
+    shapes = [shape for shape, _ in measured]
+    read_subscripts(subscripts, [len(shape) for shape in shapes]).stretched_axes(shapes)  # which checks the sizes
+    dense = _opt_einsum(subscripts, shapes, "auto")
+    inputs, output = dense.eq.split("->")
+    factors = tuple(
+        by_label(tuple(term), statistics) for term, (_, statistics) in zip(inputs.split(","), measured, strict=True)
+    )
+    network = Network(factors, ("float64",) * len(factors), frozenset(output), dense.size_dict)
+    estimates = Estimates(network)
+    tree = find_order(estimates)
+    path: Path = path_of_tree(tree, len(factors)) or [(0,)]
+    ours = _opt_einsum(dense.eq, shapes, path)
+    theirs = tree_of_path(dense.path, len(factors))
+    estimates.visit(theirs)
+    found = ContractionPath(
+        dense.eq,
+        path,
+        tuple(_steps(ours, estimates, tree)),
+        PathCost(float(dense.naive_cost), _naive(network)),
+        PathCost(float(dense.opt_cost), _multiplications(estimates, theirs)),
+        PathCost(float(ours.opt_cost), _multiplications(estimates, tree)),
+    )
+    return path, found
+
+
+def _opt_einsum(subscripts: str, shapes: Sequence[tuple[int, ...]], optimize: str | Path) -> PathInfo:
+    return opt_einsum.contract_path(subscripts, *shapes, shapes=True, optimize=optimize)[1]
+
+
+def _measured(number: int, operand: object) -> tuple[tuple[int, ...], Statistics]:
+    """Shape and entries of an operand."""
+    if isinstance(operand, tuple):
+        return _described(number, operand)
+    array: Any = operand if scipy.sparse.issparse(operand) else np.asarray(operand)
+    if not array.ndim:
+        return (), Statistics(float(np.count_nonzero(array)), ())
+    places = array.nonzero()
+    return array.shape, Statistics(float(len(places[0])), tuple(float(len(np.unique(axis))) for axis in places))
+
+
+def _described(number: int, operand: tuple[object, ...]) -> tuple[tuple[int, ...], Statistics]:
+    match operand:
+        case (tuple() as shape, int() | float() as entries) if all(isinstance(bound, int) for bound in shape):
+            most = math.prod(shape)
+            if not 0 <= entries <= most:
+                raise DataError(
+                    f"operand {number} cannot have {entries} entries in the shape {shape}; it has {most} places"
+                )
+            return shape, Statistics(float(entries), tuple(min(float(bound), float(entries)) for bound in shape))
+        case _:
+            raise DataError(
+                f"operand {number} is the tuple {operand!r}; write a shape and how many entries are not 0, as in "
+                "((1000, 1000), 5000), or give an array"
+            )
+
+
+def _steps(info: PathInfo, estimates: Estimates, tree: Tree) -> list[ContractionStep]:
+    rows = zip(info.contraction_list, info.scale_list, steps(tree) or [estimates.network.everything], strict=True)
+    found = []
+    for (_, removed, current, remaining, blas), scaling, group in rows:
+        labels = current.split("->")[0].split(",")
+        flops = flop_count(set().union(*labels), bool(removed), len(labels), info.size_dict)
+        found.append(
+            ContractionStep(
+                scaling,
+                blas or "",
+                current,
+                ",".join(remaining or ()) + f"->{info.output_subscript}",
+                float(flops),
+                estimates.join(*tree[group]) if group in tree else 0.0,
+                estimates.entries(group),
+            )
+        )
+    return found
+
+
+def _multiplications(estimates: Estimates, tree: Tree) -> float:
+    return math.fsum(estimates.join(*tree[group]) for group in tree)
+
+
+def _naive(network: Network) -> float:
+    """Multiplications of all matching entries at once, each of them one by one."""
+    joined = Estimates(Network(network.factors, network.dtypes, frozenset(network.bounds), network.bounds))
+    group = 1
+    for position in range(1, len(network.factors)):
+        joined.join(group, 1 << position)
+        group |= 1 << position
+    return joined.entries(group) * max(len(network.factors) - 1, 1)

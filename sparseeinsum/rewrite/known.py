@@ -1,0 +1,81 @@
+"""Rewriting: what is known of tensors, and of results that an EinSum not in the graph yet would have.
+
+All that this room asks of semantics and statistics it asks here.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sparseeinsum.language.eingraph import EinGraph, EinSum
+from sparseeinsum.language.inference import result_tensor
+from sparseeinsum.language.tensors import Tensor
+from sparseeinsum.semantics.exactness import Values, evaluate_exactly
+from sparseeinsum.statistics.estimate import Statistics, estimate_result
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTensor:
+    """A tensor, the statistics of its entries, and what is known of its values."""
+
+    tensor: Tensor
+    statistics: Statistics
+    values: Values
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no entry is NaN or infinite."""
+        return self.values.entries.is_finite
+
+    @property
+    def is_all_finite(self) -> bool:
+        """Whether the fill is finite, too."""
+        return self.is_finite and not (self.values.has_fill and _is_infinite(self.tensor))
+
+    def has_none_of(self, infinity: float) -> bool:
+        """Whether no NaN and not this infinity is among its values, fill included."""
+        return self.is_finite and not (_is_infinite(self.tensor) and self.tensor.fill == infinity)
+
+
+def _is_infinite(tensor: Tensor) -> bool:
+    return isinstance(tensor.fill, float) and math.isinf(tensor.fill)
+
+
+@dataclass(slots=True)
+class Known:
+    """Tensors by name, those of results so far included."""
+
+    tensors: dict[str, KnownTensor]
+    allows_nonfinite: bool
+
+    @classmethod
+    def of_inputs(
+        cls,
+        tensors: Mapping[str, Tensor],
+        statistics: Mapping[str, Statistics],
+        values: Mapping[str, Values],
+        allows_nonfinite: bool,
+    ) -> "Known":
+        """What measuring the inputs has told."""
+        known = {name: KnownTensor(tensors[name], statistics[name], values[name]) for name in statistics}
+        return cls(known, allows_nonfinite)
+
+    def result(self, einsum: EinSum) -> KnownTensor:
+        """What an EinSum of one or two known operands would compute."""
+        names = {operand.tensor for operand in einsum.operands}
+        name = einsum.output.tensor
+        tensors = {each: self.tensors[each].tensor for each in names}
+        tensors[name] = result_tensor(einsum, tensors)
+        graph = EinGraph(tensors, (einsum,), (name,))
+        exact = evaluate_exactly(graph, {each: self.tensors[each].values for each in names}, self.allows_nonfinite)
+        known = {each: self.tensors[each].statistics for each in names}
+        statistics = estimate_result(exact.graph, einsum, known, exact.evaluations[name])
+        return KnownTensor(exact.graph.tensors[name], statistics, exact.values[name])
+
+    def learn(self, einsum: EinSum) -> None:
+        """Add the result of an EinSum."""
+        self.tensors[einsum.output.tensor] = self.result(einsum)
+
+    def shapes(self) -> dict[str, Tensor]:
+        """All tensors."""
+        return {name: known.tensor for name, known in self.tensors.items()}

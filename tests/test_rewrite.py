@@ -1,0 +1,417 @@
+"""EinSums of many operands broken up: no number changes, and no work is done that another order saves."""
+
+import functools
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from reference import evaluate_program
+
+from sparseeinsum.errors import SemanticsError
+from sparseeinsum.language.binding import bind
+from sparseeinsum.language.dtypes import ITEM_BYTES, Number
+from sparseeinsum.language.eingraph import EinGraph, EinSum, Program, Reference
+from sparseeinsum.language.inference import aggregated, dtype_of
+from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, operands_of
+from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.rewrite.binarise import binarise
+from sparseeinsum.semantics.exactness import Values
+from sparseeinsum.semantics.ranges import ANYTHING, NOTHING, Range
+from sparseeinsum.statistics.estimate import Statistics
+
+Array = NDArray[Any]
+
+SIZES = {"i": 2, "j": 3, "k": 2, "l": 3, "m": 1, "n": 2}
+
+
+def call(function: str, *arguments: Scalar) -> Scalar:
+    return Call(function, arguments)
+
+
+def chain(operator: str, count: int) -> Scalar:
+    """Operands 0 to count - 1 joined from the left."""
+    joined: Scalar = Operand(0)
+    for position in range(1, count):
+        joined = call(operator, joined, Operand(position))
+    return joined
+
+
+def einsum(text: str, join: Scalar, aggregate: str | None = "sum", promoted: str = "") -> EinSum:
+    """'ij,jk->ik' as an EinSum of tensors A, B, ... that computes W."""
+    inputs, output = text.split("->")
+    operands = tuple(Reference("ABCDEFGH"[position], tuple(term)) for position, term in enumerate(inputs.split(",")))
+    return EinSum(Reference("W", tuple(output)), operands, join, aggregate, frozenset(promoted))
+
+
+def values_of(array: Array, fill: Any) -> Values:  # noqa: ANN401  # a number
+    """What a scan of an array would tell."""
+    entries = array[np.asarray(array != fill)]
+    if not entries.size:
+        return Values(NOTHING, has_fill=array.size > 0)
+    parts = np.concatenate([entries.real, entries.imag])
+    known = Range(parts.min().item(), parts.max().item()) if np.isfinite(parts).all() else ANYTHING
+    return Values(known, has_fill=entries.size < array.size)
+
+
+def statistics_of(array: Array, fill: Number) -> Statistics:
+    differs = np.asarray(array != fill)
+    places = np.nonzero(differs) if differs.ndim else ()
+    return Statistics(float(np.count_nonzero(differs)), tuple(float(len(np.unique(axis))) for axis in places))
+
+
+def broken(
+    einsums: tuple[EinSum, ...], arrays: Mapping[str, Array], fills: Mapping[str, Number] | None = None
+) -> tuple[EinGraph, EinGraph]:
+    """A graph of EinSums on arrays, as bound and as broken up."""
+    fills = dict.fromkeys(arrays, 0) | dict(fills or {})
+    tensors = {
+        name: Tensor(
+            name,
+            tuple(Axis(f"dim_{axis}", bound) for axis, bound in enumerate(array.shape)),
+            str(array.dtype),
+            fills[name],
+        )
+        for name, array in arrays.items()
+    }
+    bound = bind(Program(einsums, outputs=(einsums[-1].output.tensor,)), tensors)
+    statistics = {name: statistics_of(array, fills[name]) for name, array in arrays.items()}
+    values = {name: values_of(array, fills[name]) for name, array in arrays.items()}
+    return bound, binarise(bound, statistics, values)
+
+
+def check(
+    einsums: tuple[EinSum, ...], arrays: Mapping[str, Array], fills: Mapping[str, Number] | None = None
+) -> tuple[EinSum, ...]:
+    """Both graphs compute the same, and the broken one is one that later rooms can compute."""
+    bound, graph = broken(einsums, arrays, fills)
+    expected, found = evaluate_program(bound, arrays), evaluate_program(graph, arrays)
+    assert graph.outputs == bound.outputs
+    assert all(len(each.operands) <= 2 for each in graph.einsums)
+    known = set(arrays)
+    for each in graph.einsums:
+        assert {operand.tensor for operand in each.operands} <= known
+        assert each.output.tensor.lower() not in {name.lower() for name in known}
+        known.add(each.output.tensor)
+        tensor = graph.tensors[each.output.tensor]
+        assert (tensor.shape, tensor.dtype) == (found[tensor.name].shape, str(found[tensor.name].dtype))
+    for name in bound.outputs:
+        assert (found[name].shape, found[name].dtype) == (expected[name].shape, expected[name].dtype)
+        scale = max(np.abs(array[np.isfinite(array)]).max(initial=1) for array in (*expected.values(), *found.values()))
+        is_single = any(array.dtype in (np.float32, np.complex64) for array in arrays.values())
+        tolerance = float(scale) * (1e-4 if is_single else 1e-9)
+        np.testing.assert_allclose(found[name], expected[name], rtol=0, atol=tolerance, err_msg=name)
+    return graph.einsums
+
+
+UNARY = ("neg", "abs", "relu", "sigmoid", "tanh", "exp", "not")
+BINARY = ("mul", "mul", "add", "sub", "min", "max", "and", "or", "lt", "eq", "div")
+
+
+@st.composite
+def expressions(draw: st.DrawFn, operands: list[int], depth: int = 0) -> Scalar:
+    """An expression that uses every one of some operands at least once."""
+    if len(operands) == 1:
+        leaf: Scalar = Operand(operands[0])
+        kind = draw(st.integers(0, 5))
+        if kind == 0:
+            leaf = call(draw(st.sampled_from(UNARY)), leaf)
+        elif kind == 1:
+            literal = Literal(draw(st.sampled_from([2, 0.5, -1, True, 0])))
+            leaf = call(draw(st.sampled_from(BINARY)), leaf, literal)
+        return leaf
+    if len(operands) >= 3 and draw(st.integers(0, 9)) == 0:
+        first, second = sorted(draw(st.permutations(range(1, len(operands))))[:2])
+        parts = (operands[:first], operands[first:second], operands[second:])
+        return Call("where", tuple(draw(expressions(part, depth + 1)) for part in parts))
+    if draw(st.integers(0, 8)) == 0:
+        return call(draw(st.sampled_from(UNARY)), draw(expressions(operands, depth + 1)))
+    split = draw(st.integers(1, len(operands) - 1))
+    shared = [draw(st.sampled_from(operands))] if draw(st.integers(0, 6)) == 0 else []
+    first_half = draw(expressions(operands[:split], depth + 1))
+    second_half = draw(expressions(sorted({*operands[split:], *shared}), depth + 1))
+    return call(draw(st.sampled_from(BINARY)), first_half, second_half)
+
+
+@st.composite
+def chains(draw: st.DrawFn, count: int) -> Scalar:
+    """One operator between all operands in any order, with unary parts and literals."""
+    operator = draw(st.sampled_from(["mul", "mul", "mul", "add", "and", "or", "min", "max"]))
+    order = draw(st.permutations(range(count)))
+    joined = draw(expressions([order[0]]))
+    for position in order[1:]:
+        factor = draw(expressions([position]))
+        joined = call(operator, *draw(st.permutations([joined, factor])))
+    return call("neg", joined) if draw(st.integers(0, 5)) == 0 else joined
+
+
+@dataclass(frozen=True)
+class Case:
+    einsum: EinSum
+    arrays: dict[str, Array]
+    fills: dict[str, Number]
+
+
+DTYPES = ("float64", "float64", "float64", "float32", "int64", "bool", "complex128")
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    count = draw(st.integers(3, 6))
+    sizes = SIZES if draw(st.integers(0, 9)) else SIZES | {"k": 0}
+    terms = ["".join(draw(st.lists(st.sampled_from("ijklmn"), max_size=3))) for _ in range(count)]
+    used = sorted(set("".join(terms)))
+    kept = [label for label in draw(st.permutations(used)) if draw(st.integers(0, 2)) == 0][:3]
+    aggregates = ["sum", "sum", "max", "min", "any", "all", "logsumexp", "prod"]
+    aggregate = draw(st.sampled_from(aggregates)) if set(used) - set(kept) else None
+    join = draw(st.one_of(chains(count), chains(count), expressions(list(range(count)))))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    common = draw(st.sampled_from([*DTYPES, None]))
+    arrays, fills = {}, {}
+    for name, term in zip("ABCDEF", terms, strict=False):
+        dtype = common or draw(st.sampled_from(DTYPES))
+        fill = np.asarray(
+            draw(st.sampled_from([0, 0, 0, 1, *([np.inf, -np.inf] if dtype == "float64" else [])])), dtype
+        )
+        shape = tuple(sizes[label] for label in term)
+        values = rng.integers(-3, 4, shape).astype(dtype)
+        if dtype not in ("int64", "bool"):
+            values = (values * rng.uniform(0.5, 1.5, shape)).astype(dtype)
+        if draw(st.integers(0, 7)) == 0 and dtype == "float64" and values.size:
+            values.flat[0] = draw(st.sampled_from([np.nan, np.inf, -np.inf]))
+        arrays[name] = np.asarray(np.where(rng.random(shape) < draw(st.sampled_from([0.2, 0.6, 1.0])), values, fill))
+        fills[name] = fill.item()
+    return Case(einsum(f"{','.join(terms)}->{''.join(kept)}", join, aggregate), arrays, fills)
+
+
+@settings(max_examples=int(os.environ.get("EXAMPLES", "200")))
+@given(cases())
+def test_results_are_those_of_the_whole_expression(case: Case) -> None:
+    assume(is_defined(case))
+    check((case.einsum,), case.arrays, case.fills)
+
+
+def is_defined(case: Case) -> bool:
+    """Whether numpy has the operations, and no part of the expression is of a dtype that no tensor has, as float16."""
+    dtypes = [str(array.dtype) for array in case.arrays.values()]
+    waiting = [case.einsum.join]
+    try:
+        while waiting:
+            part = waiting.pop()
+            if operands_of(part) and dtype_of(part, dtypes, case.einsum) not in ITEM_BYTES:
+                return False
+            waiting.extend(part.arguments if isinstance(part, Call) else ())
+        aggregated(case.einsum, dtype_of(case.einsum.join, dtypes, case.einsum))
+    except SemanticsError:
+        return False
+    return True
+
+
+def sparse(shape: tuple[int, ...], seed: int, density: float = 0.3) -> Array:
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random(shape) < density, rng.uniform(-1, 1, shape), 0.0)
+
+
+def folds(parts: tuple[EinSum, ...]) -> list[tuple[str, ...]]:
+    """Labels that each EinSum aggregates."""
+    return [part.aggregated for part in parts]
+
+
+CHAIN = "ij,jk,kl->il"
+
+
+def chain_arrays(dtype: str = "float64") -> dict[str, Array]:
+    shapes = {"A": (4, 5), "B": (5, 6), "C": (6, 3)}
+    return {name: np.rint(sparse(shape, seed) * 9).astype(dtype) for seed, (name, shape) in enumerate(shapes.items())}
+
+
+def test_matrix_products_aggregate_a_label_as_soon_as_no_other_factor_has_it() -> None:
+    parts = check((einsum(CHAIN, chain("mul", 3)),), chain_arrays())
+    assert sorted(folds(parts)) == [("j",), ("k",)]
+    assert [part.output.tensor for part in parts] == ["W_1", "W"]
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "operator", "dtype"),
+    [
+        ("sum", "mul", "int64"),
+        ("sum", "mul", "complex128"),
+        ("sum", "mul", "bool"),
+        ("sum", "and", "bool"),
+        ("sum", "and", "float64"),
+        ("any", "mul", "bool"),
+        ("max", "mul", "bool"),
+        ("any", "and", "float64"),
+        ("all", "or", "bool"),
+        ("min", "add", "float64"),
+        ("max", "add", "int64"),
+        ("logsumexp", "add", "float64"),
+        ("max", "min", "float64"),
+        ("min", "max", "float64"),
+    ],
+)
+def test_aggregates_that_distribute_are_taken_early(aggregate: str, operator: str, dtype: str) -> None:
+    parts = check((einsum(CHAIN, chain(operator, 3), aggregate),), chain_arrays(dtype))
+    assert sorted(folds(parts)) == [("j",), ("k",)]
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "operator", "dtype"),
+    [
+        ("max", "mul", "float64"),
+        ("min", "mul", "int64"),
+        ("prod", "mul", "float64"),
+        ("sum", "add", "float64"),
+        ("sum", "or", "bool"),
+        ("logsumexp", "mul", "float64"),
+        ("any", "add", "float64"),
+    ],
+)
+def test_aggregates_that_do_not_are_taken_at_the_end(aggregate: str, operator: str, dtype: str) -> None:
+    parts = check((einsum(CHAIN, chain(operator, 3), aggregate),), chain_arrays(dtype))
+    assert folds(parts) == [(), ("j", "k")]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_what_may_not_be_finite_is_multiplied_before_anything_is_added(value: float) -> None:
+    arrays = chain_arrays()
+    arrays["A"][1, 2] = value
+    arrays["B"][2] = 0
+    assert folds(check((einsum(CHAIN, chain("mul", 3)),), arrays)) == [(), ("j", "k")]
+
+
+def test_shortest_paths_keep_their_absent_edges() -> None:
+    arrays = {name: np.where(array == 0, np.inf, array) for name, array in chain_arrays().items()}
+    fills = dict.fromkeys(arrays, np.inf)
+    join = chain("add", 3)
+    _, graph = broken((einsum(CHAIN, join, "min"),), arrays, fills)
+    assert sorted(folds(graph.einsums)) == [("j",), ("k",)]
+    assert graph.tensors["W_1"].fill == graph.tensors["W"].fill == np.inf
+    check((einsum(CHAIN, join, "min"),), arrays, fills)
+    assert folds(check((einsum(CHAIN, join, "max"),), arrays, fills)) == [(), ("j", "k")]
+
+
+def test_an_int64_of_a_label_without_indices_is_not_added_to() -> None:
+    arrays = {"A": np.ones((2, 0), "int64"), "B": np.ones((0, 2), "int64"), "C": np.ones((2, 2), "int64")}
+    check((einsum(CHAIN, chain("add", 3), "min"),), arrays)
+
+
+def test_unary_parts_stay_in_the_join_that_reads_them() -> None:
+    join = call("mul", call("mul", Operand(0), call("relu", Operand(1))), call("tanh", Operand(2)))
+    parts = check((einsum(CHAIN, join),), chain_arrays())
+    assert len(parts) == 2
+    assert sorted(folds(parts)) == [("j",), ("k",)]
+
+
+def test_a_label_of_one_factor_is_aggregated_in_it_where_that_pays() -> None:
+    arrays = {"A": sparse((50, 4), 1, 1.0), "B": sparse((4, 5), 2, 1.0), "C": sparse((5, 60), 3, 1.0)}
+    parts = check((einsum("ij,jk,kl->", chain("mul", 3)),), arrays)
+    assert {("i",), ("l",)} <= {part.aggregated for part in parts if len(part.operands) == 1}
+    thin = arrays | {"A": np.eye(4), "C": np.eye(5)}
+    assert all(len(part.operands) == 2 for part in check((einsum("ij,jk,kl->", chain("mul", 3)),), thin))
+
+
+def test_a_factor_of_two_operands_is_computed_first_without_the_labels_that_it_alone_has() -> None:
+    join = call("mul", call("max", Operand(0), Operand(1)), Operand(2))
+    parts = check((einsum("ij,jk,kl->l", join),), chain_arrays())
+    assert folds(parts) == [("i", "j"), ("k",)]
+
+
+def test_differences_are_taken_only_where_they_count() -> None:
+    """sum(A[i, j] * (X[i] - Y[j]) ^ 2) computes no difference where A is absent."""
+    difference = call("pow", call("sub", Operand(1), Operand(2)), Literal(2))
+    join = call("mul", Operand(0), difference)
+    arrays = {"A": np.eye(30), "B": sparse((30,), 1, 1.0), "C": sparse((30,), 2, 1.0)}
+    parts = check((einsum("ij,i,j->", join),), arrays)
+    assert len(parts) == 4
+    assert all("A" in [operand.tensor for operand in part.operands] for part in (*parts[:2], parts[-1]))
+    dense = check((einsum("ij,i,j->", join),), arrays | {"A": np.ones((30, 30))})
+    assert len(dense) == 2
+
+
+def test_a_mask_hides_no_value_that_is_not_finite() -> None:
+    join = call("mul", Operand(0), call("div", Operand(1), Operand(2)))
+    arrays = {"A": np.eye(30), "B": sparse((30,), 1, 1.0), "C": sparse((30,), 2, 0.5)}
+    assert len(check((einsum("ij,i,j->i", join),), arrays)) == 2
+
+
+def test_division_by_a_literal_comes_last() -> None:
+    arrays = {name: np.full((1, 1), 7, "int64") for name in "ABC"}
+    join = call("div", chain("mul", 3), Literal(343))
+    (*_, last) = check((einsum(CHAIN, join),), arrays)
+    assert last.join == call("div", call("mul", Operand(0), Operand(1)), Literal(343))
+
+
+def test_names_clash_with_none() -> None:
+    arrays = chain_arrays() | {"w_1": np.ones(3)}
+    parts = (
+        einsum(CHAIN, chain("mul", 3)),
+        EinSum(Reference("V", ("p",)), (Reference("w_1", ("p",)),), Operand(0), None),
+    )
+    _, graph = broken(parts, arrays)
+    assert [part.output.tensor for part in graph.einsums] == ["W_2", "W", "V"]
+
+
+def test_labels_promoted_by_hand_stay_so_in_every_part() -> None:
+    parts = check((einsum(CHAIN, chain("mul", 3), promoted="ik"),), chain_arrays())
+    for part in parts:
+        assert part.promoted == frozenset("ik").intersection(part.labels)
+
+
+def test_einsums_of_one_or_two_operands_stay_as_they_are() -> None:
+    bound, graph = broken((einsum("ij,jk->ik", call("sub", Operand(0), Operand(1))),), chain_arrays())
+    assert graph.einsums == bound.einsums
+    assert graph.tensors == bound.tensors
+
+
+def test_results_of_parts_are_read_on() -> None:
+    arrays = chain_arrays()
+    first = einsum(CHAIN, chain("mul", 3))
+    second = EinSum(
+        Reference("V", ("i",)),
+        (Reference("W", ("i", "l")), Reference("A", ("i", "j")), Reference("C", ("k", "l"))),
+        chain("mul", 3),
+        "sum",
+    )
+    check((first, second), arrays)
+
+
+def test_two_singles_are_not_multiplied_alone_beside_a_double() -> None:
+    rng = np.random.default_rng(0)
+    arrays: dict[str, Array] = {name: rng.random((9, 9)) for name in "ABC"}
+    arrays |= {name: arrays[name].astype("float32") for name in "AB"}
+    _, graph = broken((einsum(CHAIN, chain("mul", 3)),), arrays)
+    assert {graph.tensors[part.output.tensor].dtype for part in graph.einsums} == {"float64"}
+    found = evaluate_program(graph, arrays)["W"]
+    np.testing.assert_allclose(found, arrays["A"].astype(float) @ arrays["B"] @ arrays["C"], rtol=1e-13)
+
+
+def test_where_of_three_tensors() -> None:
+    join = call("where", call("gt", Operand(0), Literal(0)), Operand(1), Operand(2))
+    arrays = {"A": sparse((4, 5), 1), "B": np.array([np.inf, 1, -2, 3, np.nan]), "C": np.arange(4)}
+    assert len(check((einsum("ij,j,i->ij", join, None),), arrays)) == 3
+
+
+@pytest.mark.parametrize("operator", ["mul", "add"])
+def test_hundreds_of_operands(operator: str) -> None:
+    """A chain of matrices, joined by a balanced expression, within Python's usual recursion limit."""
+    count = 300
+    rng = np.random.default_rng(0)
+    arrays = {f"T{position}": np.asarray(rng.permutation(np.eye(3))) for position in range(count)}
+    joined: list[Scalar] = [Operand(position) for position in range(count)]
+    while len(joined) > 1:
+        joined = [
+            call(operator, *joined[start : start + 2]) if start + 1 < len(joined) else joined[start]
+            for start in range(0, len(joined), 2)
+        ]
+    references = tuple(Reference(f"T{position}", (f"x{position}", f"x{position + 1}")) for position in range(count))
+    whole = EinSum(Reference("W", ("x0", f"x{count}")), references, joined[0], "sum" if operator == "mul" else "min")
+    _, graph = broken((whole,), arrays)
+    expected = functools.reduce(np.matmul, arrays.values()) if operator == "mul" else np.zeros((3, 3))
+    assert len(graph.einsums) == count - 1
+    np.testing.assert_allclose(evaluate_program(graph, arrays)["W"], expected)
