@@ -1,7 +1,8 @@
 """Einstein summations over tables: the optimiser splits every tensor between SQL and dense kernels in the database."""
 
 from sparseeinsum.arrays import einsum
-from sparseeinsum.database import Database, connect, program
+from sparseeinsum.contraction_paths import ContractionPath, contract_path
+from sparseeinsum.database import Database, connect
 from sparseeinsum.engines.results import TensorResult
 from sparseeinsum.errors import (
     CatalogueError,
@@ -15,16 +16,20 @@ from sparseeinsum.errors import (
     StatisticsError,
 )
 from sparseeinsum.kernels.duckdb_extension import register_extension
+from sparseeinsum.language.building import function, program, tensor
 from sparseeinsum.language.eingraph import Program
+from sparseeinsum.language.expressions import NamedTensor, TensorExpression, bound, index, ones, where
 from sparseeinsum.plan import Plan
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CatalogueError",
+    "ContractionPath",
     "DataError",
     "Database",
     "EngineError",
+    "NamedTensor",
     "ParseError",
     "Plan",
     "PlanError",
@@ -33,11 +38,19 @@ __all__ = [
     "ShapeError",
     "SparseEinsumError",
     "StatisticsError",
+    "TensorExpression",
     "TensorResult",
     "__version__",
+    "bound",
     "connect",
+    "contract_path",
     "einsum",
+    "function",
+    "index",
+    "ones",
     "program",
+    "tensor",
+    "where",
 ]
 
 register_extension(__version__)

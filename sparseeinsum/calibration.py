@@ -10,11 +10,12 @@ from pathlib import Path
 
 import duckdb
 
-from sparseeinsum.database import Database, connect, program
+from sparseeinsum.database import Database, connect
 from sparseeinsum.decompose.constants import constants_for, store_constants
 from sparseeinsum.decompose.fit import Fit, Observation, fit_constants
 from sparseeinsum.errors import PlanError
 from sparseeinsum.examples import GCN, attention_inputs, attention_program, citation_graph, gcn_inputs, load
+from sparseeinsum.language.building import program
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.plan import Plan
 

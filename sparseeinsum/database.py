@@ -13,11 +13,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from sparseeinsum import pipeline
 from sparseeinsum.engines import execution, tables
+from sparseeinsum.engines.arguments import Description
 from sparseeinsum.engines.catalogue import Catalogue
 from sparseeinsum.engines.duckdb import DuckDB, open_duckdb, parse_bytes
 from sparseeinsum.engines.loading import columns_of
 from sparseeinsum.engines.results import TensorResult
-from sparseeinsum.errors import EngineError, PlanError, SemanticsError
+from sparseeinsum.errors import EngineError, PlanError
+from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import read_program
 from sparseeinsum.language.tensors import StoredTensor
@@ -40,15 +42,6 @@ def connect(target: str | Path | duckdb.DuckDBPyConnection | None = None) -> "Da
     return Database(open_duckdb(target))
 
 
-def program(text: str) -> Program:
-    """Read program text; see the README for the language.
-
-    Raises:
-        ParseError: With line, column and a hint.
-    """
-    return read_program(text)
-
-
 class Database:
     """Tensors in a database, and what is computed from them. Made by `connect`."""
 
@@ -66,7 +59,7 @@ class Database:
         data: object,
         axes: Sequence[str] | None = None,
         shape: Sequence[int] | None = None,
-        fill: float = 0,
+        fill: Number = 0,
         dtype: str | None = None,
         promoted: Sequence[str] | None = None,
         duplicates: str = "error",
@@ -79,11 +72,16 @@ class Database:
                 (coordinates of shape (rank, n), values).
             axes: Names of the axes; dim_0, dim_1, ... or the index columns of a frame by default.
             shape: Bounds of the axes; those of the data by default.
-            fill: Value of every index that the data lack; only 0 is supported yet.
-            dtype: float64 or float32; that of the data by default.
+            fill: Value of every index that the data lack: any number of the dtype, inf as well, but not NaN. It is that
+                of what a scipy.sparse matrix does not store, too, in place of 0; entries that its tocoo() lists keep
+                their values.
+            dtype: float64, float32, int64, bool, complex128 or complex64. By default that of the data, or the one that
+                holds them all: narrower whole numbers become int64, float16 float32. Values are converted exactly or
+                refused, but for rounding to a floating-point dtype of fewer digits.
             promoted: Axes that become key columns of the table; the others lie inside arrays. By default sparse data
                 are stored with all axes promoted, dense data with the first.
-            duplicates: `error` refuses a coordinate that is given twice, `sum` adds its values.
+            duplicates: `error` refuses a coordinate that is given twice, `sum` adds its values (of bool: whether any is
+                true).
 
         Raises:
             DataError: The data are no tensor; the first such row is named, and the database is as it was.
@@ -91,11 +89,9 @@ class Database:
             CatalogueError: A table of that name is there that was not loaded as a tensor, or a tensor whose name
                 differs only in case.
         """
-        if fill != 0:
-            raise SemanticsError(f"tensor {name} has fill {fill}, which is not supported yet; only 0 is")
         if duplicates not in ("error", "sum"):
             raise ValueError(f"duplicates {duplicates!r} is neither 'error' nor 'sum'")
-        columns = columns_of(name, data, axes, shape, dtype, promoted)
+        columns = columns_of(Description(name, axes, shape, fill, dtype), data, promoted)
         return tables.load(self._engine, columns, duplicates == "sum")
 
     def tensor_from_table(
@@ -107,6 +103,7 @@ class Database:
         shape: Sequence[int] | None = None,
         axes: Sequence[str] | None = None,
         dtype: str | None = None,
+        fill: Number = 0,
     ) -> StoredTensor:
         """Make a tensor of a table, view, or Parquet, CSV or JSON file, one entry a row; nothing is copied.
 
@@ -116,16 +113,21 @@ class Database:
             name: Of the tensor.
             relation: Name of a table or view, or path of a file.
             index: Columns of indices, in axis order.
-            value: Column of values; without it every row counts as 1.
+            value: Column of values; without it every row counts as 1. Complex values are arrays of two, [real,
+                imaginary], and need a dtype.
             shape: Bounds; by default one more than the greatest index of every column.
             axes: Names of the axes; those of the index columns by default.
-            dtype: float64 or float32; that of the column by default, float64 where it has another.
+            dtype: By default that of the column: int64 for whole numbers, bool for BOOLEAN, float64 for decimals with
+                digits behind the point and without a column. Values are read exactly or refused, but for rounding of
+                decimals and of DOUBLE to a floating-point dtype.
+            fill: Value of every index that no row has, as for `tensor`; rows may hold it, too.
 
         Raises:
             CatalogueError: The relation or a column is not there.
             DataError: The rows are no tensor; the first such row is named.
         """
-        return tables.refer(self._engine, name, str(relation), index, value, shape, axes, dtype)
+        description = Description(name, axes, shape, fill, dtype)
+        return tables.refer(self._engine, description, str(relation), index, value)
 
     def tensors(self) -> dict[str, StoredTensor]:
         """The tensors that this database knows, by name."""
@@ -149,6 +151,7 @@ class Database:
         pin: Mapping[str, Iterable[str]] | None = None,
         layout: str = "entries",
         outputs: Sequence[str] = (),
+        nonfinite: str = "error",
         top: None = None,
     ) -> Plan: ...
 
@@ -161,6 +164,7 @@ class Database:
         pin: Mapping[str, Iterable[str]] | None = None,
         layout: str = "entries",
         outputs: Sequence[str] = (),
+        nonfinite: str = "error",
         *,
         top: int,
     ) -> list[Plan]: ...
@@ -173,6 +177,7 @@ class Database:
         pin: Mapping[str, Iterable[str]] | None = None,
         layout: str = "entries",
         outputs: Sequence[str] = (),
+        nonfinite: str = "error",
         top: int | None = None,
     ) -> Plan | list[Plan]:
         """Choose a decomposition for every EinSum of a program.
@@ -184,6 +189,8 @@ class Database:
             pin: For some results, exactly the labels to promote in the EinSum that computes them.
             layout: `entries`: results have a number a row, unless promoted by hand; `any`: as they are cheapest.
             outputs: Results to return besides those that nothing reads.
+            nonfinite: `error` ends a run where values turn NaN or infinite out of finite ones, and names the result;
+                `allow` computes with them as IEEE 754 says, which is dearer: nothing absent cancels them.
             top: Return a list of so many plans, best first, instead of the best.
 
         Raises:
@@ -191,7 +198,7 @@ class Database:
             ShapeError: Labels and bounds do not fit.
             PlanError: No plan keeps to what is asked.
         """
-        options = _options(optimizer, memory_limit, pin, layout, outputs, 1 if top is None else top)
+        options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, 1 if top is None else top)
         plans = pipeline.make_plans(_program(program), self._engine, options)
         return plans[0] if top is None else plans
 
@@ -204,6 +211,7 @@ class Database:
         pin: Mapping[str, Iterable[str]] | None = None,
         layout: str = "entries",
         outputs: Sequence[str] = (),
+        nonfinite: str = "error",
         progress: bool | None = None,
     ) -> dict[str, TensorResult]:
         """Run a program or a plan, in one transaction.
@@ -212,7 +220,7 @@ class Database:
             program: A plan, a program, or program text.
             into: For some results, a permanent table that takes them instead; replaced whole or not at all. It may be
                 one that the program reads, but none that a tensor was loaded into.
-            optimizer: As for `plan`, for programs; so are memory_limit, pin, layout and outputs.
+            optimizer: As for `plan`, for programs; so are memory_limit, pin, layout, outputs and nonfinite.
             progress: Whether to show progress; by default where standard error is a terminal.
 
         Returns:
@@ -224,7 +232,7 @@ class Database:
         with _progress(progress) as show:
             if isinstance(program, Plan):
                 return dict(pipeline.run_plan(program, self._engine, into or {}, show).results)
-            options = _options(optimizer, memory_limit, pin, layout, outputs, 1)
+            options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, 1)
             return dict(pipeline.run_program(_program(program), self._engine, options, into or {}, show).results)
 
     def close(self) -> None:
@@ -250,6 +258,7 @@ def _options(
     pin: Mapping[str, Iterable[str]] | None,
     layout: str,
     outputs: Sequence[str],
+    nonfinite: str,
     top: int,
 ) -> PlanOptions:
     if top < 1:
@@ -259,7 +268,7 @@ def _options(
     except ValueError as error:
         raise PlanError(f"memory_limit: {error}") from None
     pinned = {name: frozenset(label.lower() for label in labels) for name, labels in (pin or {}).items()}
-    return PlanOptions(optimizer, limit, pinned, layout, tuple(outputs), top)
+    return PlanOptions(optimizer, limit, pinned, layout, tuple(outputs), nonfinite, top)
 
 
 @contextmanager

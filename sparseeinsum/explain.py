@@ -8,10 +8,11 @@ from rich.table import Table
 
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.decompose.plan import DecomposedGraph, Step
+from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.render.relations import write_schema
 from sparseeinsum.render.statements import Statement
-from sparseeinsum.semantics import Evaluation, JoinKind
+from sparseeinsum.semantics.exactness import Evaluation, JoinKind
 from sparseeinsum.statistics.columns import NUMBER_TYPES
 from sparseeinsum.statistics.estimate import Statistics
 
@@ -40,6 +41,7 @@ class Explanation:
         stored: The inputs.
         statistics: T and V of every tensor.
         evaluations: What is exact for each EinSum.
+        parts: For every EinSum as written, the results of EinSums that it was taken apart into.
         statements: What a run executes.
         planning_seconds: By stage.
         analysis: Of a run, if there was one.
@@ -49,6 +51,7 @@ class Explanation:
     stored: Mapping[str, StoredTensor]
     statistics: Mapping[str, Statistics]
     evaluations: Mapping[str, Evaluation]
+    parts: Mapping[str, tuple[str, ...]]
     statements: Sequence[Statement]
     planning_seconds: Mapping[str, float]
     analysis: Analysis | None
@@ -86,7 +89,7 @@ class Explanation:
     def _einsum_cells(self, step: Step) -> list[str]:
         name = step.einsum.output.tensor
         schema = Schema(self.decomposed.graph.tensors[name], step.result)
-        cells = [step.notation, write_relation(schema), _count(self.statistics[name].tuples(step.result.promoted))]
+        cells = [step.notation, _relation_and_fill(schema), _count(self.statistics[name].tuples(step.result.promoted))]
         if self.analysis is not None:
             cells.append(_count(self.analysis.tuples[name]))
         costs = (step.join_seconds, step.aggregation_seconds, step.repartition_seconds)
@@ -102,7 +105,7 @@ class Explanation:
             entries = self.statistics[name].entries
             schema = Schema(stored.tensor, stored.decomposition)
             density = f"{entries / stored.tensor.size:.3g}" if stored.tensor.size else "-"
-            table.add_row(write_schema(schema), write_relation(schema), _count(entries), density)
+            table.add_row(write_schema(schema), _relation_and_fill(schema), _count(entries), density)
         return table
 
     def _statements(self) -> Table:
@@ -120,17 +123,33 @@ class Explanation:
         return table
 
     def _notes(self) -> list[str]:
-        notes = []
+        notes = [
+            f"{name}: taken apart into {', '.join(parts)}: fewer operands each, or only sparse ones, are cheaper"
+            for name, parts in self.parts.items()
+            if parts
+        ]
         for step in self.decomposed.steps:
             name = step.einsum.output.tensor
             operands = step.einsum.operands
             made = [operand.tensor for operand, dense in zip(operands, step.absence.dense, strict=True) if dense]
-            reason = self.evaluations[name].reason
+            evaluation = self.evaluations[name]
             if made:
-                notes.append(f"{name}: every tuple of {', '.join(made)} must be present, because {reason}")
+                notes.append(f"{name}: every tuple of {', '.join(made)} must be present, because {evaluation.reason}")
             elif step.absence.join != JoinKind.INNER:
-                notes.append(f"{name}: a {step.absence.join} join fills in what is absent, because {reason}")
+                notes.append(f"{name}: a {step.absence.join} join fills in what is absent, because {evaluation.reason}")
+            if _compensates(step, evaluation):
+                notes.append(
+                    f"{name}: {step.einsum.aggregate} counts {evaluation.constant} for every pair of tuples left out"
+                )
+            if evaluation.detects_nonfinite:
+                notes.append(f"{name}: a run ends where it turns NaN or infinite (nonfinite='allow' lets it go on)")
         return notes
+
+
+def _compensates(step: Step, evaluation: Evaluation) -> bool:
+    """Whether pairs of tuples are left out of groups that their constant would change."""
+    is_grouped = not step.promoted <= frozenset(step.einsum.output.labels)
+    return is_grouped and evaluation.constant is not None and not evaluation.ignores_constant
 
 
 def write_relation(schema: Schema) -> str:
@@ -138,6 +157,12 @@ def write_relation(schema: Schema) -> str:
     keys = [f"{key} INT" for key in schema.keys]
     size = "" if schema.is_scalar else f"[{schema.array_size}]"
     return f"{schema.tensor.name}({', '.join([*keys, f'val {NUMBER_TYPES[schema.tensor.dtype]}{size}'])})"
+
+
+def _relation_and_fill(schema: Schema) -> str:
+    """The relational schema, and what an index holds that has no tuple, where that is not 0."""
+    fill = schema.tensor.fill
+    return f"{write_relation(schema)}, else {write_number(fill)}" if fill else write_relation(schema)
 
 
 def _count(number: float) -> str:

@@ -4,21 +4,29 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 
-from sparseeinsum.algebra.translate import translate
+from sparseeinsum.algebra.translate import Inputs, translate
 from sparseeinsum.decompose.constants import constants_for
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.optimizers import optimise
+from sparseeinsum.decompose.pricing import least_seconds
 from sparseeinsum.engines.catalogue import Catalogue, check_relation, require
 from sparseeinsum.engines.duckdb import DuckDB
 from sparseeinsum.engines.execution import Execution, Progress, execute
+from sparseeinsum.engines.generated import generated_source
 from sparseeinsum.engines.tables import check_target
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.explain import Analysis
-from sparseeinsum.language.eingraph import EinGraph, Program, bind
+from sparseeinsum.kernels.user_functions import require_function
+from sparseeinsum.language.binding import bind
+from sparseeinsum.language.eingraph import EinGraph, EinSum, Program
+from sparseeinsum.language.scalar import FUNCTIONS, functions_of
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, entries
 from sparseeinsum.plan import Plan
-from sparseeinsum.semantics import evaluate_exactly
+from sparseeinsum.rewrite.binarise import binarise
+from sparseeinsum.rewrite.sparse_sums import compensate
+from sparseeinsum.semantics.exactness import evaluate_exactly
 from sparseeinsum.statistics.estimate import estimate
 from sparseeinsum.statistics.measure import Measurement, check_rows, fingerprints, measure
 
@@ -33,6 +41,7 @@ class PlanOptions:
         pin: For some results, exactly the labels to promote in the EinSum that computes them.
         layout: `entries`: outputs come as one number a row, unless promoted by hand; `any`: as they are cheapest.
         outputs: Results to return besides those that nothing reads.
+        nonfinite: What to do where values turn NaN or infinite: `error` or `allow`.
         top: How many plans.
     """
 
@@ -41,6 +50,7 @@ class PlanOptions:
     pin: Mapping[str, frozenset[str]] = field(default_factory=dict)
     layout: str = "entries"
     outputs: tuple[str, ...] = ()
+    nonfinite: str = "error"
     top: int = 1
 
 
@@ -49,33 +59,54 @@ def make_plans(program: Program, engine: DuckDB, options: PlanOptions) -> list[P
     clock = _Clock()
     with clock.stage("statistics"):
         stored = require(Catalogue(engine), program.inputs)
+        stored |= _generated(program, stored)
         measured = _measure(stored, engine)
     with clock.stage("optimizer"):
-        graph = _bind(program, stored, options)
-        evaluations = evaluate_exactly(graph, {name: found.is_finite for name, found in measured.items()})
-        statistics = estimate(graph, {name: found.statistics for name, found in measured.items()}, evaluations)
-        model = CostModel(graph, statistics, evaluations, constants_for(engine.dialect))
+        values = {name: found.values for name, found in measured.items()}
+        known = {name: found.statistics for name, found in measured.items()}
+        allows_nonfinite = _allows_nonfinite(options)
+        bound = _bind(program, stored, options)
+        _require_functions(bound)
+        constants = constants_for(engine.dialect)
+        binary = binarise(bound, known, values, allows_nonfinite)
+        if not allows_nonfinite:
+            binary = compensate(binary, known, values, partial(least_seconds, constants=constants))
+        exact = evaluate_exactly(binary, values, allows_nonfinite)
+        graph = exact.graph
+        statistics = estimate(graph, known, exact.evaluations)
+        model = CostModel(graph, statistics, exact.evaluations, constants)
         decompositions = {name: source.decomposition for name, source in stored.items()}
         layouts = _layouts(program, graph, options)
         limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
-        found = optimise(options.optimizer, model, decompositions, layouts, limit, options.pin, options.top)
+        parts = _parts(bound, binary)
+        pins = _pins(bound, parts, options)
+        found = optimise(options.optimizer, model, decompositions, layouts, limit, pins, options.top)
     threads = engine.threads()
     complete = frozenset(name for name in stored if _is_complete(stored[name], measured[name]))
+    inputs = Inputs(stored, exact.values, complete)
     return [
         Plan(
-            graph,
-            translate(graph, stored, complete),
+            decomposed,
+            translate(decomposed, inputs, exact.evaluations),
             stored,
             measured,
             statistics,
-            evaluations,
+            exact.evaluations,
+            {name: tuple(part.output.tensor for part in computed[:-1]) for name, computed in parts.items()},
+            options.nonfinite,
             engine.sql,
             threads,
             clock.seconds,
             lambda plan: _analyze(plan, engine),
         )
-        for graph in found
+        for decomposed in found
     ]
+
+
+def _allows_nonfinite(options: PlanOptions) -> bool:
+    if options.nonfinite not in ("error", "allow"):
+        raise PlanError(f"nonfinite {options.nonfinite!r} is neither 'error' nor 'allow'")
+    return options.nonfinite == "allow"
 
 
 def _analyze(plan: Plan, engine: DuckDB) -> Analysis:
@@ -121,6 +152,12 @@ def _measure(stored: Mapping[str, StoredTensor], engine: DuckDB) -> dict[str, Me
     return found
 
 
+def _generated(program: Program, stored: Mapping[str, StoredTensor]) -> dict[str, StoredTensor]:
+    """Tensors that follow from their indices, as rows that the database makes."""
+    tensors = bind(program, {name: source.tensor for name, source in stored.items()}).tensors
+    return {each.name: generated_source(tensors[each.name], each.kind) for each in program.generated}
+
+
 def _bind(program: Program, stored: Mapping[str, StoredTensor], options: PlanOptions) -> EinGraph:
     graph = bind(program, {name: source.tensor for name, source in stored.items()})
     computed = [einsum.output.tensor for einsum in graph.einsums]
@@ -129,6 +166,38 @@ def _bind(program: Program, stored: Mapping[str, StoredTensor], options: PlanOpt
             raise PlanError(f"the program computes no {name}; it computes {', '.join(computed)}")
     outputs = tuple(name for name in computed if name in graph.outputs or name in options.outputs)
     return EinGraph(graph.tensors, graph.einsums, outputs)
+
+
+def _require_functions(graph: EinGraph) -> None:
+    """Compile the functions of users that a graph calls."""
+    for name in frozenset().union(*(functions_of(einsum.join) for einsum in graph.einsums)):
+        python = FUNCTIONS[name].python
+        if python is not None:
+            require_function(name, python)
+
+
+def _parts(bound: EinGraph, binary: EinGraph) -> dict[str, tuple[EinSum, ...]]:
+    """The EinSums that compute every EinSum as written, those of its parts first."""
+    written = {einsum.output.tensor for einsum in bound.einsums}
+    found: dict[str, tuple[EinSum, ...]] = {}
+    parts: list[EinSum] = []
+    for einsum in binary.einsums:
+        parts.append(einsum)
+        if einsum.output.tensor in written:
+            found[einsum.output.tensor] = tuple(parts)
+            parts = []
+    return found
+
+
+def _pins(bound: EinGraph, parts: Mapping[str, tuple[EinSum, ...]], options: PlanOptions) -> dict[str, frozenset[str]]:
+    """Labels to promote by result; where an EinSum was taken apart, its parts promote those of them that they have."""
+    pins: dict[str, frozenset[str]] = {}
+    for einsum in bound.einsums:
+        name = einsum.output.tensor
+        if name in options.pin:
+            unknown = options.pin[name] - frozenset(einsum.labels)
+            pins |= {part.output.tensor: options.pin[name].intersection(part.labels) | unknown for part in parts[name]}
+    return pins
 
 
 def _layouts(program: Program, graph: EinGraph, options: PlanOptions) -> dict[str, Decomposition]:
@@ -156,16 +225,27 @@ def _is_complete(stored: StoredTensor, measured: Measurement) -> bool:
 
 def _check_unchanged(plan: Plan, engine: DuckDB) -> None:
     """Refuse to run on data for which the plan may be wrong: what made it exact must still hold."""
-    for name, stored in require(Catalogue(engine), plan.stored).items():
+    kept = [name for name, stored in plan.stored.items() if not stored.is_generated]
+    for name, stored in require(Catalogue(engine), kept).items():
         if stored != plan.stored[name]:
             raise EngineError(f"tensor {name} was defined anew since the plan was made; plan again")
     found = zip(plan.stored.items(), fingerprints(list(plan.stored.values()), engine), strict=True)
     changed = {name: stored for (name, stored), now in found if now != plan.measured[name].fingerprint}
-    for name, now in _measure(changed, engine).items():
-        stored, before = plan.stored[name], plan.measured[name]
-        lost_tuples = _is_complete(stored, before) and not _is_complete(stored, now)
-        if lost_tuples or (before.is_finite and not now.is_finite):
-            raise EngineError(f"tensor {name} has changed since the plan was made; plan again")
+    if not changed:
+        return
+    now = {**plan.measured, **_measure(changed, engine)}
+    lost = [
+        name
+        for name, stored in changed.items()
+        if _is_complete(stored, plan.measured[name]) and not _is_complete(stored, now[name])
+    ]
+    values = {name: plan.measured[name].values.united(measurement.values) for name, measurement in now.items()}
+    exact = evaluate_exactly(plan.decomposed.graph, values, plan.nonfinite == "allow")
+    differs = any(
+        exact.evaluations[name].decision != evaluation.decision for name, evaluation in plan.evaluations.items()
+    )
+    if lost or differs:
+        raise EngineError(f"tensor {next(iter(lost or changed))} has changed since the plan was made; plan again")
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.sources import scan_boundaries
 from sparseeinsum.render.statements import Statement, result_query, staged_statements
-from sparseeinsum.semantics import Evaluation
+from sparseeinsum.semantics.exactness import Evaluation
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.measure import Measurement
 
@@ -29,6 +29,8 @@ class Plan:
         measured: What scans of the inputs found.
         statistics: T and V of every tensor: measured for inputs, estimated for results.
         evaluations: What is exact for every EinSum.
+        parts: For every EinSum as written, the results of EinSums that it was taken apart into.
+        nonfinite: What a run does where values turn NaN or infinite: `error` or `allow`.
         dialect: Of the engine that it was made for.
         threads: Of that engine.
         planning_seconds: Time that planning took, by stage.
@@ -41,6 +43,8 @@ class Plan:
     measured: Mapping[str, Measurement]
     statistics: Mapping[str, Statistics]
     evaluations: Mapping[str, Evaluation]
+    parts: Mapping[str, tuple[str, ...]]
+    nonfinite: str
     dialect: Dialect
     threads: int
     planning_seconds: Mapping[str, float]
@@ -67,6 +71,7 @@ class Plan:
             self.stored,
             self.statistics,
             self.evaluations,
+            self.parts,
             self.staged_statements,
             self.planning_seconds,
             self.analyze(self) if analyze else None,

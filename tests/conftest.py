@@ -1,11 +1,15 @@
-"""Fixtures: databases in memory, and settings of their own for every test run."""
+"""Fixtures: databases in memory, settings of their own for every test run; at its end a count of random programs."""
 
+import sys
+from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import hypothesis
 import pytest
 
 import sparseeinsum as se
+from sparseeinsum.language.scalar import FUNCTIONS
 
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci")
@@ -17,6 +21,15 @@ def own_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def forget_functions() -> Iterator[None]:
+    """Functions that a test registers go again."""
+    known = set(FUNCTIONS)
+    yield
+    for name in set(FUNCTIONS) - known:
+        del FUNCTIONS[name]
 
 
 @pytest.fixture(scope="module")
@@ -31,3 +44,40 @@ def db() -> Iterator[se.Database]:
     """An empty database in memory."""
     with se.connect() as database:
         yield database
+
+
+def _counted() -> Counter[str]:
+    """Random programs that this process ran, by kind."""
+    module = sys.modules.get("test_random_language")
+    return Counter() if module is None else module.COUNTED
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand the counts of a worker process to the one that reports."""
+    output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["random_programs"] = dict(_counted())
+
+
+class _Collected:
+    """Counts of all worker processes."""
+
+    def __init__(self) -> None:
+        self.programs: Counter[str] = Counter()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:  # noqa: ANN401  # of pytest-xdist, which need not be there
+        self.programs.update(getattr(node, "workeroutput", {}).get("random_programs", {}))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        counted = self.programs + _counted()
+        if counted:
+            terminalreporter.section("random programs compared with numpy")
+            for kind, number in sorted(counted.items(), key=lambda item: -item[1]):
+                terminalreporter.write_line(f"{number:>6,} {kind}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Count in the process that reports."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Collected())

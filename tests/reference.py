@@ -1,26 +1,43 @@
 """The oracle: EinSums by numpy on dense arrays, as their definition says."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparseeinsum.language.eingraph import EinSum, Program
+from sparseeinsum.language.dtypes import AGGREGATES, aggregated_dtype
+from sparseeinsum.language.eingraph import EinGraph, EinSum, Program
+from sparseeinsum.language.generated import with_axis_bounds
+from sparseeinsum.language.inference import with_bounds
 from sparseeinsum.language.scalar import evaluate
+from sparseeinsum.language.tensors import Axis, Tensor
 
-_FOLDS: dict[str, Callable[..., NDArray[Any]]] = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}
+Array = NDArray[Any]
 
 
-def evaluate_program(program: Program, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Every tensor of a program, computed on dense arrays."""
+def evaluate_program(program: Program | EinGraph, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Every tensor of a program, computed on dense arrays; those that it generates, too."""
     known = dict(inputs)
     for einsum in program.einsums:
+        shapes = {name: _described(name, array) for name, array in known.items()}
+        for generated in program.generated if isinstance(program, Program) else ():
+            bounds = [axis.bound for axis in generated.tensor(shapes).axes] if _is_known(generated.bound, known) else []
+            for bound in bounds:
+                known[generated.name] = np.ones(bound, bool) if generated.kind == "ones" else np.arange(bound)
         known[einsum.output.tensor] = evaluate_einsum(einsum, known)
     return known
 
 
-def evaluate_einsum(einsum: EinSum, known: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+def _is_known(bound: object, known: Mapping[str, Array]) -> bool:
+    return isinstance(bound, int) or getattr(bound, "tensor", None) in known
+
+
+def _described(name: str, array: Array) -> Tensor:
+    return Tensor(name, tuple(Axis(f"axis_{axis}", bound) for axis, bound in enumerate(array.shape)))
+
+
+def evaluate_einsum(einsum: EinSum, known: Mapping[str, Array]) -> Array:
     """One EinSum: every operand spread over all labels, joined, then folded over those that the result lacks."""
     labels = einsum.labels
     bounds: dict[str, int] = {}
@@ -28,13 +45,24 @@ def evaluate_einsum(einsum: EinSum, known: Mapping[str, NDArray[Any]]) -> NDArra
         bounds |= dict(zip(operand.labels, known[operand.tensor].shape, strict=True))
     shape = tuple(bounds[label] for label in labels)
     spread = [_spread(known[operand.tensor], operand.labels, labels, shape) for operand in einsum.operands]
-    joined = np.broadcast_to(evaluate(einsum.join, spread), shape)
-    axes = tuple(range(len(einsum.output.labels), len(labels)))
+    shapes = {name: _described(name, array) for name, array in known.items()}
+    join = with_bounds(with_axis_bounds(einsum.join, shapes), bounds)
+    joined = np.broadcast_to(evaluate(join, spread), shape)
+    return _fold(einsum.aggregate, joined, tuple(range(len(einsum.output.labels), len(labels))))
+
+
+def _fold(aggregate: str | None, joined: Array, axes: tuple[int, ...]) -> Array:
+    if aggregate is None:
+        return np.asarray(joined)
+    dtype = aggregated_dtype(aggregate, str(joined.dtype))
+    if any(joined.shape[axis] == 0 for axis in axes):
+        kept = tuple(bound for axis, bound in enumerate(joined.shape) if axis not in axes)
+        return np.full(kept, AGGREGATES[aggregate].identity(dtype), dtype)
     with np.errstate(all="ignore"):
-        folded = joined if not axes else _FOLDS[einsum.aggregate or "sum"](joined, axis=axes)
-    return np.asarray(folded)
+        values = joined.astype(dtype) if aggregate == "logsumexp" else joined  # numpy's of bools is a float16
+        return np.asarray(AGGREGATES[aggregate].numpy(values, axis=axes))
 
 
-def _spread(array: NDArray[Any], own: tuple[str, ...], labels: tuple[str, ...], shape: tuple[int, ...]) -> NDArray[Any]:
+def _spread(array: Array, own: tuple[str, ...], labels: tuple[str, ...], shape: tuple[int, ...]) -> Array:
     indices = np.indices(shape, sparse=True) if shape else ()
     return array[tuple(indices[labels.index(label)] for label in own)]

@@ -18,10 +18,12 @@ from sparseeinsum.decompose.cost import (
 )
 from sparseeinsum.decompose.model import Choice, CostModel
 from sparseeinsum.errors import PlanError
-from sparseeinsum.language.eingraph import EinSum, bind
+from sparseeinsum.language.binding import bind
+from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.lowering import read_program
 from sparseeinsum.language.tensors import Axis, Tensor
-from sparseeinsum.semantics import evaluate_exactly
+from sparseeinsum.semantics.exactness import Absence, JoinKind, Values, evaluate_exactly
+from sparseeinsum.semantics.ranges import Range
 from sparseeinsum.statistics.estimate import Statistics, dense_statistics, estimate
 
 # Different primes tell the terms of a formula apart.
@@ -46,7 +48,7 @@ def model_of(
         for name, (shape, _) in known.items()
     }
     graph = bind(read_program(text), tensors)
-    evaluations = evaluate_exactly(graph, dict.fromkeys(tensors, True))
+    evaluations = evaluate_exactly(graph, dict.fromkeys(tensors, Values(Range(-9, 9), has_fill=True))).evaluations
     statistics = estimate(graph, {name: statistics for name, (_, statistics) in known.items()}, evaluations)
     return CostModel(graph, statistics, evaluations, CONSTANTS, accounting)
 
@@ -244,20 +246,36 @@ class TestEmbedded:
 
 class TestFilling:
     def test_absent_tuples_that_count_are_made(self) -> None:
-        """The logistic function of 0 is none: of 200 entries 160 are filled in, or 2 of 10 rows."""
-        model = model_of("S[i, j] = sigmoid(A[i, j])", {"A": ((10, 20), Statistics(40, (8, 20)))})
+        """No number is 1 / 0: of 200 entries 160 are filled in, or 2 of 10 rows."""
+        model = model_of("S[i, j] = 1 / A[i, j]", {"A": ((10, 20), Statistics(40, (8, 20)))})
         (einsum,) = model.graph.einsums
         assert model.vertex_cost(einsum, promoting(einsum, "ij")).filling == Work(160, 160 * 24)
         assert model.vertex_cost(einsum, promoting(einsum, "i")).filling == Work(2, 2 * 168)
         assert model.vertex_cost(einsum, promoting(einsum, "")).filling == Work()
 
-    def test_outer_join_fills_nothing_in(self) -> None:
+    def test_function_with_a_fill_makes_nothing(self) -> None:
+        """The logistic function of 0 is 0.5, which is the fill of the result."""
+        model = model_of("S[i, j] = sigmoid(A[i, j])", {"A": ((10, 20), Statistics(40, (8, 20)))})
+        (einsum,) = model.graph.einsums
+        assert all(model.vertex_cost(einsum, promoting(einsum, labels)).filling == Work() for labels in ("", "i", "ij"))
+
+    def test_outer_join_copies_what_it_fills_in(self) -> None:
         known = {"A": ((10, 20), Statistics(40, (8, 20))), "B": ((10, 20), Statistics(30, (10, 15)))}
         model = model_of("S[i, j] = A[i, j] + B[i, j]", known)
         (einsum,) = model.graph.einsums
         cost = model.vertex_cost(einsum, promoting(einsum, "ij"))
-        assert cost.filling == Work()
         assert cost.joined == 40 + 30 - 40 * 30 / (10 * 20)
+        assert cost.filling == Work(0, cost.joined * 2 * 24)
+
+    def test_cheapest_exact_way(self) -> None:
+        """Filling in a few rows once is cheaper than for each of many pairs."""
+        few = {"A": ((100, 100), Statistics(5000, (100, 100))), "B": ((100, 50), Statistics(2000, (90, 50)))}
+        model = model_of("C[i, k] = sum(A[i, j] * (B[j, k] + 1))", few)
+        (einsum,) = model.graph.einsums
+        assert model.vertex_cost(einsum, promoting(einsum, "ij")).absence == Absence(JoinKind.INNER, (False, True))
+        many = {"A": ((100, 9000), Statistics(10, (10, 10))), "B": ((9000, 50), Statistics(20, (20, 20)))}
+        model = model_of("C[i, k] = sum(A[i, j] * (B[j, k] + 1))", many)
+        assert model.vertex_cost(einsum, promoting(einsum, "ij")).absence == Absence(JoinKind.LEFT, (False, False))
 
 
 class TestRepartition:

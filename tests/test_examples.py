@@ -1,20 +1,34 @@
 """The graph network and sparse attention: every way to compute them gives what scipy gives."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from reference import evaluate_program
 
 import sparseeinsum as se
 from sparseeinsum.calibration import random_plans
 from sparseeinsum.examples import (
+    FEED_FORWARD,
     GCN,
+    MATRIX_CHAIN,
+    MULTI_HEAD_ATTENTION,
     attention_inputs,
     attention_program,
     attention_reference,
     citation_graph,
+    feed_forward_inputs,
+    feed_forward_reference,
     gcn_inputs,
     gcn_reference,
+    matrix_chain_inputs,
+    matrix_chain_reference,
+    multi_head_attention_inputs,
+    multi_head_attention_reference,
 )
+from sparseeinsum.language.binding import bind
+from sparseeinsum.language.tensors import Axis, Tensor
 
 GRAPH = citation_graph(60, 300, 40, 700, seed=1)
 
@@ -62,3 +76,43 @@ def test_arrays_out_of_a_join_are_unnested(db: se.Database) -> None:
     pin = {"T0": "ik", "T1": "", "T2": "ik", "T3": "ij", "S": "j"}
     scores = db.run(attention_program(128), pin=pin)["S"].to_scipy()
     assert abs(sp.csr_array(scores) - attention_reference(inputs)).max() < 1e-9
+
+
+DENSE = [
+    (MULTI_HEAD_ATTENTION, multi_head_attention_inputs(7, 2, 3), multi_head_attention_reference),
+    (FEED_FORWARD, feed_forward_inputs(5, 6, 4, 3), feed_forward_reference),
+    (MATRIX_CHAIN, matrix_chain_inputs(8), matrix_chain_reference),
+]
+
+
+@pytest.mark.parametrize("promoted", [None, "first", "last", "all", "none"])
+@pytest.mark.parametrize("optimizer", ["dp", "greedy", "relational", "dense"])
+@pytest.mark.parametrize(("text", "inputs", "reference"), DENSE, ids=["attention", "feed_forward", "chain"])
+def test_dense_examples(
+    shared_db: se.Database,
+    text: str,
+    inputs: Any,  # noqa: ANN401  # as DENSE
+    reference: Any,  # noqa: ANN401  # as DENSE
+    optimizer: str,
+    promoted: str | None,
+) -> None:
+    for name, array in inputs.items():
+        axes = [f"dim_{axis}" for axis in range(array.ndim)]
+        chosen = {None: None, "first": axes[:1], "last": axes[-1:], "all": axes, "none": []}[promoted]
+        shared_db.tensor(name, array, promoted=chosen)
+    found = shared_db.run(text, optimizer=optimizer)["Y"].to_numpy()
+    np.testing.assert_allclose(found, reference(inputs), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("text", "inputs", "reference"), DENSE, ids=["attention", "feed_forward", "chain"])
+def test_dense_examples_mean_what_numpy_computes(text: str, inputs: Any, reference: Any) -> None:  # noqa: ANN401  # as DENSE
+    program = se.program(text)
+    assert program.outputs == ("Y",)
+    assert se.program(str(program)) == program
+    expected = reference(inputs)
+    np.testing.assert_allclose(evaluate_program(program, inputs)["Y"], expected, rtol=1e-12, atol=1e-12)
+    tensors = {
+        name: Tensor(name, tuple(Axis(f"a{axis}", bound) for axis, bound in enumerate(array.shape)))
+        for name, array in inputs.items()
+    }
+    assert bind(program, tensors).tensors["Y"].shape == expected.shape

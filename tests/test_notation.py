@@ -45,7 +45,7 @@ T0[I, k] = sum(X[I, M] * WQ[M, k])
 T1[J, k] = sum(X[J, N] * WK[N, k])
 T2[I, J, k] = T0[I, k] * A[I, J]
 T3[I, J] = sum(T2[I, J, k] * T1[J, k])
-S[I, J] = T3[I, J] / 32
+S[I, J] = T3[I, J] / 32.0
 """
 
 WIDTH = 1024

@@ -21,10 +21,12 @@ from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
 from sparseeinsum.decompose.search import Candidate, cheapest_sums
 from sparseeinsum.errors import PlanError
 from sparseeinsum.examples import ATTENTION, GCN
-from sparseeinsum.language.eingraph import EinGraph, EinSum, Program, bind
+from sparseeinsum.language.binding import bind
+from sparseeinsum.language.eingraph import EinGraph, EinSum, Program
 from sparseeinsum.language.lowering import read_program
 from sparseeinsum.language.tensors import DEMOTED, Axis, Decomposition, Tensor
-from sparseeinsum.semantics import evaluate_exactly
+from sparseeinsum.semantics.exactness import Values, evaluate_exactly
+from sparseeinsum.semantics.ranges import Range
 from sparseeinsum.statistics.estimate import Statistics, estimate
 
 UNLIMITED = 1 << 62
@@ -76,7 +78,7 @@ def problem_of(
     computed = [einsum.output.tensor for einsum in bound.einsums]
     delivered = tuple(name for name in computed if name in bound.outputs or name in outputs)
     graph = EinGraph(bound.tensors, bound.einsums, delivered)
-    evaluations = evaluate_exactly(graph, dict.fromkeys(inputs, True))
+    evaluations = evaluate_exactly(graph, dict.fromkeys(inputs, Values(Range(-9, 9), has_fill=True))).evaluations
     statistics = estimate(graph, {name: measured for name, (_, measured) in inputs.items()}, evaluations)
     model = CostModel(graph, statistics, evaluations, constants_for("duckdb"))
     return Problem(model, stored, {name: layout for name, layout in layouts.items() if name in delivered})
@@ -215,11 +217,11 @@ class TestSharedResults:
         assert max(ratios) <= 1.5
         assert np.mean(ratios) <= 1.05
 
-    def test_may_be_twice_the_best(self) -> None:
+    def test_may_be_far_from_the_best(self) -> None:
         """A result is fixed as its first reader likes it, and the other readers pay."""
         problem = self.unlucky()
         best = problem.all_costs()[0]
-        assert 2 < problem.optimise()[0].seconds / best < 2.1
+        assert 1.8 < problem.optimise()[0].seconds / best < 1.9
         # Asked for more, it keeps more from round to round.
         assert problem.optimise(k=16)[0].seconds == pytest.approx(best, rel=1e-9)
 
@@ -232,11 +234,11 @@ class TestSharedResults:
         }
         text = """
             R0[i, j] = A[j, i] + B[i]
-            R1[j, i] = R0[i, j] + C[j, i]
+            R1[j, i] = R0[i, j] * C[j, i]
             R2[j] = sum(R1[j, i] * R0[i, j])
-            R3[i] = sum(exp(R0[i, j]))
+            R3[i] = sum(R0[i, j])
         """
-        stored = {"A": Decomposition((0, 1)), "B": Decomposition((1,)), "C": Decomposition((0, 1))}
+        stored = {"A": Decomposition((0, 0)), "B": Decomposition((1,)), "C": Decomposition((0, 0))}
         return problem_of(text, inputs, stored, {"R2": Decomposition((0,)), "R3": Decomposition((0,))})
 
     def test_all_plans_are_found_where_so_many_are_asked_for(self) -> None:

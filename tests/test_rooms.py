@@ -32,6 +32,7 @@ ROOMS = (
     "pipeline",
     "database",
     "arrays",
+    "contraction_paths",
     "sparseeinsum",  # the public face, __init__.py
     "examples",
     "calibration",

@@ -7,9 +7,10 @@ Source: tensor relational algebra, sections 2 and 3: join and aggregation with k
 import math
 from dataclasses import dataclass
 
+from sparseeinsum.language.dtypes import Number, is_complex
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import Decomposition, StoredTensor, Tensor
-from sparseeinsum.semantics import JoinKind
+from sparseeinsum.semantics.exactness import JoinKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Schema:
     """What a tensor relation holds.
 
     Attributes:
-        tensor: Name, axes and dtype; key columns carry the names of the promoted axes.
+        tensor: Name, axes, dtype and fill; key columns carry the names of the promoted axes.
         decomposition: Which axes are keys and which lie inside the arrays.
     """
 
@@ -41,8 +42,8 @@ class Schema:
 
     @property
     def is_scalar(self) -> bool:
-        """Whether tuples hold numbers rather than arrays."""
-        return not self.decomposition.demoted
+        """Whether tuples hold numbers rather than arrays; a complex number is an array of its two parts."""
+        return not self.decomposition.demoted and not is_complex(self.tensor.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,19 @@ class Densify:
 
 
 @dataclass(frozen=True, slots=True)
+class Compensation:
+    """What the pairs of tuples that a join leaves out of a group contribute to it.
+
+    Attributes:
+        constant: The value of `join` at every index of such a pair.
+        pairs: How many pairs a group has with those left out.
+    """
+
+    constant: Number
+    pairs: int
+
+
+@dataclass(frozen=True, slots=True)
 class Contract:
     """An EinSum over relations: join on the keys that its operands share, kernel, aggregation over the other keys.
 
@@ -116,12 +130,18 @@ class Contract:
         inputs: The operands, in the decompositions that the kernel wants.
         join: Which tuples a join of two keeps.
         output: Schema of the result.
+        computed_in: Dtype of the kernel's arithmetic.
+        compensation: What is put in for pairs left out; None where nothing is.
+        detects_nonfinite: Whether a value that turned NaN or infinite ends the run.
     """
 
     einsum: EinSum
     inputs: tuple["Relation", ...]
     join: JoinKind
     output: Schema
+    computed_in: str
+    compensation: Compensation | None
+    detects_nonfinite: bool
 
     @property
     def schema(self) -> Schema:
@@ -129,4 +149,16 @@ class Contract:
         return self.output
 
 
-Relation = Stored | Computed | Slice | Stack | Densify | Contract
+@dataclass(frozen=True, slots=True)
+class Convert:
+    """Values as users see them, from what kernels compute with: truth from 0 and 1."""
+
+    input: "Relation"
+
+    @property
+    def schema(self) -> Schema:
+        """The input's."""
+        return self.input.schema
+
+
+Relation = Stored | Computed | Slice | Stack | Densify | Contract | Convert

@@ -4,12 +4,25 @@ Source: SparseEinSum, section 6: first decompose to the keys of both sides, then
 half is left out where one set of keys contains the other.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
-from sparseeinsum.algebra.operators import Computed, Contract, Densify, Relation, Schema, Slice, Stack, Stored
+from sparseeinsum.algebra.operators import (
+    Compensation,
+    Computed,
+    Contract,
+    Convert,
+    Densify,
+    Relation,
+    Schema,
+    Slice,
+    Stack,
+    Stored,
+)
 from sparseeinsum.decompose.plan import DecomposedGraph, Step
 from sparseeinsum.language.tensors import Decomposition, StoredTensor
+from sparseeinsum.semantics.exactness import Evaluation, Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,49 +34,96 @@ class Definition:
     step: Step
 
 
-def translate(plan: DecomposedGraph, stored: Mapping[str, StoredTensor], complete: Set[str]) -> tuple[Definition, ...]:
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What operators need to know of the input tensors.
+
+    Attributes:
+        stored: Where they lie.
+        values: What is known of their values.
+        complete: Those whose relations hold every tuple that there can be.
+    """
+
+    stored: Mapping[str, StoredTensor]
+    values: Mapping[str, Values]
+    complete: Set[str]
+
+
+def translate(plan: DecomposedGraph, inputs: Inputs, evaluations: Mapping[str, Evaluation]) -> tuple[Definition, ...]:
     """One definition for every EinSum of a plan, in topological order.
 
     Args:
         plan: Choices for all EinSums.
-        stored: Where the inputs lie.
-        complete: Inputs whose relations hold every tuple that there can be.
+        inputs: The input tensors.
+        evaluations: What is exact for every EinSum.
     """
-    return tuple(_definitions(plan, stored, complete))
+    return tuple(_definitions(plan, inputs, evaluations))
 
 
-def _definitions(plan: DecomposedGraph, stored: Mapping[str, StoredTensor], complete: Set[str]) -> Iterator[Definition]:
-    known = {name: _Operand(Stored(source), name in complete) for name, source in stored.items()}
+def _definitions(plan: DecomposedGraph, inputs: Inputs, evaluations: Mapping[str, Evaluation]) -> Iterator[Definition]:
+    known = {
+        name: _Operand(Stored(source), name in inputs.complete, not inputs.values[name].has_fill)
+        for name, source in inputs.stored.items()
+    }
     for step in plan.steps:
         name = step.einsum.output.tensor
         schema = Schema(plan.graph.tensors[name], step.result)
-        inputs = [
+        evaluation = evaluations[name]
+        operands = [
             _prepare(known[operand.tensor], step.operand(index), step.absence.dense[index])
             for index, operand in enumerate(step.einsum.operands)
         ]
-        contract = Contract(step.einsum, tuple(operand.relation for operand in inputs), step.absence.join, schema)
+        gone = step.promoted - frozenset(step.einsum.output.labels)
+        pairs = math.prod(plan.graph.bound_of(step.einsum, label) for label in gone)  # of tuples, in every group
+        is_complete = pairs > 0 and all(operand.is_complete for operand in operands)
+        contract = Contract(
+            step.einsum,
+            tuple(operand.relation for operand in operands),
+            step.absence.join,
+            schema,
+            evaluation.computed_in,
+            None if is_complete or not gone else _compensation(evaluation, pairs),
+            evaluation.detects_nonfinite,
+        )
         yield Definition(name, contract, step)
-        is_complete = all(operand.is_complete for operand in inputs) or (_is_aggregating(step) and not schema.keys)
-        known[name] = _Operand(Computed(schema), is_complete)
+        is_whole = _is_aggregating(step) and not schema.keys  # one tuple, also of nothing
+        is_full = not evaluation.values.has_fill
+        known[name] = _Operand(Computed(schema), is_complete or is_whole or is_full, is_full)
+
+
+def _compensation(evaluation: Evaluation, pairs: int) -> Compensation | None:
+    """What the pairs that a join leaves out contribute, where the aggregate does not ignore it."""
+    if evaluation.ignores_constant or evaluation.constant is None:
+        return None
+    return Compensation(evaluation.constant, pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class _Operand:
-    """A relation, and whether it is known to hold every tuple that there can be."""
+    """A relation.
+
+    Attributes:
+        relation: What computes it.
+        is_complete: Whether it is known to hold every tuple that there can be.
+        is_full: Whether no index may be taken for absent, even where it holds the fill; then it is complete.
+    """
 
     relation: Relation
     is_complete: bool
+    is_full: bool
 
 
 def _prepare(operand: _Operand, wanted: Decomposition, needs_all: bool) -> _Operand:
     """An operand in the decomposition that its reader wants, every tuple present where that is asked for."""
-    if needs_all and operand.is_complete:  # nothing is absent, if slicing drops nothing
-        return _Operand(repartition(operand.relation, wanted, keeps_fill=True), True)
+    if operand.is_complete and (needs_all or operand.is_full):  # nothing is absent, if slicing drops nothing
+        return _Operand(repartition(operand.relation, wanted, keeps_fill=True), True, operand.is_full)
     relation = repartition(operand.relation, wanted)
     drops_fill = bool(_new_keys(operand.relation, wanted))
     is_one_stack = isinstance(relation, Stack) and not wanted.promoted  # which always has its one tuple
     is_complete = is_one_stack or (operand.is_complete and not drops_fill)
-    return _Operand(Densify(relation), True) if needs_all and not is_complete else _Operand(relation, is_complete)
+    if needs_all and not is_complete:
+        return _Operand(Densify(relation), True, is_full=False)
+    return _Operand(relation, is_complete, is_full=False)
 
 
 def _is_aggregating(step: Step) -> bool:
@@ -76,7 +136,8 @@ def delivery(plan: DecomposedGraph, name: str) -> Relation:
     step = plan.step_of(name)
     assert step is not None
     computed = Computed(Schema(plan.graph.tensors[name], step.result))
-    return repartition(computed, plan.layouts[name])
+    delivered = repartition(computed, plan.layouts[name])
+    return Convert(delivered) if delivered.schema.tensor.dtype == "bool" else delivered
 
 
 def repartition(relation: Relation, wanted: Decomposition, keeps_fill: bool = False) -> Relation:

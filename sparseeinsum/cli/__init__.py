@@ -54,6 +54,12 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
         "-o", "--optimizer", default="dp", help="dp (default), or the baselines greedy, relational and dense"
     )
     parser.add_argument("-m", "--memory-limit", help="memory that a run may take, as in 4GB")
+    parser.add_argument(
+        "--nonfinite",
+        choices=("error", "allow"),
+        default="error",
+        help="what to do where values turn NaN or infinite out of finite ones (default error)",
+    )
 
 
 def _add_run(commands_of: _Commands) -> None:

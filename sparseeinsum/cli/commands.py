@@ -20,7 +20,13 @@ def run(asked: argparse.Namespace) -> None:
     text = _program_text(asked)
     into = dict(_assignment(pair) for pair in asked.into)
     with _open(asked.database) as database:
-        results = database.run(text, into=into, optimizer=asked.optimizer, memory_limit=asked.memory_limit)
+        results = database.run(
+            text,
+            into=into,
+            optimizer=asked.optimizer,
+            memory_limit=asked.memory_limit,
+            nonfinite=asked.nonfinite,
+        )
     for name, table in into.items():
         _CONSOLE.print(f"{name} is in table {table}")
     for result in results.values():
@@ -28,11 +34,15 @@ def run(asked: argparse.Namespace) -> None:
         _CONSOLE.print(_result_table(result, asked.rows))
 
 
+def _plan(database: se.Database, text: str, asked: argparse.Namespace) -> se.Plan:
+    return database.plan(text, optimizer=asked.optimizer, memory_limit=asked.memory_limit, nonfinite=asked.nonfinite)
+
+
 def explain(asked: argparse.Namespace) -> None:
     """Print a plan's explanation."""
     text = _program_text(asked)
     with _open(asked.database) as database:
-        plan = database.plan(text, optimizer=asked.optimizer, memory_limit=asked.memory_limit)
+        plan = _plan(database, text, asked)
         print(plan.explain(analyze=asked.analyze))
 
 
@@ -40,7 +50,7 @@ def compile_program(asked: argparse.Namespace) -> None:
     """Print a plan's SQL."""
     text = _program_text(asked)
     with _open(asked.database) as database:
-        plan = database.plan(text, optimizer=asked.optimizer, memory_limit=asked.memory_limit)
+        plan = _plan(database, text, asked)
         print(plan.sql(asked.style), end="")
 
 

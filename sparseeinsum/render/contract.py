@@ -9,12 +9,13 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Contract, Schema
+from sparseeinsum.algebra.operators import Contract
 from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.render.calls import fill_value
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.sources import Source, aliased, key_column, named, plain_source
-from sparseeinsum.render.values import Term, fill_value, group_value
-from sparseeinsum.semantics import JoinKind
+from sparseeinsum.render.values import Term, Value
+from sparseeinsum.semantics.exactness import JoinKind
 
 _ALIASES = ("u", "v")
 _MISSING_SIDES = {
@@ -92,7 +93,7 @@ class _Contraction:
         keys = [self._result_key(label) for label in self._promoted]
         value = self._value(has_groups=True)
         if not keys:  # one tuple, also of nothing
-            value = exp.func("coalesce", value, self._fill(self.relation.output))
+            value = exp.func("coalesce", value, fill_value(self.relation.output))
         columns = [named(key, label) for key, label in zip(keys, self._promoted, strict=True)]
         select = self._from(exp.select(*columns, exp.alias_(value, VALUE_COLUMN)))
         return select.group_by(*[key.copy() for key in keys])
@@ -122,20 +123,28 @@ class _Contraction:
             inside = tuple(operand.labels[position] for position in demoted)
             extents |= {operand.labels[position]: source.schema.tensor.axes[position].bound for position in demoted}
             terms.append(Term(value, inside, source.schema.tensor.dtype))
-        kept = [einsum.output.labels[position] for position in output.decomposition.demoted]
-        return group_value(einsum, terms, kept, extents, has_groups, output.tensor.dtype)
+        kept = tuple(einsum.output.labels[position] for position in output.decomposition.demoted)
+        relation = self.relation
+        return Value(
+            einsum,
+            terms,
+            kept,
+            extents,
+            has_groups,
+            bool(self._promoted),
+            output.tensor,
+            relation.computed_in,
+            relation.compensation,
+            relation.detects_nonfinite,
+        ).write()
 
     def _operand_values(self) -> list[exp.Expr]:
         """The operands' values; the fill where a join found no partner."""
         may_miss = _MISSING_SIDES[self.relation.join]
         return [
-            exp.func("coalesce", source.value(alias), self._fill(source.schema)) if missing else source.value(alias)
+            exp.func("coalesce", source.value(alias), fill_value(source.schema)) if missing else source.value(alias)
             for source, alias, missing in zip(self.sources, _ALIASES, may_miss, strict=False)
         ]
-
-    @staticmethod
-    def _fill(schema: Schema) -> exp.Expr:
-        return fill_value(schema.tensor.dtype, None if schema.is_scalar else schema.inside)
 
     def _from(self, select: exp.Select) -> exp.Select:
         tables = [aliased(source.table, alias) for source, alias in zip(self.sources, _ALIASES, strict=False)]

@@ -5,10 +5,23 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Densify, Schema, Slice, Stack
+from sparseeinsum.algebra.operators import Convert, Densify, Schema, Slice, Stack
+from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.render.calls import (
+    call,
+    constant,
+    converted,
+    fill_value,
+    function_named,
+    in_parentheses,
+    integer,
+    integers,
+    text,
+)
 from sparseeinsum.render.sources import Source, aliased, key_column, named, unused
-from sparseeinsum.render.values import call, fill_value, in_parentheses, integer, integers, text
+from sparseeinsum.statistics.columns import stored_type, type_named
+from sparseeinsum.statistics.numbers import number
 
 
 def slice_select(relation: Slice, source: Source) -> exp.Select:
@@ -19,7 +32,8 @@ def slice_select(relation: Slice, source: Source) -> exp.Select:
     parts = source.value("t")
     if not after.is_scalar:
         inside = [before.decomposition.demoted.index(axis) for axis in relation.axes]
-        parts = call("tensor_split", parts, integers(inside), integers(before.inside))
+        split = function_named("split", before.tensor.dtype)
+        parts = call(split, parts, integers(inside), integers(before.inside))
     unnested = exp.select(
         *[key_column(source, key, "t") for key in before.keys],
         call("UNNEST", call("RANGE", integer(math.prod(extents)))).as_(position),
@@ -38,17 +52,20 @@ def _keys_at(position: exp.Expr, names: Sequence[str], extents: Sequence[int]) -
     if len(names) == 1:
         return {names[0]: position}
     keys: dict[str, exp.Expr] = {}
-    for number, (name, extent) in enumerate(zip(names, extents, strict=True)):
-        stride = math.prod(extents[number + 1 :])
+    for place, (name, extent) in enumerate(zip(names, extents, strict=True)):
+        stride = math.prod(extents[place + 1 :])
         key = exp.IntDiv(this=position.copy(), expression=integer(stride)) if stride > 1 else position.copy()
-        keys[name] = exp.Mod(this=key, expression=integer(max(extent, 1))) if number > 0 else key
+        keys[name] = exp.Mod(this=key, expression=integer(max(extent, 1))) if place > 0 else key
     return keys
 
 
 def _is_not_fill(value: exp.Expr, schema: Schema) -> exp.Expr:
+    fill, dtype = schema.tensor.fill, schema.tensor.dtype
     if schema.is_scalar:
-        return exp.NEQ(this=value.copy(), expression=integer(0))
-    return exp.GT(this=call("tensor_nnz", value.copy()), expression=integer(0))
+        return exp.NEQ(this=value.copy(), expression=number(fill, dtype) if fill else integer(0))
+    others = [constant(fill, dtype)] if fill or is_complex(dtype) else []
+    entries = call(function_named("nnz", dtype), value.copy(), *others)
+    return exp.GT(this=entries, expression=integer(0))
 
 
 def stack_select(relation: Stack, source: Source) -> exp.Select:
@@ -62,13 +79,13 @@ def stack_select(relation: Stack, source: Source) -> exp.Select:
     for name, extent in zip(names[1:], extents[1:], strict=True):
         product = exp.Mul(this=in_parentheses(position), expression=integer(extent))
         position = exp.Add(this=product, expression=source.key(name, "t"))
-    size, fill = integer(math.prod(extents)), fill_value(before.tensor.dtype, None)
+    size, fill = integer(math.prod(extents)), constant(before.tensor.fill, before.tensor.dtype)
     if before.is_scalar:
-        stacked = call("tensor_stack", source.value("t"), position, size, fill)
+        stacked: exp.Expr = call("tensor_stack", source.value("t"), position, size, fill)
     else:
         stacked = _stack_arrays(relation, source, position, size, fill)
     if not after.keys:  # one tuple, also of nothing
-        stacked = exp.func("coalesce", stacked, fill_value(after.tensor.dtype, after.inside))
+        stacked = exp.func("coalesce", stacked, fill_value(after))
     keys = [key_column(source, key, "t") for key in after.keys]
     select = exp.select(*keys, exp.alias_(stacked, VALUE_COLUMN)).from_(aliased(source.table, "t"))
     return select.group_by(*[source.key(key, "t") for key in after.keys])
@@ -78,26 +95,26 @@ def _stack_arrays(relation: Stack, source: Source, position: exp.Expr, size: exp
     """Stack arrays; where the new axes do not lie side by side, stack them in front and move them afterwards."""
     before, after = source.schema, relation.schema
     bounds = [axis.bound for axis in before.tensor.axes]
-    wanted = after.decomposition.demoted
+    dtype, wanted = before.tensor.dtype, after.decomposition.demoted
+    stack = function_named("stack", dtype)
     first = wanted.index(relation.axes[0])
     if wanted[first : first + len(relation.axes)] == relation.axes:
         inner = math.prod(bounds[axis] for axis in wanted[first + len(relation.axes) :])
-        return call("tensor_stack", source.value("t"), position, size, integer(inner), fill)
+        return call(stack, source.value("t"), position, size, integer(inner), fill)
     in_front = (*relation.axes, *before.decomposition.demoted)
-    stacked = call("tensor_stack", source.value("t"), position, size, integer(before.array_size), fill)
-    letters = {axis: chr(ord("a") + number) for number, axis in enumerate(in_front)}
+    stacked = call(stack, source.value("t"), position, size, integer(before.array_size), fill)
+    letters = {axis: chr(ord("a") + place) for place, axis in enumerate(in_front)}
     spec = f"{''.join(letters[axis] for axis in in_front)}->{''.join(letters[axis] for axis in wanted)}"
-    return call("tensor_einsum", text(spec), stacked, integers([bounds[axis] for axis in in_front]))
+    return call(function_named("einsum", dtype), text(spec), stacked, integers([bounds[axis] for axis in in_front]))
 
 
 def densify_select(relation: Densify, source: Source) -> exp.Select:
     """Every tuple that there can be, with what is stored or with the fill."""
     schema = relation.schema
-    fill = fill_value(schema.tensor.dtype, None if schema.is_scalar else schema.inside)
+    fill = fill_value(schema)
     if not schema.keys:
-        value = exp.Sum(this=source.value("t")) if schema.is_scalar else call("tensor_sum", source.value("t"))
-        only = exp.alias_(exp.func("coalesce", value, fill), VALUE_COLUMN)
-        return exp.select(only).from_(aliased(source.table, "t"))
+        only = exp.func("any_value", source.value("t"))  # of one tuple, or of none
+        return exp.select(exp.alias_(exp.func("coalesce", only, fill), VALUE_COLUMN)).from_(aliased(source.table, "t"))
     position = exp.column(unused("position", schema), table="g")
     bounds = [schema.tensor.axes[axis].bound for axis in schema.decomposition.promoted]
     keys = _keys_at(position, schema.keys, bounds)
@@ -109,3 +126,12 @@ def densify_select(relation: Densify, source: Source) -> exp.Select:
         .from_(everything.subquery("g"))
         .join(aliased(source.table, "t"), on=exp.and_(*equal), join_type="LEFT")
     )
+
+
+def convert_select(relation: Convert, source: Source) -> exp.Select:
+    """Values as users see them: truth, where kernels compute with 0 and 1."""
+    value = converted(
+        source.value("t"), type_named(stored_type(relation.schema.tensor.dtype, relation.schema.is_scalar))
+    )
+    keys = [key_column(source, key, "t") for key in relation.schema.keys]
+    return exp.select(*keys, exp.alias_(value, VALUE_COLUMN)).from_(aliased(source.table, "t"))

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Computed, Contract, Densify, Relation, Schema, Slice, Stack, Stored
+from sparseeinsum.algebra.operators import Computed, Contract, Convert, Densify, Relation, Schema, Slice, Stack, Stored
 from sparseeinsum.render.contract import contract_select, is_cross_join, is_grouped
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.layouts import densify_select, slice_select, stack_select
+from sparseeinsum.render.layouts import convert_select, densify_select, slice_select, stack_select
 from sparseeinsum.render.sources import Source, plain_source, stored_source
 
 
@@ -70,7 +70,7 @@ class Renderer:
                 return stored_source(stored, self.dialect, self.boundaries.get(stored.tensor.name, ()))
             case Computed(schema):
                 return plain_source(self.tables[schema.tensor.name], schema)
-            case Slice() | Stack() | Densify():
+            case Slice() | Stack() | Densify() | Convert():
                 source = self.source(relation.input)
                 if isinstance(relation, Slice):
                     source = self._apart_from_joins(source)
@@ -108,16 +108,19 @@ _SELECTS: dict[type, Callable[..., exp.Select]] = {
     Slice: slice_select,
     Stack: stack_select,
     Densify: densify_select,
+    Convert: convert_select,
 }
 
 
-def _name_of(relation: Slice | Stack | Densify) -> str:
+def _name_of(relation: Slice | Stack | Densify | Convert) -> str:
     schema = relation.schema
     name = f"{schema.tensor.name}_by_{'_'.join(schema.keys)}" if schema.keys else f"{schema.tensor.name}_whole"
+    if isinstance(relation, Convert):
+        return f"{schema.tensor.name}_{schema.tensor.dtype}"
     return f"{name}_dense" if isinstance(relation, Densify) else name
 
 
-def _comment_of(relation: Slice | Stack | Densify) -> str:
+def _comment_of(relation: Slice | Stack | Densify | Convert) -> str:
     notation = write_schema(relation.schema)
     return f"{notation}, every tuple present" if isinstance(relation, Densify) else notation
 

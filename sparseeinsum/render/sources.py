@@ -100,7 +100,7 @@ def key_column(source: Source, axis: str, alias: str) -> exp.Expr:
 
 def named(column: exp.Expr, name: str) -> exp.Expr:
     """An expression for a SELECT list under a name, which a column that has it already needs not be given."""
-    return column if column.output_name == name else exp.alias_(column, name)
+    return column if isinstance(column, exp.Column) and column.name == name else exp.alias_(column, name)
 
 
 def unused(name: str, schema: Schema) -> str:

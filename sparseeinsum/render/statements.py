@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Computed, Relation
 from sparseeinsum.algebra.translate import Definition
+from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.dialects import Dialect, write_sql
 from sparseeinsum.render.relations import Block, Renderer
@@ -104,9 +105,10 @@ class _Compiler:
             query = last.select.copy()
             query.add_comments([f" {last.comment} "])
         else:
-            query = exp.select(*[exp.column(name) for name in (*source.schema.keys, VALUE_COLUMN)]).from_(
-                source.table.copy()
-            )
+            columns = [exp.column(column) for column in (*source.schema.keys, VALUE_COLUMN)]
+            query = exp.select(*columns).from_(source.table.copy())
+        if stage is None and source.schema.tensor.fill:
+            query.add_comments([f" what has no row holds {write_number(source.schema.tensor.fill)} "])
         return Statement(
             name, _with_blocks(query, blocks), tuple(definition.name for definition in inlined), stage, self.dialect
         )

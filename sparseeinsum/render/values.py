@@ -1,26 +1,35 @@
-"""Render: what an EinSum computes for one pair of tuples, and over a group of them, as SQL expressions.
-
-Numbers are combined by plain SQL where that is proven equal to numpy (tests/test_engine_arithmetic.py): + - *, division
-by a number other than 0, SUM, PRODUCT, MAX, and MIN beside a test for NaN. All else goes through the functions of
-udfs/functions.toml.
-"""
+"""Render: what an EinSum computes for one pair of tuples, and over a group of them, as SQL expressions."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from sqlglot import exp
 
+from sparseeinsum.algebra.operators import Compensation
 from sparseeinsum.errors import PlanError
+from sparseeinsum.language.dtypes import Number, is_complex
 from sparseeinsum.language.eingraph import EinSum
-from sparseeinsum.language.scalar import PRODUCT, Call, Literal, Operand, Scalar, evaluate, operands_of, write
-from sparseeinsum.language.tensors import ITEM_BYTES
-from sparseeinsum.statistics.columns import array_type, number_type
+from sparseeinsum.language.inference import repeated
+from sparseeinsum.language.scalar import Call, Operand, Scalar, write
+from sparseeinsum.language.tensors import Tensor
+from sparseeinsum.render.calls import (
+    call,
+    constant,
+    converted,
+    first_element,
+    function_named,
+    in_parentheses,
+    integer,
+    integers,
+    text,
+)
+from sparseeinsum.render.scalars import COMBINED, aggregated_number, compensating_number, number_expression
+from sparseeinsum.statistics.columns import NUMBER_TYPES, array_type, number_type
 
 _LETTERS = "ijklmnopqrstuvwxyzabcdefghIJKLMNOPQRSTUVWXYZABCDEFGH"
 MAX_LABELS_INSIDE = 16  # of udfs/contraction.py
-_DECIMAL_DIGITS = {"float64": 15, "float32": 7}  # decimals of so many become the nearest number of the dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,78 +47,96 @@ class Term:
     dtype: str
 
 
-def integer(value: int) -> exp.Expr:
-    """A whole number as SQL."""
-    return exp.Literal.number(value)
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What a tuple of a result holds.
 
-
-def integers(values: Sequence[int]) -> exp.Expr:
-    """An array of whole numbers as SQL."""
-    if not values:
-        return exp.cast(exp.array(), exp.DataType.build("BIGINT[]", dialect="duckdb"))
-    return exp.array(*[integer(value) for value in values])
-
-
-def number(value: float, dtype: str) -> exp.Expr:
-    """A number that SQL reads as the nearest of the dtype: decimal where few digits say it, else with exponent."""
-    with np.errstate(over="ignore"):
-        digits = str(np.dtype(dtype).type(value))
-    kind = number_type(dtype)
-    if not digits.lstrip("-")[0].isdigit():
-        return exp.cast(text(digits), kind)
-    is_short = "e" not in digits and len(digits.replace(".", "").lstrip("-0")) <= _DECIMAL_DIGITS[dtype]
-    literal = exp.Literal.number(digits if is_short or "e" in digits else f"{digits}e0")
-    return literal if dtype == "float64" else exp.cast(literal, kind)
-
-
-def text(value: str) -> exp.Expr:
-    """A text as SQL."""
-    return exp.Literal.string(value)
-
-
-def call(name: str, *arguments: exp.Expr) -> exp.Expr:
-    """A function of the vocabulary, its name as it is."""
-    return exp.Anonymous(this=name, expressions=list(arguments))
-
-
-def fill_value(dtype: str, inside: Sequence[int] | None) -> exp.Expr:
-    """What an absent tuple holds: 0, or an array of 0."""
-    zero = exp.cast(integer(0), number_type(dtype))
-    return zero if inside is None else call("tensor_fill", integer(math.prod(inside)), zero)
-
-
-def group_value(
-    einsum: EinSum,
-    terms: Sequence[Term],
-    inside: Sequence[str],
-    extents: Mapping[str, int],
-    is_grouped: bool,
-    dtype: str,
-) -> exp.Expr:
-    """The value of a result's tuple: of one pair of tuples, or aggregated over a group of pairs.
-
-    Args:
+    Attributes:
         einsum: What is computed.
         terms: The operands' values.
         inside: Labels inside the result's arrays, in axis order.
         extents: Bound of every label inside an array.
         is_grouped: Whether tuples are aggregated.
-        dtype: Of the result.
+        has_keys: Whether the result has a tuple for every one of several keys.
+        output: The tensor computed.
+        computed_in: Dtype of the arithmetic.
+        compensation: What is put in for pairs of tuples that are left out.
+        detects_nonfinite: Whether a value that is NaN or infinite, and not the fill, ends the run.
     """
-    if len(extents) > MAX_LABELS_INSIDE:
-        raise PlanError(
-            f"{einsum.output.tensor} has {len(extents)} labels inside arrays; kernels take {MAX_LABELS_INSIDE}"
-        )
-    typed = [_as_dtype(term, dtype) for term in terms]
-    writer = _Writer(einsum, typed, tuple(inside), extents)
-    return writer.number(is_grouped) if writer.is_number else writer.array(is_grouped)
+
+    einsum: EinSum
+    terms: Sequence[Term]
+    inside: tuple[str, ...]
+    extents: Mapping[str, int]
+    is_grouped: bool
+    has_keys: bool
+    output: Tensor
+    computed_in: str
+    compensation: Compensation | None
+    detects_nonfinite: bool
+
+    def write(self) -> exp.Expr:
+        """As SQL, of the result's type.
+
+        Raises:
+            PlanError: There are more labels inside arrays than kernels take.
+        """
+        if len(self.extents) > MAX_LABELS_INSIDE:
+            name = self.einsum.output.tensor
+            raise PlanError(f"{name} has {len(self.extents)} labels inside arrays; kernels take {MAX_LABELS_INSIDE}")
+        terms = [_converted(term, self.computed_in) for term in self.terms]
+        writer = _Writer(self.einsum, terms, self.inside, self.extents, self.computed_in)
+        value = writer.number(self.is_grouped) if writer.is_number else writer.array(self.is_grouped)
+        if self.compensation is not None and self.is_grouped:
+            value = self._compensated(value, self.compensation, writer)
+        value = self._of_result(value, writer.is_number)
+        return self._watched(value) if self.detects_nonfinite else value
+
+    def _compensated(self, value: exp.Expr, compensation: Compensation, writer: "_Writer") -> exp.Expr:
+        """The value folded with what the pairs contribute that are not in the group."""
+        aggregate = self.einsum.aggregate
+        assert aggregate is not None
+        gone = [label for label in self.extents if label not in self.inside]
+        times = math.prod(self.extents[label] for label in gone)
+        if times == 0:
+            return value
+        missing = exp.Sub(this=integer(compensation.pairs), expression=exp.Count(this=exp.Star()))
+        one = repeated(aggregate, np.asarray(compensation.constant), times, self.computed_in)
+        folded = writer.folded(value, aggregate, one, missing)
+        if aggregate == "sum" and np.isfinite(one):  # nothing times a finite number adds nothing
+            return folded
+        cases = exp.case()
+        if not self.has_keys:  # one group also of no rows, which holds the fill
+            cases = cases.when(exp.EQ(this=exp.Count(this=exp.Star()), expression=integer(0)), exp.null())
+        none_is_missing = exp.EQ(this=exp.Count(this=exp.Star()), expression=integer(compensation.pairs))
+        return cases.when(none_is_missing, value.copy()).else_(folded)
+
+    def _of_result(self, value: exp.Expr, is_number: bool) -> exp.Expr:
+        """From the type computed in to that of the result."""
+        wanted = self.output.dtype
+        if is_complex(self.computed_in) and not is_complex(wanted):
+            value = call("tensor_complex_real", value)
+            value = value if self.inside else first_element(value)
+            is_number = not self.inside
+        if NUMBER_TYPES[self.computed_in] == NUMBER_TYPES[wanted]:
+            return value
+        return converted(value, number_type(wanted) if is_number else array_type(wanted))
+
+    def _watched(self, value: exp.Expr) -> exp.Expr:
+        fill = constant(self.output.fill, self.output.dtype)
+        return call(function_named("finite", self.output.dtype), text(self.output.name), value, fill)
 
 
-def _as_dtype(term: Term, dtype: str) -> Term:
-    if ITEM_BYTES[term.dtype] == ITEM_BYTES[dtype]:
-        return term
-    kind = array_type(dtype) if term.inside else number_type(dtype)
-    return Term(exp.cast(term.value, kind), term.inside, dtype)
+def _converted(term: Term, dtype: str) -> Term:
+    """A term of the dtype computed in."""
+    if is_complex(dtype) and not is_complex(term.dtype):
+        array = term.value if term.inside else exp.array(term.value)
+        real = array if NUMBER_TYPES[term.dtype] == NUMBER_TYPES[dtype] else converted(array, array_type(dtype))
+        return Term(call("tensor_complex_from", real), term.inside, dtype)
+    if NUMBER_TYPES[term.dtype] == NUMBER_TYPES[dtype]:
+        return Term(term.value, term.inside, dtype)
+    is_array = bool(term.inside) or is_complex(dtype)
+    return Term(converted(term.value, array_type(dtype) if is_array else number_type(dtype)), term.inside, dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,26 +145,43 @@ class _Writer:
     terms: Sequence[Term]
     inside: tuple[str, ...]
     extents: Mapping[str, int]
+    dtype: str
 
     @property
     def is_number(self) -> bool:
-        return not self.inside
+        """Whether the result is a number; complex ones are arrays of their two parts."""
+        return not self.inside and not is_complex(self.dtype)
 
     def number(self, is_grouped: bool) -> exp.Expr:
         """A result that is a number."""
         value = self._number_of_pair()
-        return _AGGREGATES[self.einsum.aggregate or "sum"](value, self._dtype) if is_grouped else value
+        return aggregated_number(self.einsum.aggregate or "sum", value, self.dtype) if is_grouped else value
 
     def array(self, is_grouped: bool) -> exp.Expr:
         """A result that is an array."""
         if is_grouped and self.einsum.is_multilinear and len(self.terms) == 2:
             return self._sum_of_products()
         value = self._array_of_pair()
-        return call(f"tensor_{self.einsum.aggregate}", value) if is_grouped else value
+        return self._call(str(self.einsum.aggregate), value) if is_grouped else value
 
-    @property
-    def _dtype(self) -> str:
-        return self.terms[0].dtype
+    def folded(self, value: exp.Expr, aggregate: str, one: Number, missing: exp.Expr) -> exp.Expr:
+        """A value of a group, folded with a number as often as `missing` says."""
+        combined = COMBINED[aggregate]
+        if is_complex(self.dtype):
+            times = self._call("from", exp.array(exp.cast(missing, number_type(self.dtype))))
+            spelled = text("u * v" if aggregate == "sum" else "v ^ u")
+            once = constant(one, self.dtype)
+            other = self._call("reduce", text("sum"), spelled, text(",->"), times, once, integers(()))
+        else:
+            other = compensating_number(aggregate, one, missing, self.dtype)
+            if self.is_number:
+                return number_expression(combined, [value, in_parentheses(other)], self.dtype)
+            other = exp.array(other)
+        size = math.prod(self.extents[label] for label in self.inside)
+        return self._call("reduce", text("sum"), text(write(combined)), text("i,->i"), value, other, integers([size]))
+
+    def _call(self, operation: str, *arguments: exp.Expr) -> exp.Expr:
+        return call(function_named(operation, self.dtype), *arguments)
 
     @property
     def _has_arrays(self) -> bool:
@@ -146,7 +190,8 @@ class _Writer:
     @property
     def _arrays(self) -> list[exp.Expr]:
         """The operands as arrays, numbers as arrays of one."""
-        return [term.value if term.inside else exp.array(term.value) for term in self.terms]
+        are_arrays = is_complex(self.dtype)
+        return [term.value if term.inside or are_arrays else exp.array(term.value) for term in self.terms]
 
     @property
     def _labels(self) -> list[str]:
@@ -163,10 +208,10 @@ class _Writer:
 
     def _number_of_pair(self) -> exp.Expr:
         if not self._has_arrays:
-            return number_expression(self.einsum.join, [term.value for term in self.terms], self._dtype)
+            return number_expression(self.einsum.join, [term.value for term in self.terms], self.dtype)
         if self.einsum.is_multilinear and self._spec == "i,i->":
             return call("tensor_dot", *self._arrays)
-        return exp.Bracket(this=self._array_of_pair(), expressions=[integer(1)], offset=1)
+        return first_element(self._array_of_pair())
 
     def _array_of_pair(self) -> exp.Expr:
         if self.einsum.is_multilinear:
@@ -176,18 +221,17 @@ class _Writer:
             if mapped is not None:
                 return mapped
         aggregate = text(self.einsum.aggregate or "sum")
-        return call(
-            "tensor_reduce", aggregate, text(write(self.einsum.join)), text(self._spec), *self._arrays, self._extents()
-        )
+        spelled = text(write(self.einsum.join))
+        return self._call("reduce", aggregate, spelled, text(self._spec), *self._arrays, self._extents())
 
     def _mapped(self) -> exp.Expr | None:
         """Element by element, if a function of its own does that and no axis moves."""
         if all(term.inside == self.inside for term in self.terms):
             if len(self.terms) == 1:
-                return call("tensor_map", text(_map_text(self.einsum.join)), self.terms[0].value)
+                return self._call("map", text(_map_text(self.einsum.join)), self.terms[0].value)
             for name in ("add", "sub", "div", "mul"):
                 if self.einsum.join == Call(name, (Operand(0), Operand(1))):
-                    return call(f"tensor_{name}", *self._arrays)
+                    return self._call(name, *self._arrays)
         return None
 
     def _rearranged(self) -> exp.Expr:
@@ -195,10 +239,12 @@ class _Writer:
         return (
             term.value
             if term.inside == self.inside
-            else call("tensor_einsum", text(self._spec), term.value, self._extents())
+            else self._call("einsum", text(self._spec), term.value, self._extents())
         )
 
     def _product(self) -> exp.Expr:
+        if is_complex(self.dtype):
+            return self._call("einsum", text(self._spec), *self._arrays, self._extents())
         u, v = (term.value for term in self.terms)
         match self._spec:
             case ",i->i" | ",ij->ij" | ",ijk->ijk":
@@ -219,6 +265,8 @@ class _Writer:
                 return call("tensor_einsum", text(spec), *self._arrays, self._extents())
 
     def _sum_of_products(self) -> exp.Expr:
+        if is_complex(self.dtype):
+            return self._call("einsum_sum", text(self._spec), *self._arrays, self._extents())
         u, v = (term.value for term in self.terms)
         match self._spec:
             case ",i->i" | ",ij->ij" | ",ijk->ijk":
@@ -236,62 +284,3 @@ def _map_text(join: Scalar) -> str:
             return function
         case _:
             return write(join)
-
-
-def _minimum(value: exp.Expr, dtype: str) -> exp.Expr:
-    """MIN, but NaN where any value is NaN, as in numpy: SQL holds NaN for the largest number."""
-    has_nan = exp.func("bool_or", exp.func("isnan", value.copy()))
-    return exp.case().when(has_nan, number(math.nan, dtype)).else_(exp.Min(this=value))
-
-
-def _rounded(folded: exp.Expr, dtype: str) -> exp.Expr:
-    """A DOUBLE in another dtype; infinite where it is beyond that, as in numpy, where a cast would be an error."""
-    if dtype == "float64":
-        return folded
-    infinite = exp.Mul(this=folded.copy(), expression=number(math.inf, "float64"))
-    kind = number_type(dtype)
-    return exp.func("coalesce", exp.TryCast(this=folded, to=exp.DataType.build(kind)), exp.cast(infinite, kind))
-
-
-_AGGREGATES: dict[str, Callable[[exp.Expr, str], exp.Expr]] = {
-    "sum": lambda value, dtype: _rounded(exp.Sum(this=value), dtype),
-    "max": lambda value, _: exp.Max(this=value),
-    "min": _minimum,
-    "prod": lambda value, dtype: _rounded(exp.func("product", value), dtype),
-}
-
-_PLAIN = {"add": exp.Add, "sub": exp.Sub, "mul": exp.Mul}
-
-
-def number_expression(join: Scalar, values: Sequence[exp.Expr], dtype: str) -> exp.Expr:
-    """A scalar expression of numbers: plain SQL for + - * and division by a number, our functions for all else."""
-    match join:
-        case Operand(index):
-            return values[index].copy()
-        case _ if not operands_of(join):  # by numpy, once: SQL would compute with decimals
-            return number(float(evaluate(join, ())), dtype)
-        case Call(name, (first, second)) if name in _PLAIN:
-            sides = [in_parentheses(number_expression(side, values, dtype)) for side in (first, second)]
-            return _PLAIN[name](this=sides[0], expression=sides[1])
-        case Call("div", (first, Literal(divisor))) if divisor != 0:  # by 0 it depends on a setting of the engine
-            divided = in_parentheses(number_expression(first, values, dtype))
-            return exp.Div(this=divided, expression=number(divisor, dtype))
-        case Call("neg", (argument,)):
-            return exp.Neg(this=in_parentheses(number_expression(argument, values, dtype)))
-        case Call(name, (argument,)):
-            return call("tensor_map", text(name), number_expression(argument, values, dtype))
-        case Call(name, (first, Literal() as second)):
-            spelled = write(Call(name, (Operand(0), second)))
-            return call("tensor_map", text(spelled), number_expression(first, values, dtype))
-        case Call(name, (first, second)):
-            arrays = [exp.array(number_expression(side, values, dtype)) for side in (first, second)]
-            spelled = write(Call(name, PRODUCT.arguments))
-            reduced = call("tensor_reduce", text("sum"), text(spelled), text(",->"), *arrays, integers(()))
-            return exp.Bracket(this=reduced, expressions=[integer(1)], offset=1)
-        case _:
-            raise PlanError(f"no SQL for {join}")
-
-
-def in_parentheses(expression: exp.Expr) -> exp.Expr:
-    """An expression as an operand of another: in parentheses where operators could take part of it."""
-    return exp.Paren(this=expression) if isinstance(expression, (exp.Binary, exp.Neg)) else expression

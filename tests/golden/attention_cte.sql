@@ -79,7 +79,7 @@ WITH T0 AS (
   JOIN T1 AS v
     ON u.j = v.j
 )
-/* S[I, J] = T3[I, J] / 32 */
+/* S[I, J] = T3[I, J] / 32.0 */
 SELECT
   u.i,
   u.j,

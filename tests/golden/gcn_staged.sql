@@ -56,23 +56,23 @@ WITH T2 AS (
     ON u.m = v.dim_0
   GROUP BY
     u.i
-), T3_by_i_dense AS (
-  /* T3[I, n], every tuple present */
-  SELECT
-    g.position AS i,
-    COALESCE(t.val, tensor_fill(256, CAST(0 AS DOUBLE))) AS val
-  FROM (
-    SELECT
-      UNNEST(RANGE(2708)) AS position
-  ) AS g
-  LEFT JOIN T3 AS t
-    ON t.i = g.position
 ), H AS (
   /* H[I, n] = sigmoid(T3[I, n]) */
   SELECT
     u.i,
     tensor_map('sigmoid', u.val) AS val
-  FROM T3_by_i_dense AS u
+  FROM T3 AS u
+), H_by_i_dense AS (
+  /* H[I, n], every tuple present */
+  SELECT
+    g.position AS i,
+    COALESCE(t.val, tensor_fill(256, CAST(0.5 AS DOUBLE))) AS val
+  FROM (
+    SELECT
+      UNNEST(RANGE(2708)) AS position
+  ) AS g
+  LEFT JOIN H AS t
+    ON t.i = g.position
 ), T4 AS (
   /* T4[I, n] = sum(T1[I, L] * H[L, n]) */
   SELECT
@@ -83,7 +83,7 @@ WITH T2 AS (
     SELECT
       t.i,
       t.val
-    FROM H AS t
+    FROM H_by_i_dense AS t
     UNION ALL
     SELECT
       NULL,
@@ -105,25 +105,15 @@ WITH T2 AS (
     tensor_matmul(u.val, v.val, [1, 256, 16]) AS val
   FROM T4 AS u
   CROSS JOIN W2_whole AS v
-), T5_by_i_dense AS (
-  /* T5[I, o], every tuple present */
-  SELECT
-    g.position AS i,
-    COALESCE(t.val, tensor_fill(16, CAST(0 AS DOUBLE))) AS val
-  FROM (
-    SELECT
-      UNNEST(RANGE(2708)) AS position
-  ) AS g
-  LEFT JOIN T5 AS t
-    ON t.i = g.position
 ), Y AS MATERIALIZED (
   /* Y[I, o] = sigmoid(T5[I, o]) */
   SELECT
     u.i,
     tensor_map('sigmoid', u.val) AS val
-  FROM T5_by_i_dense AS u
+  FROM T5 AS u
 )
 /* Y[I, O] */
+/* what has no row holds 0.5 */
 SELECT
   s.i,
   s.o,
@@ -136,4 +126,4 @@ FROM (
   FROM Y AS t
 ) AS s
 WHERE
-  s.val <> 0;
+  s.val <> 0.5;

@@ -11,8 +11,6 @@ WITH B_by_dim_0_dim_1 AS (
       UNNEST(t.val) AS val
     FROM main.B AS t
   ) AS s
-  WHERE
-    s.val <> 0
 )
 /* C[I, K] = sum(A[I, J] * B[J, K]) */
 SELECT

@@ -19,8 +19,6 @@ WITH A_by_dim_1 AS (
       UNNEST(t.val) AS val
     FROM main.B AS t
   ) AS s
-  WHERE
-    s.val <> 0
 ), C AS (
   /* C[i, K] = sum(A[i, J] * B[J, K]) */
   SELECT

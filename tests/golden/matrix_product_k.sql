@@ -19,8 +19,6 @@ WITH A_whole AS (
       UNNEST(t.val) AS val
     FROM main.B AS t
   ) AS s
-  WHERE
-    s.val <> 0
 ), B_by_dim_1 AS (
   /* B[dim_0, DIM_1] */
   SELECT

@@ -1,0 +1,86 @@
+"""Semantics: the dtype that an EinSum's kernels compute in, and whether that is exact.
+
+A kernel computes a whole expression in one dtype, where numpy may change it from operation to operation. Whole numbers
+inside an expression of floating point are exact as long as they stay below 2^53, which their ranges must prove.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from sparseeinsum.errors import SemanticsError
+from sparseeinsum.language.dtypes import promoted
+from sparseeinsum.language.eingraph import EinSum
+from sparseeinsum.language.inference import dtype_of, join_dtype
+from sparseeinsum.language.scalar import FUNCTIONS, Call, Operand, Scalar, functions_of, operands_of, write
+from sparseeinsum.language.tensors import Tensor
+from sparseeinsum.semantics.ranges import Range, range_of
+
+_EXACT = 1 << 53  # every whole number up to here is a float64
+_OF_TRUTH = ("lt", "le", "gt", "ge", "eq", "ne", "and", "or")
+_COUNTS = ("sum", "prod")
+
+
+def computing_dtype(einsum: EinSum, tensors: Mapping[str, Tensor], ranges: list[Range]) -> str:
+    """The dtype that an EinSum is computed in: float64, float32, int64, complex128 or complex64.
+
+    Raises:
+        SemanticsError: Whole numbers in an expression of floating point may be too large to be exact.
+    """
+    dtypes = [tensors[operand.tensor].dtype for operand in einsum.operands]
+    found = {dtype_of(part, dtypes, einsum) for part in (*_parts(einsum.join), *_compared(einsum.join))}
+    dtype = promoted(sorted(found))
+    if dtype == "bool":
+        dtype = "float64" if einsum.aggregate in (*_COUNTS, "logsumexp") else "float32"
+    elif dtype == "float32" and einsum.aggregate in _COUNTS and join_dtype(einsum, tensors) == "bool":
+        dtype = "float64"  # counts more than float32 can
+    if dtype == "int64" and (einsum.aggregate == "logsumexp" or _calls_functions_of_users(einsum.join)):
+        dtype = "float64"
+    if dtype != "int64" and "int64" in found:
+        _check_whole(einsum, tensors, dtypes, ranges, dtype)
+    return dtype
+
+
+def _calls_functions_of_users(join: Scalar) -> bool:
+    return any(FUNCTIONS[name].python is not None for name in functions_of(join))
+
+
+def _parts(expression: Scalar) -> Iterator[Scalar]:
+    """All sub-expressions that have operands: literals take the dtype of what is beside them."""
+    match expression:
+        case Operand():
+            yield expression
+        case Call(_, arguments) if operands_of(expression):
+            yield expression
+            for argument in arguments:
+                yield from _parts(argument)
+
+
+def _compared(expression: Scalar) -> Iterator[Scalar]:
+    """Expressions of the dtype that two values are compared in, of which the truth that comes out says nothing."""
+    for part in _parts(expression):
+        if isinstance(part, Call) and part.function in _OF_TRUTH:
+            yield Call("add", part.arguments)
+
+
+def _check_whole(
+    einsum: EinSum, tensors: Mapping[str, Tensor], dtypes: list[str], ranges: list[Range], dtype: str
+) -> None:
+    """Refuse operations on whole numbers that floating point might round."""
+    for part in _parts(einsum.join):
+        if not isinstance(part, Call):
+            continue
+        whole = [each for each in part.arguments if _is_whole(each, dtypes, einsum)]
+        if dtype_of(part, dtypes, einsum) == "int64":
+            whole.append(part)
+        elif len(whole) < len(part.arguments):
+            continue  # numpy, too, rounds a whole number beside a float
+        for each in whole:
+            if range_of(each, ranges, "int64").magnitude > _EXACT:
+                names = [operand.tensor for operand in einsum.operands]
+                raise SemanticsError(
+                    f"{einsum.output.tensor}: {write(each, names)} may be beyond 2^53, where {dtype} rounds whole "
+                    "numbers; give the whole-number part a statement of its own"
+                )
+
+
+def _is_whole(expression: Scalar, dtypes: list[str], einsum: EinSum) -> bool:
+    return bool(operands_of(expression)) and dtype_of(expression, dtypes, einsum) == "int64"

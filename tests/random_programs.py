@@ -1,0 +1,284 @@
+"""Random programs: statements over tensors of any dtype, fill, density and shape, how they are stored and planned."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from hypothesis import assume
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from reference import evaluate_program
+
+import sparseeinsum as se
+from sparseeinsum.language.binding import bind
+from sparseeinsum.language.eingraph import EinGraph
+from sparseeinsum.language.tensors import Axis, Tensor
+
+Array = NDArray[Any]
+
+LABELS = "ijklmnpq"
+FAMILIES = {
+    "float64": ("float64",),
+    "float32": ("float32",),
+    "int64": ("int64",),
+    "bool": ("bool",),
+    "complex": ("complex128", "complex64"),
+    "mixed": ("float64", "float32", "int64", "bool", "complex128"),
+}
+FILLS: dict[str, tuple[Any, ...]] = {
+    "f": (0.0, 0.0, 0.0, 1.0, -0.5, np.inf, -np.inf),
+    "i": (0, 0, 0, 1, -2),
+    "b": (False, False, True),
+    "c": (0j, 0j, 1 + 0.5j),
+}
+ORDERED = (
+    "{u} * {v}",
+    "{u} * {v}",
+    "{u} + {v}",
+    "{u} - {v}",
+    "({u} - {v}) ^ 2",
+    "abs({u}) * {v} + 1",
+    "max({u}, {v})",
+    "min({u}, {v})",
+    "where({u} > {v}, {u}, {v})",
+    "where({u} == 0, 0, {v})",
+    "{u} * ({v} + 1)",
+    "{u} <= {v}",
+    "{u} != 0 and {v} > 0",
+)
+FLOATING = (
+    "{u} * sigmoid({v})",
+    "exp({u}) * {v}",
+    "tanh({u}) * relu({v})",
+    "{u} / (abs({v}) + 1)",
+    "{u} / {v}",
+    "sqrt(abs({u})) - {v}",
+    "exp({u} - {v})",
+)
+JOINS = {
+    "f": (*ORDERED, *FLOATING),
+    "i": (*ORDERED, "{u} / (abs({v}) + 1)", "{u} * 0.5 + {v}"),
+    "b": ("{u} * {v}", "{u} + {v}", "{u} and {v}", "{u} or not {v}", "{u} == {v}", "{u} < {v}", "max({u}, {v})"),
+    "c": ("{u} * {v}", "{u} + {v}", "{u} - {v}", "conj({u}) * {v}", "abs({u}) * {v}", "{u} == {v}", "{u} * ({v} + 1)"),
+}
+MAPS = {
+    "f": (
+        "{u}",
+        "-{u}",
+        "relu({u})",
+        "sigmoid({u})",
+        "2 * {u} + 1",
+        "{u} ^ 2",
+        "abs({u}) / 4",
+        "exp({u})",
+        "{u} > 0.5",
+    ),
+    "i": ("{u}", "-{u}", "relu({u})", "2 * {u} + 1", "{u} ^ 2", "sign({u})", "{u} / 4", "{u} >= 1", "1.5 * {u}"),
+    "b": ("{u}", "not {u}", "{u} or false", "where({u}, 2, 3)", "{u} * 2.5"),
+    "c": ("{u}", "-{u}", "conj({u})", "abs({u})", "{u} * 2 + 1", "{u} ^ 2", "{u} != 0"),
+}
+OF_THREE = {
+    "f": ("{u} * {v} * {w}", "{u} + {v} + {w}", "({u} + {v}) * {w}", "where({u} > 0, {v}, {w})", "max({u}, {v}, {w})"),
+    "i": ("{u} * {v} * {w}", "{u} + {v} - {w}", "({u} + {v}) * {w}"),
+    "b": ("{u} and {v} and {w}", "{u} * {v} * {w}", "({u} or {v}) and {w}"),
+    "c": ("{u} * {v} * {w}", "({u} + {v}) * conj({w})"),
+}
+FOLDS = {
+    "f": ("sum", "sum", "prod", "max", "min", "any", "all", "logsumexp"),
+    "i": ("sum", "sum", "prod", "max", "min", "any", "all", "logsumexp"),
+    "b": ("sum", "any", "all", "max", "min", "prod"),
+    "c": ("sum", "sum", "prod", "any"),
+}
+LARGEST = 1e6  # of what is compared; sums of larger values cancel too many digits
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program, its inputs and results, and how it is to be stored, planned and run."""
+
+    text: str
+    inputs: dict[str, Array]
+    fills: dict[str, Any]
+    expected: dict[str, Array]
+    stored: dict[str, tuple[str, ...]]
+    pin: dict[str, tuple[str, ...]]
+    optimizer: str
+    layout: str
+    outputs: tuple[str, ...]
+    nonfinite: str
+
+    def load(self, db: se.Database) -> None:
+        for name, array in self.inputs.items():
+            db.tensor(name, array, fill=self.fills[name], promoted=self.stored[name])
+
+    def run(self, db: se.Database) -> dict[str, se.TensorResult]:
+        return db.run(
+            self.text,
+            optimizer=self.optimizer,
+            pin=self.pin,
+            layout=self.layout,
+            outputs=self.outputs,
+            nonfinite=self.nonfinite,
+        )
+
+    @property
+    def turns_nonfinite(self) -> bool:
+        """Whether a result has NaN or an infinity."""
+        return any(not np.isfinite(array).all() for array in self.expected.values())
+
+    @property
+    def tolerance(self) -> float:
+        """Of float64, or of float32 where that is anywhere; relative to the largest value, which sums cancel."""
+        arrays = (*self.inputs.values(), *self.expected.values())
+        is_single = any(array.dtype in (np.float32, np.complex64) for array in arrays)
+        return scale_of(arrays) * (2e-4 if is_single else 1e-9)
+
+
+def scale_of(arrays: tuple[Array, ...]) -> float:
+    finite = [np.abs(array[np.isfinite(array)]).astype(float) for array in arrays]
+    return max(1.0, *(float(values.max(initial=0)) for values in finite))
+
+
+def graph_of(text: str, inputs: dict[str, Array]) -> EinGraph:
+    """The EinGraph of a program on dense arrays."""
+    tensors = {
+        name: Tensor(
+            name, tuple(Axis(f"dim_{axis}", bound) for axis, bound in enumerate(array.shape)), str(array.dtype)
+        )
+        for name, array in inputs.items()
+    }
+    return bind(se.program(text), tensors)
+
+
+@dataclass
+class Draft:
+    """A program while it grows, with the value of everything that a statement may read."""
+
+    values: dict[str, Array]
+    inputs: int = 0
+    lines: list[str] = field(default_factory=list)
+    labels: dict[str, list[str]] = field(default_factory=dict)
+
+    def add_statement(self, draw: st.DrawFn) -> None:
+        """One to three references, the first of them often to the result before."""
+        target = f"T{len(self.lines)}"
+        known = list(self.values)
+        names = [draw(st.sampled_from([known[-1], *known])), *(draw(st.sampled_from(known)) for _ in range(2))]
+        names = names[: draw(st.sampled_from([1, 2, 2, 2, 3]))]
+        sizes: dict[str, int] = {}
+        operands = [f"{name}[{', '.join(self._reference(draw, name, sizes))}]" for name in names]
+        assume(np.prod([max(size, 1) for size in sizes.values()]) <= 4000)
+        kind = np.result_type(*(self.values[name].dtype for name in names)).kind
+        body = draw(st.sampled_from((MAPS, JOINS, OF_THREE)[len(names) - 1][kind]))
+        body = body.replace("max({u}, {v}, {w})", "max(max({u}, {v}), {w})")
+        body = body.format(**dict(zip("uvw", operands, strict=False)))
+        kept = [label for label in draw(st.permutations(list(sizes))) if draw(st.integers(0, 2))][:3]
+        if set(kept) != set(sizes):
+            folds = FOLDS[kind]
+            if any(word in body for word in ("<", ">", "==", "!=", " and ", " or ", "not ")):
+                folds = FOLDS["b"]  # of truth
+            body = f"{draw(st.sampled_from(folds))}({body})"
+        self.lines.append(f"{target}[{', '.join(kept)}] = {body}")
+        self.labels[target] = list(sizes)
+        self._compute(target)
+
+    def _compute(self, target: str) -> None:
+        line = self.lines[-1]
+        read = {name: array for name, array in self.values.items() if f"{name}[" in line}
+        try:
+            with np.errstate(all="ignore"):
+                self.values[target] = evaluate_program(graph_of(line, read), read)[target]
+                as_floats = {name: array.astype(complex) for name, array in read.items()}
+                scale = self._scale(line, as_floats, target)
+        except (TypeError, ValueError):  # numpy has no such operation
+            assume(False)
+        assume(scale <= LARGEST)
+
+    def _scale(self, line: str, read: dict[str, Array], target: str) -> float:
+        found = self.values[target]
+        if found.dtype.kind != "i":
+            return scale_of((found,))
+        # int64 that wraps around looks small: compute in floating point, too
+        floats = {name: array.real for name, array in read.items()}
+        return scale_of((evaluate_program(graph_of(line, floats), floats)[target].astype(float), found))
+
+    def _reference(self, draw: st.DrawFn, name: str, sizes: dict[str, int]) -> list[str]:
+        """Labels of one reference, shared with others and sometimes repeated where the sizes allow it."""
+        labels: list[str] = []
+        for bound in self.values[name].shape:
+            shared = [label for label, size in sizes.items() if size == bound and label not in labels]
+            repeated = [label for label in labels if sizes[label] == bound][: draw(st.integers(0, 1))]
+            new = [label for label in LABELS if label not in sizes][:1]
+            label = draw(st.sampled_from([*shared, *repeated, *new]))
+            sizes[label] = bound
+            labels.append(label)
+        return labels
+
+
+@st.composite
+def arrays(draw: st.DrawFn, shape: tuple[int, ...], dtype: str, fill: Any) -> Array:  # noqa: ANN401  # a number
+    """An array of which a random share holds the fill, and often a whole slice."""
+    density = draw(st.sampled_from([0.0, 0.1, 0.4, 0.4, 1.0]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    values: Array
+    match np.dtype(dtype).kind:
+        case "f":
+            values = rng.uniform(-1.5, 1.5, shape)
+        case "i":
+            values = rng.integers(-3, 4, shape)
+        case "b":
+            values = rng.random(shape) < 0.5
+        case _:
+            values = rng.uniform(-1, 1, shape) + 1j * rng.uniform(-1, 1, shape)
+    array = np.where(rng.random(shape) < density, values, fill)
+    if shape and shape[0] > 1 and draw(st.booleans()):
+        array[0] = fill
+    return np.asarray(array).astype(dtype)
+
+
+@st.composite
+def cases(draw: st.DrawFn, family: str, optimizer: str) -> Case:
+    """Programs whose inputs have the dtypes of a family, planned by one optimizer."""
+    shapes = st.lists(st.sampled_from([1, 2, 3, 3, 3]), max_size=3).map(tuple)
+    names = ("A", "B", "C")[: draw(st.integers(2, 3))]
+    drawn = {name: draw(shapes) for name in names}
+    if draw(st.integers(0, 9)) == 0:
+        drawn["A"] = (0, *drawn["A"][:2])
+    inputs, fills = {}, {}
+    for name, shape in drawn.items():
+        dtype = draw(st.sampled_from(FAMILIES[family]))
+        fills[name] = draw(st.sampled_from(FILLS[np.dtype(dtype).kind]))
+        inputs[name] = draw(arrays(shape, dtype, fills[name]))
+    if draw(st.integers(0, 7)) == 0:
+        _spoil(draw, inputs)
+    draft = Draft(dict(inputs))
+    for _ in range(draw(st.integers(1, 4))):
+        draft.add_statement(draw)
+    seldom = st.sampled_from([False, False, True])
+    return Case(
+        "\n".join(draft.lines),
+        inputs,
+        fills,
+        {name: draft.values[name] for name in draft.labels},
+        {
+            name: tuple(f"dim_{axis}" for axis in range(array.ndim) if draw(st.booleans()))
+            for name, array in inputs.items()
+        },
+        {
+            name: tuple(label for label in labels if draw(st.booleans()))
+            for name, labels in draft.labels.items()
+            if optimizer in ("dp", "greedy") and draw(seldom)  # the others promote as they do
+        },
+        optimizer,
+        draw(st.sampled_from(["entries", "any"])),
+        tuple(name for name in draft.labels if draw(seldom)),
+        draw(st.sampled_from(["error", "allow"])),
+    )
+
+
+def _spoil(draw: st.DrawFn, inputs: dict[str, Array]) -> None:
+    """Put NaN or an infinity somewhere into an array of floating point."""
+    for array in inputs.values():
+        if array.dtype.kind == "f" and array.size:
+            array.flat[draw(st.integers(0, array.size - 1))] = draw(st.sampled_from([np.nan, np.inf, -np.inf]))
+            return

@@ -1,0 +1,163 @@
+"""Sparse tensors with any fill: elementwise functions, reductions and products keep to numpy, and say their fill."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import sparseeinsum as se
+
+Array = NDArray[Any]
+
+OPTIMIZERS = ("dp", "relational", "dense")
+
+
+def sparse(shape: tuple[int, ...], fill: float, seed: int = 0, dtype: str = "float64") -> Array:
+    """Small numbers, and the fill in most places and in all of the first slice."""
+    rng = np.random.default_rng((seed, *shape))
+    values = rng.integers(-4, 5, shape) / (1 if dtype == "int64" else 2)
+    array = np.where(rng.random(shape) < 0.3, values, fill).astype(dtype)
+    array[0] = fill
+    return array
+
+
+def load(db: se.Database, name: str, array: Array, fill: float) -> None:
+    db.tensor(name, array, fill=fill, promoted=[f"dim_{axis}" for axis in range(array.ndim)])
+
+
+UNARY: dict[str, Callable[[Array], Any]] = {
+    "-U[i, j]": lambda u: -u,
+    "abs(U[i, j])": np.abs,
+    "exp(U[i, j])": np.exp,
+    "sign(U[i, j]) + 1": lambda u: np.sign(u) + 1,
+    "relu(U[i, j])": lambda u: np.maximum(u, 0),
+    "sigmoid(U[i, j])": lambda u: 1 / (1 + np.exp(-u)),
+    "tanh(U[i, j])": np.tanh,
+    "sqrt(abs(U[i, j]))": lambda u: np.sqrt(np.abs(u)),
+    "U[i, j] ^ 2": lambda u: u**2,
+    "2 ^ U[i, j]": lambda u: 2**u,
+    "U[i, j] > 0.25": lambda u: u > 0.25,
+    "not U[i, j]": np.logical_not,
+    "where(U[i, j] == 0, 7.0, U[i, j])": lambda u: np.where(u == 0, 7.0, u),
+    "1 / (abs(U[i, j]) + 1)": lambda u: 1 / (np.abs(u) + 1),
+}
+BINARY: dict[str, Callable[[Array, Array], Any]] = {
+    "U[i, j] + V[i, j]": np.add,
+    "U[i, j] - V[i, j]": np.subtract,
+    "U[i, j] * V[i, j]": np.multiply,
+    "U[i, j] / (V[i, j] ^ 2 + 1)": lambda u, v: u / (v**2 + 1),
+    "max(U[i, j], V[i, j])": np.maximum,
+    "min(U[i, j], V[i, j])": np.minimum,
+    "U[i, j] == V[i, j]": np.equal,
+    "U[i, j] < V[i, j]": np.less,
+    "U[i, j] >= V[i, j]": np.greater_equal,
+    "U[i, j] and V[i, j]": np.logical_and,
+    "U[i, j] or V[i, j]": np.logical_or,
+    "(U[i, j] - V[i, j]) ^ 2": lambda u, v: (u - v) ** 2,
+    "where(U[i, j] > 0, U[i, j], V[i, j])": lambda u, v: np.where(u > 0, u, v),
+    "exp(U[i, j] - V[i, j])": lambda u, v: np.exp(u - v),
+    "U[i, j] + V[j, i]": lambda u, v: u + v.T,
+    "U[i, j] * sum(V[i, k])": lambda u, v: u * v.sum(1, keepdims=True),
+}
+
+
+def check(db: se.Database, body: str, labels: str, wanted: Any) -> None:  # noqa: ANN401  # an array or a number of numpy
+    """All optimizers compute it; entries delivered are those that are not the fill."""
+    wanted = np.asarray(wanted)
+    for optimizer in OPTIMIZERS:
+        result = db.run(f"W[{labels}] = {body}", optimizer=optimizer)["W"]
+        found = result.to_numpy()
+        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+        tolerance = 1e-5 if wanted.dtype == np.float32 else 1e-12
+        np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(("fill", "dtype"), [(0, "float64"), (1, "float64"), (-0.5, "float32"), (2, "int64")])
+@pytest.mark.parametrize("body", UNARY)
+def test_functions_of_one(shared_db: se.Database, body: str, fill: float, dtype: str) -> None:
+    if dtype == "int64" and body == "2 ^ U[i, j]":
+        pytest.skip("numpy refuses negative powers of whole numbers")
+    u = sparse((4, 5), fill, dtype=dtype)
+    load(shared_db, "U", u, fill)
+    with np.errstate(all="ignore"):
+        wanted = np.asarray(UNARY[body](u))
+    check(shared_db, body, "i, j", wanted)
+    result = shared_db.run(f"W[i, j] = {body}")["W"]
+    assert result.fill == wanted[0, 0]
+    assert result.rows.num_rows <= np.count_nonzero(u != fill)
+
+
+@pytest.mark.parametrize(
+    ("fills", "dtypes"),
+    [
+        ((0, 0), ("float64", "float64")),
+        ((1, 0), ("float64", "float32")),
+        ((-0.5, 2), ("float32", "float64")),
+        ((3, 1), ("int64", "int64")),
+    ],
+)
+@pytest.mark.parametrize("body", BINARY)
+def test_functions_of_two(
+    shared_db: se.Database, body: str, fills: tuple[float, float], dtypes: tuple[str, str]
+) -> None:
+    u, v = (sparse((5, 5), fill, seed, dtype) for seed, (fill, dtype) in enumerate(zip(fills, dtypes, strict=True)))
+    load(shared_db, "U", u, fills[0])
+    load(shared_db, "V", v, fills[1])
+    with np.errstate(all="ignore"):
+        wanted = np.asarray(BINARY[body](u, v))
+    check(shared_db, body, "i, j", wanted)
+
+
+FOLDS: dict[str, Callable[..., Any]] = {
+    "sum": np.sum,
+    "prod": np.prod,
+    "max": np.max,
+    "min": np.min,
+    "any": np.any,
+    "all": np.all,
+    "logsumexp": lambda u, axis: np.log(np.exp(u.astype(float)).sum(axis)),
+    "mean": np.mean,
+    "var": np.var,
+    "norm": lambda u, axis: np.sqrt((np.abs(u) ** 2.0).sum(axis)),
+}
+
+
+@pytest.mark.parametrize("axes", [axes for count in (1, 2, 3) for axes in itertools.combinations(range(3), count)])
+@pytest.mark.parametrize(("fill", "dtype"), [(0, "float64"), (1.5, "float64"), (-1, "int64"), (1, "bool")])
+@pytest.mark.parametrize("fold", FOLDS)
+def test_reductions(shared_db: se.Database, fold: str, fill: float, dtype: str, axes: tuple[int, ...]) -> None:
+    u = sparse((3, 4, 2), fill, dtype=dtype)
+    load(shared_db, "U", u, fill)
+    kept = ", ".join(label for axis, label in enumerate("ijk") if axis not in axes)
+    found = shared_db.run(f"W[{kept}] = {fold}(U[i, j, k])")["W"].to_numpy()
+    wanted = np.asarray(FOLDS[fold](u, axis=axes))
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("fills", [(0, 0, 0), (1, 0, -2), (0, 3, 0.5)])
+def test_where(shared_db: se.Database, fills: tuple[float, float, float]) -> None:
+    c, u, v = (sparse((4, 4), fill, seed) for seed, fill in enumerate(fills))
+    for name, array, fill in zip("CUV", (c, u, v), fills, strict=True):
+        load(shared_db, name, array, fill)
+    check(shared_db, "where(C[i, j] > 0, U[i, j], V[i, j])", "i, j", np.where(c > 0, u, v))
+    check(shared_db, "where(C[i, j], U[j, i], 0.0)", "i, j", np.where(c, u.T, 0.0))
+    check(shared_db, "sum(where(C[i, j] > 0, U[i, j], V[i, j]))", "i", np.where(c > 0, u, v).sum(1))
+
+
+@pytest.mark.parametrize("fills", [(0, 0), (0, 1), (2, -1)])
+def test_matrix_products(shared_db: se.Database, fills: tuple[float, float]) -> None:
+    u, v = sparse((4, 6), fills[0]), sparse((6, 3), fills[1])
+    stack, vector = sparse((2, 6, 3), fills[1]), sparse((6,), fills[1])
+    for name, array, fill in (("U", u, 0), ("V", v, 1), ("S", stack, 1), ("X", vector, 1)):
+        load(shared_db, name, array, fills[fill])
+    check(shared_db, "sum(U[i, j] * V[j, k])", "i, k", u @ v)
+    check(shared_db, "sum(U[i, j] * S[b, j, k])", "b, i, k", u @ stack)
+    check(shared_db, "sum(U[i, j] * X[j])", "i", u @ vector)
+    check(shared_db, "sum(X[j] * X[j])", "", vector @ vector)
+    check(shared_db, "X[i] * X[j]", "i, j", np.outer(vector, vector))
+    check(shared_db, "sum(V[j, k] * S[b, j, k])", "b", np.tensordot(stack, v, 2))
+    check(shared_db, "U[i, j] * V[k, l]", "i, k, j, l", np.kron(u, v).reshape(4, 6, 6, 3))

@@ -1,0 +1,56 @@
+"""The SQL that a plan shows is the SQL of its results: run by hand, in either style, it gives what numpy gives."""
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from random_programs import FAMILIES, Case, cases
+
+import sparseeinsum as se
+
+Array = NDArray[Any]
+
+
+@pytest.mark.parametrize("style", ["cte", "staged"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_sql_by_hand(shared_db: se.Database, family: str, style: str) -> None:
+    @settings(max_examples=int(os.environ.get("EXAMPLES", "30")), suppress_health_check=list(HealthCheck))
+    @given(st.sampled_from(["dp", "greedy", "relational", "dense"]).flatmap(lambda name: cases(family, name)))
+    def run(case: Case) -> None:
+        case.load(shared_db)
+        program = se.program(case.text)
+        plan = shared_db.plan(program, optimizer=case.optimizer, pin=case.pin, outputs=case.outputs, nonfinite="allow")
+        results = shared_db.run(plan)
+        assert set(plan.outputs) == set(results) == {*program.outputs, *case.outputs}
+        for name, rows in zip(plan.outputs, rows_of(shared_db, plan.sql(style)), strict=True):
+            wanted = case.expected[name]
+            by_hand = as_array(rows, wanted, results[name].fill)
+            np.testing.assert_allclose(by_hand, wanted, rtol=0, atol=case.tolerance, err_msg=name)
+
+    run()
+
+
+def rows_of(db: se.Database, text: str) -> list[list[tuple[Any, ...]]]:
+    """The rows of every statement that returns some; temporary tables go again."""
+    db.connection.execute("BEGIN")
+    try:
+        cursors = [
+            (statement, db.connection.execute(statement).fetchall())
+            for statement in text.split(";\n")
+            if statement.strip()
+        ]
+    finally:
+        db.connection.execute("ROLLBACK")
+    return [rows for statement, rows in cursors if not statement.lstrip().startswith("CREATE")]
+
+
+def as_array(rows: list[tuple[Any, ...]], like: Array, fill: Any) -> Array:  # noqa: ANN401  # a number
+    """Rows of indices and a value as an array; complex values are pairs."""
+    found = np.full_like(like, fill)
+    for *keys, value in rows:
+        found[tuple(keys)] = complex(*value) if like.dtype.kind == "c" else value
+    return found
