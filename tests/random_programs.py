@@ -126,11 +126,15 @@ class Case:
         """Whether a result has NaN or an infinity."""
         return any(not np.isfinite(array).all() for array in self.expected.values())
 
-    @property
-    def tolerance(self) -> float:
-        """Of float64, or of float32 where that is anywhere; relative to the largest value, which sums cancel."""
+    def tolerance(self, name: str) -> float:
+        """Of float64, or of float32 where that is anywhere; relative to the largest value, which sums cancel.
+
+        Functions of truth values are float32. Whole numbers and truth values are exact.
+        """
+        if self.expected[name].dtype.kind in "bi":
+            return 0.0
         arrays = (*self.inputs.values(), *self.expected.values())
-        is_single = any(array.dtype in (np.float32, np.complex64) for array in arrays)
+        is_single = any(array.dtype in (np.float32, np.complex64, np.bool_) for array in arrays)
         return scale_of(arrays) * (2e-4 if is_single else 1e-9)
 
 
