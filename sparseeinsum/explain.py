@@ -109,7 +109,8 @@ class Explanation:
         return table
 
     def _statements(self) -> Table:
-        table = Table(title="Statements, in the order in which they run", title_justify="left")
+        title = "Statements, in the order in which they run"
+        table = Table(title=title, title_justify="left", min_width=len(title))
         table.add_column("computes")
         table.add_column("result")
         if self.analysis is not None:

@@ -76,7 +76,7 @@ MESSAGES_BY_CODE: dict[int, str] = {
     -14: "the expression names v, but there is one operand, u",
     -15: "the expression has an imaginary literal, but computes with real numbers; use tensor_complex_map or _reduce",
     -21: "the aggregate is none of sum, prod, max, min, any, all, logsumexp",
-    -24: "%.*s turned NaN or infinite",
+    -24: "%.*s turned NaN or infinite out of finite values; nonfinite='allow' lets a run go on",
     -31: "axis %lld is out of range or named twice; there are %lld axes, counted from 0",
     -32: "position %lld is outside an axis of %lld",
     -33: "an extent is %lld; none may be negative",

@@ -75,7 +75,7 @@ def dtype_of(expression: Scalar, dtypes: list[str], einsum: EinSum) -> str:
     """
     try:
         return str(evaluate(expression, [np.empty(0, dtype) for dtype in dtypes]).dtype)
-    except SemanticsError as error:  # of a user's function
+    except SemanticsError as error:  # of a function that says so itself
         raise SemanticsError(f"{einsum.output.tensor}: {error}") from None
     except (TypeError, ValueError) as error:
         text = write(expression, [operand.tensor for operand in einsum.operands])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.dtypes import Array, Number
 
 
@@ -82,15 +83,26 @@ def _sigmoid(x: Array) -> Array:
     return np.asarray(1 / (1 + np.exp(-x)))
 
 
+def _ordered(function: Callable[..., Array]) -> Callable[..., Array]:
+    """A function of numbers that have an order; numpy gives complex ones that of their parts, which kernels do not."""
+
+    def evaluate(*values: Array | Number) -> Array:
+        if any(np.iscomplexobj(value) for value in values):
+            raise SemanticsError("complex numbers have no order, and so no < <= > >= min max relu; compare abs(...)")
+        return function(*values)
+
+    return evaluate
+
+
 # udfs/expression.py has the same names.
 FUNCTIONS: dict[str, Function] = {
     "or": Function(2, np.logical_or, "or", 1),
     "and": Function(2, np.logical_and, "and", 2),
     "not": Function(1, np.logical_not, "not", 3),
-    "lt": Function(2, np.less, "<", 4),
-    "le": Function(2, np.less_equal, "<=", 4),
-    "gt": Function(2, np.greater, ">", 4),
-    "ge": Function(2, np.greater_equal, ">=", 4),
+    "lt": Function(2, _ordered(np.less), "<", 4),
+    "le": Function(2, _ordered(np.less_equal), "<=", 4),
+    "gt": Function(2, _ordered(np.greater), ">", 4),
+    "ge": Function(2, _ordered(np.greater_equal), ">=", 4),
     "eq": Function(2, np.equal, "==", 4),
     "ne": Function(2, np.not_equal, "!=", 4),
     "add": Function(2, np.add, "+", 5),
@@ -104,12 +116,12 @@ FUNCTIONS: dict[str, Function] = {
     "log": Function(1, np.log),
     "sqrt": Function(1, np.sqrt),
     "sign": Function(1, np.sign),
-    "relu": Function(1, lambda x: np.maximum(x, 0)),
+    "relu": Function(1, _ordered(lambda x: np.maximum(x, 0))),
     "sigmoid": Function(1, _sigmoid),
     "tanh": Function(1, np.tanh),
     "conj": Function(1, np.conjugate),
-    "min": Function(2, np.minimum),
-    "max": Function(2, np.maximum),
+    "min": Function(2, _ordered(np.minimum)),
+    "max": Function(2, _ordered(np.maximum)),
     "where": Function(3, np.where),
 }
 

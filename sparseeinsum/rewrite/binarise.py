@@ -16,6 +16,7 @@ from sparseeinsum.rewrite.contraction import find_order, steps
 from sparseeinsum.rewrite.known import Known, KnownTensor
 from sparseeinsum.rewrite.names import Names
 from sparseeinsum.rewrite.network import Estimates, Network, is_as_precise
+from sparseeinsum.rewrite.real_parts import with_real_parts
 from sparseeinsum.semantics.exactness import Values
 from sparseeinsum.statistics.estimate import LabelStatistics, Statistics, dense_statistics
 
@@ -45,10 +46,11 @@ def binarise(
     known = Known.of_inputs(graph.tensors, statistics, values, allows_nonfinite)
     names = Names(graph.tensors)
     einsums: list[EinSum] = []
-    for einsum in graph.einsums:
-        parts = [einsum] if len(einsum.operands) <= _MOST_OPERANDS else _Breaking(einsum, known, names).parts()
-        known.learn(parts[-1])
-        einsums.extend(parts)
+    for written in graph.einsums:
+        for einsum in with_real_parts(written, known, names):
+            parts = [einsum] if len(einsum.operands) <= _MOST_OPERANDS else _Breaking(einsum, known, names).parts()
+            known.learn(parts[-1])
+            einsums.extend(parts)
     return EinGraph(MappingProxyType({**graph.tensors, **known.shapes()}), tuple(einsums), graph.outputs)
 
 

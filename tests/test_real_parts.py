@@ -1,0 +1,58 @@
+"""Real parts of complex expressions are computed as real numbers, as numpy does."""
+
+import numpy as np
+import pytest
+
+import sparseeinsum as se
+
+A = np.array([1 + 1j, 0, 2, -0.25j])
+B = np.array([1.0, 0, 2, -3])
+N = np.array([3, 0, -1, 2])
+
+with np.errstate(all="ignore"):
+    EXPECTED = {
+        "sqrt(abs(A[i]) - 2)": np.sqrt(abs(A) - 2),
+        "(abs(A[i]) - 2) ^ 0.5": (abs(A) - 2) ** 0.5,
+        "log(-B[i]) + A[i]": np.log(-B) + A,
+        "sqrt(B[i] - 2) * A[i]": np.sqrt(B - 2) * A,
+        "relu(B[i]) * A[i]": np.maximum(B, 0) * A,
+        "where(B[i] > 1, A[i], 0)": np.where(B > 1, A, 0),
+        "abs(A[i]) < 2": abs(A) < 2,
+        "A[i] * B[i] * (1 / B[i])": A * B * (1 / B),
+        "A[i] == A[i] * 1j": A == A * 1j,
+        "where(abs(A[i]) > 1, A[i] / N[i], exp(B[i]) * N[i])": np.where(abs(A) > 1, A / N, np.exp(B) * N),
+        "max(abs(A[i]), B[i]) * conj(A[i])": np.maximum(abs(A), B) * A.conj(),
+        "N[i] ^ 2 * A[i] + N[i] * 1j": N**2 * A + N * 1j,
+        "sqrt(B[i]) + sqrt(A[i])": np.sqrt(B) + np.sqrt(A),
+    }
+
+
+@pytest.fixture(scope="module")
+def db() -> se.Database:
+    database = se.connect()
+    for name, array in (("A", A), ("B", B), ("N", N)):
+        database.tensor(name, array)
+    return database
+
+
+@pytest.mark.parametrize("text", EXPECTED)
+def test_numpys_values_and_dtype(db: se.Database, text: str) -> None:
+    found = db.run(f"Y[i] = {text}", nonfinite="allow")["Y"].to_numpy()
+    assert found.dtype == EXPECTED[text].dtype
+    np.testing.assert_allclose(found, EXPECTED[text], rtol=1e-12)
+
+
+def test_below_an_aggregate(db: se.Database) -> None:
+    found = db.run("Y[] = sum(abs(A[i]) < 2)\nZ[] = sum(where(B[i] > 1, A[j], 1))")
+    assert found["Y"].to_numpy() == (abs(A) < 2).sum()
+    np.testing.assert_allclose(found["Z"].to_numpy(), np.where(B[:, None] > 1, A, 1).sum())
+
+
+def test_what_is_alike_in_complex_arithmetic_stays_one_einsum(db: se.Database) -> None:
+    assert len(db.plan("Y[i] = abs(A[i]) * (B[i] + 1) * 2j").notation()) == 1
+
+
+@pytest.mark.parametrize("text", ["A[i] < 2", "relu(A[i])", "max(A[i], B[i])", "where(A[i] >= B[i], 1, 0)"])
+def test_an_order_of_complex_numbers_is_refused_before_it_runs(db: se.Database, text: str) -> None:
+    with pytest.raises(se.SemanticsError, match=r"^Y: complex numbers have no order.*compare abs"):
+        db.plan(f"Y[i] = {text}")
