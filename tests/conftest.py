@@ -7,6 +7,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from edge_tables import EDGES
 
 import sparseeinsum as se
 from sparseeinsum.language.scalar import FUNCTIONS
@@ -44,6 +45,13 @@ def db() -> Iterator[se.Database]:
     """An empty database in memory."""
     with se.connect() as database:
         yield database
+
+
+@pytest.fixture
+def edges(db: se.Database) -> se.Database:
+    """A database with a table of edges."""
+    db.connection.execute(EDGES)
+    return db
 
 
 def _counted() -> Counter[str]:
