@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import duckdb
 import hypothesis
 import pytest
 from edge_tables import EDGES
@@ -52,6 +53,14 @@ def edges(db: se.Database) -> se.Database:
     """A database with a table of edges."""
     db.connection.execute(EDGES)
     return db
+
+
+@pytest.fixture
+def on_four_threads(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A module's connection on four threads, each of which has states of its own until they are merged."""
+    connection.execute("SET threads = 4")
+    yield connection
+    connection.execute("RESET threads")
 
 
 def _counted() -> Counter[str]:
