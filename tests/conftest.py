@@ -5,8 +5,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import duckdb
 import hypothesis
 import pytest
+from edge_tables import EDGES
 
 import sparseeinsum as se
 from sparseeinsum.language.scalar import FUNCTIONS
@@ -44,6 +46,21 @@ def db() -> Iterator[se.Database]:
     """An empty database in memory."""
     with se.connect() as database:
         yield database
+
+
+@pytest.fixture
+def edges(db: se.Database) -> se.Database:
+    """A database with a table of edges."""
+    db.connection.execute(EDGES)
+    return db
+
+
+@pytest.fixture
+def on_four_threads(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A module's connection on four threads, each of which has states of its own until they are merged."""
+    connection.execute("SET threads = 4")
+    yield connection
+    connection.execute("RESET threads")
 
 
 def _counted() -> Counter[str]:

@@ -52,11 +52,19 @@ SOURCES = {
 }
 
 
-def stack(arrays: Array, positions: Array, size: int, fill: float) -> Array:
+def stack(arrays: Array, positions: Array, size: int, fill: complex) -> Array:
     """Arrays (rows, outer, inner) side by side: (outer, size, inner)."""
     stacked = np.full((arrays.shape[1], size, arrays.shape[2]), fill, arrays.dtype)
     stacked[:, positions] = arrays.swapaxes(0, 1)
     return stacked
+
+
+def create_table(
+    connection: Connection, name: str, kind: str, columns: list[list[Any]], scalar: str | None = None
+) -> None:
+    """Create a table of i, u, v and s, of which u and v hold arrays of a type and s scalars of it, or of another."""
+    values = f"unnest($1::{kind}[][]) AS u, unnest($2::{kind}[][]) AS v, unnest($3::{scalar or kind}[]) AS s"
+    connection.execute(f"CREATE TABLE {name} AS SELECT unnest(range({ROWS})) AS i, {values}", columns)
 
 
 def create_rows(connection: Connection) -> Connection:
@@ -64,11 +72,8 @@ def create_rows(connection: Connection) -> Connection:
     rng = np.random.default_rng(0)
     for dtype, kind in SQL_TYPES.items():
         values = rng.uniform(-2, 2, (ROWS, 13)) * (rng.random((ROWS, 13)) < 0.9)
-        columns = f"unnest($1::{kind}[][]) AS u, unnest($2::{kind}[][]) AS v, unnest($3::{kind}[]) AS s"
-        connection.execute(
-            f"CREATE TABLE rows_{dtype} AS SELECT unnest(range({ROWS})) AS i, {columns}",
-            [values[:, :6].tolist(), values[:, 6:12].tolist(), values[:, 12].tolist()],
-        )
+        columns = [values[:, :6].tolist(), values[:, 6:12].tolist(), values[:, 12].tolist()]
+        create_table(connection, f"rows_{dtype}", kind, columns)
         missing = [f"CASE WHEN i % {every} > 0 THEN {name} END AS {name}" for name, every in NULL_EVERY.items()]
         connection.execute(f"CREATE VIEW nulls_{dtype} AS SELECT i, {', '.join(missing)} FROM rows_{dtype}")
     return connection

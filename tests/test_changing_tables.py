@@ -5,26 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reading import assert_usable, read_back
+from edge_tables import MATRIX, ROW_SUMS, refer
+from reading import assert_usable
 
 import sparseeinsum as se
-
-EDGES = "CREATE TABLE edges AS FROM (VALUES (0, 1, 1.5::DOUBLE), (2, 0, 2.5), (2, 1, -1.0)) AS t(src, dst, w)"
-MATRIX = np.array([[0, 1.5, 0], [0, 0, 0], [2.5, -1, 0]])
-ROW_SUMS = "Y[i] = sum(A[i, j])"
-
-
-@pytest.fixture
-def edges(db: se.Database) -> se.Database:
-    """A database with a table of edges."""
-    db.connection.execute(EDGES)
-    return db
-
-
-def refer(db: se.Database, relation: str | Path) -> None:
-    db.tensor_from_table("A", relation, index=["src", "dst"], value="w", shape=(3, 3))
-    np.testing.assert_array_equal(read_back(db, "A"), MATRIX)
-
 
 RIGHT = {
     "inserted": ("INSERT INTO edges VALUES (1, 2, 9)", [1.5, 9, 1.5]),

@@ -1,43 +1,23 @@
 """The functions of udfs/complex_functions.toml, for complex128 and complex64, with numpy as oracle."""
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
+import sql_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
+from sql_errors import expect_error
+from sql_rows import ROWS, Array, Connection, Oracle, Rows, create_table, stack
 
 import sparseeinsum as se
 from sparseeinsum.kernels.catalogue import functions
 
-Array = NDArray[Any]
-Connection = duckdb.DuckDBPyConnection
-
-ROWS = 2500  # more than one chunk of DuckDB's, which holds 2,048
 SQL_TYPES = {"complex128": "DOUBLE", "complex64": "FLOAT"}
 TOLERANCES = {"complex128": 1e-12, "complex64": 1e-4}
 COMPLEX_FUNCTIONS = [function for function in functions() if "c128" in function.dtypes]
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Columns of a relation: u and v hold (rows, 6) complex numbers, s and i (rows,)."""
-
-    u: Array
-    v: Array
-    s: Array
-    i: Array
-
-    def __getitem__(self, selection: Array) -> "Rows":
-        return Rows(self.u[selection], self.v[selection], self.s[selection], self.i[selection])
-
-
-Oracle = Callable[[Rows], Any]
 
 SCALARS: dict[str, Oracle] = {
     "tensor_complex_add(u, v)": lambda r: r.u + r.v,
@@ -69,7 +49,9 @@ SCALARS: dict[str, Oracle] = {
         r.u.reshape(-1, 2, 3, 1) / (r.v.reshape(-1, 2, 1, 3) + 1j)
     ).sum(axis=1),
     "tensor_complex_reduce('prod', '1 + u', 'ij->i', u, [2, 3])": lambda r: (1 + r.u.reshape(-1, 2, 3)).prod(axis=2),
-    "tensor_complex_reduce('all', 'u', 'ij->i', u, [2, 3])": lambda r: r.u.reshape(-1, 2, 3).all(axis=2) + 0j,
+    "tensor_complex_reduce('all', 'u', 'ij->i', u, [2, 3])": lambda r: np.asarray(
+        r.u.reshape(-1, 2, 3).all(axis=2) + 0j
+    ),
     "tensor_complex_slice(u, 1, i % 3, [2, 3])": lambda r: np.take_along_axis(
         r.u.reshape(-1, 2, 3), (r.i % 3)[:, None, None], axis=2
     ),
@@ -82,31 +64,23 @@ SCALARS: dict[str, Oracle] = {
 AGGREGATES: dict[str, Oracle] = {
     "tensor_complex_sum(u)": lambda r: r.u.sum(axis=0),
     "tensor_complex_prod(tensor_complex_map('1 + u / 1000', u))": lambda r: (1 + r.u / 1000).prod(axis=0),
-    "tensor_complex_any(u)": lambda r: r.u.any(axis=0) + 0j,
-    "tensor_complex_all(u)": lambda r: r.u.all(axis=0) + 0j,
+    "tensor_complex_any(u)": lambda r: np.asarray(r.u.any(axis=0) + 0j),
+    "tensor_complex_all(u)": lambda r: np.asarray(r.u.all(axis=0) + 0j),
     "tensor_complex_sum_scaled(s, v)": lambda r: r.s @ r.v,
     "tensor_complex_einsum_sum('ij,jk->ik', u, v, [2, 3, 2])": lambda r: np.einsum(
         "rij,rjk->ik", r.u.reshape(-1, 2, 3), r.v.reshape(-1, 3, 2)
     ),
     "tensor_complex_einsum_sum('i,j->ij', u, v, [6, 6])": lambda r: np.einsum("ri,rj->ij", r.u, r.v),
-    "tensor_complex_stack(u, i, 2501, 3, [-1.5, 1])": lambda r: _stack(r.u.reshape(-1, 2, 3), r.i, 2501, -1.5 + 1j),
+    "tensor_complex_stack(u, i, 2501, 3, [-1.5, 1])": lambda r: stack(r.u.reshape(-1, 2, 3), r.i, 2501, -1.5 + 1j),
     "tensor_complex_nnz_along(u, 1, [2, 3], [0, 0])": lambda r: np.count_nonzero(r.u.reshape(-1, 2, 3), axis=(0, 1)),
 }
 
-# Relations of rows; {t} is the table, {type} that of parts.
+# Relations of rows, of which {t} is the table and {type} the type of parts.
 SOURCES = {
-    "table": "{t}",
-    "filter": "(SELECT * FROM {t} WHERE i % 3 = 1)",
-    "join": "(SELECT a.i, a.u, b.v, b.s FROM {t} AS a JOIN {t} AS b ON b.i < 7 AND b.i = a.i % 7)",
+    **{name: sql_rows.SOURCES[name] for name in ("table", "filter", "join")},
     "at odd places": "(SELECT i, ([9.0] || u)[2:] AS u, ([9.0] || v)[2:] AS v, s FROM {t})",
     "constants": "(SELECT i, (SELECT u FROM {t} WHERE i = 5) AS u, v, [2.5, 1]::{type}[] AS s FROM {t})",
 }
-
-
-def _stack(arrays: Array, positions: Array, size: int, fill: complex) -> Array:
-    stacked = np.full((arrays.shape[1], size, arrays.shape[2]), fill, arrays.dtype)
-    stacked[:, positions] = arrays.swapaxes(0, 1)
-    return stacked
 
 
 def interleave(array: Array) -> list[Any]:
@@ -121,19 +95,9 @@ def connection(shared_db: se.Database) -> Connection:
     rng = np.random.default_rng(0)
     for dtype, kind in SQL_TYPES.items():
         values = (rng.uniform(-2, 2, (ROWS, 13)) + 1j * rng.uniform(-2, 2, (ROWS, 13))) * (rng.random((ROWS, 13)) < 0.9)
-        columns = f"unnest($1::{kind}[][]) AS u, unnest($2::{kind}[][]) AS v, unnest($3::{kind}[][]) AS s"
-        opened.execute(
-            f"CREATE TABLE rows_{dtype} AS SELECT unnest(range({ROWS})) AS i, {columns}",
-            [interleave(values[:, :6]), interleave(values[:, 6:12]), interleave(values[:, 12:])],
-        )
+        columns = [interleave(values[:, :6]), interleave(values[:, 6:12]), interleave(values[:, 12:])]
+        create_table(opened, f"rows_{dtype}", kind, columns, scalar=f"{kind}[]")
     return opened
-
-
-@pytest.fixture
-def on_four_threads(connection: Connection) -> Iterator[Connection]:
-    connection.execute("SET threads = 4")
-    yield connection
-    connection.execute("RESET threads")
 
 
 def flat(value: object) -> list[float]:
@@ -158,13 +122,6 @@ def read_rows(connection: Connection, relation: str, dtype: str, call: str) -> t
     part = {"complex128": np.float64, "complex64": np.float32}[dtype]
     arrays = [np.array(column, part).view(dtype) for column in (u, v, s)]
     return Rows(arrays[0], arrays[1], arrays[2][:, 0], np.array(i)), list(w)
-
-
-def expect_error(connection: Connection, query: str, *words: str) -> None:
-    with pytest.raises(duckdb.Error) as caught:
-        connection.execute(query).fetchall()
-    for word in words:
-        assert word in str(caught.value)
 
 
 def test_every_function_is_tested_here() -> None:

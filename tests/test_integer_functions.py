@@ -1,40 +1,22 @@
 """The functions of udfs/functions.toml for BIGINT: exact, or an error that says `int64 overflow`; numpy as oracle."""
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
 import duckdb
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
+from sql_errors import expect_error
+from sql_rows import ROWS, Connection, Oracle, Rows, create_table, stack
 
 import sparseeinsum as se
 from sparseeinsum.kernels.catalogue import functions
 from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, write
 
-Array = NDArray[np.int64]
-Connection = duckdb.DuckDBPyConnection
-
-ROWS = 2500  # more than one chunk of DuckDB's, which holds 2,048
 LEAST, GREATEST = -(2**63), 2**63 - 1
 MANY_ROWS = 400_000  # several threads get some of them
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Columns of the table `whole`: u and v hold (rows, 6), s and i (rows,)."""
-
-    u: Array
-    v: Array
-    s: Array
-    i: Array
-
-
-Oracle = Callable[[Rows], Any]
 
 SCALARS: dict[str, Oracle] = {
     "tensor_add(u, v)": lambda r: r.u + r.v,
@@ -61,7 +43,7 @@ SCALARS: dict[str, Oracle] = {
         r.u.reshape(-1, 2, 3, 1) - r.v.reshape(-1, 2, 1, 3)
     ).max(axis=1),
     "tensor_reduce('prod', '1 + u', 'ij->i', u, [2, 3])": lambda r: (1 + r.u.reshape(-1, 2, 3)).prod(axis=2),
-    "tensor_reduce('any', 'u > 8', 'ij->i', u, [2, 3])": lambda r: (r.u.reshape(-1, 2, 3) > 8).any(axis=2),
+    "tensor_reduce('any', 'u > 8', 'ij->i', u, [2, 3])": lambda r: np.asarray((r.u.reshape(-1, 2, 3) > 8).any(axis=2)),
     "tensor_slice(u, 1, i % 3, [2, 3])": lambda r: np.take_along_axis(
         r.u.reshape(-1, 2, 3), (r.i % 3)[:, None, None], axis=2
     ),
@@ -73,22 +55,16 @@ AGGREGATES: dict[str, Oracle] = {
     "tensor_prod(tensor_map('where(u > 0, 1, -1)', u))": lambda r: np.where(r.u > 0, 1, -1).prod(axis=0),
     "tensor_max(u)": lambda r: r.u.max(axis=0),
     "tensor_min(u)": lambda r: r.u.min(axis=0),
-    "tensor_any(u)": lambda r: r.u.any(axis=0),
-    "tensor_all(u)": lambda r: r.u.all(axis=0),
+    "tensor_any(u)": lambda r: np.asarray(r.u.any(axis=0)),
+    "tensor_all(u)": lambda r: np.asarray(r.u.all(axis=0)),
     "tensor_sum_scaled(s, v)": lambda r: r.s @ r.v,
     "tensor_einsum_sum('ij,jk->ik', u, v, [2, 3, 2])": lambda r: np.einsum(
         "rij,rjk->ik", r.u.reshape(-1, 2, 3), r.v.reshape(-1, 3, 2)
     ),
-    "tensor_stack(u, i, 2501, 3, -1)": lambda r: _stack(r.u.reshape(-1, 2, 3), r.i, 2501, -1),
-    "tensor_stack(s, i, 2501, -1)": lambda r: _stack(r.s[:, None, None], r.i, 2501, -1),
+    "tensor_stack(u, i, 2501, 3, -1)": lambda r: stack(r.u.reshape(-1, 2, 3), r.i, 2501, -1),
+    "tensor_stack(s, i, 2501, -1)": lambda r: stack(r.s[:, None, None], r.i, 2501, -1),
     "tensor_nnz_along(u, 1, [2, 3], 2)": lambda r: (r.u.reshape(-1, 2, 3) != 2).sum(axis=(0, 1)),
 }
-
-
-def _stack(arrays: Array, positions: Array, size: int, fill: int) -> Array:
-    stacked = np.full((arrays.shape[1], size, arrays.shape[2]), fill)
-    stacked[:, positions] = arrays.swapaxes(0, 1)
-    return stacked
 
 
 @pytest.fixture(scope="module")
@@ -100,20 +76,9 @@ def rows() -> Rows:
 @pytest.fixture(scope="module")
 def connection(shared_db: se.Database, rows: Rows) -> Connection:
     opened = shared_db.connection
-    columns = "unnest($1::BIGINT[][]) AS u, unnest($2::BIGINT[][]) AS v, unnest($3::BIGINT[]) AS s"
-    opened.execute(
-        f"CREATE TABLE whole AS SELECT unnest(range({ROWS})) AS i, {columns}",
-        [rows.u.tolist(), rows.v.tolist(), rows.s.tolist()],
-    )
+    create_table(opened, "whole", "BIGINT", [rows.u.tolist(), rows.v.tolist(), rows.s.tolist()])
     opened.execute(f"CREATE TABLE many AS SELECT i, [i, 1, -i] AS u FROM range({MANY_ROWS}) AS t(i)")
     return opened
-
-
-@pytest.fixture
-def on_four_threads(connection: Connection) -> Iterator[Connection]:
-    connection.execute("SET threads = 4")
-    yield connection
-    connection.execute("RESET threads")
 
 
 def flat(value: object) -> list[int]:
@@ -122,13 +87,6 @@ def flat(value: object) -> list[int]:
         assert isinstance(value, int)
         return [value]
     return [number for each in value for number in flat(each)]
-
-
-def expect_error(connection: Connection, query: str, *words: str) -> None:
-    with pytest.raises(duckdb.Error) as caught:
-        connection.execute(query).fetchall()
-    for word in words:
-        assert word in str(caught.value)
 
 
 def test_every_function_of_int64_is_tested_here() -> None:
@@ -145,10 +103,8 @@ def test_scalar_over_rows(connection: Connection, rows: Rows, call: str) -> None
 @pytest.mark.parametrize("call", SCALARS)
 def test_scalar_of_a_filtered_relation(connection: Connection, rows: Rows, call: str) -> None:
     """Rows that lie apart go one by one."""
-    chosen = rows.i % 3 == 1
-    some = Rows(rows.u[chosen], rows.v[chosen], rows.s[chosen], rows.i[chosen])
     found = connection.execute(f"SELECT {call} FROM whole WHERE i % 3 = 1 ORDER BY i").fetchall()
-    assert flat([value for (value,) in found]) == SCALARS[call](some).ravel().tolist()
+    assert flat([value for (value,) in found]) == SCALARS[call](rows[rows.i % 3 == 1]).ravel().tolist()
 
 
 @pytest.mark.parametrize("call", AGGREGATES)
@@ -158,9 +114,7 @@ def test_aggregate(connection: Connection, rows: Rows, call: str) -> None:
     if "stack" not in call:
         grouped = connection.execute(f"SELECT i % 700 AS g, {call} FROM whole GROUP BY g").fetchall()
         for group, value in grouped:
-            chosen = rows.i % 700 == group
-            part = Rows(rows.u[chosen], rows.v[chosen], rows.s[chosen], rows.i[chosen])
-            assert value == AGGREGATES[call](part).ravel().tolist()
+            assert value == AGGREGATES[call](rows[rows.i % 700 == group]).ravel().tolist()
 
 
 def test_aggregates_of_many_rows_on_threads(on_four_threads: Connection) -> None:

@@ -1,7 +1,5 @@
 """The aggregates of udfs/functions.toml, called in SQL as a shell user calls them, against numpy."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from sql_rows import (
@@ -45,14 +43,6 @@ AGGREGATES: dict[str, Oracle] = {
 def connection(shared_db: se.Database) -> Connection:
     """Tables and views of rows."""
     return create_rows(shared_db.connection)
-
-
-@pytest.fixture
-def on_four_threads(connection: Connection) -> Iterator[Connection]:
-    """The same connection, on four threads, each of which has states of its own until they are merged."""
-    connection.execute("SET threads = 4")
-    yield connection
-    connection.execute("RESET threads")
 
 
 @pytest.mark.parametrize("dtype", SQL_TYPES)

@@ -231,16 +231,16 @@ def test_one_bad_row_among_many(connection: Connection, query: str, words: tuple
 
 
 @pytest.mark.parametrize("kind", ["FLOAT", "DOUBLE"])
-def test_threads_whose_states_do_not_fit(connection: Connection, kind: str) -> None:
-    connection.execute("SET threads = 4")
+def test_threads_whose_states_do_not_fit(on_four_threads: Connection, kind: str) -> None:
     table = (
         f"(SELECT [i, 1]::{kind}[] AS u FROM range(300000) t(i) UNION ALL SELECT [i]::{kind}[] FROM range(300000) t(i))"
     )
-    expect_error(connection, f"SELECT tensor_sum(u) FROM {table}", "tensor_sum", "1 elements", 2)
-    expect_error(connection, f"SELECT tensor_prod(u) FROM {table} GROUP BY u[1] % 1000", "tensor_prod", "elements")
+    expect_error(on_four_threads, f"SELECT tensor_sum(u) FROM {table}", "tensor_sum", "1 elements", 2)
+    expect_error(on_four_threads, f"SELECT tensor_prod(u) FROM {table} GROUP BY u[1] % 1000", "tensor_prod", "elements")
     stacked = f"(SELECT [1, 1] AS u, 1 AS n FROM {table} UNION ALL SELECT [2, 2], 2 FROM {table})"
-    expect_error(connection, f"SELECT tensor_stack(u, 0, 3, n, 0) FROM {stacked}", "size 3 and inner", "an earlier row")
-    connection.execute("RESET threads")
+    expect_error(
+        on_four_threads, f"SELECT tensor_stack(u, 0, 3, n, 0) FROM {stacked}", "size 3 and inner", "an earlier row"
+    )
 
 
 def test_result_of_a_chunk_beyond_the_limit(connection: Connection) -> None:

@@ -119,11 +119,9 @@ def test_inside_expressions_of_any_length(connection: duckdb.DuckDBPyConnection,
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-def test_of_rows_and_numbers_on_many_threads(connection: duckdb.DuckDBPyConnection) -> None:
-    connection.execute("SET threads = 4")
+def test_of_rows_and_numbers_on_many_threads(on_four_threads: duckdb.DuckDBPyConnection) -> None:
     query = "SELECT sum(tensor_map('inverse', x)), sum(list_sum(tensor_map('inverse(2 * u)', [x, x])))"
-    (found,) = connection.execute(f"{query} FROM (SELECT i::DOUBLE AS x FROM range(1, 300001) AS t(i))").fetchall()
-    connection.execute("RESET threads")
+    (found,) = on_four_threads.execute(f"{query} FROM (SELECT i::DOUBLE AS x FROM range(1, 300001) AS t(i))").fetchall()
     assert found == (pytest.approx(np.sum(1 / np.arange(1, 300_001))),) * 2
 
 

@@ -1,0 +1,153 @@
+"""Random programs to plan, each small enough to be priced in every way."""
+
+import itertools
+import math
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import sparseeinsum as se
+from sparseeinsum.decompose.constants import constants_for
+from sparseeinsum.decompose.model import Choice, CostModel
+from sparseeinsum.decompose.optimizers import optimise
+from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
+from sparseeinsum.language.binding import bind
+from sparseeinsum.language.eingraph import EinGraph
+from sparseeinsum.language.lowering import read_program
+from sparseeinsum.language.tensors import DEMOTED, Axis, Decomposition, Tensor
+from sparseeinsum.semantics.exactness import Values, evaluate_exactly
+from sparseeinsum.semantics.ranges import Range
+from sparseeinsum.statistics.estimate import Statistics, estimate
+
+UNLIMITED = 1 << 62
+LABELS = "ijk"
+MOST_PLANS = 512  # of a graph that is priced in every way
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A graph with its cost model, and how its inputs are stored and its outputs wanted."""
+
+    model: CostModel
+    stored: Mapping[str, Decomposition]
+    layouts: Mapping[str, Decomposition]
+
+    def optimise(
+        self,
+        optimizer: str = "dp",
+        k: int = 1,
+        memory_limit: int = UNLIMITED,
+        pinned: Mapping[str, frozenset[str]] | None = None,
+    ) -> list[DecomposedGraph]:
+        return optimise(optimizer, self.model, self.stored, self.layouts, memory_limit, pinned or {}, k)
+
+    def price(self, choices: Mapping[str, Choice]) -> float:
+        return price_choices(self.model, choices, self.stored, self.layouts).seconds
+
+    def all_plans(self) -> list[dict[str, Choice]]:
+        """Every way to promote labels, by brute force."""
+        einsums = self.model.graph.einsums
+        every = [itertools.product((DEMOTED, 1), repeat=len(einsum.labels)) for einsum in einsums]
+        names = [einsum.output.tensor for einsum in einsums]
+        return [dict(zip(names, choices, strict=True)) for choices in itertools.product(*every)]
+
+    def all_costs(self) -> list[float]:
+        return sorted(self.price(choices) for choices in self.all_plans())
+
+
+def problem_of(
+    text: str,
+    inputs: Mapping[str, tuple[Tensor, Statistics]],
+    stored: Mapping[str, Decomposition],
+    layouts: Mapping[str, Decomposition],
+    outputs: tuple[str, ...] = (),
+) -> Problem:
+    """A problem; `outputs` are results to deliver though others read them."""
+    program = read_program(text)
+    bound = bind(program, {name: tensor for name, (tensor, _) in inputs.items()})
+    computed = [einsum.output.tensor for einsum in bound.einsums]
+    delivered = tuple(name for name in computed if name in bound.outputs or name in outputs)
+    graph = EinGraph(bound.tensors, bound.einsums, delivered)
+    evaluations = evaluate_exactly(graph, dict.fromkeys(inputs, Values(Range(-9, 9), has_fill=True))).evaluations
+    statistics = estimate(graph, {name: measured for name, (_, measured) in inputs.items()}, evaluations)
+    model = CostModel(graph, statistics, evaluations, constants_for("duckdb"))
+    return Problem(model, stored, {name: layout for name, layout in layouts.items() if name in delivered})
+
+
+class Drawing:
+    """Draws a random program, its inputs and how they are stored; the same for the same seed."""
+
+    def __init__(self, seed: int, is_tree: bool) -> None:
+        self.rng = random.Random(seed)
+        self.is_tree = is_tree
+        self.bounds = {label: self.rng.choice((1, 3, 20, 100, 1000)) for label in LABELS}
+        self.inputs: dict[str, tuple[Tensor, Statistics]] = {}
+        self.results: dict[str, list[str]] = {}
+        self.unread: list[str] = []
+
+    def problem(self) -> Problem:
+        text = "\n".join(self._statement(f"R{number}") for number in range(self.rng.randint(2, 4)))
+        tensors = {name: len(tensor.axes) for name, (tensor, _) in self.inputs.items()}
+        ranks = {name: len(labels) for name, labels in self.results.items()}
+        outputs = tuple(name for name in self.results if self.rng.random() < 0.2)
+        return problem_of(text, self.inputs, self._layouts(tensors), self._layouts(ranks), outputs)
+
+    def _layouts(self, ranks: Mapping[str, int]) -> dict[str, Decomposition]:
+        """A decomposition for most of the tensors."""
+        drawn = {name: tuple(self.rng.choice((DEMOTED, 1)) for _ in range(rank)) for name, rank in ranks.items()}
+        return {name: Decomposition(tiles) for name, tiles in drawn.items() if self.rng.random() < 0.7}
+
+    def _statement(self, name: str) -> str:
+        operands = dict(self._operand() for _ in range(self.rng.choice((1, 2, 2))))
+        used = sorted({label for labels in operands.values() for label in labels})
+        kept = [label for label in used if self.rng.random() < 0.7]
+        self.rng.shuffle(kept)
+        joins = ("{}", "relu({})", "exp({})") if len(operands) == 1 else ("{} * {}", "{} + {}", "{} * ({} + 1)")
+        body = self.rng.choice(joins).format(*(f"{each}[{', '.join(labels)}]" for each, labels in operands.items()))
+        self.results[name] = kept
+        self.unread.append(name)
+        return f"{name}[{', '.join(kept)}] = {body if len(kept) == len(used) else f'sum({body})'}"
+
+    def _operand(self) -> tuple[str, list[str]]:
+        """A tensor to read: mostly a result, which in a tree nothing else may read."""
+        candidates = self.unread if self.is_tree else list(self.results)
+        if candidates and self.rng.random() < 0.75:
+            name = self.rng.choice(candidates)
+            self.unread = [other for other in self.unread if other != name]
+            return name, self.results[name]
+        return self._input()
+
+    def _input(self) -> tuple[str, list[str]]:
+        name = f"I{len(self.inputs)}"
+        labels = self.rng.sample(LABELS, self.rng.choice((1, 2, 2, 3)))
+        shape = [self.bounds[label] for label in labels]
+        entries = max(1, round(math.prod(shape) * self.rng.choice((1, 0.5, 0.1, 0.01))))
+        statistics = Statistics(float(entries), tuple(float(min(bound, entries)) for bound in shape))
+        self.inputs[name] = (Tensor(name, tuple(Axis(label, self.bounds[label]) for label in labels)), statistics)
+        return name, labels
+
+
+def drawn(is_tree: bool, count: int) -> Iterator[Problem]:
+    """So many random problems, each small enough to be priced in every way."""
+    found = 0
+    for seed in itertools.count():
+        problem = Drawing(seed, is_tree).problem()
+        graph = problem.model.graph
+        is_shared = any(graph.readers_of(einsum.output.tensor) > 1 for einsum in graph.einsums)
+        plans = 2 ** sum(len(einsum.labels) for einsum in graph.einsums)
+        if plans <= MOST_PLANS and is_shared != is_tree:
+            found += 1
+            yield problem
+        if found == count:
+            return
+
+
+def choices_of(plan: DecomposedGraph) -> tuple[Choice, ...]:
+    return tuple(step.choice for step in plan.steps)
+
+
+def promoted(plan: se.Plan, name: str) -> frozenset[str]:
+    """Labels that a plan promotes in the statement of this result."""
+    step = plan.decomposed.step_of(name)
+    assert step is not None
+    return step.promoted

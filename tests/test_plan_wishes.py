@@ -1,0 +1,103 @@
+"""What a user may ask of plans: labels promoted by hand, a limit of memory, several plans."""
+
+import itertools
+
+import numpy as np
+import pytest
+from planning_problems import drawn, promoted
+
+import sparseeinsum as se
+from sparseeinsum.decompose.choices import state_bytes, vector_bytes
+from sparseeinsum.decompose.constants import constants_for
+from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.errors import PlanError
+from sparseeinsum.language.tensors import DEMOTED, Decomposition
+
+CHAIN = "T[i, k] = sum(A[i, j] * B[j, k])\nY[i, l] = relu(sum(T[i, k] * C[k, l]))"
+
+
+@pytest.fixture
+def chain(db: se.Database) -> se.Database:
+    rng = np.random.default_rng(0)
+    db.tensor("A", rng.random((30, 20)) * (rng.random((30, 20)) < 0.1), promoted=["dim_0", "dim_1"])
+    db.tensor("B", rng.random((20, 10)))
+    db.tensor("C", rng.random((10, 5)))
+    return db
+
+
+@pytest.mark.parametrize("labels", ["", "i", "j", "ik", "ijk"])
+@pytest.mark.parametrize("optimizer", ["dp", "greedy"])
+def test_pins_are_kept_to(chain: se.Database, labels: str, optimizer: str) -> None:
+    plan = chain.plan(CHAIN, pin={"T": labels.upper()}, optimizer=optimizer)
+    assert promoted(plan, "T") == frozenset(labels)
+
+
+def test_everything_else_is_chosen_around_a_pin() -> None:
+    for problem in drawn(is_tree=True, count=15):
+        einsum = problem.model.graph.einsums[-1]
+        pinned = frozenset(einsum.labels[::2])
+        costs = [
+            problem.price(choices)
+            for choices in problem.all_plans()
+            if choices[einsum.output.tensor] == tuple(int(label in pinned) for label in einsum.labels)
+        ]
+        (plan,) = problem.optimise(pinned={einsum.output.tensor: pinned})
+        assert plan.seconds == pytest.approx(min(costs), rel=1e-9)
+
+
+def test_unknown_names_and_labels_are_refused(chain: se.Database) -> None:
+    with pytest.raises(PlanError, match="T has no label z to promote; it has i, k, j"):
+        chain.plan(CHAIN, pin={"T": "iz"})
+    with pytest.raises(PlanError, match="the program computes no A; it computes T"):
+        chain.plan(CHAIN, pin={"A": "i"})
+
+
+def test_pins_against_the_optimizer_are_refused(chain: se.Database) -> None:
+    for optimizer, labels in (("dense", "i"), ("relational", "i")):
+        with pytest.raises(PlanError, match="no decomposition of T keeps to what is promoted by hand"):
+            chain.plan(CHAIN, pin={"T": labels}, optimizer=optimizer)
+
+
+@pytest.mark.parametrize("text", ["T[I, k] = sum(A[I, j] * B[j, k])", "T[i, k] = sum(A[i, J] * B[J, k])"])
+def test_what_is_promoted_by_hand_stays_so(chain: se.Database, text: str) -> None:
+    by_hand = {label.lower() for label in "IJ" if label in text}
+    plans = chain.plan(text, top=20)
+    assert {frozenset(promoted(plan, "T")) for plan in plans} == {
+        frozenset(labels) | by_hand
+        for size in range(3)
+        for labels in itertools.combinations(sorted({*"ijk"} - by_hand), size)
+    }
+    assert all(plan.notation()[0].startswith(text[:4]) or "J" in text for plan in plans)
+
+
+def test_left_side_promoted_by_hand_is_delivered_so(chain: se.Database) -> None:
+    plan = chain.plan("T[I, k] = sum(A[I, j] * B[j, k])")
+    assert plan.decomposed.layouts["T"] == Decomposition((1, DEMOTED))
+    entries = chain.plan("T[i, k] = sum(A[i, j] * B[j, k])")
+    assert entries.decomposed.layouts["T"] == Decomposition((1, 1))
+
+
+def test_memory_limit_is_kept_to(db: se.Database) -> None:
+    rng = np.random.default_rng(0)
+    db.tensor("A", rng.random((64, 64)))
+    db.tensor("B", rng.random((64, 64)))
+    text = "C[i, k] = sum(A[i, j] * B[j, k])"
+    for limit in (200_000, 300_000, 1_000_000, 10_000_000):
+        for plan in db.plan(text, memory_limit=limit, top=8):
+            model = CostModel(plan.decomposed.graph, plan.statistics, plan.evaluations, constants_for("duckdb"))
+            (step,) = plan.decomposed.steps
+            assert 4 * vector_bytes(model, step.einsum, step.choice) <= limit
+            assert 2 * state_bytes(model, step.einsum, step.choice) <= limit
+    assert len(db.plan(text, memory_limit="10MB", top=8)) > len(db.plan(text, memory_limit="300KB", top=8))
+    with pytest.raises(PlanError, match="raise memory_limit or promote more labels"):
+        db.plan(text, memory_limit=10)
+
+
+def test_several_plans_come_best_first(chain: se.Database) -> None:
+    plans = chain.plan(CHAIN, top=30)
+    assert len(plans) == 30
+    assert [plan.cost for plan in plans] == sorted(plan.cost for plan in plans)
+    assert len({tuple(plan.notation()) for plan in plans}) == 30
+    assert plans[0].notation() == chain.plan(CHAIN).notation()
+    with pytest.raises(PlanError, match="ask for at least one"):
+        chain.plan(CHAIN, top=0)
