@@ -148,7 +148,7 @@ class Database:
         program: Program | str,
         optimizer: str = "dp",
         memory_limit: str | float | None = None,
-        pin: Mapping[str, Iterable[str]] | None = None,
+        pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None = None,
         layout: str = "entries",
         outputs: Sequence[str] = (),
         nonfinite: str = "error",
@@ -161,7 +161,7 @@ class Database:
         program: Program | str,
         optimizer: str = "dp",
         memory_limit: str | float | None = None,
-        pin: Mapping[str, Iterable[str]] | None = None,
+        pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None = None,
         layout: str = "entries",
         outputs: Sequence[str] = (),
         nonfinite: str = "error",
@@ -174,7 +174,7 @@ class Database:
         program: Program | str,
         optimizer: str = "dp",
         memory_limit: str | float | None = None,
-        pin: Mapping[str, Iterable[str]] | None = None,
+        pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None = None,
         layout: str = "entries",
         outputs: Sequence[str] = (),
         nonfinite: str = "error",
@@ -186,7 +186,8 @@ class Database:
             program: From `se.program`, or its text.
             optimizer: `dp`, the dynamic programme; `greedy`, `relational` and `dense`, the baselines.
             memory_limit: Bytes that a run may take, as in `4GB`; the database's limit by default.
-            pin: For some results, exactly the labels to promote in the EinSum that computes them.
+            pin: For some results, exactly the labels to promote in the EinSum that computes them; a mapping gives each
+                a tile, of how many indices a tuple holds, as in {"Y": {"i": 64}}.
             layout: `entries`: results have a number a row, unless promoted by hand; `any`: as they are cheapest.
             outputs: Results to return besides those that nothing reads.
             nonfinite: `error` ends a run where values turn NaN or infinite out of finite ones, and names the result;
@@ -208,7 +209,7 @@ class Database:
         into: Mapping[str, str] | None = None,
         optimizer: str = "dp",
         memory_limit: str | float | None = None,
-        pin: Mapping[str, Iterable[str]] | None = None,
+        pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None = None,
         layout: str = "entries",
         outputs: Sequence[str] = (),
         nonfinite: str = "error",
@@ -255,7 +256,7 @@ def _program(program: Program | str) -> Program:
 def _options(
     optimizer: str,
     memory_limit: str | float | None,
-    pin: Mapping[str, Iterable[str]] | None,
+    pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None,
     layout: str,
     outputs: Sequence[str],
     nonfinite: str,
@@ -267,8 +268,19 @@ def _options(
         limit = None if memory_limit is None else parse_bytes(memory_limit)
     except ValueError as error:
         raise PlanError(f"memory_limit: {error}") from None
-    pinned = {name: frozenset(label.lower() for label in labels) for name, labels in (pin or {}).items()}
+    pinned = {name: _tiles(name, labels) for name, labels in (pin or {}).items()}
     return PlanOptions(optimizer, limit, pinned, layout, tuple(outputs), nonfinite, top)
+
+
+def _tiles(name: str, pinned: Iterable[str] | Mapping[str, int]) -> dict[str, int]:
+    """Labels to promote, with their tiles."""
+    tiles = pinned if isinstance(pinned, Mapping) else dict.fromkeys(pinned, 1)
+    for label, tile in tiles.items():
+        if not isinstance(tile, int) or tile < 1:
+            raise PlanError(
+                f"{name} pins {label} with the tile {tile!r}; a tile is a whole number of indices, 1 or more"
+            )
+    return {label.lower(): tile for label, tile in tiles.items()}
 
 
 @contextmanager

@@ -38,7 +38,7 @@ class PlanOptions:
     Attributes:
         optimizer: dp, greedy, relational or dense.
         memory_limit: Bytes that a run may take; the database's own limit by default.
-        pin: For some results, exactly the labels to promote in the EinSum that computes them.
+        pin: For some results, exactly the labels to promote in the EinSum that computes them, and their tiles.
         layout: `entries`: outputs come as one number a row, unless promoted by hand; `any`: as they are cheapest.
         outputs: Results to return besides those that nothing reads.
         nonfinite: What to do where values turn NaN or infinite: `error` or `allow`.
@@ -47,7 +47,7 @@ class PlanOptions:
 
     optimizer: str = "dp"
     memory_limit: int | None = None
-    pin: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    pin: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     layout: str = "entries"
     outputs: tuple[str, ...] = ()
     nonfinite: str = "error"
@@ -189,14 +189,17 @@ def _parts(bound: EinGraph, binary: EinGraph) -> dict[str, tuple[EinSum, ...]]:
     return found
 
 
-def _pins(bound: EinGraph, parts: Mapping[str, tuple[EinSum, ...]], options: PlanOptions) -> dict[str, frozenset[str]]:
+def _pins(
+    bound: EinGraph, parts: Mapping[str, tuple[EinSum, ...]], options: PlanOptions
+) -> dict[str, Mapping[str, int]]:
     """Labels to promote by result; where an EinSum was taken apart, its parts promote those of them that they have."""
-    pins: dict[str, frozenset[str]] = {}
+    pins: dict[str, Mapping[str, int]] = {}
     for einsum in bound.einsums:
         name = einsum.output.tensor
         if name in options.pin:
-            unknown = options.pin[name] - frozenset(einsum.labels)
-            pins |= {part.output.tensor: options.pin[name].intersection(part.labels) | unknown for part in parts[name]}
+            for part in parts[name]:
+                kept = {*part.labels, *(options.pin[name].keys() - frozenset(einsum.labels))}  # unknown ones, too
+                pins[part.output.tensor] = {label: tile for label, tile in options.pin[name].items() if label in kept}
     return pins
 
 
@@ -217,10 +220,7 @@ def _layouts(program: Program, graph: EinGraph, options: PlanOptions) -> dict[st
 
 def _is_complete(stored: StoredTensor, measured: Measurement) -> bool:
     """Whether every tuple that there can be is there."""
-    possible = 1
-    for position in stored.decomposition.promoted:
-        possible *= stored.tensor.shape[position]
-    return measured.tuples == possible
+    return measured.tuples == stored.decomposition.most_tuples(stored.tensor.shape)
 
 
 def _check_unchanged(plan: Plan, engine: DuckDB) -> None:

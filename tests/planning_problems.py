@@ -37,7 +37,7 @@ class Problem:
         optimizer: str = "dp",
         k: int = 1,
         memory_limit: int = UNLIMITED,
-        pinned: Mapping[str, frozenset[str]] | None = None,
+        pinned: Mapping[str, Mapping[str, int]] | None = None,
     ) -> list[DecomposedGraph]:
         return optimise(optimizer, self.model, self.stored, self.layouts, memory_limit, pinned or {}, k)
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from reference import evaluate_einsum
 
 from sparseeinsum.language.dtypes import Number
-from sparseeinsum.language.eingraph import EinSum, Reference, write_einsum
+from sparseeinsum.language.eingraph import EinSum, Reference, by_hand, write_einsum
 from sparseeinsum.language.inference import result_tensor
 from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, U, V, evaluate
 from sparseeinsum.language.tensors import Axis, Tensor
@@ -107,7 +107,7 @@ def assert_zero_at_fills(part: EinSum, tensors: dict[str, Tensor], known: dict[s
             assert isinstance(constant, Literal)
             assert constant.value == 0
         mixed = [fills[position] if position == index else values[index] for index in range(len(fills))]
-        assert not np.any(evaluate(part.join, mixed)), write_einsum(part, frozenset())
+        assert not np.any(evaluate(part.join, mixed)), write_einsum(part, {})
 
 
 def functions_of(expression: Scalar) -> set[str]:
@@ -158,7 +158,7 @@ def test_labels_that_a_part_lacks_count_as_often_as_they_have_indices(join: str,
 
 
 def text(parts: tuple[EinSum, ...] | None) -> list[str]:
-    return [write_einsum(part, part.promoted) for part in parts or ()]
+    return [write_einsum(part, by_hand(part)) for part in parts or ()]
 
 
 def test_a_squared_difference_leaves_a_product() -> None:

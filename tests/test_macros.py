@@ -276,7 +276,7 @@ def test_generated_tensors() -> None:
     graph = bind(program, {"X": Tensor("X", (Axis("a", 2),)), "W": Tensor("W", (Axis("b", 7),))})
     assert graph.tensors["index_k2"] == Tensor("index_k2", (Axis("k", 7),), "int64", 0)
     assert graph.tensors["ones_j"] == Tensor("ones_j", (Axis("j", 3),), "bool", False)
-    assert write_einsum(graph.einsums[-1], frozenset()) == "C[i, j] = where(ones_j[j], C_value[i], C_value[i])"
+    assert write_einsum(graph.einsums[-1], {}) == "C[i, j] = where(ones_j[j], C_value[i], C_value[i])"
 
 
 @pytest.mark.parametrize(

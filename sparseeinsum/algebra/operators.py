@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sparseeinsum.language.dtypes import Number, is_complex
 from sparseeinsum.language.eingraph import EinSum
-from sparseeinsum.language.tensors import Decomposition, StoredTensor, Tensor
+from sparseeinsum.language.tensors import Decomposition, StoredTensor, Tensor, extent_of, is_ragged
 from sparseeinsum.semantics.exactness import JoinKind
 
 
@@ -32,8 +32,14 @@ class Schema:
 
     @property
     def inside(self) -> tuple[int, ...]:
-        """Extents of the axes inside the arrays, in axis order."""
-        return tuple(self.tensor.axes[position].bound for position in self.decomposition.demoted)
+        """Extents of the axes inside the arrays, in axis order; the last tile of an axis may be shorter."""
+        tiles, shape = self.decomposition.tiles, self.tensor.shape
+        return tuple(extent_of(tiles[position], shape[position]) for position in self.decomposition.inside)
+
+    @property
+    def is_ragged(self) -> bool:
+        """Whether the last arrays of an axis are shorter than the others."""
+        return any(map(is_ragged, self.decomposition.tiles, self.tensor.shape))
 
     @property
     def array_size(self) -> int:
@@ -43,7 +49,7 @@ class Schema:
     @property
     def is_scalar(self) -> bool:
         """Whether tuples hold numbers rather than arrays; a complex number is an array of its two parts."""
-        return not self.decomposition.demoted and not is_complex(self.tensor.dtype)
+        return self.decomposition.is_scalar and not is_complex(self.tensor.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,33 +73,50 @@ class Computed:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Axes taken out of the arrays and made keys; tuples that hold only the fill are dropped, unless kept."""
+    """Arrays cut into smaller ones; tuples that hold only the fill are dropped, unless kept.
+
+    Attributes:
+        input: What is cut.
+        decomposition: Afterwards: every tile the input's, or one that divides it.
+        keeps_fill: Whether tuples that hold only the fill stay.
+    """
 
     input: "Relation"
-    axes: tuple[int, ...]
+    decomposition: Decomposition
     keeps_fill: bool = False
 
     @property
+    def axes(self) -> tuple[int, ...]:
+        """Positions of the axes that are cut."""
+        return self.decomposition.differing(self.input.schema.decomposition)
+
+    @property
     def schema(self) -> Schema:
-        """The input's, with more keys."""
-        before = self.input.schema
-        tiles = tuple(1 if position in self.axes else tile for position, tile in enumerate(before.decomposition.tiles))
-        return Schema(before.tensor, Decomposition(tiles))
+        """The input's, with more keys or smaller tiles."""
+        return Schema(self.input.schema.tensor, self.decomposition)
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Keys put into the arrays: one tuple holds what many held, and the fill where none was."""
+    """Arrays put together into larger ones: one tuple holds what many held, and the fill where none was.
+
+    Attributes:
+        input: What is put together.
+        decomposition: Afterwards: every tile the input's, or one that it divides.
+    """
 
     input: "Relation"
-    axes: tuple[int, ...]
+    decomposition: Decomposition
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """Positions of the axes whose tiles grow."""
+        return self.decomposition.differing(self.input.schema.decomposition)
 
     @property
     def schema(self) -> Schema:
-        """The input's, with fewer keys."""
-        before = self.input.schema
-        tiles = tuple(0 if position in self.axes else tile for position, tile in enumerate(before.decomposition.tiles))
-        return Schema(before.tensor, Decomposition(tiles))
+        """The input's, with fewer keys or larger tiles."""
+        return Schema(self.input.schema.tensor, self.decomposition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +138,12 @@ class Compensation:
     Attributes:
         constant: The value of `join` at every index of such a pair.
         pairs: How many pairs a group has with those left out.
+        indices: How many indices the labels that are aggregated over pairs have together.
     """
 
     constant: Number
     pairs: int
+    indices: int
 
 
 @dataclass(frozen=True, slots=True)

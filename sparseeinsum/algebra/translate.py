@@ -4,7 +4,6 @@ Source: SparseEinSum, section 6: first decompose to the keys of both sides, then
 half is left out where one set of keys contains the other.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
@@ -74,7 +73,7 @@ def _definitions(plan: DecomposedGraph, inputs: Inputs, evaluations: Mapping[str
             for index, operand in enumerate(step.einsum.operands)
         ]
         gone = step.promoted - frozenset(step.einsum.output.labels)
-        pairs = math.prod(plan.graph.bound_of(step.einsum, label) for label in gone)  # of tuples, in every group
+        pairs = step.most_pairs(plan.graph)
         is_complete = pairs > 0 and all(operand.is_complete for operand in operands)
         contract = Contract(
             step.einsum,
@@ -82,7 +81,7 @@ def _definitions(plan: DecomposedGraph, inputs: Inputs, evaluations: Mapping[str
             step.absence.join,
             schema,
             evaluation.computed_in,
-            None if is_complete or not gone else _compensation(evaluation, pairs),
+            None if is_complete or not gone else _compensation(evaluation, pairs, step.aggregated_indices(plan.graph)),
             evaluation.detects_nonfinite,
         )
         yield Definition(name, contract, step)
@@ -91,11 +90,11 @@ def _definitions(plan: DecomposedGraph, inputs: Inputs, evaluations: Mapping[str
         known[name] = _Operand(Computed(schema), is_complete or is_whole or is_full, is_full)
 
 
-def _compensation(evaluation: Evaluation, pairs: int) -> Compensation | None:
+def _compensation(evaluation: Evaluation, pairs: int, indices: int) -> Compensation | None:
     """What the pairs that a join leaves out contribute, where the aggregate does not ignore it."""
     if evaluation.ignores_constant or evaluation.constant is None:
         return None
-    return Compensation(evaluation.constant, pairs)
+    return Compensation(evaluation.constant, pairs, indices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +117,8 @@ def _prepare(operand: _Operand, wanted: Decomposition, needs_all: bool) -> _Oper
     if operand.is_complete and (needs_all or operand.is_full):  # nothing is absent, if slicing drops nothing
         return _Operand(repartition(operand.relation, wanted, keeps_fill=True), True, operand.is_full)
     relation = repartition(operand.relation, wanted)
-    drops_fill = bool(_new_keys(operand.relation, wanted))
+    given = operand.relation.schema.decomposition
+    drops_fill = given.common(wanted) != given
     is_one_stack = isinstance(relation, Stack) and not wanted.promoted  # which always has its one tuple
     is_complete = is_one_stack or (operand.is_complete and not drops_fill)
     if needs_all and not is_complete:
@@ -141,17 +141,11 @@ def delivery(plan: DecomposedGraph, name: str) -> Relation:
 
 
 def repartition(relation: Relation, wanted: Decomposition, keeps_fill: bool = False) -> Relation:
-    """The relation in another decomposition: sliced to the keys of both, then stacked to the keys wanted."""
+    """The relation in another decomposition: sliced to what both consist of, then stacked to what is wanted."""
     given = relation.schema.decomposition
-    new_keys = _new_keys(relation, wanted)
-    if new_keys:
-        relation = Slice(relation, new_keys, keeps_fill)
-    lost_keys = tuple(position for position in given.promoted if position not in wanted.promoted)
-    if lost_keys:
-        relation = Stack(relation, lost_keys)
+    between = given.common(wanted)
+    if between != given:
+        relation = Slice(relation, between, keeps_fill)
+    if between != wanted:
+        relation = Stack(relation, wanted)
     return relation
-
-
-def _new_keys(relation: Relation, wanted: Decomposition) -> tuple[int, ...]:
-    given = relation.schema.decomposition.promoted
-    return tuple(position for position in wanted.promoted if position not in given)

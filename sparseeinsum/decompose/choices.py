@@ -2,12 +2,12 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 
-from sparseeinsum.decompose.model import Choice, CostModel, promoted_labels
+from sparseeinsum.decompose.model import Choice, CostModel, promoted_labels, promoted_tiles
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum, write_einsum
-from sparseeinsum.language.tensors import DEMOTED
+from sparseeinsum.language.tensors import DEMOTED, keys_of
 
 ChoicesOf = Callable[[EinSum], tuple[Choice, ...]]
 
@@ -18,7 +18,7 @@ VECTOR_ROWS = 2048
 def allowed_choices(
     model: CostModel,
     memory_limit: int,
-    pinned: Mapping[str, frozenset[str]],
+    pinned: Mapping[str, Mapping[str, int]],
     only: Callable[[Choice], bool] | None = None,
 ) -> dict[str, tuple[Choice, ...]]:
     """Choices for every EinSum of a graph, by the name of its result.
@@ -26,7 +26,7 @@ def allowed_choices(
     Args:
         model: Knows the sizes.
         memory_limit: Bytes that a run may take; kernels and aggregation states get shares of it.
-        pinned: For some results, exactly the labels to promote in the EinSum that computes them.
+        pinned: For some results, exactly the labels to promote in the EinSum that computes them, and their tiles.
         only: What else a choice must satisfy; a baseline's restriction.
 
     Raises:
@@ -42,7 +42,7 @@ def _choices(
     model: CostModel,
     einsum: EinSum,
     memory_limit: int,
-    pinned: frozenset[str] | None,
+    pinned: Mapping[str, int] | None,
     only: Callable[[Choice], bool] | None,
 ) -> tuple[Choice, ...]:
     candidates = [choice for choice in all_choices(einsum, pinned) if only is None or only(choice)]
@@ -52,19 +52,19 @@ def _choices(
     return fitting
 
 
-def all_choices(einsum: EinSum, pinned: frozenset[str] | None = None) -> Iterable[Choice]:
+def all_choices(einsum: EinSum, pinned: Mapping[str, int] | None = None) -> Iterable[Choice]:
     """Every label promoted or demoted; labels promoted by hand stay so, and where some are pinned just those are.
 
     Raises:
         PlanError: A label is pinned that the EinSum lacks.
     """
     if pinned is not None:
-        unknown = sorted(pinned - frozenset(einsum.labels))
+        unknown = sorted(pinned.keys() - frozenset(einsum.labels))
         if unknown:
             raise PlanError(
                 f"{einsum.output.tensor} has no label {unknown[0]} to promote; it has {', '.join(einsum.labels)}"
             )
-        return [tuple(1 if label in pinned else DEMOTED for label in einsum.labels)]
+        return [tuple(pinned.get(label, DEMOTED) for label in einsum.labels)]
     states = ((1,) if label in einsum.promoted else (DEMOTED, 1) for label in einsum.labels)
     return itertools.product(*states)
 
@@ -80,12 +80,12 @@ def vector_bytes(model: CostModel, einsum: EinSum, choice: Choice) -> int:
     An operand with fewer tuples than a vector has rows is counted as often as it has tuples. A sum of products adds
     to its groups in place, and has no result a row.
     """
-    promoted = promoted_labels(einsum, choice)
-    adds_in_place = einsum.is_multilinear and _is_grouped(einsum, promoted)
+    promoted = promoted_tiles(einsum, choice)
+    adds_in_place = einsum.is_multilinear and _is_grouped(einsum, promoted.keys())
     total = 0
     for reference in einsum.operands if adds_in_place else (*einsum.operands, einsum.output):
-        keys = promoted.intersection(reference.labels if reference is not einsum.output else einsum.labels)
-        tuples = math.prod(max(model.graph.bound_of(einsum, label), 1) for label in keys)
+        keys = promoted.keys() & set(reference.labels if reference is not einsum.output else einsum.labels)
+        tuples = math.prod(max(keys_of(promoted[label], model.graph.bound_of(einsum, label)), 1) for label in keys)
         total += min(tuples, VECTOR_ROWS) * model.array_bytes(einsum, reference, choice)
     return total
 
@@ -99,7 +99,7 @@ def state_bytes(model: CostModel, einsum: EinSum, choice: Choice) -> float:
     return groups * model.array_bytes(einsum, einsum.output, choice)
 
 
-def _is_grouped(einsum: EinSum, promoted: frozenset[str]) -> bool:
+def _is_grouped(einsum: EinSum, promoted: Set[str]) -> bool:
     """Whether tuples are aggregated: some promoted label is none of the result's."""
     return not promoted <= frozenset(einsum.output.labels)
 
@@ -110,7 +110,7 @@ def _no_choice(model: CostModel, einsum: EinSum, candidates: list[Choice], memor
         return f"no decomposition of {name} keeps to what is promoted by hand and to the optimizer asked for"
     least = min(candidates, key=lambda choice: _needed_bytes(model, einsum, choice))
     return (
-        f"{write_einsum(einsum, promoted_labels(einsum, least))} needs a memory_limit of "
+        f"{write_einsum(einsum, promoted_tiles(einsum, least))} needs a memory_limit of "
         f"{_needed_bytes(model, einsum, least):,.0f} bytes, more than the {memory_limit:,} given, and every other "
         f"decomposition of {einsum.output.tensor} allowed here needs as much; raise memory_limit or promote more labels"
     )

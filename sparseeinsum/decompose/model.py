@@ -20,7 +20,7 @@ from sparseeinsum.decompose.cost import (
 from sparseeinsum.language.dtypes import ITEM_BYTES
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import count_operations
-from sparseeinsum.language.tensors import DEMOTED, Decomposition, tuple_bytes
+from sparseeinsum.language.tensors import DEMOTED, Decomposition, common_tile, mean_extent, tuple_bytes
 from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 from sparseeinsum.statistics.estimate import Statistics, by_label, dense_statistics, joined_distinct, joined_tuples
 
@@ -94,7 +94,7 @@ class CostModel:
             result_bytes=self.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice)),
             result_size=self._array_size(einsum.output, result_tiles(einsum, choice)),
             operations=self._operations(einsum, choice),
-            is_matrix_product=self._has_matrices(einsum) and _is_matrix_product(einsum, promoted),
+            is_matrix_product=self._has_matrices(einsum) and _is_matrix_product(einsum, choice),
         )
         join, aggregation = self.accounting.join(sizes), self.accounting.aggregation(sizes)
         created = [operand.tuples - operand.present for operand in operands]
@@ -108,7 +108,7 @@ class CostModel:
         """Work of changing a tensor's decomposition from the tiles `before` to the tiles `after`."""
         if before == after:
             return Work()
-        between = tuple(max(first, second) for first, second in zip(before, after, strict=True))
+        between = tuple(map(common_tile, before, after))
         return self.accounting.repartition(
             RepartitionSizes(
                 before=self.tuples(tensor, before),
@@ -157,12 +157,9 @@ class CostModel:
 
     def _operations(self, einsum: EinSum, choice: Choice) -> float:
         """Floating-point operations of the kernel for one pair of tuples."""
-        extents = math.prod(
-            self.graph.bound_of(einsum, label)
-            for label, tile in zip(einsum.labels, choice, strict=True)
-            if tile == DEMOTED
-        )
-        return extents * (count_operations(einsum.join) + (einsum.aggregate is not None))
+        bounds = (self.graph.bound_of(einsum, label) for label in einsum.labels)
+        operations = count_operations(einsum.join) + (einsum.aggregate is not None)
+        return operations * math.prod(map(mean_extent, choice, bounds))
 
     def _array_size(self, reference: Reference, tiles: Choice) -> int:
         return Decomposition(tiles).array_size(self.graph.tensors[reference.tensor].shape)
@@ -191,6 +188,11 @@ def promoted_labels(einsum: EinSum, choice: Choice) -> frozenset[str]:
     return frozenset(label for label, tile in zip(einsum.labels, choice, strict=True) if tile != DEMOTED)
 
 
+def promoted_tiles(einsum: EinSum, choice: Choice) -> dict[str, int]:
+    """Tile of every label that a choice promotes."""
+    return {label: tile for label, tile in zip(einsum.labels, choice, strict=True) if tile != DEMOTED}
+
+
 def reference_tiles(einsum: EinSum, reference: Reference, choice: Choice) -> Choice:
     """Tiles of a tensor, axis by axis, as a choice has it under its labels."""
     tiles = dict(zip(einsum.labels, choice, strict=True))
@@ -216,15 +218,17 @@ def _groups(einsum: EinSum, operands: list[_Operand], promoted: frozenset[str], 
     return math.prod(distinct[label] for label in einsum.output.labels if label in promoted)
 
 
-def _is_matrix_product(einsum: EinSum, promoted: frozenset[str]) -> bool:
+def _is_matrix_product(einsum: EinSum, choice: Choice) -> bool:
     """Whether the kernel is a matrix product, or becomes one over a vector of rows that share an operand."""
     if not einsum.is_multilinear or len(einsum.operands) != 2:
         return False
     first, second = (frozenset(operand.labels) for operand in einsum.operands)
     kept = frozenset(einsum.output.labels)
     rows, columns, inner = (first - second) & kept, (second - first) & kept, (first & second) - kept
-    inside = [bool(labels - promoted) for labels in (rows, columns, inner)]
+    in_arrays = frozenset(label for label, tile in zip(einsum.labels, choice, strict=True) if tile != 1)
+    inside = [bool(labels & in_arrays) for labels in (rows, columns, inner)]
     if all(inside):
         return True
+    promoted = promoted_labels(einsum, choice)
     is_shared = [not labels & promoted for labels in (second, first)]  # one tuple for all rows of a vector
     return inside[2] and ((is_shared[0] and inside[1]) or (is_shared[1] and inside[0]))

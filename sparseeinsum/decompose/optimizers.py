@@ -29,7 +29,7 @@ class Optimizer:
 OPTIMIZERS = {
     "dp": Optimizer(tree_rounds, lambda _: True),
     "greedy": Optimizer(single_rounds, lambda _: True),
-    "relational": Optimizer(single_rounds, lambda choice: DEMOTED not in choice),
+    "relational": Optimizer(single_rounds, lambda choice: all(tile == 1 for tile in choice)),
     "dense": Optimizer(single_rounds, lambda choice: all(tile == DEMOTED for tile in choice)),
 }
 
@@ -40,7 +40,7 @@ def optimise(
     stored: Mapping[str, Decomposition],
     layouts: Mapping[str, Decomposition],
     memory_limit: int,
-    pinned: Mapping[str, frozenset[str]],
+    pinned: Mapping[str, Mapping[str, int]],
     k: int,
 ) -> list[DecomposedGraph]:
     """The k cheapest plans that an optimizer finds, best first.
@@ -51,7 +51,7 @@ def optimise(
         stored: Decomposition of every input; one that has none is free in any.
         layouts: Decomposition of every output to be delivered; one that has none is delivered as it comes.
         memory_limit: Bytes that a run may take.
-        pinned: For some results, the labels to promote in the EinSum that computes them.
+        pinned: For some results, the labels to promote in the EinSum that computes them, and their tiles.
         k: How many plans.
 
     Raises:

@@ -1,12 +1,21 @@
 """Decompose: the plan: an EinGraph with a choice for every EinSum, and what it is expected to cost."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.cost import Work
-from sparseeinsum.decompose.model import Choice, CostModel, VertexCost, promoted_labels, reference_tiles, result_tiles
+from sparseeinsum.decompose.model import (
+    Choice,
+    CostModel,
+    VertexCost,
+    promoted_labels,
+    promoted_tiles,
+    reference_tiles,
+    result_tiles,
+)
 from sparseeinsum.language.eingraph import EinGraph, EinSum, write_einsum
-from sparseeinsum.language.tensors import Decomposition
+from sparseeinsum.language.tensors import Decomposition, keys_of
 from sparseeinsum.semantics.exactness import Absence
 
 
@@ -43,7 +52,20 @@ class Step:
     @property
     def notation(self) -> str:
         """The EinSum in upper-case-lower-case notation."""
-        return write_einsum(self.einsum, self.promoted)
+        return write_einsum(self.einsum, promoted_tiles(self.einsum, self.choice))
+
+    def most_pairs(self, graph: EinGraph) -> int:
+        """Tuples of the join that a group has, if every one is present."""
+        gone = {
+            label: tile
+            for label, tile in promoted_tiles(self.einsum, self.choice).items()
+            if label not in self.einsum.output.labels
+        }
+        return math.prod(keys_of(tile, graph.bound_of(self.einsum, label)) for label, tile in gone.items())
+
+    def aggregated_indices(self, graph: EinGraph) -> int:
+        """Indices that all aggregated labels have together."""
+        return math.prod(graph.bound_of(self.einsum, label) for label in self.einsum.aggregated)
 
     def operand(self, index: int) -> Decomposition:
         """Decomposition in which an operand is read."""

@@ -204,7 +204,7 @@ def _entry_columns(tensor: Tensor, coordinates: Iterable[NDArray[Any]], values: 
 
 def _array_columns(tensor: Tensor, decomposition: Decomposition, values: NDArray[Any]) -> pa.Table:
     """One row for every combination of keys, its array in C order."""
-    moved: NDArray[Any] = np.transpose(values, (*decomposition.promoted, *decomposition.demoted))
+    moved: NDArray[Any] = np.transpose(values, (*decomposition.promoted, *decomposition.inside))
     key_shape = moved.shape[: len(decomposition.promoted)]
     key_axes = [tensor.axes[position] for position in decomposition.promoted]
     rows = math.prod(key_shape)

@@ -1,5 +1,6 @@
 """Engines: rows of a tensor relation as numpy, scipy, pandas, Arrow and polars."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.errors import SemanticsError, ShapeError
 from sparseeinsum.language.dtypes import Number, is_complex
-from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.render.relations import write_schema
 
 if TYPE_CHECKING:
@@ -55,7 +56,11 @@ class TensorResult:
     def to_numpy(self) -> NDArray[Any]:
         """A dense array of the tensor's shape."""
         tensor, decomposition = self.schema.tensor, self.schema.decomposition
-        order = (*decomposition.promoted, *decomposition.demoted)
+        if any(tile > 1 for tile in decomposition.tiles):
+            dense = np.full(tensor.shape, tensor.fill, dtype=tensor.dtype)
+            dense[self._coordinates()] = self._numbers()
+            return dense
+        order = (*decomposition.promoted, *decomposition.inside)
         dense = np.full([tensor.shape[axis] for axis in order], tensor.fill, dtype=tensor.dtype)
         if decomposition.promoted:
             dense[self._keys()] = self._values()
@@ -119,14 +124,39 @@ class TensorResult:
         return tuple(self.rows.column(key).to_numpy() for key in self.schema.keys)
 
     def _values(self) -> NDArray[Any]:
-        """The values of all rows, (rows, *extents inside)."""
+        """The values of all rows, (rows, *extents inside), where every row has as many."""
+        return self._numbers().reshape((self.rows.num_rows, *self.schema.inside))
+
+    def _numbers(self) -> NDArray[Any]:
+        """The values of all rows, one after the other."""
         dtype = np.dtype(self.schema.tensor.dtype)
         column = self.rows.column(VALUE_COLUMN).combine_chunks()
         is_array = not self.schema.is_scalar or dtype.kind == "c"
         numbers = (column.flatten() if is_array else column).to_numpy(zero_copy_only=False)
         # Parts of complex numbers alternate.
-        parts = np.ascontiguousarray(numbers, np.empty(0, dtype).real.dtype).view(dtype)
-        return parts.reshape((self.rows.num_rows, *self.schema.inside))
+        return np.ascontiguousarray(numbers, np.empty(0, dtype).real.dtype).view(dtype)
+
+    def _coordinates(self) -> tuple[NDArray[Any], ...]:
+        """The index of every number of all rows, one array an axis, in axis order."""
+        tensor, decomposition = self.schema.tensor, self.schema.decomposition
+        count = self.rows.num_rows
+        keys = dict(zip(decomposition.promoted, self._keys(), strict=True))
+        extents = {
+            axis: np.full(count, bound)
+            if tile == DEMOTED
+            else np.minimum(tile, bound - keys[axis].astype(np.int64) * tile)
+            for axis, (tile, bound) in enumerate(zip(decomposition.tiles, tensor.shape, strict=True))
+        }
+        sizes = math.prod(extents.values(), start=np.ones(count, np.int64))
+        rows = np.repeat(np.arange(count), sizes)
+        place = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # in the array of its row
+        coordinates: dict[int, NDArray[Any]] = {}
+        for axis in reversed(range(len(tensor.axes))):
+            along = extents[axis][rows]
+            first = keys[axis].astype(np.int64)[rows] * decomposition.tiles[axis] if axis in keys else 0
+            coordinates[axis] = first + place % along
+            place = place // along
+        return tuple(coordinates[axis] for axis in range(len(tensor.axes)))
 
     def _names(self) -> list[str]:
         return [*(axis.name for axis in self.schema.tensor.axes), VALUE_COLUMN]
@@ -137,16 +167,9 @@ class TensorResult:
 
     def _entries(self) -> tuple[tuple[NDArray[Any], ...], NDArray[Any]]:
         """Coordinates in axis order and values of the entries that are not the fill."""
-        tensor, decomposition = self.schema.tensor, self.schema.decomposition
-        values = self._values()
-        present = values != tensor.fill
-        row, *inside = np.nonzero(present)
-        coordinates: dict[int, NDArray[Any]] = {}
-        for position, keys in zip(decomposition.promoted, self._keys(), strict=True):
-            coordinates[position] = keys[row]
-        for position, indices in zip(decomposition.demoted, inside, strict=True):
-            coordinates[position] = indices
-        return tuple(coordinates[position] for position in range(len(tensor.axes))), values[present]
+        numbers = self._numbers()
+        present = numbers != self.schema.tensor.fill
+        return tuple(indices[present] for indices in self._coordinates()), numbers[present]
 
 
 def _column(values: NDArray[Any]) -> pa.Array:

@@ -134,7 +134,7 @@ class Program:
         """Program text that reads back as this program; inner aggregates are statements of their own."""
         declarations = [_write_declaration(declared) for declared in self.declared]
         generated = {each.name: each for each in self.generated}
-        return "\n".join([*declarations, *(write_einsum(each, each.promoted, generated) for each in self.einsums)])
+        return "\n".join([*declarations, *(write_einsum(each, by_hand(each), generated) for each in self.einsums)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,36 +167,51 @@ class EinGraph:
         return sum(operand.tensor == name for einsum in self.einsums for operand in einsum.operands)
 
 
-def write_reference(reference: Reference, promoted: frozenset[str] = frozenset()) -> str:
-    """A reference as program text, its promoted labels in upper case."""
-    labels = (label.upper() if label in promoted else label for label in reference.labels)
-    return f"{reference.tensor}[{', '.join(labels)}]"
+def write_reference(reference: Reference, tiles: Mapping[str, int] = MappingProxyType({})) -> str:
+    """A reference as program text, its promoted labels in upper case, with their tiles where those are not 1."""
+    return f"{reference.tensor}[{', '.join(write_label(label, tiles) for label in reference.labels)}]"
+
+
+def by_hand(einsum: EinSum) -> dict[str, int]:
+    """Tiles of the labels that are promoted by hand."""
+    return dict.fromkeys(einsum.promoted, 1)
+
+
+def write_label(label: str, tiles: Mapping[str, int]) -> str:
+    """A label as in `k`, promoted `K`, or in tiles of 64 indices `K:64`.
+
+    >>> write_label("k", {}), write_label("k", {"k": 1}), write_label("k", {"k": 64})
+    ('k', 'K', 'K:64')
+    """
+    if label not in tiles:
+        return label
+    return label.upper() if tiles[label] == 1 else f"{label.upper()}:{tiles[label]}"
 
 
 def write_einsum(
-    einsum: EinSum, promoted: frozenset[str], generated: Mapping[str, GeneratedTensor] = MappingProxyType({})
+    einsum: EinSum, tiles: Mapping[str, int], generated: Mapping[str, GeneratedTensor] = MappingProxyType({})
 ) -> str:
     """An EinSum in upper-case-lower-case notation (SparseEinSum, section 4.3).
 
     Args:
         einsum: What to write.
-        promoted: Labels to write in upper case.
+        tiles: Of the labels that are promoted, which are written in upper case.
         generated: Operands that are to be written as what they are, as in index(k: 10), instead of by name.
     """
     names = [
-        _write_generated(generated[operand.tensor], promoted)
+        _write_generated(generated[operand.tensor], tiles)
         if operand.tensor in generated
-        else write_reference(operand, promoted)
+        else write_reference(operand, tiles)
         for operand in einsum.operands
     ]
     body = write(einsum.join, names)
     if einsum.aggregate is not None:
         body = f"{einsum.aggregate}({body})"
-    return f"{write_reference(einsum.output, promoted)} = {body}"
+    return f"{write_reference(einsum.output, tiles)} = {body}"
 
 
-def _write_generated(generated: GeneratedTensor, promoted: frozenset[str]) -> str:
-    label = generated.label.upper() if generated.label in promoted else generated.label
+def _write_generated(generated: GeneratedTensor, tiles: Mapping[str, int]) -> str:
+    label = generated.label.upper() if generated.label in tiles else generated.label
     bound = generated.bound if isinstance(generated.bound, int) else write(generated.bound)
     return write_range(generated.kind, label, bound)
 

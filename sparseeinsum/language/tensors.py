@@ -67,8 +67,9 @@ class Tensor:
 class Decomposition:
     """How a tensor becomes a relation: for every axis a tile size, or DEMOTED.
 
-    An axis of tile t >= 1 is promoted: it has a key column holding index div t, and the array holds index mod t.
-    Tile 1 is the promotion of the SparseEinSum paper (section 4.2). A demoted axis lies in the array alone.
+    An axis of tile t >= 1 is promoted: it has a key column holding index div t, and the array holds index mod t; the
+    array of the last key is shorter where t does not divide the bound. Tile 1 is the promotion of the SparseEinSum
+    paper (section 4.2). A demoted axis lies in the array alone.
     """
 
     tiles: tuple[int, ...]
@@ -79,9 +80,18 @@ class Decomposition:
         return tuple(position for position, tile in enumerate(self.tiles) if tile != DEMOTED)
 
     @property
-    def demoted(self) -> tuple[int, ...]:
-        """Positions of the axes that lie in the array alone."""
-        return tuple(position for position, tile in enumerate(self.tiles) if tile == DEMOTED)
+    def inside(self) -> tuple[int, ...]:
+        """Positions of the axes that arrays have: those demoted and those with tiles of more than one index."""
+        return tuple(position for position, tile in enumerate(self.tiles) if tile != 1)
+
+    def differing(self, other: "Decomposition") -> tuple[int, ...]:
+        """Positions of the axes that have another tile in another decomposition."""
+        pairs = zip(self.tiles, other.tiles, strict=True)
+        return tuple(position for position, (tile, given) in enumerate(pairs) if tile != given)
+
+    def common(self, other: "Decomposition") -> "Decomposition":
+        """The coarsest decomposition that both consist of."""
+        return Decomposition(tuple(map(common_tile, self.tiles, other.tiles)))
 
     @property
     def is_scalar(self) -> bool:
@@ -90,8 +100,41 @@ class Decomposition:
 
     def array_size(self, shape: tuple[int, ...]) -> int:
         """Elements of the array in one tuple of a tensor of this shape."""
-        inside = (bound if tile == DEMOTED else min(tile, bound) for tile, bound in zip(self.tiles, shape, strict=True))
-        return math.prod(inside)
+        return math.prod(extent_of(tile, bound) for tile, bound in zip(self.tiles, shape, strict=True))
+
+    def most_tuples(self, shape: tuple[int, ...]) -> int:
+        """Tuples of a tensor of this shape, if every one is present."""
+        return math.prod(keys_of(tile, bound) for tile, bound in zip(self.tiles, shape, strict=True))
+
+
+def extent_of(tile: int, bound: int) -> int:
+    """Indices of an axis in one array; of the largest tile."""
+    return bound if tile == DEMOTED else min(tile, bound)
+
+
+def mean_extent(tile: int, bound: int) -> float:
+    """Indices of an axis in one array, on average."""
+    keys = keys_of(tile, bound)
+    return bound / keys if keys else 1.0
+
+
+def keys_of(tile: int, bound: int) -> int:
+    """Values that the key of an axis can have; 1 for an axis that has none."""
+    return 1 if tile == DEMOTED else -(-bound // tile)
+
+
+def is_ragged(tile: int, bound: int) -> bool:
+    """Whether the last array of an axis is shorter than the others."""
+    return tile > 1 and bound % tile != 0
+
+
+def common_tile(first: int, second: int) -> int:
+    """The coarsest tile that both of two tiles consist of.
+
+    >>> common_tile(64, 0), common_tile(64, 48), common_tile(1, 64), common_tile(0, 0)
+    (64, 16, 1, 0)
+    """
+    return math.gcd(first, second)
 
 
 def entries(rank: int) -> Decomposition:

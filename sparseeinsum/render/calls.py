@@ -1,11 +1,9 @@
 """Render: the small SQL expressions that all others are made of: constants, and calls of the vocabulary."""
 
-import math
 from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.language.dtypes import Number, is_complex
 from sparseeinsum.statistics.columns import number_type
 from sparseeinsum.statistics.numbers import number
@@ -16,11 +14,11 @@ def integer(value: int) -> exp.Expr:
     return exp.Literal.number(value)
 
 
-def integers(values: Sequence[int]) -> exp.Expr:
+def integers(values: Sequence[int | exp.Expr]) -> exp.Expr:
     """An array of whole numbers as SQL."""
     if not values:
         return exp.cast(exp.array(), exp.DataType.build("BIGINT[]", dialect="duckdb"))
-    return exp.array(*[integer(value) for value in values])
+    return exp.array(*[integer(value) if isinstance(value, int) else value.copy() for value in values])
 
 
 def text(value: str) -> exp.Expr:
@@ -45,14 +43,6 @@ def constant(value: Number, dtype: str) -> exp.Expr:
     real = float(value.real)
     is_short = real.is_integer() and abs(real) < 1e6
     return exp.cast(integer(int(real)) if is_short else number(real, dtype), number_type(dtype))
-
-
-def fill_value(schema: Schema) -> exp.Expr:
-    """What an absent tuple holds: the fill, or an array of it."""
-    fill = constant(schema.tensor.fill, schema.tensor.dtype)
-    if schema.is_scalar:
-        return fill
-    return call(function_named("fill", schema.tensor.dtype), integer(math.prod(schema.inside)), fill)
 
 
 def converted(value: exp.Expr, kind: exp.DataType) -> exp.Expr:

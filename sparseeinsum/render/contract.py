@@ -10,9 +10,9 @@ from functools import cached_property
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Contract
-from sparseeinsum.language.tensors import VALUE_COLUMN
-from sparseeinsum.render.calls import fill_value
+from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.extents import Extent, extent, fill_value
 from sparseeinsum.render.sources import Source, aliased, key_column, named, plain_source
 from sparseeinsum.render.values import Term, Value
 from sparseeinsum.semantics.exactness import JoinKind
@@ -87,13 +87,13 @@ class _Contraction:
     def select(self) -> exp.Select:
         """The whole statement."""
         if not is_grouped(self.relation):
-            keys = [named(self._result_key(label), label) for label in self._promoted]
+            keys = [named(self._label_key(label), label) for label in self._promoted]
             value = self._value(has_groups=False)
             return self._from(exp.select(*keys, exp.alias_(value, VALUE_COLUMN)))
-        keys = [self._result_key(label) for label in self._promoted]
+        keys = [self._label_key(label) for label in self._promoted]
         value = self._value(has_groups=True)
         if not keys:  # one tuple, also of nothing
-            value = exp.func("coalesce", value, fill_value(self.relation.output))
+            value = exp.func("coalesce", value, fill_value(self.relation.output, self._label_key))
         columns = [named(key, label) for key, label in zip(keys, self._promoted, strict=True)]
         select = self._from(exp.select(*columns, exp.alias_(value, VALUE_COLUMN)))
         return select.group_by(*[key.copy() for key in keys])
@@ -104,8 +104,8 @@ class _Contraction:
         labels = self.relation.einsum.output.labels
         return [labels[position] for position in self.relation.output.decomposition.promoted]
 
-    def _result_key(self, label: str) -> exp.Expr:
-        """A label of the result: from the operand that is never missing, or from whichever is there."""
+    def _label_key(self, label: str) -> exp.Expr:
+        """The key of a label: from the operand that is never missing, or from whichever is there."""
         columns = [keys[label] for keys in self.keys if label in keys]
         if len(columns) == 1 or self.relation.join in (JoinKind.INNER, JoinKind.LEFT):
             return columns[0].copy()
@@ -117,13 +117,12 @@ class _Contraction:
         """The result's value from those of the operands."""
         einsum, output = self.relation.einsum, self.relation.output
         terms = []
-        extents: dict[str, int] = {}
-        for operand, source, value in zip(einsum.operands, self.sources, self._operand_values(), strict=True):
-            demoted = source.schema.decomposition.demoted
-            inside = tuple(operand.labels[position] for position in demoted)
-            extents |= {operand.labels[position]: source.schema.tensor.axes[position].bound for position in demoted}
-            terms.append(Term(value, inside, source.schema.tensor.dtype))
-        kept = tuple(einsum.output.labels[position] for position in output.decomposition.demoted)
+        extents: dict[str, Extent] = {}
+        for index, (operand, source) in enumerate(zip(einsum.operands, self.sources, strict=True)):
+            extents |= self._extents(index)
+            inside = tuple(operand.labels[position] for position in source.schema.decomposition.inside)
+            terms.append(Term(self._operand_value(index), inside, source.schema.tensor.dtype))
+        kept = tuple(einsum.output.labels[position] for position in output.decomposition.inside)
         relation = self.relation
         return Value(
             einsum,
@@ -138,13 +137,25 @@ class _Contraction:
             relation.detects_nonfinite,
         ).write()
 
-    def _operand_values(self) -> list[exp.Expr]:
-        """The operands' values; the fill where a join found no partner."""
-        may_miss = _MISSING_SIDES[self.relation.join]
-        return [
-            exp.func("coalesce", source.value(alias), fill_value(source.schema)) if missing else source.value(alias)
-            for source, alias, missing in zip(self.sources, _ALIASES, may_miss, strict=False)
-        ]
+    def _extents(self, index: int) -> dict[str, Extent]:
+        """Extents of the labels inside the arrays of an operand."""
+        schema, labels = self.sources[index].schema, self.relation.einsum.operands[index].labels
+        found: dict[str, Extent] = {}
+        for position in schema.decomposition.inside:
+            tile, label = schema.decomposition.tiles[position], labels[position]
+            key = None if tile == DEMOTED else self._label_key(label)
+            found[label] = extent(tile, schema.tensor.axes[position].bound, key)
+        return found
+
+    def _operand_value(self, index: int) -> exp.Expr:
+        """The value of an operand; the fill where a join found no partner."""
+        source = self.sources[index]
+        value = source.value(_ALIASES[index])
+        if not _MISSING_SIDES[self.relation.join][index]:
+            return value
+        names = [axis.name for axis in source.schema.tensor.axes]
+        labels = dict(zip(names, self.relation.einsum.operands[index].labels, strict=True))
+        return exp.func("coalesce", value, fill_value(source.schema, lambda axis: self._label_key(labels[axis])))
 
     def _from(self, select: exp.Select) -> exp.Select:
         tables = [aliased(source.table, alias) for source, alias in zip(self.sources, _ALIASES, strict=False)]

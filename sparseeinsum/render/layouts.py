@@ -1,23 +1,33 @@
 """Render: changes of decomposition as SELECTs: axes out of arrays, keys into arrays, absent tuples made present."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Convert, Densify, Schema, Slice, Stack
 from sparseeinsum.language.dtypes import is_complex
-from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, keys_of
 from sparseeinsum.render.calls import (
     call,
     constant,
     converted,
-    fill_value,
     function_named,
     in_parentheses,
     integer,
     integers,
     text,
+)
+from sparseeinsum.render.extents import (
+    Extent,
+    KeyOf,
+    as_sql,
+    extents_inside,
+    fill_value,
+    position_of,
+    positions_at,
+    product,
+    quotient,
 )
 from sparseeinsum.render.sources import Source, aliased, key_column, named, unused
 from sparseeinsum.statistics.columns import stored_type, type_named
@@ -25,38 +35,64 @@ from sparseeinsum.statistics.numbers import number
 
 
 def slice_select(relation: Slice, source: Source) -> exp.Select:
-    """Axes out of the arrays: one row for every position of theirs."""
+    """Axes out of the arrays, whole or in tiles: one row for every part."""
     before, after = source.schema, relation.schema
-    extents = [before.tensor.axes[axis].bound for axis in relation.axes]
-    position = after.tensor.axes[relation.axes[0]].name if len(relation.axes) == 1 else unused("position", after)
-    parts = source.value("t")
-    if not after.is_scalar:
-        inside = [before.decomposition.demoted.index(axis) for axis in relation.axes]
-        split = function_named("split", before.tensor.dtype)
-        parts = call(split, parts, integers(inside), integers(before.inside))
+    cut = [before.tensor.axes[axis].name for axis in relation.axes]
+    is_new = len(cut) == 1 and cut[0] not in before.keys
+    position = cut[0] if is_new else unused("position", after)
+    count = product(_parts_of_axes(relation, _keys_of(source, "t")).values())
     unnested = exp.select(
         *[key_column(source, key, "t") for key in before.keys],
-        call("UNNEST", call("RANGE", integer(math.prod(extents)))).as_(position),
-        call("UNNEST", parts).as_(VALUE_COLUMN),
+        call("UNNEST", call("RANGE", as_sql(count))).as_(position),
+        call("UNNEST", _parts(relation, source)).as_(VALUE_COLUMN),
     ).from_(aliased(source.table, "t"))
-    names = [after.tensor.axes[axis].name for axis in relation.axes]
-    positions = _keys_at(exp.column(position, table="s"), names, extents)
+    places = positions_at(
+        exp.column(position, table="s"), _parts_of_axes(relation, lambda key: exp.column(key, table="s"))
+    )
+    keys = []
+    for key in after.keys:
+        found: exp.Expr = places.get(key, exp.column(key, table="s"))
+        keys.append(named(_within(relation, key, found) if key in places else found, key))
     value = exp.column(VALUE_COLUMN, table="s")
-    keys = [named(positions.get(key, exp.column(key, table="s")), key) for key in after.keys]
     select = exp.select(*keys, value).from_(unnested.subquery("s"))
     return select if relation.keeps_fill else select.where(_is_not_fill(value, after))
 
 
-def _keys_at(position: exp.Expr, names: Sequence[str], extents: Sequence[int]) -> dict[str, exp.Expr]:
-    """The index of every axis, by name, from the position in C order over all of them."""
-    if len(names) == 1:
-        return {names[0]: position}
-    keys: dict[str, exp.Expr] = {}
-    for place, (name, extent) in enumerate(zip(names, extents, strict=True)):
-        stride = math.prod(extents[place + 1 :])
-        key = exp.IntDiv(this=position.copy(), expression=integer(stride)) if stride > 1 else position.copy()
-        keys[name] = exp.Mod(this=key, expression=integer(max(extent, 1))) if place > 0 else key
-    return keys
+def _keys_of(source: Source, alias: str) -> KeyOf:
+    return lambda axis: source.key(axis, alias)
+
+
+def _parts_of_axes(relation: Slice, key_of: KeyOf) -> dict[str, Extent]:
+    """Into how many parts the array of one tuple is cut along every axis that is cut, by name."""
+    before, after = relation.input.schema, relation.schema
+    extents = extents_inside(before, key_of)
+    tiles = after.decomposition.tiles
+    return {before.tensor.axes[axis].name: quotient(extents[axis], tiles[axis]) for axis in relation.axes}
+
+
+def _parts(relation: Slice, source: Source) -> exp.Expr:
+    """The parts of an array, as an array."""
+    before, after = source.schema, relation.schema
+    if after.is_scalar:
+        return source.value("t")
+    dtype, tiles = before.tensor.dtype, after.decomposition.tiles
+    extents = extents_inside(before, _keys_of(source, "t"))
+    if all(tiles[axis] == 1 for axis in relation.axes):
+        inside = [before.decomposition.inside.index(axis) for axis in relation.axes]
+        return call(function_named("split", dtype), source.value("t"), integers(inside), integers([*extents.values()]))
+    parts = [tiles[axis] if axis in relation.axes else 0 for axis in extents]
+    return call(function_named("split_tiles", dtype), source.value("t"), integers(parts), integers([*extents.values()]))
+
+
+def _within(relation: Slice, key: str, place: exp.Expr) -> exp.Expr:
+    """The key of a part from its place in the array that is cut."""
+    before = relation.input.schema
+    axis = [each.name for each in before.tensor.axes].index(key)
+    tile = before.decomposition.tiles[axis]
+    if tile == DEMOTED:
+        return place
+    first = exp.Mul(this=exp.column(key, table="s"), expression=integer(tile // relation.decomposition.tiles[axis]))
+    return exp.Add(this=first, expression=place)
 
 
 def _is_not_fill(value: exp.Expr, schema: Schema) -> exp.Expr:
@@ -69,57 +105,100 @@ def _is_not_fill(value: exp.Expr, schema: Schema) -> exp.Expr:
 
 
 def stack_select(relation: Stack, source: Source) -> exp.Select:
-    """Keys into the arrays: one group for every tuple left."""
-    before, after = source.schema, relation.schema
-    names = [before.tensor.axes[axis].name for axis in relation.axes]
-    extents = [before.tensor.axes[axis].bound for axis in relation.axes]
-    position: exp.Expr = source.key(names[0], "t")
-    if len(names) > 1:  # a user's key columns may be of a type too small for the product
-        position = exp.cast(position, "bigint")
-    for name, extent in zip(names[1:], extents[1:], strict=True):
-        product = exp.Mul(this=in_parentheses(position), expression=integer(extent))
-        position = exp.Add(this=product, expression=source.key(name, "t"))
-    size, fill = integer(math.prod(extents)), constant(before.tensor.fill, before.tensor.dtype)
-    if before.is_scalar:
-        stacked: exp.Expr = call("tensor_stack", source.value("t"), position, size, fill)
-    else:
-        stacked = _stack_arrays(relation, source, position, size, fill)
+    """Keys into the arrays, whole or in tiles: one group for every tuple left."""
+    after = relation.schema
+    stacked = _stacked(relation, source)
     if not after.keys:  # one tuple, also of nothing
-        stacked = exp.func("coalesce", stacked, fill_value(after))
-    keys = [key_column(source, key, "t") for key in after.keys]
+        stacked = exp.func("coalesce", stacked, fill_value(after, _keys_of(source, "t")))
+    grouped = {key: _group_key(relation, source, key) for key in after.keys}
+    keys = [named(expression, key) for key, expression in grouped.items()]
     select = exp.select(*keys, exp.alias_(stacked, VALUE_COLUMN)).from_(aliased(source.table, "t"))
-    return select.group_by(*[source.key(key, "t") for key in after.keys])
+    return select.group_by(*[expression.copy() for expression in grouped.values()])
+
+
+def _group_key(relation: Stack, source: Source, axis: str) -> exp.Expr:
+    """The key of the array that a tuple goes into."""
+    key, ratio = source.key(axis, "t"), _ratio(relation, axis)
+    return key if ratio <= 1 else exp.IntDiv(this=key, expression=integer(ratio))
+
+
+def _ratio(relation: Stack, name: str) -> int:
+    """How many tiles of before make one of afterwards; 0 where all do."""
+    axis = [each.name for each in relation.input.schema.tensor.axes].index(name)
+    before, after = (tiles[axis] for tiles in (relation.input.schema.decomposition.tiles, relation.decomposition.tiles))
+    return after // before if before else 1
+
+
+def _place(relation: Stack, source: Source, axis: int) -> exp.Expr:
+    """Which of the tiles that make one of afterwards a tuple holds."""
+    name = relation.schema.tensor.axes[axis].name
+    key, ratio = source.key(name, "t"), _ratio(relation, name)
+    return exp.Mod(this=key, expression=integer(ratio)) if ratio else key
+
+
+def _stacked(relation: Stack, source: Source) -> exp.Expr:
+    before, after = source.schema, relation.schema
+    dtype, tiles = before.tensor.dtype, before.decomposition.tiles
+    fill = constant(before.tensor.fill, dtype)
+    sizes = extents_inside(after, lambda axis: _group_key(relation, source, axis))
+    if (after.is_ragged and not before.is_scalar) or any(tiles[axis] != 1 for axis in relation.axes):
+        return _placed(relation, source, sizes)
+    position = position_of([(in_parentheses(_place(relation, source, axis)), sizes[axis]) for axis in relation.axes])
+    size = as_sql(product(sizes[axis] for axis in relation.axes))
+    if before.is_scalar:
+        return call("tensor_stack", source.value("t"), position, size, fill)
+    return _stack_arrays(relation, source, position, size, fill)
+
+
+def _placed(relation: Stack, source: Source, sizes: Mapping[int, Extent]) -> exp.Expr:
+    """Arrays of several indices an axis, each put where it begins in the array of afterwards."""
+    before = source.schema
+    inside = extents_inside(before, _keys_of(source, "t"))
+    starts: list[Extent] = []
+    for axis in sizes:
+        tile = before.decomposition.tiles[axis]
+        place = in_parentheses(_place(relation, source, axis)) if axis in relation.axes else integer(0)
+        is_plain = tile == 1 or axis not in relation.axes
+        starts.append(place if is_plain else exp.Mul(this=place, expression=integer(tile)))
+    extents = [inside.get(axis, 1) for axis in sizes]
+    fill = constant(before.tensor.fill, before.tensor.dtype)
+    place_blocks = function_named("place", before.tensor.dtype)
+    return call(place_blocks, source.value("t"), integers(starts), integers(extents), integers([*sizes.values()]), fill)
 
 
 def _stack_arrays(relation: Stack, source: Source, position: exp.Expr, size: exp.Expr, fill: exp.Expr) -> exp.Expr:
     """Stack arrays; where the new axes do not lie side by side, stack them in front and move them afterwards."""
     before, after = source.schema, relation.schema
-    bounds = [axis.bound for axis in before.tensor.axes]
-    dtype, wanted = before.tensor.dtype, after.decomposition.demoted
+    dtype, wanted = before.tensor.dtype, after.decomposition.inside
+    extents = dict(zip(wanted, after.inside, strict=True))
     stack = function_named("stack", dtype)
     first = wanted.index(relation.axes[0])
     if wanted[first : first + len(relation.axes)] == relation.axes:
-        inner = math.prod(bounds[axis] for axis in wanted[first + len(relation.axes) :])
+        inner = math.prod(extents[axis] for axis in wanted[first + len(relation.axes) :])
         return call(stack, source.value("t"), position, size, integer(inner), fill)
-    in_front = (*relation.axes, *before.decomposition.demoted)
+    in_front = (*relation.axes, *before.decomposition.inside)
     stacked = call(stack, source.value("t"), position, size, integer(before.array_size), fill)
     letters = {axis: chr(ord("a") + place) for place, axis in enumerate(in_front)}
     spec = f"{''.join(letters[axis] for axis in in_front)}->{''.join(letters[axis] for axis in wanted)}"
-    return call(function_named("einsum", dtype), text(spec), stacked, integers([bounds[axis] for axis in in_front]))
+    return call(function_named("einsum", dtype), text(spec), stacked, integers([extents[axis] for axis in in_front]))
 
 
 def densify_select(relation: Densify, source: Source) -> exp.Select:
     """Every tuple that there can be, with what is stored or with the fill."""
     schema = relation.schema
-    fill = fill_value(schema)
     if not schema.keys:
+        fill = fill_value(schema, _keys_of(source, "t"))
         only = exp.func("any_value", source.value("t"))  # of one tuple, or of none
         return exp.select(exp.alias_(exp.func("coalesce", only, fill), VALUE_COLUMN)).from_(aliased(source.table, "t"))
     position = exp.column(unused("position", schema), table="g")
-    bounds = [schema.tensor.axes[axis].bound for axis in schema.decomposition.promoted]
-    keys = _keys_at(position, schema.keys, bounds)
-    everything = exp.select(exp.alias_(call("UNNEST", call("RANGE", integer(math.prod(bounds)))), position.name))
+    tiles, axes = schema.decomposition.tiles, schema.tensor.axes
+    counts: dict[str, Extent] = {
+        axes[axis].name: keys_of(tiles[axis], axes[axis].bound) for axis in schema.decomposition.promoted
+    }
+    keys = positions_at(position, counts)
+    everything = exp.select(exp.alias_(call("UNNEST", call("RANGE", as_sql(product(counts.values())))), position.name))
     equal = [exp.EQ(this=source.key(key, "t"), expression=expression) for key, expression in keys.items()]
+    fill = fill_value(schema, lambda axis: keys[axis])
     value = exp.alias_(exp.func("coalesce", source.value("t"), fill), VALUE_COLUMN)
     return (
         exp.select(*[exp.alias_(expression.copy(), key) for key, expression in keys.items()], value)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Computed, Contract, Convert, Densify, Relation, Schema, Slice, Stack, Stored
+from sparseeinsum.language.eingraph import Reference, write_reference
+from sparseeinsum.language.tensors import DEMOTED
 from sparseeinsum.render.contract import contract_select, is_cross_join, is_grouped
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import convert_select, densify_select, slice_select, stack_select
@@ -127,6 +129,6 @@ def _comment_of(relation: Slice | Stack | Densify | Convert) -> str:
 
 def write_schema(schema: Schema) -> str:
     """A relation in upper-case-lower-case notation, as in T[I, k]."""
-    keys = schema.keys
-    names = (axis.name.upper() if axis.name in keys else axis.name for axis in schema.tensor.axes)
-    return f"{schema.tensor.name}[{', '.join(names)}]"
+    named = zip((axis.name for axis in schema.tensor.axes), schema.decomposition.tiles, strict=True)
+    tiles = {name: tile for name, tile in named if tile != DEMOTED}
+    return write_reference(Reference(schema.tensor.name, tuple(axis.name for axis in schema.tensor.axes)), tiles)

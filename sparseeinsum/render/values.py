@@ -1,6 +1,5 @@
 """Render: what an EinSum computes for one pair of tuples, and over a group of them, as SQL expressions."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +24,7 @@ from sparseeinsum.render.calls import (
     integers,
     text,
 )
+from sparseeinsum.render.extents import Extent, product
 from sparseeinsum.render.scalars import COMBINED, aggregated_number, compensating_number, number_expression
 from sparseeinsum.statistics.columns import NUMBER_TYPES, array_type, number_type
 
@@ -55,7 +55,7 @@ class Value:
         einsum: What is computed.
         terms: The operands' values.
         inside: Labels inside the result's arrays, in axis order.
-        extents: Bound of every label inside an array.
+        extents: Indices that an array holds of every label inside it.
         is_grouped: Whether tuples are aggregated.
         has_keys: Whether the result has a tuple for every one of several keys.
         output: The tensor computed.
@@ -67,7 +67,7 @@ class Value:
     einsum: EinSum
     terms: Sequence[Term]
     inside: tuple[str, ...]
-    extents: Mapping[str, int]
+    extents: Mapping[str, Extent]
     is_grouped: bool
     has_keys: bool
     output: Tensor
@@ -96,11 +96,15 @@ class Value:
         """The value folded with what the pairs contribute that are not in the group."""
         aggregate = self.einsum.aggregate
         assert aggregate is not None
-        gone = [label for label in self.extents if label not in self.inside]
-        times = math.prod(self.extents[label] for label in gone)
-        if times == 0:
-            return value
-        missing = exp.Sub(this=integer(compensation.pairs), expression=exp.Count(this=exp.Star()))
+        times = product(extent for label, extent in self.extents.items() if label not in self.inside)
+        if isinstance(times, int):
+            if times == 0:
+                return value
+            missing = exp.Sub(this=integer(compensation.pairs), expression=exp.Count(this=exp.Star()))
+        else:  # arrays differ in size: indices are counted, instead of pairs of tuples
+            present = exp.cast(exp.Sum(this=times), "bigint")
+            counted = exp.func("coalesce", present, integer(0))
+            missing, times = exp.Sub(this=integer(compensation.indices), expression=counted), 1
         one = repeated(aggregate, np.asarray(compensation.constant), times, self.computed_in)
         folded = writer.folded(value, aggregate, one, missing)
         if aggregate == "sum" and np.isfinite(one):  # nothing times a finite number adds nothing
@@ -144,7 +148,7 @@ class _Writer:
     einsum: EinSum
     terms: Sequence[Term]
     inside: tuple[str, ...]
-    extents: Mapping[str, int]
+    extents: Mapping[str, Extent]
     dtype: str
 
     @property
@@ -177,7 +181,7 @@ class _Writer:
             if self.is_number:
                 return number_expression(combined, [value, in_parentheses(other)], self.dtype)
             other = exp.array(other)
-        size = math.prod(self.extents[label] for label in self.inside)
+        size = product(self.extents[label] for label in self.inside)
         return self._call("reduce", text("sum"), text(write(combined)), text("i,->i"), value, other, integers([size]))
 
     def _call(self, operation: str, *arguments: exp.Expr) -> exp.Expr:

@@ -140,7 +140,7 @@ def _repeat(projection: exp.Expr, stored: StoredTensor) -> Iterator[exp.Expr]:
         for position, key in zip(decomposition.promoted, stored.keys, strict=True):
             yield _fill(projection, {**constants, "axis": exp.column(key, quoted=True)}, f"_{position}")
     elif "position" in mentioned:
-        for inside, position in enumerate(decomposition.demoted):
+        for inside, position in enumerate(decomposition.inside):
             yield _fill(projection, {**constants, "position": exp.Literal.number(inside)}, f"_{position}")
     else:
         yield _fill(projection, constants, "")
@@ -156,7 +156,7 @@ def _fill(projection: exp.Expr, values: Mapping[str, exp.Expr], suffix: str) -> 
 
 def _constants(stored: StoredTensor) -> dict[str, exp.Expr]:
     shape = stored.tensor.shape
-    inside = [shape[position] for position in stored.decomposition.demoted]
+    inside = [shape[position] for position in stored.decomposition.inside]
     return {
         "value": value_of(stored),
         "fill": number(stored.tensor.fill, stored.tensor.dtype),

@@ -1,0 +1,103 @@
+"""Render: how many indices of an axis an array holds: a number, or SQL where the last tile is shorter."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from sqlglot import exp
+
+from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.language.tensors import extent_of, is_ragged
+from sparseeinsum.render.calls import call, constant, function_named, in_parentheses, integer
+
+Extent = int | exp.Expr
+KeyOf = Callable[[str], exp.Expr]  # SQL of a key column, by the name of its axis
+
+
+def extent(tile: int, bound: int, key: exp.Expr | None) -> Extent:
+    """Indices that the array of one key holds of an axis; `key` is that key, where there is one."""
+    if not is_ragged(tile, bound):
+        return extent_of(tile, bound)
+    assert key is not None
+    begin = exp.Mul(this=in_parentheses(key.copy()), expression=integer(tile))
+    return exp.func("least", integer(tile), exp.Sub(this=integer(bound), expression=begin))
+
+
+def extents_inside(schema: Schema, key_of: KeyOf) -> dict[int, Extent]:
+    """Extents of the axes inside the array of one tuple, by their positions, in axis order."""
+    return {position: _extent_of_axis(schema, position, key_of) for position in schema.decomposition.inside}
+
+
+def _extent_of_axis(schema: Schema, position: int, key_of: KeyOf) -> Extent:
+    tile, axis = schema.decomposition.tiles[position], schema.tensor.axes[position]
+    return extent(tile, axis.bound, key_of(axis.name) if is_ragged(tile, axis.bound) else None)
+
+
+def product(extents: Iterable[Extent]) -> Extent:
+    """Indices of several axes together."""
+    number, expressions = 1, []
+    for each in extents:
+        if isinstance(each, int):
+            number *= each
+        else:
+            expressions.append(each.copy())
+    if not expressions:
+        return number
+    total = expressions[0] if number == 1 else exp.Mul(this=integer(number), expression=expressions[0])
+    for each in expressions[1:]:
+        total = exp.Mul(this=total, expression=each)
+    return total
+
+
+def quotient(whole: Extent, part: int) -> Extent:
+    """How many parts of so many indices a whole has; the last may be shorter."""
+    if isinstance(whole, int):
+        return -(-whole // part)
+    if part == 1:
+        return whole
+    rounded = exp.Paren(this=exp.Add(this=whole.copy(), expression=integer(part - 1)))
+    return exp.IntDiv(this=rounded, expression=integer(part))
+
+
+def positions_at(position: exp.Expr, extents: Mapping[str, Extent]) -> dict[str, exp.Expr]:
+    """The index of every axis, by name, from the position in C order over all of them."""
+    if len(extents) == 1:
+        return dict.fromkeys(extents, position)
+    found: dict[str, exp.Expr] = {}
+    names = list(extents)
+    for place, name in enumerate(names):
+        stride = product(extents[after] for after in names[place + 1 :])
+        index = position.copy()
+        if stride != 1:
+            index = exp.IntDiv(this=index, expression=in_parentheses(as_sql(stride)))
+        found[name] = (
+            exp.Mod(this=index, expression=in_parentheses(as_sql(_not_zero(extents[name])))) if place else index
+        )
+    return found
+
+
+def position_of(indices: Iterable[tuple[exp.Expr, Extent]]) -> exp.Expr:
+    """The position in C order, from the index along every axis and its extent."""
+    (position, _), *others = indices
+    if others:  # a user's key columns may be of a type too small for the product
+        position = exp.cast(position, "bigint")
+    for index, size in others:
+        before = exp.Mul(this=in_parentheses(position), expression=in_parentheses(as_sql(size)))
+        position = exp.Add(this=before, expression=index)
+    return position
+
+
+def fill_value(schema: Schema, key_of: KeyOf) -> exp.Expr:
+    """What an absent tuple holds: the fill, or an array of it."""
+    fill = constant(schema.tensor.fill, schema.tensor.dtype)
+    if schema.is_scalar:
+        return fill
+    size = product(extents_inside(schema, key_of).values())
+    return call(function_named("fill", schema.tensor.dtype), as_sql(size), fill)
+
+
+def as_sql(extent: Extent) -> exp.Expr:
+    """An extent in an expression."""
+    return integer(extent) if isinstance(extent, int) else extent.copy()
+
+
+def _not_zero(extent: Extent) -> Extent:
+    return max(extent, 1) if isinstance(extent, int) else extent
