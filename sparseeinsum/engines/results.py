@@ -58,7 +58,8 @@ class TensorResult:
         tensor, decomposition = self.schema.tensor, self.schema.decomposition
         if any(tile > 1 for tile in decomposition.tiles):
             dense = np.full(tensor.shape, tensor.fill, dtype=tensor.dtype)
-            dense[self._coordinates()] = self._numbers()
+            numbers = self._numbers()
+            dense[self._coordinates(np.arange(len(numbers)))] = numbers
             return dense
         order = (*decomposition.promoted, *decomposition.inside)
         dense = np.full([tensor.shape[axis] for axis in order], tensor.fill, dtype=tensor.dtype)
@@ -136,8 +137,8 @@ class TensorResult:
         # Parts of complex numbers alternate.
         return np.ascontiguousarray(numbers, np.empty(0, dtype).real.dtype).view(dtype)
 
-    def _coordinates(self) -> tuple[NDArray[Any], ...]:
-        """The index of every number of all rows, one array an axis, in axis order."""
+    def _coordinates(self, numbers: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        """The indices of some of the numbers of all rows, by their positions; one array an axis, in axis order."""
         tensor, decomposition = self.schema.tensor, self.schema.decomposition
         count = self.rows.num_rows
         keys = dict(zip(decomposition.promoted, self._keys(), strict=True))
@@ -148,10 +149,13 @@ class TensorResult:
             for axis, (tile, bound) in enumerate(zip(decomposition.tiles, tensor.shape, strict=True))
         }
         sizes = math.prod(extents.values(), start=np.ones(count, np.int64))
-        rows = np.repeat(np.arange(count), sizes)
-        place = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # in the array of its row
+        rows = np.repeat(np.arange(count), sizes)[numbers]
+        place = numbers - (np.cumsum(sizes) - sizes)[rows]  # in the array of its row
         coordinates: dict[int, NDArray[Any]] = {}
         for axis in reversed(range(len(tensor.axes))):
+            if decomposition.tiles[axis] == 1:
+                coordinates[axis] = keys[axis][rows]
+                continue
             along = extents[axis][rows]
             first = keys[axis].astype(np.int64)[rows] * decomposition.tiles[axis] if axis in keys else 0
             coordinates[axis] = first + place % along
@@ -168,8 +172,8 @@ class TensorResult:
     def _entries(self) -> tuple[tuple[NDArray[Any], ...], NDArray[Any]]:
         """Coordinates in axis order and values of the entries that are not the fill."""
         numbers = self._numbers()
-        present = numbers != self.schema.tensor.fill
-        return tuple(indices[present] for indices in self._coordinates()), numbers[present]
+        (present,) = np.nonzero(numbers != self.schema.tensor.fill)
+        return self._coordinates(present), numbers[present]
 
 
 def _column(values: NDArray[Any]) -> pa.Array:
