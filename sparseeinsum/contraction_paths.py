@@ -128,13 +128,12 @@ def contract_path(*operands: object) -> tuple[Path, ContractionPath]:
     """
     subscripts, tensors = read_arguments(operands)
     measured = [_measured(number, tensor) for number, tensor in enumerate(tensors, 1)]
-    shapes = [shape for shape, _ in measured]
+    shapes = [statistics.shape for statistics in measured]
     read_subscripts(subscripts, [len(shape) for shape in shapes]).stretched_axes(shapes)  # which checks the sizes
     dense = _opt_einsum(subscripts, shapes, "auto")
     inputs, output = dense.eq.split("->")
-    factors = tuple(
-        by_label(tuple(term), statistics) for term, (_, statistics) in zip(inputs.split(","), measured, strict=True)
-    )
+    terms = zip(inputs.split(","), measured, strict=True)
+    factors = tuple(by_label(tuple(term), statistics) for term, statistics in terms)
     network = Network(factors, ("float64",) * len(factors), frozenset(output), dense.size_dict)
     estimates = Estimates(network)
     tree = find_order(estimates)
@@ -157,18 +156,19 @@ def _opt_einsum(subscripts: str, shapes: Sequence[tuple[int, ...]], optimize: st
     return opt_einsum.contract_path(subscripts, *shapes, shapes=True, optimize=optimize)[1]
 
 
-def _measured(number: int, operand: object) -> tuple[tuple[int, ...], Statistics]:
-    """Shape and entries of an operand."""
+def _measured(number: int, operand: object) -> Statistics:
+    """Entries of an operand."""
     if isinstance(operand, tuple):
         return _described(number, operand)
     array: Any = operand if scipy.sparse.issparse(operand) else np.asarray(operand)
     if not array.ndim:
-        return (), Statistics(float(np.count_nonzero(array)), ())
+        return Statistics(float(np.count_nonzero(array)), (), ())
     places = array.nonzero()
-    return array.shape, Statistics(float(len(places[0])), tuple(float(len(np.unique(axis))) for axis in places))
+    distinct = tuple(float(len(np.unique(axis))) for axis in places)
+    return Statistics(float(len(places[0])), distinct, array.shape)
 
 
-def _described(number: int, operand: tuple[object, ...]) -> tuple[tuple[int, ...], Statistics]:
+def _described(number: int, operand: tuple[object, ...]) -> Statistics:
     match operand:
         case (tuple() as shape, int() | float() as entries) if all(isinstance(bound, int) for bound in shape):
             most = math.prod(shape)
@@ -176,7 +176,8 @@ def _described(number: int, operand: tuple[object, ...]) -> tuple[tuple[int, ...
                 raise DataError(
                     f"operand {number} cannot have {entries} entries in the shape {shape}; it has {most} places"
                 )
-            return shape, Statistics(float(entries), tuple(min(float(bound), float(entries)) for bound in shape))
+            distinct = tuple(min(float(bound), float(entries)) for bound in shape)
+            return Statistics(float(entries), distinct, shape)
         case _:
             raise DataError(
                 f"operand {number} is the tuple {operand!r}; write a shape and how many entries are not 0, as in "

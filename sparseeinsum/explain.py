@@ -89,7 +89,7 @@ class Explanation:
     def _einsum_cells(self, step: Step) -> list[str]:
         name = step.einsum.output.tensor
         schema = Schema(self.decomposed.graph.tensors[name], step.result)
-        cells = [step.notation, _relation_and_fill(schema), _count(self.statistics[name].tuples(step.result.promoted))]
+        cells = [step.notation, _relation_and_fill(schema), _count(self.statistics[name].tuples(step.result.tiles))]
         if self.analysis is not None:
             cells.append(_count(self.analysis.tuples[name]))
         costs = (step.join_seconds, step.aggregation_seconds, step.repartition_seconds)

@@ -122,7 +122,8 @@ class Drawing:
         labels = self.rng.sample(LABELS, self.rng.choice((1, 2, 2, 3)))
         shape = [self.bounds[label] for label in labels]
         entries = max(1, round(math.prod(shape) * self.rng.choice((1, 0.5, 0.1, 0.01))))
-        statistics = Statistics(float(entries), tuple(float(min(bound, entries)) for bound in shape))
+        distinct = tuple(float(min(bound, entries)) for bound in shape)
+        statistics = Statistics(float(entries), distinct, tuple(shape))
         self.inputs[name] = (Tensor(name, tuple(Axis(label, self.bounds[label]) for label in labels)), statistics)
         return name, labels
 

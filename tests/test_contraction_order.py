@@ -33,7 +33,9 @@ def network(
         most = float(math.prod(sizes[label] for label in term))
         present = min(entries[position], most) if entries else most
         distinct = tuple(min(float(sizes[label]), present) for label in term)
-        factors.append(LabelStatistics(tuple(term), Statistics(present, distinct)))
+        factors.append(
+            LabelStatistics(tuple(term), Statistics(present, distinct, tuple(sizes[label] for label in term)))
+        )
     return Network(tuple(factors), dtypes or ("float64",) * len(terms), frozenset(output), sizes)
 
 

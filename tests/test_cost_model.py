@@ -36,20 +36,18 @@ CONSTANTS = CostConstants(
 DISTRIBUTED, EMBEDDED = DistributedAccounting(), EmbeddedAccounting()
 
 PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
-OPERANDS = {"A": ((100, 200), Statistics(500, (100, 200))), "B": ((200, 50), Statistics(800, (160, 50)))}
+OPERANDS = {"A": Statistics(500, (100, 200), (100, 200)), "B": Statistics(800, (160, 50), (200, 50))}
 
 
-def model_of(
-    text: str, known: Mapping[str, tuple[tuple[int, ...], Statistics]], accounting: Accounting = DISTRIBUTED
-) -> CostModel:
-    """The cost model of a program on inputs of these shapes and statistics."""
+def model_of(text: str, known: Mapping[str, Statistics], accounting: Accounting = DISTRIBUTED) -> CostModel:
+    """The cost model of a program on inputs of these statistics."""
     tensors = {
-        name: Tensor(name, tuple(Axis(f"dim_{axis}", bound) for axis, bound in enumerate(shape)))
-        for name, (shape, _) in known.items()
+        name: Tensor(name, tuple(Axis(f"dim_{axis}", bound) for axis, bound in enumerate(each.shape)))
+        for name, each in known.items()
     }
     graph = bind(read_program(text), tensors)
     evaluations = evaluate_exactly(graph, dict.fromkeys(tensors, Values(Range(-9, 9), has_fill=True))).evaluations
-    statistics = estimate(graph, {name: statistics for name, (_, statistics) in known.items()}, evaluations)
+    statistics = estimate(graph, known, evaluations)
     return CostModel(graph, statistics, evaluations, CONSTANTS, accounting)
 
 
@@ -141,14 +139,14 @@ class TestDistributed:
 
     def test_groups_count_the_labels_of_the_result(self) -> None:
         """The paper's formula has the aggregated labels here, its explanation those of the groups."""
-        known = {"A": ((10, 500), Statistics(5000, (10, 500))), "B": ((500, 8), Statistics(4000, (500, 8)))}
+        known = {"A": Statistics(5000, (10, 500), (10, 500)), "B": Statistics(4000, (500, 8), (500, 8))}
         model = model_of(PRODUCT, known)
         (einsum,) = model.graph.einsums
         cost = model.vertex_cost(einsum, promoting(einsum, "ijk"))
         assert (cost.joined, cost.tuples) == (5000 * 4000 / 500, 10 * 8)
 
     def test_groups_of_a_label_of_both_have_the_smaller_number_of_values(self) -> None:
-        known = {"A": ((100, 50), Statistics(5000, (100, 50))), "B": ((100, 50), Statistics(1000, (20, 50)))}
+        known = {"A": Statistics(5000, (100, 50), (100, 50)), "B": Statistics(1000, (20, 50), (100, 50))}
         model = model_of("R[i] = sum(A[i, j] * B[i, j])", known)
         (einsum,) = model.graph.einsums
         cost = model.vertex_cost(einsum, promoting(einsum, "ij"))
@@ -171,9 +169,9 @@ class TestPaper:
     def model(self) -> CostModel:
         vertices, width = self.VERTICES, self.WIDTH
         known = {
-            "X": ((width, vertices), dense_statistics((width, vertices))),
-            "Y": ((vertices, vertices), Statistics(1000.0 * vertices, (vertices, vertices))),
-            "Z": ((width, width), dense_statistics((width, width))),
+            "X": dense_statistics((width, vertices)),
+            "Y": Statistics(1000.0 * vertices, (vertices, vertices), (vertices, vertices)),
+            "Z": dense_statistics((width, width)),
         }
         return model_of(self.TEXT, known)
 
@@ -195,7 +193,7 @@ class TestPaper:
 
     def test_multiplications_of_section_4_1(self) -> None:
         """16 multiplications where rows meet columns, a quarter of the 64 of the dense product."""
-        known = {"U": ((4, 4), Statistics(5, (2, 4))), "V": ((4, 4), Statistics(6, (4, 2)))}
+        known = {"U": Statistics(5, (2, 4), (4, 4)), "V": Statistics(6, (4, 2), (4, 4))}
         model = model_of("W[i, k] = sum(U[i, j] * V[j, k])", known)
         (einsum,) = model.graph.einsums
         sparse, dense = (model.vertex_cost(einsum, promoting(einsum, labels)).join for labels in ("ik", ""))
@@ -247,7 +245,7 @@ class TestEmbedded:
 class TestFilling:
     def test_absent_tuples_that_count_are_made(self) -> None:
         """No number is 1 / 0: of 200 entries 160 are filled in, or 2 of 10 rows."""
-        model = model_of("S[i, j] = 1 / A[i, j]", {"A": ((10, 20), Statistics(40, (8, 20)))})
+        model = model_of("S[i, j] = 1 / A[i, j]", {"A": Statistics(40, (8, 20), (10, 20))})
         (einsum,) = model.graph.einsums
         assert model.vertex_cost(einsum, promoting(einsum, "ij")).filling == Work(160, 160 * 24)
         assert model.vertex_cost(einsum, promoting(einsum, "i")).filling == Work(2, 2 * 168)
@@ -255,12 +253,12 @@ class TestFilling:
 
     def test_function_with_a_fill_makes_nothing(self) -> None:
         """The logistic function of 0 is 0.5, which is the fill of the result."""
-        model = model_of("S[i, j] = sigmoid(A[i, j])", {"A": ((10, 20), Statistics(40, (8, 20)))})
+        model = model_of("S[i, j] = sigmoid(A[i, j])", {"A": Statistics(40, (8, 20), (10, 20))})
         (einsum,) = model.graph.einsums
         assert all(model.vertex_cost(einsum, promoting(einsum, labels)).filling == Work() for labels in ("", "i", "ij"))
 
     def test_outer_join_copies_what_it_fills_in(self) -> None:
-        known = {"A": ((10, 20), Statistics(40, (8, 20))), "B": ((10, 20), Statistics(30, (10, 15)))}
+        known = {"A": Statistics(40, (8, 20), (10, 20)), "B": Statistics(30, (10, 15), (10, 20))}
         model = model_of("S[i, j] = A[i, j] + B[i, j]", known)
         (einsum,) = model.graph.einsums
         cost = model.vertex_cost(einsum, promoting(einsum, "ij"))
@@ -269,18 +267,18 @@ class TestFilling:
 
     def test_cheapest_exact_way(self) -> None:
         """Filling in a few rows once is cheaper than for each of many pairs."""
-        few = {"A": ((100, 100), Statistics(5000, (100, 100))), "B": ((100, 50), Statistics(2000, (90, 50)))}
+        few = {"A": Statistics(5000, (100, 100), (100, 100)), "B": Statistics(2000, (90, 50), (100, 50))}
         model = model_of("C[i, k] = sum(A[i, j] * (B[j, k] + 1))", few)
         (einsum,) = model.graph.einsums
         assert model.vertex_cost(einsum, promoting(einsum, "ij")).absence == Absence(JoinKind.INNER, (False, True))
-        many = {"A": ((100, 9000), Statistics(10, (10, 10))), "B": ((9000, 50), Statistics(20, (20, 20)))}
+        many = {"A": Statistics(10, (10, 10), (100, 9000)), "B": Statistics(20, (20, 20), (9000, 50))}
         model = model_of("C[i, k] = sum(A[i, j] * (B[j, k] + 1))", many)
         assert model.vertex_cost(einsum, promoting(einsum, "ij")).absence == Absence(JoinKind.LEFT, (False, False))
 
 
 class TestRepartition:
     def model(self, accounting: Accounting) -> CostModel:
-        known = {"A": ((10, 20, 30), Statistics(300, (10, 20, 30)))}
+        known = {"A": Statistics(300, (10, 20, 30), (10, 20, 30))}
         return model_of("B[i, j, k] = relu(A[i, j, k])", known, accounting)
 
     def test_both_ways(self) -> None:
@@ -307,7 +305,7 @@ class TestRepartition:
 
     def test_no_change_of_an_estimated_result_costs_less_than_nothing(self) -> None:
         """Tuples never get fewer by promoting more, whatever joins are estimated to leave."""
-        known = {"A": ((100, 50), Statistics(100, (100, 50))), "B": ((1000,), Statistics(1000, (1000,)))}
+        known = {"A": Statistics(100, (100, 50), (100, 50)), "B": Statistics(1000, (1000,), (1000,))}
         text = "W[i, k, j] = A[i, k] * B[j]\nV[k, i] = sum(W[i, k, j] * B[j])\nX[i, k, j] = W[i, k, j] * V[k, i]"
         model = model_of(text, known)
         for before, after in itertools.product(itertools.product((0, 1), repeat=3), repeat=2):
@@ -324,7 +322,7 @@ class TestMemory:
         assert vector_bytes(model, einsum, promoting(einsum, "j")) == 8 * 200 * (100 + 50)
 
     def test_no_vector_has_more_rows_than_the_engine_takes(self) -> None:
-        known = {"A": ((100_000, 10), dense_statistics((100_000, 10)))}
+        known = {"A": dense_statistics((100_000, 10))}
         model = model_of("B[i, j] = relu(A[i, j])", known)
         (einsum,) = model.graph.einsums
         assert vector_bytes(model, einsum, promoting(einsum, "i")) == 8 * VECTOR_ROWS * 2 * 10
@@ -346,8 +344,8 @@ class TestMemory:
 
     def test_aggregation_states_get_half_of_it(self) -> None:
         known = {
-            "A": ((50_000, 300), dense_statistics((50_000, 300))),
-            "B": ((300, 100), dense_statistics((300, 100))),
+            "A": dense_statistics((50_000, 300)),
+            "B": dense_statistics((300, 100)),
         }
         model = model_of(PRODUCT, known)
         (einsum,) = model.graph.einsums

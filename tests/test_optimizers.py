@@ -51,8 +51,8 @@ class TestTrees:
     def test_delivery_of_a_result_that_is_also_read_counts(self) -> None:
         """R is wanted in one array: single entries, cheapest for its reader, would have to be stacked, too."""
         inputs = {
-            "A": (Tensor("A", (Axis("i", 300), Axis("j", 300))), Statistics(2000, (300, 300))),
-            "B": (Tensor("B", (Axis("i", 300),)), Statistics(10, (10,))),
+            "A": (Tensor("A", (Axis("i", 300), Axis("j", 300))), Statistics(2000, (300, 300), (300, 300))),
+            "B": (Tensor("B", (Axis("i", 300),)), Statistics(10, (10,), (300,))),
         }
         text = "R[i, j] = 2 * A[i, j]\nS[j] = sum(R[i, j] * B[i])"
         stored = {"A": Decomposition((DEMOTED, DEMOTED)), "B": Decomposition((1,))}
@@ -65,7 +65,7 @@ class TestTrees:
 
     def test_inputs_that_are_stored_nowhere_are_free_in_any_decomposition(self) -> None:
         """The paper's search; the same choice does not come twice for different ways to have an input."""
-        inputs = {"A": (Tensor("A", (Axis("i", 30), Axis("j", 40))), Statistics(100, (30, 40)))}
+        inputs = {"A": (Tensor("A", (Axis("i", 30), Axis("j", 40))), Statistics(100, (30, 40), (30, 40)))}
         problem = problem_of("R[i] = sum(A[i, j])", inputs, {}, {})
         plans = problem.optimise(k=10)
         assert len(plans) == len({choices_of(plan) for plan in plans}) == 4
@@ -92,9 +92,9 @@ class TestSharedResults:
     @staticmethod
     def unlucky() -> Problem:
         inputs = {
-            "A": (Tensor("A", (Axis("j", 1), Axis("i", 100))), Statistics(10, (1, 10))),
-            "B": (Tensor("B", (Axis("i", 100),)), Statistics(10, (10,))),
-            "C": (Tensor("C", (Axis("j", 1), Axis("i", 100))), Statistics(10, (1, 10))),
+            "A": (Tensor("A", (Axis("j", 1), Axis("i", 100))), Statistics(10, (1, 10), (1, 100))),
+            "B": (Tensor("B", (Axis("i", 100),)), Statistics(10, (10,), (100,))),
+            "C": (Tensor("C", (Axis("j", 1), Axis("i", 100))), Statistics(10, (1, 10), (1, 100))),
         }
         text = """
             R0[i, j] = A[j, i] + B[i]

@@ -62,7 +62,8 @@ def values_of(array: Array, fill: Any) -> Values:  # noqa: ANN401  # a number
 def statistics_of(array: Array, fill: Number) -> Statistics:
     differs = np.asarray(array != fill)
     places = np.nonzero(differs) if differs.ndim else ()
-    return Statistics(float(np.count_nonzero(differs)), tuple(float(len(np.unique(axis))) for axis in places))
+    distinct = tuple(float(len(np.unique(axis))) for axis in places)
+    return Statistics(float(np.count_nonzero(differs)), distinct, differs.shape)
 
 
 def broken(

@@ -83,12 +83,13 @@ class CostModel:
 
     def _priced(self, einsum: EinSum, choice: Choice, absence: Absence) -> VertexCost:
         promoted = promoted_labels(einsum, choice)
+        tiles = dict(zip(einsum.labels, choice, strict=True))
         operands = [
-            self._sized(operand, promoted, dense) for operand, dense in zip(einsum.operands, absence.dense, strict=True)
+            self._sized(operand, tiles, dense) for operand, dense in zip(einsum.operands, absence.dense, strict=True)
         ]
         sizes = ContractionSizes(
             joined=_joined_tuples(operands, absence.join),
-            groups=_groups(einsum, operands, promoted, absence.join),
+            groups=_groups(einsum, operands, absence.join),
             is_grouped=not promoted <= frozenset(einsum.output.labels),
             operand_bytes=sum(operand.tuple_bytes for operand in operands),
             result_bytes=self.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice)),
@@ -137,11 +138,8 @@ class CostModel:
         """Tuples and bytes of each; kept, because every pair of decompositions of a tensor asks for them."""
         known = self._sizes.get((tensor, tiles))
         if known is None:
-            decomposition = Decomposition(tiles)
-            known = (
-                self.statistics[tensor].tuples(decomposition.promoted),
-                tuple_bytes(self.graph.tensors[tensor], decomposition),
-            )
+            size_bytes = tuple_bytes(self.graph.tensors[tensor], Decomposition(tiles))
+            known = (self.statistics[tensor].tuples(tiles), size_bytes)
             self._sizes[tensor, tiles] = known
         return known
 
@@ -164,13 +162,12 @@ class CostModel:
     def _array_size(self, reference: Reference, tiles: Choice) -> int:
         return Decomposition(tiles).array_size(self.graph.tensors[reference.tensor].shape)
 
-    def _sized(self, operand: Reference, promoted: frozenset[str], dense: bool) -> "_Operand":
+    def _sized(self, operand: Reference, tiles: Mapping[str, int], dense: bool) -> "_Operand":
         stored = by_label(operand.labels, self.statistics[operand.tensor])
         full = by_label(operand.labels, dense_statistics(self.graph.tensors[operand.tensor].shape))
         used = full if dense else stored
-        tiles = tuple(1 if label in promoted else DEMOTED for label in operand.labels)
-        tuple_bytes = self.tuple_bytes(operand.tensor, tiles)
-        return _Operand(used.tuples(promoted), stored.tuples(promoted), used.distinct(promoted), tuple_bytes)
+        tuple_bytes = self.tuple_bytes(operand.tensor, tuple(tiles[label] for label in operand.labels))
+        return _Operand(used.tuples(tiles), stored.tuples(tiles), used.distinct(tiles), tuple_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,11 +208,11 @@ def _joined_tuples(operands: list[_Operand], kind: JoinKind) -> float:
     return joined_tuples(kind, u.tuples, v.tuples, u.distinct, v.distinct)
 
 
-def _groups(einsum: EinSum, operands: list[_Operand], promoted: frozenset[str], kind: JoinKind) -> float:
+def _groups(einsum: EinSum, operands: list[_Operand], kind: JoinKind) -> float:
     """Product of V over the promoted labels of the result, as the join leaves them."""
     first, *others = (operand.distinct for operand in operands)
     distinct = joined_distinct(kind, first, others[0]) if others else first
-    return math.prod(distinct[label] for label in einsum.output.labels if label in promoted)
+    return math.prod(distinct[label] for label in einsum.output.labels if label in distinct)
 
 
 def _is_matrix_product(einsum: EinSum, choice: Choice) -> bool:

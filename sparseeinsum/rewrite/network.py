@@ -142,7 +142,8 @@ class Estimates:
         most = _most(u, v, frozenset(kept)) if is_aggregated and kind == JoinKind.INNER else _LARGEST
         values = [max(distinct[label], 1.0) for label in kept]
         entries = min(result_entries(tuples, values, is_aggregated, most), _LARGEST)
-        return tuples, LabelStatistics(kept, Statistics(entries, tuple(min(value, entries) for value in values)))
+        shape = tuple(self.network.bounds[label] for label in kept)
+        return tuples, LabelStatistics(kept, Statistics(entries, tuple(min(value, entries) for value in values), shape))
 
     def _outer(self, u: LabelStatistics, v: LabelStatistics) -> tuple[LabelStatistics, LabelStatistics, JoinKind]:
         """Operands of which neither needs a partner: under different labels all indices count."""
@@ -151,8 +152,9 @@ class Estimates:
         return self._dense(u), self._dense(v), JoinKind.INNER
 
     def _dense(self, operand: LabelStatistics) -> LabelStatistics:
-        shape = tuple(float(self.network.bounds[label]) for label in operand.labels)
-        return LabelStatistics(operand.labels, Statistics(min(math.prod(shape), _LARGEST), shape))
+        shape = tuple(self.network.bounds[label] for label in operand.labels)
+        values = tuple(float(bound) for bound in shape)
+        return LabelStatistics(operand.labels, Statistics(min(math.prod(values), _LARGEST), values, shape))
 
 
 def _distinct(operand: LabelStatistics) -> dict[str, float]:
@@ -161,7 +163,8 @@ def _distinct(operand: LabelStatistics) -> dict[str, float]:
 
 def _most(u: LabelStatistics, v: LabelStatistics, kept: frozenset[str]) -> float:
     """The most entries that a result can have: tuples of the join of what the operands have of its labels."""
-    return join_tuples(u.tuples(kept), v.tuples(kept), u.distinct(kept), v.distinct(kept))
+    tiles = dict.fromkeys(kept, 1)
+    return join_tuples(u.tuples(tiles), v.tuples(tiles), u.distinct(tiles), v.distinct(tiles))
 
 
 def is_as_precise(dtypes: Sequence[str], whole: Sequence[str]) -> bool:

@@ -5,10 +5,11 @@ Source: SparseEinSum, sections 7.1 (equation 7) and 8.2 (algorithm 2), for value
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum
+from sparseeinsum.language.tensors import DEMOTED
 from sparseeinsum.semantics.exactness import Evaluation, JoinKind
 
 _MOST_AXES = 8  # of a result whose every set of axes is bounded: 2^8 sets
@@ -21,33 +22,55 @@ class Statistics:
     Attributes:
         entries: T: indices whose value is not the fill.
         distinct: V: for every axis, how many of its indices have at least one such entry.
+        shape: Bounds of all axes.
         most: For results, the most tuples that there can be with some axes promoted, as far as the operands' tuples
             tell; by the positions of those axes.
+        measured: Tuples that were counted instead of estimated, by the tiles of all axes.
     """
 
     entries: float
     distinct: tuple[float, ...]
+    shape: tuple[int, ...]
     most: Mapping[frozenset[int], float] = field(default_factory=dict)
+    measured: Mapping[tuple[int, ...], float] = field(default_factory=dict)
 
-    def tuples(self, promoted: Iterable[int]) -> float:
-        """T(P): expected tuples when the axes at these positions are promoted.
+    def tuples(self, tiles: Sequence[int]) -> float:
+        """T(P): expected tuples of a decomposition, which gives every axis a tile, or DEMOTED.
 
         Equation 7, n (1 - exp(-T / n)), with its ends mended: exactly 1 (or 0) tuple where no axis is promoted,
-        T where all are, and never outside [largest V, min(n, T)]. Equation 7 takes entries to be spread evenly, which
-        they are not where a sparse operand spreads dense ones: there the operands' tuples bound it.
+        T where all are and none is tiled, and never outside [largest V, min(n, T)]. Of a tiled axis V counts blocks.
+        Equation 7 takes entries to be spread evenly, which they are not where a sparse operand spreads dense ones:
+        there the operands' tuples bound it.
 
-        >>> Statistics(100.0, (10.0, 50.0)).tuples((0,))
+        >>> Statistics(100.0, (10.0, 50.0), (10, 200)).tuples((1, 0))
         10.0
         """
-        positions = tuple(promoted)
         if self.entries <= 0:
             return 0.0
+        if tuple(tiles) in self.measured:
+            return self.measured[tuple(tiles)]
+        positions = [position for position, tile in enumerate(tiles) if tile != DEMOTED]
         if not positions:
             return 1.0
-        values = [self.distinct[position] for position in positions]
-        most = min(math.prod(values), self.entries, self.most.get(frozenset(positions), math.inf))
-        expected = self.entries if len(positions) == len(self.distinct) else occupied(math.prod(values), self.entries)
+        values = [self.blocks(position, tiles[position]) for position in positions]
+        places = math.prod(values)
+        most = min(places, self.entries, self.most.get(frozenset(positions), math.inf))
+        expected = self.entries if all(tile == 1 for tile in tiles) else occupied(places, self.entries)
         return min(max(expected, *values), most)
+
+    def blocks(self, position: int, tile: int) -> float:
+        """Expected blocks of so many indices of an axis that have an entry: V where a block is one index.
+
+        >>> Statistics(100.0, (100.0,), (100,)).blocks(0, 8)
+        13.0
+        """
+        values = self.distinct[position]
+        if tile == 1:
+            return values
+        blocks = -(-self.shape[position] // tile)
+        if values >= self.shape[position]:
+            return float(blocks)
+        return min(max(occupied(blocks, values), values / tile), values, blocks)
 
 
 def occupied(places: float, entries: float) -> float:
@@ -65,7 +88,7 @@ def occupied(places: float, entries: float) -> float:
 
 def dense_statistics(shape: Sequence[int]) -> Statistics:
     """Statistics of a tensor whose every index is present."""
-    return Statistics(float(math.prod(shape)), tuple(float(bound) for bound in shape))
+    return Statistics(float(math.prod(shape)), tuple(float(bound) for bound in shape), tuple(shape))
 
 
 def estimate(
@@ -94,14 +117,15 @@ def estimate_result(
     for operand, dense in zip(einsum.operands, absence.dense, strict=True):
         statistics = dense_statistics(graph.tensors[operand.tensor].shape) if dense else known[operand.tensor]
         operands.append(by_label(operand.labels, statistics))
-    joined, values = _joined(operands, absence.join, frozenset(einsum.labels))
+    shape = graph.tensors[einsum.output.tensor].shape
+    joined, values = _joined(operands, absence.join, einsum.labels)
     if joined <= 0:
-        return Statistics(0.0, (0.0,) * len(einsum.output.labels))
+        return Statistics(0.0, (0.0,) * len(shape), shape)
     kept = [max(values[label], 1.0) for label in einsum.output.labels]
     most = _most_tuples(einsum.output.labels, kept, operands, absence.join)
     bound = most.get(frozenset(range(len(kept))), math.inf)
     entries = result_entries(joined, kept, bool(einsum.aggregated), bound)
-    return Statistics(entries, tuple(min(value, entries) for value in kept), most)
+    return Statistics(entries, tuple(min(value, entries) for value in kept), shape, most)
 
 
 def result_entries(joined: float, distinct: Sequence[float], is_aggregated: bool, most: float) -> float:
@@ -134,7 +158,7 @@ def _most_tuples(
     most: dict[frozenset[int], float] = {}
     for size in range(1, len(labels) + 1):
         for positions in map(frozenset, itertools.combinations(range(len(labels)), size)):
-            joined, _ = _joined(operands, kind, frozenset(labels[position] for position in positions))
+            joined, _ = _joined(operands, kind, [labels[position] for position in positions])
             parts = (most.get(positions - {position}, distinct[position]) for position in positions)
             most[positions] = max(joined, *parts)
     return most
@@ -147,14 +171,14 @@ class LabelStatistics:
     labels: tuple[str, ...]
     statistics: Statistics
 
-    def tuples(self, promoted: Set[str]) -> float:
-        """Expected tuples when these labels are promoted."""
-        return self.statistics.tuples(position for position, label in enumerate(self.labels) if label in promoted)
+    def tuples(self, tiles: Mapping[str, int]) -> float:
+        """Expected tuples when labels have these tiles; others are demoted."""
+        return self.statistics.tuples([tiles.get(label, DEMOTED) for label in self.labels])
 
-    def distinct(self, promoted: Set[str]) -> dict[str, float]:
-        """V of every one of these labels that the tensor has."""
-        pairs = zip(self.labels, self.statistics.distinct, strict=True)
-        return {label: values for label, values in pairs if label in promoted}
+    def distinct(self, tiles: Mapping[str, int]) -> dict[str, float]:
+        """V of every promoted label that the tensor has; blocks of those that are tiled."""
+        found = ((label, position, tiles.get(label, DEMOTED)) for position, label in enumerate(self.labels))
+        return {label: self.statistics.blocks(position, tile) for label, position, tile in found if tile != DEMOTED}
 
 
 def by_label(labels: tuple[str, ...], statistics: Statistics) -> LabelStatistics:
@@ -167,18 +191,21 @@ def by_label(labels: tuple[str, ...], statistics: Statistics) -> LabelStatistics
         if label in distinct:
             entries = min(entries, max(entries / max(distinct[label], values, 1.0), 1.0))
         distinct[label] = min(distinct.get(label, values), values)
-    return LabelStatistics(
-        tuple(distinct), Statistics(entries, tuple(min(values, entries) for values in distinct.values()))
-    )
+    bounds = dict(zip(labels, statistics.shape, strict=True))
+    possible = tuple(min(values, entries) for values in distinct.values())
+    return LabelStatistics(tuple(distinct), Statistics(entries, possible, tuple(bounds.values())))
 
 
-def _joined(operands: Sequence[LabelStatistics], kind: JoinKind, promoted: Set[str]) -> tuple[float, dict[str, float]]:
+def _joined(
+    operands: Sequence[LabelStatistics], kind: JoinKind, promoted: Iterable[str]
+) -> tuple[float, dict[str, float]]:
     """Tuples of the join of all operands with some labels promoted, and V of each of them in it."""
+    tiles = dict.fromkeys(promoted, 1)
     if len(operands) == 1:
-        return operands[0].tuples(promoted), operands[0].distinct(promoted)
+        return operands[0].tuples(tiles), operands[0].distinct(tiles)
     u, v = operands
-    distinct_u, distinct_v = u.distinct(promoted), v.distinct(promoted)
-    tuples = joined_tuples(kind, u.tuples(promoted), v.tuples(promoted), distinct_u, distinct_v)
+    distinct_u, distinct_v = u.distinct(tiles), v.distinct(tiles)
+    tuples = joined_tuples(kind, u.tuples(tiles), v.tuples(tiles), distinct_u, distinct_v)
     values = joined_distinct(kind, distinct_u, distinct_v)
     return tuples, {label: min(value, tuples) for label, value in values.items()}
 

@@ -72,7 +72,7 @@ def measure(stored: StoredTensor, executor: Executor) -> Measurement:
     for position in range(len(distinct)):
         prefix = "distinct" if position in stored.decomposition.promoted else "occupied"
         distinct[position] = float(found[f"{prefix}_{position}"])
-    statistics = Statistics(float(found["entries"]), tuple(distinct))
+    statistics = Statistics(float(found["entries"]), tuple(distinct), stored.tensor.shape)
     (found_fingerprint,) = fingerprints([stored], executor)
     known = Values(_range(lowest, highest), has_fill=found["entries"] < stored.tensor.size)
     return Measurement(statistics, found["tuples"], known, found_fingerprint)
