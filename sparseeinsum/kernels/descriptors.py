@@ -15,7 +15,8 @@ INITIALISE = 7  # aggregates: of the part that fills a new state
 RESULT_BYTES = 8  # bytes of one element of the result, with all its lanes
 LIMIT_BYTES = 9  # most bytes that one result or state may have
 RESULT_LANES = 10  # elements of the host's array that one element of the result takes: 2 for complex numbers
-HEADER = 11
+PART_SIZE = 11  # of the part that tells the elements of one of a result's parts, 0 where it is no array of arrays
+HEADER = 12
 MAX_ARGUMENTS = 6
 DESCRIPTOR_WORDS = HEADER + 2 * MAX_ARGUMENTS
 
@@ -37,9 +38,9 @@ USERS_FUNCTION_WORDS = 10
 MAX_FUNCTION_NAME = 64
 
 # The start of a kernel's scratch memory: words that its messages may show, then what else than the number of elements
-# all rows of a group must agree on; and the scratch memory itself.
+# all rows of a group must agree on, how many words and they, one an axis at most; and the scratch memory itself.
 MESSAGE_WORDS = 4
-SHAPE_WORDS = 2
+SHAPE_WORDS = 1 + 16
 REPORT_WORDS = MESSAGE_WORDS + SHAPE_WORDS
 SCRATCH_BYTES = 64 * 1024
 MAX_TEXT = 4096
@@ -81,6 +82,10 @@ MESSAGES_BY_CODE: dict[int, str] = {
     -32: "position %lld is outside an axis of %lld",
     -33: "an extent is %lld; none may be negative",
     -34: "the extents multiply to more than 2^40 elements",
+    -35: "a tile is %lld; none may be negative, and 0 keeps an axis whole",
+    -36: "there are %lld tiles, but %lld extents; give one for each axis, 0 for an axis that stays whole",
+    -37: "there are %lld starts, %lld extents and %lld sizes; give one of each for every axis",
+    -38: "an array of extent %lld that starts at %lld does not fit into the size %lld of axis %lld, counted from 0",
     HOLDS_NULL: "argument %lld, an array of %lld elements, holds NULL; arrays of numbers must be complete",
     LENGTHS_DIFFER: "u has %lld elements, v has %lld; they must have one length",
     WRONG_LENGTH: "operand %lld has %lld elements, but its extents multiply to %lld",
@@ -91,7 +96,7 @@ MESSAGES_BY_CODE: dict[int, str] = {
     BAD_SIZE: "the size %lld is not between 0 and 2^40",
     TOO_MANY_EXTENTS: "there are %lld extents, more than 16",
     BAD_INNER: "an array of %lld elements does not divide into runs of inner = %lld",
-    STATE_SHAPE: "a row has size %lld and inner %lld, but an earlier row of its group has %lld and %lld",
+    STATE_SHAPE: "a row differs in size, sizes or inner from an earlier row of its group: %lld, not %lld",
     STACK_TOO_LARGE: "%lld arrays of %lld elements are more than 2^40 elements",
     ODD_LENGTH: "argument %lld has %lld elements, an odd number; complex arrays hold re, im, re, im, ...",
     NOT_ONE_COMPLEX: "argument %lld has %lld elements; a complex number is an array of two, [re, im]",

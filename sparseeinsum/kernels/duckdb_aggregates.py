@@ -29,6 +29,7 @@ from sparseeinsum.kernels.duckdb_vectors import (
     start_work,
     template_of,
     word,
+    words_at,
     write_entry,
 )
 from sparseeinsum.kernels.memory import array_at, call, copy_elements
@@ -40,8 +41,7 @@ _set_error = types.ExternalFunction("duckdb_aggregate_function_set_error", types
 _STATE_ADDRESS = 0  # 0 before the first row
 _STATE_SIZE = 1  # elements
 _STATE_BACKGROUND = 2  # its first element, of one or two words, before any row; some aggregates merge by it
-_STATE_SHAPE = 4  # what else all its rows share
-_STATE_WORDS = _STATE_SHAPE + d.SHAPE_WORDS
+_STATE_WORDS = 4
 _LEAST_BYTES = 16  # of a state's array, so that it has room for any dtype's element
 
 _NOT_BATCHED = 1  # the kernel wants its rows one by one
@@ -130,44 +130,51 @@ def _start_state(descriptor, work, row, address, size):
     """Make the state ready for a result of `size` elements: new memory, or a check of its size; 0 or a code."""
     state = array_at(address, _STATE_WORDS, word)
     if state[_STATE_ADDRESS] != 0:
-        code = _check_fit(state, size, shape_of(work))
+        code, found, known = _find_misfit(state, size, shape_of(work), descriptor[d.RESULT_BYTES])
         if code < 0:
-            _report_misfit(work, code, size, shape_of(work), state)
+            report(work, found, known)
         return code
     item_bytes = descriptor[d.RESULT_BYTES]
     if size > descriptor[d.LIMIT_BYTES] // item_bytes:
         report(work, size * item_bytes, descriptor[d.LIMIT_BYTES])
         return d.RESULT_TOO_LARGE
-    memory = malloc(max(size * item_bytes, _LEAST_BYTES))
+    shape = shape_of(work)
+    memory = malloc(_array_bytes(size, item_bytes) + 8 * shape.size)
     if memory == 0:
         report(work, size * item_bytes, 0)
         return d.OUT_OF_MEMORY
-    background, first = state[_STATE_BACKGROUND:_STATE_SHAPE], array_at(memory, _STATE_SHAPE - _STATE_BACKGROUND, word)
+    background, first = state[_STATE_BACKGROUND:], array_at(memory, _STATE_WORDS - _STATE_BACKGROUND, word)
     copy_elements(first, background)  # zeros, in case the array has no element
     call(descriptor[d.INITIALISE], (row, memory, size))
-    copy_elements(state[_STATE_SHAPE:], shape_of(work))
+    copy_elements(array_at(memory + _array_bytes(size, item_bytes), shape.size, word), shape)
     state[_STATE_ADDRESS], state[_STATE_SIZE] = memory, size
     copy_elements(background, first)
     return 0
 
 
 @njit
-def _check_fit(state, size, shape):
-    """0 if an array of so many elements and such a shape can be folded into a state, else a code."""
-    if state[_STATE_SIZE] != size:
-        return d.STATE_LENGTH
-    for index in range(d.SHAPE_WORDS):
-        if size > 0 and state[_STATE_SHAPE + index] != shape[index]:
-            return d.STATE_SHAPE
-    return 0
+def _array_bytes(size, item_bytes):
+    """Bytes of a state's array, behind which lies what else all its rows share."""
+    return max((size * item_bytes + 7) // 8 * 8, _LEAST_BYTES)
 
 
 @njit
-def _report_misfit(work, code, size, shape, state):
-    if code == d.STATE_SHAPE:
-        report(work, shape[0], shape[1], state[_STATE_SHAPE], state[_STATE_SHAPE + 1])
-    else:
-        report(work, size, state[_STATE_SIZE])
+def _shape_of_state(state, item_bytes):
+    return words_at(state[_STATE_ADDRESS] + _array_bytes(state[_STATE_SIZE], item_bytes))
+
+
+@njit
+def _find_misfit(state, size, shape, item_bytes):
+    """(0, 0, 0) if an array of such a size and shape can be folded into a state, else a code, and what differs."""
+    if state[_STATE_SIZE] != size:
+        return d.STATE_LENGTH, size, state[_STATE_SIZE]
+    known = _shape_of_state(state, item_bytes)
+    shared = min(shape.size, known.size)
+    for index in range(shared if size > 0 else 0):
+        place = (index + 1) % shared  # the number of words last: it says less than they
+        if shape[place] != known[place]:
+            return d.STATE_SHAPE, shape[place], known[place]
+    return 0, 0, 0
 
 
 @njit
@@ -180,40 +187,43 @@ def aggregate_combine(info, sources, targets, count):
         target = array_at(into_states[index], _STATE_WORDS, word)
         if source[_STATE_ADDRESS] == 0:
             continue
-        code = _merge_states(descriptor, source, target)
+        code, found, known = _merge_states(descriptor, source, target)
         if code < 0:
-            _fail_combine(info, descriptor, code, source, target)
+            _fail_combine(info, descriptor, code, found, known)
             return 0
     return 0
 
 
 @njit
-def _fail_combine(info, descriptor, code, source, target):
+def _fail_combine(info, descriptor, code, found, known):
     work = new_work()
     if work == 0:
         _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
         return
-    _report_misfit(work, code, source[_STATE_SIZE], source[_STATE_SHAPE:], target)
+    report(work, found, known)
     _set_error(info, message_of(descriptor, code, work))
     free(work)
 
 
 @njit
 def _merge_states(descriptor, source, target):
+    """(0, 0, 0), or a code and the numbers that its message shows."""
     size, item_bytes = source[_STATE_SIZE], descriptor[d.RESULT_BYTES]
+    shape = _shape_of_state(source, item_bytes)
     if target[_STATE_ADDRESS] == 0:
-        memory = malloc(max(size * item_bytes, _LEAST_BYTES))
+        state_bytes = _array_bytes(size, item_bytes) + 8 * shape.size
+        memory = malloc(state_bytes)
         if memory == 0:
-            return d.OUT_OF_MEMORY
-        _copy_bytes(memory, source[_STATE_ADDRESS], size * item_bytes)
+            return d.OUT_OF_MEMORY, state_bytes, 0
+        _copy_bytes(memory, source[_STATE_ADDRESS], state_bytes)
         copy_elements(target, source)
         target[_STATE_ADDRESS] = memory
-        return 0
-    code = _check_fit(target, size, source[_STATE_SHAPE:])
+        return 0, 0, 0
+    code, found, known = _find_misfit(target, size, shape, item_bytes)
     if code < 0:
-        return code
+        return code, found, known
     background = target.ctypes.data + 8 * _STATE_BACKGROUND
-    return call(descriptor[d.COMBINE], (target[_STATE_ADDRESS], source[_STATE_ADDRESS], size, background))
+    return call(descriptor[d.COMBINE], (target[_STATE_ADDRESS], source[_STATE_ADDRESS], size, background)), 0, 0
 
 
 @njit

@@ -18,7 +18,13 @@ _BIGINT, _FLOAT, _DOUBLE, _VARCHAR = 5, 10, 11, 17  # duckdb_type in duckdb.h
 _TYPES = {"f64": _DOUBLE, "f32": _FLOAT, "i64": _BIGINT, "c128": _DOUBLE, "c64": _FLOAT}  # of an element of an array
 _ITEM_BYTES = {_DOUBLE: 8, _FLOAT: 4, _BIGINT: 8}
 
-_PART_FIELDS = {"compute": d.COMPUTE, "batch": d.BATCH, "initialise": d.INITIALISE, "combine": d.COMBINE}
+_PART_FIELDS = {
+    "compute": d.COMPUTE,
+    "batch": d.BATCH,
+    "initialise": d.INITIALISE,
+    "combine": d.COMBINE,
+    "part_size": d.PART_SIZE,
+}
 _KINDS = {
     ValueType.NUMBER: d.VALUE,
     ValueType.INTEGER: d.VALUE,

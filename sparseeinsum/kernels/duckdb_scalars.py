@@ -21,6 +21,7 @@ from sparseeinsum.kernels.duckdb_vectors import (
     get_vector,
     measure,
     message_of,
+    part_size,
     read_row,
     report,
     reserve,
@@ -238,10 +239,11 @@ def _split_row(descriptor, work, row, index, result):
         return start
     entries = array_at(get_data(result) + 16 * index, 2, word)
     entries[0], entries[1] = first_part, parts
-    size = elements // parts if parts > 0 else 0
-    inner_entries = array_at(get_data(inner) + 16 * first_part, 2 * parts, word)
+    inner_entries, at = array_at(get_data(inner) + 16 * first_part, 2 * parts, word), start
     for part in range(parts):
-        write_entry(descriptor, inner_entries, part, start + part * size, size)
+        size = part_size(descriptor, work, row, part, parts)
+        write_entry(descriptor, inner_entries, part, at, size)
+        at += size
     out = get_data(get_child(inner)) + start * descriptor[d.RESULT_BYTES]
     return compute(descriptor, work, row, out, elements)
 

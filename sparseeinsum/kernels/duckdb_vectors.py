@@ -205,8 +205,14 @@ def report(work, first, second, third=0, fourth=0):
 
 @njit
 def shape_of(work):
-    """What the row measured last must share with its group beside its number of elements."""
-    return array_at(work + 8 * (_SCRATCH + d.MESSAGE_WORDS), d.SHAPE_WORDS, word)
+    """What the row measured last must share with its group beside its number of elements: a count, and the words."""
+    return words_at(work + 8 * (_SCRATCH + d.MESSAGE_WORDS))
+
+
+@njit
+def words_at(address):
+    """A number of words, and as many of them."""
+    return array_at(address, 1 + array_at(address, 1, word)[0], word)
 
 
 @njit
@@ -224,6 +230,11 @@ def measure(descriptor, work, row):
 @njit
 def compute(descriptor, work, row, out, size):
     return call(descriptor[d.COMPUTE], (row, out, size, work + 8 * _SCRATCH))
+
+
+@njit
+def part_size(descriptor, work, row, part, parts):
+    return call(descriptor[d.PART_SIZE], (row, part, parts, work + 8 * _SCRATCH))
 
 
 @njit

@@ -10,65 +10,35 @@ from numba import njit, types
 
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.memory import address_of, array_at
+from sparseeinsum.kernels.memory import address_of, array_at, copy_elements
+from sparseeinsum.kernels.scratch import (
+    CONSTANTS,
+    DIGITS,
+    EXTENTS_KEY,
+    OPERATORS,
+    SPEC_KEY,
+    TEXT_KEY,
+    argument,
+    byte,
+    integer,
+    integers,
+    plan_of,
+    program_of,
+    report,
+    scratch_words,
+    shape_of,
+    word,
+)
 
 aggregation = load_kernels("aggregation")
 contraction = load_kernels("contraction")
-evaluation = load_kernels("evaluation")
 expression = load_kernels("expression")
 layout = load_kernels("layout")
+tiles = load_kernels("tiles")
 
-# Scratch memory, in words; a key is a length plus 1 (fresh scratch memory holds 0), then the text or extents.
-_SPEC_KEY = d.REPORT_WORDS
-_EXTENTS_KEY = _SPEC_KEY + 1 + d.MAX_TEXT // 8
-_PLAN = _EXTENTS_KEY + 1 + contraction.MAX_LABELS
-BATCH_PLAN = _PLAN + contraction.PLAN_SIZE
-_TEXT_KEY = BATCH_PLAN + contraction.PLAN_SIZE
-_PROGRAM = _TEXT_KEY + 1 + d.MAX_TEXT // 8
-_CONSTANTS = _PROGRAM + 1 + 2 * expression.MAX_OPERATIONS
-_OPERATORS = _CONSTANTS + expression.CONSTANT_WORDS
-_DIGITS = _OPERATORS + 1 + expression.MAX_OPERATIONS
-ONE = _DIGITS + (expression.MAX_DIGITS + 8) // 8
-BLOCKS = ONE + 2  # a complex128 is two words
-_BLOCK_WORDS = evaluation.BLOCK * (expression.MAX_DEPTH + 2)
-assert 8 * (BLOCKS + _BLOCK_WORDS) <= d.SCRATCH_BYTES
 assert d.USERS_FUNCTION_WORDS == expression.ENTRY_WORDS
 
 _users_functions = address_of(d.USERS_FUNCTIONS)
-
-word = types.int64
-byte = types.uint8
-
-
-@njit
-def report(scratch, code, first, second, third):
-    """Leave numbers for the message of an error; returns its code."""
-    words = array_at(scratch, d.MESSAGE_WORDS, word)
-    words[0], words[1], words[2] = first, second, third
-    return code
-
-
-@njit
-def argument(row, index):
-    """(address, elements) of one argument of a row."""
-    words = array_at(row + 16 * index, 2, word)
-    return words[0], words[1]
-
-
-@njit
-def integer(row, index):
-    return array_at(argument(row, index)[0], 1, word)[0]
-
-
-@njit
-def integers(row, index):
-    address, size = argument(row, index)
-    return array_at(address, size, word)
-
-
-@njit
-def scratch_words(scratch, start, size):
-    return array_at(scratch + 8 * start, size, word)
 
 
 @njit
@@ -93,7 +63,7 @@ def _remember_extents(scratch, row, index):
     extents = integers(row, index)
     if extents.size > contraction.MAX_LABELS:
         return report(scratch, d.TOO_MANY_EXTENTS, extents.size, 0, 0)
-    known = scratch_words(scratch, _EXTENTS_KEY, 1 + contraction.MAX_LABELS)
+    known = scratch_words(scratch, EXTENTS_KEY, 1 + contraction.MAX_LABELS)
     same = known[0] == extents.size + 1
     for i in range(extents.size):
         same = same and known[1 + i] == extents[i]
@@ -103,15 +73,10 @@ def _remember_extents(scratch, row, index):
 
 
 @njit
-def plan_of(scratch):
-    return scratch_words(scratch, _PLAN, contraction.PLAN_SIZE)
-
-
-@njit
 def measure_contraction(row, scratch, spec, operands):
     """Elements of a contraction's result; spec: index of the spec among the arguments, u, v and extents follow it."""
     extents = spec + operands + 1
-    same_spec = _remember_text(scratch, _SPEC_KEY, row, spec)
+    same_spec = _remember_text(scratch, SPEC_KEY, row, spec)
     same_extents = _remember_extents(scratch, row, extents) if same_spec >= 0 else same_spec
     if same_spec < 0 or same_extents < 0:
         return min(same_spec, same_extents)
@@ -120,7 +85,7 @@ def measure_contraction(row, scratch, spec, operands):
         address, size = argument(row, spec)
         code = contraction.plan_contraction(array_at(address, size, byte), integers(row, extents), operands, plan)
         if code < 0:
-            scratch_words(scratch, _SPEC_KEY, 1)[0] = 0
+            scratch_words(scratch, SPEC_KEY, 1)[0] = 0
             return _report_spec(scratch, code, operands, integers(row, extents))
         contraction.simplify_plan(plan)
     return _check_lengths(row, scratch, spec, operands)
@@ -156,7 +121,7 @@ def _check_lengths(row, scratch, spec, operands):
 @njit
 def measure_expression(row, scratch, index, operands):
     """Read the expression at one argument, unless it is the one remembered; 0 or a code."""
-    same = _remember_text(scratch, _TEXT_KEY, row, index)
+    same = _remember_text(scratch, TEXT_KEY, row, index)
     if same != 0:
         return min(same, 0)
     address, size = argument(row, index)
@@ -164,50 +129,14 @@ def measure_expression(row, scratch, index, operands):
         array_at(address, size, byte),
         operands,
         array_at(_users_functions(), 1 + d.MAX_USERS_FUNCTIONS * d.USERS_FUNCTION_WORDS, word),
-        scratch_words(scratch, _PROGRAM, 1 + 2 * expression.MAX_OPERATIONS),
-        array_at(scratch + 8 * _CONSTANTS, expression.CONSTANT_WORDS, types.float64),
-        scratch_words(scratch, _OPERATORS, 1 + expression.MAX_OPERATIONS),
-        array_at(scratch + 8 * _DIGITS, 1 + expression.MAX_DIGITS, byte),
+        program_of(scratch),
+        array_at(scratch + 8 * CONSTANTS, expression.CONSTANT_WORDS, types.float64),
+        scratch_words(scratch, OPERATORS, 1 + expression.MAX_OPERATIONS),
+        array_at(scratch + 8 * DIGITS, 1 + expression.MAX_DIGITS, byte),
     )
     if code < 0:
-        scratch_words(scratch, _TEXT_KEY, 1)[0] = 0
+        scratch_words(scratch, TEXT_KEY, 1)[0] = 0
     return code
-
-
-@njit
-def program_of(scratch):
-    return scratch_words(scratch, _PROGRAM, 1 + 2 * expression.MAX_OPERATIONS)
-
-
-@njit
-def constants_of(scratch):
-    return array_at(scratch + 8 * _CONSTANTS, expression.CONSTANT_WORDS, types.float64)
-
-
-@njit
-def batch_plan_of(scratch):
-    return scratch_words(scratch, BATCH_PLAN, contraction.PLAN_SIZE)
-
-
-@njit
-def blocks_of(scratch, block, dtype):
-    """The stack of blocks on which expressions are evaluated: of 256 elements, or of 128 that are larger."""
-    return array_at(scratch + 8 * BLOCKS, block * expression.MAX_DEPTH, dtype)
-
-
-@njit
-def part_of(scratch, operand, block, dtype):
-    """Room for one block of an operand's elements."""
-    start = BLOCKS + evaluation.BLOCK * (expression.MAX_DEPTH + operand)
-    return array_at(scratch + 8 * start, block, dtype)
-
-
-@njit
-def one_of(scratch, dtype):
-    """An array of a single 1: what stands in for a second operand."""
-    one = array_at(scratch + 8 * ONE, 1, dtype)
-    one[0] = dtype(1)
-    return one
 
 
 @njit
@@ -280,7 +209,7 @@ def measure_slice(row, scratch):
 
 @njit
 def measure_split(row, scratch):
-    """Parts of a split; the host divides the elements of u evenly among them."""
+    """Parts of a split."""
     code = check_extents(row, scratch, 0, 2)
     if code < 0:
         return code
@@ -289,6 +218,40 @@ def measure_split(row, scratch):
     if bad >= 0:
         return report(scratch, layout.BAD_AXIS, axes[bad], extents.size, 0)
     return layout.split_count(axes, extents)
+
+
+@njit
+def measure_split_tiles(row, scratch):
+    """Blocks of an array."""
+    sizes, extents = integers(row, 1), integers(row, 2)
+    if sizes.size != extents.size:
+        return report(scratch, tiles.TILES_MISSING, sizes.size, extents.size, 0)
+    code = check_extents(row, scratch, 0, 2)
+    if code < 0:
+        return code
+    if sizes.size > 0 and _least(sizes) < 0:
+        return report(scratch, tiles.BAD_TILE, _least(sizes), 0, 0)
+    return tiles.count_tiles(sizes, extents)
+
+
+@njit
+def measure_place(row, scratch):
+    starts, lengths, extents = integers(row, 1), integers(row, 2), integers(row, 3)
+    if starts.size != lengths.size or extents.size != lengths.size:
+        return report(scratch, tiles.STARTS_MISSING, starts.size, lengths.size, extents.size)
+    code = check_extents(row, scratch, 0, 2)
+    if code < 0:
+        return code
+    size = layout.product_of(extents)
+    if size < 0:
+        return report(scratch, size, _least(extents), 0, 0)
+    axis = tiles.axis_outside(starts, lengths, extents)
+    if axis >= 0:
+        return report(scratch, tiles.OUTSIDE, lengths[axis], starts[axis], extents[axis], axis)
+    shape = shape_of(scratch)
+    shape[0] = extents.size
+    copy_elements(shape[1 : 1 + extents.size], extents)
+    return size
 
 
 @njit
@@ -313,8 +276,8 @@ def measure_stack(row, scratch):
     length = argument(row, 0)[1]
     if inner < 0 or (inner == 0 and length != 0) or (inner > 0 and length % inner != 0):
         return report(scratch, d.BAD_INNER, length, inner, 0)
-    shape = scratch_words(scratch, d.MESSAGE_WORDS, d.SHAPE_WORDS)
-    shape[0], shape[1] = size, inner
+    shape = shape_of(scratch)
+    shape[0], shape[1], shape[2] = 2, size, inner
     return _stack_size(row, scratch, length, integer(row, 1), size)
 
 

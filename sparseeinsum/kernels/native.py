@@ -17,7 +17,7 @@ from rich.console import Console
 from sparseeinsum import assets
 from sparseeinsum.settings import cache_folder
 
-PARTS = ("compute", "batch", "initialise", "combine")
+PARTS = ("compute", "batch", "initialise", "combine", "part_size")
 GROUPS = ("callbacks", "f64", "f32", "i64", "c128", "c64")  # one object file each
 _DIGEST_BYTES = hashlib.sha256().digest_size  # at the start of each file of the cache
 

@@ -1,47 +1,34 @@
-"""Kernels: every kernel of udfs/ behind one calling convention, so that a host needs no code for each.
-
-A kernel gets addresses (int64) of a *row* (see descriptors.py), of the result and of scratch memory:
-
-    compute(row, out, size, scratch) -> 0 or a negative code; aggregates fold the row into the state `out`
-    batch(row, steps, rows, out, size, scratch) -> 1 if it computed `rows` rows, 0 if they go one by one, or a code
-    initialise(row, out, size), combine(out, other, size, background) -> 0 or a code: aggregates only
-
-`steps` gives, for every argument, the distance in elements between one row's array and the next one's; in a batch
-of an aggregate all rows belong to one state. `background` is what an aggregate's state held before any row.
-"""
+"""Kernels: every kernel of udfs/ that computes, behind the calling convention, for each dtype."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
-from numba import njit, types
-from numpy.typing import NDArray
+from numba import njit
 
 from sparseeinsum.assets import load_kernels
-from sparseeinsum.kernels import measures
 from sparseeinsum.kernels.arithmetic import Numbers
-from sparseeinsum.kernels.measures import argument, integer, integers
+from sparseeinsum.kernels.calling_convention import Access, RowKernel
+from sparseeinsum.kernels.layout_kernels import layout_kernels
+from sparseeinsum.kernels.measures import aggregate_of
 from sparseeinsum.kernels.memory import array_at, copy_elements
+from sparseeinsum.kernels.scratch import (
+    argument,
+    batch_plan_of,
+    blocks_of,
+    constants_of,
+    one_of,
+    part_of,
+    plan_of,
+    program_of,
+    report,
+    word,
+)
 
 aggregation = load_kernels("aggregation")
 complexes = load_kernels("complexes")
 contraction = load_kernels("contraction")
 elementwise = load_kernels("elementwise")
-layout = load_kernels("layout")
-
-word = types.int64
-
-
-@dataclass(frozen=True, slots=True)
-class RowKernel:
-    """The parts of one kernel for one dtype, as Python functions that numba compiles; None where there is none."""
-
-    compute: Callable[..., int]
-    batch: Callable[..., int] | None = None
-    initialise: Callable[..., int] | None = None
-    combine: Callable[..., int] | None = None
 
 
 def row_kernels(numbers: Numbers) -> dict[str, RowKernel]:
@@ -58,14 +45,10 @@ def row_kernels(numbers: Numbers) -> dict[str, RowKernel]:
         **_measuring_kernels(numbers, array),
         **_expression_kernels(numbers, array),
         **_contraction_kernels(numbers, array),
-        **_layout_kernels(dtype, array),
+        **layout_kernels(numbers, array),
         **_complex_kernels(numbers, array),
         **_aggregates(numbers, array),
-        **_stacks(numbers, array),
     }
-
-
-Access = Callable[[int, int], NDArray[Any]]  # (row, index of an argument) -> the argument as an array
 
 
 def _elementwise_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
@@ -133,7 +116,7 @@ def _measuring_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
         u = array(row, 1)
         if count_not_finite(u, array(row, 2)[0]) > 0:
             address, length = argument(row, 0)
-            return measures.report(scratch, elementwise.NOT_FINITE, length, address, 0)
+            return report(scratch, elementwise.NOT_FINITE, length, address, 0)
         if out != 0:
             copy_elements(array_at(out, size, dtype), u)
         return 0
@@ -159,8 +142,8 @@ def _expression_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]
 
     @njit
     def evaluate(u, w, scratch):
-        blocks = measures.blocks_of(scratch, block, dtype)
-        program, constants = measures.program_of(scratch), measures.constants_of(scratch)
+        blocks = blocks_of(scratch, block, dtype)
+        program, constants = program_of(scratch), constants_of(scratch)
         code = check(program, constants, aggregation.SUM)
         for start in range(0, w.size if code == 0 else 0, block):
             stop = min(start + block, w.size)
@@ -179,12 +162,12 @@ def _expression_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]
 
     @njit
     def reduce_lines(u, v, w, aggregate, scratch):
-        plan, code = measures.plan_of(scratch), 0
+        plan, code = plan_of(scratch), 0
         line = contraction.line_label(plan)
         extent, in_u, in_v, in_w = contraction.strides_of(plan, line)
-        blocks = measures.blocks_of(scratch, block, dtype)
-        parts_u, parts_v = measures.part_of(scratch, 0, block, dtype), measures.part_of(scratch, 1, block, dtype)
-        program, constants = measures.program_of(scratch), measures.constants_of(scratch)
+        blocks = blocks_of(scratch, block, dtype)
+        parts_u, parts_v = part_of(scratch, 0, block, dtype), part_of(scratch, 1, block, dtype)
+        program, constants = program_of(scratch), constants_of(scratch)
         for step in range(contraction.steps(plan, contraction.bit(line))):
             at_u, at_v, at_w = contraction.offsets(plan, contraction.bit(line), step)
             for start in range(0, extent, block):
@@ -197,11 +180,11 @@ def _expression_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]
 
     @njit
     def reduce_row(row, u, v, out, size, scratch):
-        aggregate = measures.aggregate_of(row)
+        aggregate = aggregate_of(row)
         w = array_at(out, size, dtype)
         elementwise.fill(identity_of(aggregate), w)
-        code = check(measures.program_of(scratch), measures.constants_of(scratch), aggregate)
-        if code == 0 and not contraction.is_empty(measures.plan_of(scratch)):
+        code = check(program_of(scratch), constants_of(scratch), aggregate)
+        if code == 0 and not contraction.is_empty(plan_of(scratch)):
             code = reduce_lines(u, v, w, aggregate, scratch)
         return code
 
@@ -209,7 +192,7 @@ def _expression_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]
         return reduce_row(row, array(row, 3), array(row, 4), out, size, scratch)
 
     def reduce_one(row, out, size, scratch):
-        return reduce_row(row, array(row, 3), measures.one_of(scratch, dtype), out, size, scratch)
+        return reduce_row(row, array(row, 3), one_of(scratch, dtype), out, size, scratch)
 
     return {
         "map_array": RowKernel(map_row, map_batch),
@@ -226,12 +209,12 @@ def _contraction_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel
     def contract(u, v, out, size, scratch):
         w = array_at(out, size, dtype)
         elementwise.fill(dtype(0), w)
-        return add_products(measures.plan_of(scratch), u, v, w)
+        return add_products(plan_of(scratch), u, v, w)
 
     @njit
     def contract_rows(u, step_u, v, step_v, rows, out, step_w, scratch):
         """Contract many rows at once: the row is one label more, and often part of a matrix product."""
-        plan, batch = measures.plan_of(scratch), measures.batch_plan_of(scratch)
+        plan, batch = plan_of(scratch), batch_plan_of(scratch)
         copy_elements(batch, plan)
         contraction.add_label(batch, rows, step_u, step_v, step_w)
         contraction.simplify_plan(batch)
@@ -261,10 +244,10 @@ def _contraction_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel
         return contract_rows(argument(row, 1)[0], step[1], argument(row, 2)[0], step[2], rows, out, size, scratch)
 
     def einsum_of_one(row, out, size, scratch):
-        return contract(array(row, 1), measures.one_of(scratch, dtype), out, size, scratch)
+        return contract(array(row, 1), one_of(scratch, dtype), out, size, scratch)
 
     def add_einsum(row, out, size, scratch):
-        return add_products(measures.plan_of(scratch), array(row, 1), array(row, 2), array_at(out, size, dtype))
+        return add_products(plan_of(scratch), array(row, 1), array(row, 2), array_at(out, size, dtype))
 
     def add_einsum_batch(row, steps, rows, out, size, scratch):
         step = array_at(steps, 3, word)
@@ -276,22 +259,6 @@ def _contraction_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel
         "einsum": RowKernel(einsum, einsum_batch),
         "einsum_of_one": RowKernel(einsum_of_one),
         "einsum_sum": RowKernel(add_einsum, add_einsum_batch, start, combine),
-    }
-
-
-def _layout_kernels(dtype: types.Type, array: Access) -> dict[str, RowKernel]:
-    def take_slice(row, out, size, scratch):
-        w = array_at(out, size, dtype)
-        layout.take_slice(array(row, 0), integer(row, 1), integer(row, 2), integers(row, 3), w)
-        return 0
-
-    def split(row, out, size, scratch):
-        layout.split(array(row, 0), integers(row, 1), integers(row, 2), array_at(out, size, dtype))
-        return 0
-
-    return {
-        "slice": RowKernel(take_slice),
-        "split": RowKernel(split),
     }
 
 
@@ -345,49 +312,4 @@ def _aggregates(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
     return {
         **{name: folded(code) for code, name in enumerate(aggregation.AGGREGATES)},
         "sum_scaled": RowKernel(sum_scaled, None, start, combine),
-    }
-
-
-def _stacks(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
-    dtype, bits, words = numbers.dtype, numbers.bits, numbers.words
-
-    def stack(row, out, size, scratch):
-        w = array_at(out, size, dtype)
-        layout.place(w, array(row, 0), integer(row, 1), integer(row, 2), integer(row, 3))
-        return 0
-
-    def start_stack(row, out, size):
-        elementwise.fill(array(row, 4)[0], array_at(out, size, dtype))
-        return 0
-
-    def stack_number(row, out, size, scratch):
-        array_at(out, size, dtype)[integer(row, 1)] = array(row, 0)[0]
-        return 0
-
-    def start_numbers(row, out, size):
-        elementwise.fill(array(row, 3)[0], array_at(out, size, dtype))
-        return 0
-
-    def overlay(out, other, size, background):
-        w, u = array_at(out, words * size, bits), array_at(other, words * size, bits)
-        layout.overlay(w, u, array_at(background, words, bits))
-        return 0
-
-    def count_along(row, out, size, scratch):
-        fill, counts = array(row, 3)[0], array_at(out, size, word)
-        layout.count_along(array(row, 0), integer(row, 1), integers(row, 2), fill, counts)
-        return 0
-
-    def start_count(row, out, size):
-        elementwise.fill(np.int64(0), array_at(out, size, word))
-        return 0
-
-    def add_counts(out, other, size, background):
-        aggregation.fold(aggregation.SUM, array_at(out, size, word), array_at(other, size, word))
-        return 0
-
-    return {
-        "stack": RowKernel(stack, None, start_stack, overlay),
-        "stack_numbers": RowKernel(stack_number, None, start_numbers, overlay),
-        "nnz_along": RowKernel(count_along, None, start_count, add_counts),
     }

@@ -1,0 +1,118 @@
+"""Blocks of arrays: cutting an array into tiles, and copying blocks out of a larger array and into it.
+
+Self-contained: numba and numpy only, no allocation, the same source for every host. Arrays are flat, in C order; a
+block is where it starts along every axis and how long it is there.
+"""
+
+import numpy as np
+from numba import njit
+
+BAD_TILE = -35
+TILES_MISSING = -36
+STARTS_MISSING = -37
+OUTSIDE = -38
+
+
+@njit
+def _tiles_along(extent, tile):
+    """Tiles that an axis is cut into, the last of them shorter where it does not divide; one of all where tile = 0."""
+    if tile == 0:
+        return 1
+    return (extent - 1) // tile + 1 if extent > 0 else 0
+
+
+@njit
+def count_tiles(tiles, extents):
+    """Blocks of an array; tiles, extents: (axes,), none negative, the extents multiplying to 2^40 at most."""
+    count = 1
+    for axis in range(extents.size):
+        count *= _tiles_along(extents[axis], tiles[axis])
+    return count
+
+
+@njit
+def locate_tile(block, tiles, extents, starts, lengths):
+    """Write where a block, counted in C order over the axes that are cut, lies; returns its elements.
+
+    starts, lengths: (axes,), written.
+    """
+    elements = 1
+    for axis in range(extents.size - 1, -1, -1):
+        along = _tiles_along(extents[axis], tiles[axis])
+        starts[axis] = block % along * tiles[axis]
+        block //= along
+        rest = extents[axis] - starts[axis]
+        lengths[axis] = min(tiles[axis], rest) if tiles[axis] > 0 else rest
+        elements *= lengths[axis]
+    return elements
+
+
+@njit
+def split_tiles(u, tiles, extents, starts, lengths, out):
+    """Write all blocks of u one after the other; starts, lengths: (axes,) of room to work in; out: as long as u."""
+    at = 0
+    for block in range(count_tiles(tiles, extents)):
+        elements = locate_tile(block, tiles, extents, starts, lengths)
+        _copy_block(u, extents, starts, lengths, out[at : at + elements], False)
+        at += elements
+
+
+@njit
+def axis_outside(starts, lengths, extents):
+    """The first axis along which a block is not inside an array with these extents, all (axes,); -1 for none."""
+    for axis in range(extents.size):
+        if starts[axis] < 0 or lengths[axis] > extents[axis] - starts[axis]:
+            return axis
+    return -1
+
+
+@njit
+def place_block(w, extents, starts, lengths, block):
+    """Copy a block into w, which has `extents`; it must be inside."""
+    _copy_block(w, extents, starts, lengths, block, True)
+
+
+@njit
+def _copy_block(whole, extents, starts, lengths, block, is_placed):
+    """Copy a block run by run: into `whole` where it is placed, else out of it.
+
+    A run goes along the last axes of which the block has all, and the one in front of them. The runs along the next
+    axis lie at even distances, those along the others at distances that are computed.
+    """
+    if block.size == 0:
+        return
+    axis, run = extents.size - 1, 1
+    while axis >= 0 and lengths[axis] == extents[axis]:
+        run *= lengths[axis]
+        axis -= 1
+    first, stride, rows, row_stride = 0, run, 1, 0
+    if axis >= 0:
+        first, stride, run = starts[axis] * run, stride * extents[axis], run * lengths[axis]
+        axis -= 1
+    if axis >= 0:
+        rows, row_stride = lengths[axis], stride
+        first, stride = first + starts[axis] * stride, stride * extents[axis]
+        axis -= 1
+    at = 0
+    for plane in range(block.size // (rows * run)):
+        start = first + _offset_of(plane, axis, stride, extents, starts, lengths)
+        for row in range(rows):
+            source = start + row * row_stride
+            if is_placed:
+                for i in range(run):
+                    whole[source + i] = block[at + i]
+            else:
+                for i in range(run):
+                    block[at + i] = whole[source + i]
+            at += run
+
+
+@njit
+def _offset_of(plane, last, stride, extents, starts, lengths):
+    """Offset of a combination of the positions along the axes up to `last`, the last varying fastest, at `stride`."""
+    offset = np.int64(0)
+    for axis in range(last, -1, -1):
+        offset += (starts[axis] + plane % lengths[axis]) * stride
+        plane //= lengths[axis]
+        stride *= extents[axis]
+    return offset
