@@ -112,7 +112,7 @@ class Case:
     fills: dict[str, Any]
     expected: dict[str, Array]
     stored: dict[str, tuple[str, ...]]
-    pin: dict[str, tuple[str, ...]]
+    pin: dict[str, dict[str, int]]
     optimizer: str
     layout: str
     outputs: tuple[str, ...]
@@ -280,7 +280,7 @@ def cases(draw: st.DrawFn, family: str, optimizer: str) -> Case:
             for name, array in inputs.items()
         },
         {
-            name: tuple(label for label in labels if draw(st.booleans()))
+            name: {label: draw(st.sampled_from([1, 1, 2, 3])) for label in labels if draw(st.booleans())}
             for name, labels in draft.labels.items()
             if optimizer in ("dp", "greedy") and draw(seldom)  # the others promote as they do
         },

@@ -78,6 +78,7 @@ def count(case: Case, family: str) -> None:
         "of several statements": len(case.expected) > 1,
         "with a fill that is not 0": any(fill != 0 for fill in case.fills.values()),
         "with labels promoted by hand": bool(case.pin),
+        "with tiles of several indices": any(tile > 1 for tiles in case.pin.values() for tile in tiles.values()),
         "with a bound of 0": any(0 in array.shape for array in case.inputs.values()),
         "with NaN or infinities in the inputs": nonfinite,
         "of three operands": any(line.count("[") > 3 for line in case.text.splitlines()),
