@@ -254,7 +254,7 @@ def arrays(draw: st.DrawFn, shape: tuple[int, ...], dtype: str, fill: Any) -> Ar
 @st.composite
 def cases(draw: st.DrawFn, family: str, optimizer: str) -> Case:
     """Programs whose inputs have the dtypes of a family, planned by one optimizer."""
-    shapes = st.lists(st.sampled_from([1, 2, 3, 3, 3]), max_size=3).map(tuple)
+    shapes = st.lists(st.sampled_from([1, 2, 3, 3, 5]), max_size=3).map(tuple)
     names = ("A", "B", "C")[: draw(st.integers(2, 3))]
     drawn = {name: draw(shapes) for name in names}
     if draw(st.integers(0, 9)) == 0:
@@ -280,7 +280,7 @@ def cases(draw: st.DrawFn, family: str, optimizer: str) -> Case:
             for name, array in inputs.items()
         },
         {
-            name: {label: draw(st.sampled_from([1, 1, 2, 3])) for label in labels if draw(st.booleans())}
+            name: {label: draw(st.sampled_from([1, 1, 2, 3, 4])) for label in labels if draw(st.booleans())}
             for name, labels in draft.labels.items()
             if optimizer in ("dp", "greedy") and draw(seldom)  # the others promote as they do
         },

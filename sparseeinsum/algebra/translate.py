@@ -114,13 +114,15 @@ class _Operand:
 
 def _prepare(operand: _Operand, wanted: Decomposition, needs_all: bool) -> _Operand:
     """An operand in the decomposition that its reader wants, every tuple present where that is asked for."""
-    if operand.is_complete and (needs_all or operand.is_full):  # nothing is absent, if slicing drops nothing
+    has_indices = operand.relation.schema.tensor.size > 0  # without, all of no tuples are no group to stack
+    has_all = operand.is_complete and has_indices
+    if has_all and (needs_all or operand.is_full):  # nothing is absent, if slicing drops nothing
         return _Operand(repartition(operand.relation, wanted, keeps_fill=True), True, operand.is_full)
     relation = repartition(operand.relation, wanted)
     given = operand.relation.schema.decomposition
     drops_fill = given.common(wanted) != given
     is_one_stack = isinstance(relation, Stack) and not wanted.promoted  # which always has its one tuple
-    is_complete = is_one_stack or (operand.is_complete and not drops_fill)
+    is_complete = is_one_stack or (has_all and not drops_fill)
     if needs_all and not is_complete:
         return _Operand(Densify(relation), True, is_full=False)
     return _Operand(relation, is_complete, is_full=False)
