@@ -1,5 +1,7 @@
 """Statistics: how SQL names a stored tensor's relation and columns, and what holds the values of every dtype."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -31,6 +33,7 @@ NUMBER_TYPES = {dtype: held.computed for dtype, held in _HELD.items()}
 # Wider ones are no BIGINT, which is what functions and results take indices for.
 _INDEX_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _WHOLE_TYPES = (*_INDEX_TYPES, "UBIGINT", "HUGEINT", "UHUGEINT")
+_LARGEST_COORDINATE = 1 << 62
 _PAIR_TYPES = ("DOUBLE[]", "FLOAT[]", "DOUBLE[2]", "FLOAT[2]")
 
 
@@ -110,3 +113,15 @@ def value_of(stored: StoredTensor, alias: str | None = None) -> exp.Expr:
         return exp.cast(exp.array(one, exp.Literal.number(0)) if is_complex(dtype) else one, kind)
     column = exp.column(stored.value, table=alias)
     return exp.cast(column, kind) if stored.casts else column
+
+
+def coordinate(keys: Sequence[exp.Expr], bounds: Sequence[int]) -> exp.Expr:
+    """All keys as one value, equal only for equal keys: their number in C order, or a tuple where that is too large."""
+    if not keys:
+        return exp.Literal.number(1)
+    if math.prod(max(bound, 1) for bound in bounds) >= _LARGEST_COORDINATE:
+        return exp.Tuple(expressions=list(keys))
+    combined: exp.Expr = exp.cast(keys[0], "bigint") if len(keys) > 1 else keys[0]
+    for key, bound in zip(keys[1:], bounds[1:], strict=True):
+        combined = exp.Paren(this=combined * exp.Literal.number(bound)) + key
+    return combined

@@ -18,11 +18,9 @@ from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import Axis, StoredTensor
 from sparseeinsum.semantics.exactness import Values
 from sparseeinsum.semantics.ranges import ANYTHING, NOTHING, Range
-from sparseeinsum.statistics.columns import relation_of, value_of
+from sparseeinsum.statistics.columns import coordinate, relation_of, value_of
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.numbers import number
-
-_LARGEST_COORDINATE = 1 << 62
 
 
 class Executor(Protocol):
@@ -162,22 +160,11 @@ def _constants(stored: StoredTensor) -> dict[str, exp.Expr]:
         "fill": number(stored.tensor.fill, stored.tensor.dtype),
         "size": exp.Literal.number(math.prod(inside)),
         "extents": exp.array(*[exp.Literal.number(extent) for extent in inside]),
-        "coordinate": _coordinate(stored),
+        "coordinate": coordinate(
+            [exp.column(key, quoted=True) for key in stored.keys],
+            [shape[position] for position in stored.decomposition.promoted],
+        ),
     }
-
-
-def _coordinate(stored: StoredTensor) -> exp.Expr:
-    """All keys as one value, equal only for equal keys: their number in C order, or a tuple where that is too large."""
-    columns = [exp.column(key, quoted=True) for key in stored.keys]
-    bounds = [stored.tensor.shape[position] for position in stored.decomposition.promoted]
-    if not columns:
-        return exp.Literal.number(1)
-    if math.prod(max(bound, 1) for bound in bounds) >= _LARGEST_COORDINATE:
-        return exp.Tuple(expressions=columns)
-    combined: exp.Expr = exp.cast(columns[0], "bigint") if len(columns) > 1 else columns[0]
-    for column, bound in zip(columns[1:], bounds[1:], strict=True):
-        combined = exp.Paren(this=combined * exp.Literal.number(bound)) + column
-    return combined
 
 
 def _is_sound(stored: StoredTensor, found: Mapping[str, int]) -> bool:

@@ -1,0 +1,99 @@
+"""Statistics: a stored tensor in, a query of the indices of its entries out, one column for every axis."""
+
+import math
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from sparseeinsum.language.dtypes import is_complex
+from sparseeinsum.language.tensors import DEMOTED, StoredTensor
+from sparseeinsum.statistics.columns import relation_of, value_of
+from sparseeinsum.statistics.numbers import number
+
+
+def index_column(position: int, table: str | None = None) -> exp.Column:
+    """The column of an axis's indices."""
+    return exp.column(f"index_{position}", table=table)
+
+
+def entry_indices(stored: StoredTensor, dialect: str) -> exp.Select:
+    """A query of the indices, column by column, at which a tensor does not hold its fill; each of them once."""
+    fill = number(stored.tensor.fill, stored.tensor.dtype)
+    if stored.decomposition.is_scalar and not is_complex(stored.tensor.dtype):
+        keys = [exp.column(key, quoted=True).as_(f"index_{i}") for i, key in enumerate(stored.keys)]
+        condition = exp.NEQ(this=value_of(stored), expression=fill)
+        return (
+            exp.select(*(keys or [exp.Literal.number(1).as_("present")]))
+            .from_(relation_of(stored, dialect))
+            .where(condition)
+        )
+    elements = _elements(stored, dialect).subquery("elements")
+    parts = 2 if is_complex(stored.tensor.dtype) else 1
+    place: exp.Expr = exp.column("place") if parts == 1 else _divided(exp.column("place"), parts)
+    indices = [index.as_(f"index_{i}") for i, index in enumerate(_indices(stored, place))]
+    return (
+        exp.select(*(indices or [exp.Literal.number(1).as_("present")]))
+        .distinct(distinct=parts > 1)  # either part makes a complex number an entry
+        .from_(elements)
+        .where(exp.NEQ(this=exp.column("element"), expression=_fill_of(fill, parts)))
+    )
+
+
+def _elements(stored: StoredTensor, dialect: str) -> exp.Select:
+    """One row for every element of an array, with its place in it."""
+    keys = [exp.column(key, quoted=True).as_(f"key_{i}") for i, key in enumerate(stored.keys)]
+    value = value_of(stored)
+    places = exp.func("range", exp.func("len", value.copy(), dialect=dialect), dialect=dialect)
+    unnested = [exp.Anonymous(this="UNNEST", expressions=[each]) for each in (value, places)]
+    return exp.select(*keys, unnested[0].as_("element"), unnested[1].as_("place")).from_(relation_of(stored, dialect))
+
+
+def _fill_of(fill: exp.Expr, parts: int) -> exp.Expr:
+    """The number that an element is compared with."""
+    if parts == 1:
+        return fill
+    real, imaginary = fill.expressions
+    is_real = exp.EQ(this=exp.column("place") % parts, expression=exp.Literal.number(0))
+    return exp.case().when(is_real, real).else_(imaginary)
+
+
+def _indices(stored: StoredTensor, place: exp.Expr) -> list[exp.Expr]:
+    """The index on every axis of the element at a place: a short last tile has fewer elements."""
+    tiles, shape = stored.decomposition.tiles, stored.tensor.shape
+    keys = {position: exp.column(f"key_{i}") for i, position in enumerate(stored.decomposition.promoted)}
+    extents: list[exp.Expr] = []
+    for position, (tile, bound) in enumerate(zip(tiles, shape, strict=True)):
+        if tile == DEMOTED:
+            extents.append(exp.Literal.number(bound))
+        else:
+            rest = exp.Literal.number(bound) - keys[position] * tile
+            extents.append(
+                exp.Literal.number(1) if tile == 1 else exp.Least(this=exp.Literal.number(tile), expressions=[rest])
+            )
+    found: list[exp.Expr] = []
+    for position, tile in enumerate(tiles):
+        if tile == 1:
+            found.append(keys[position])
+            continue
+        inside = _divided(place, _product(extents[position + 1 :])) % extents[position].copy()
+        found.append(inside if tile == DEMOTED else keys[position] * tile + exp.Paren(this=inside))
+    return found
+
+
+def _product(extents: Iterable[exp.Expr]) -> exp.Expr | int:
+    """Elements between two neighbours on an axis."""
+    constants = [each for each in extents if isinstance(each, exp.Literal)]
+    others = [each for each in extents if not isinstance(each, exp.Literal)]
+    constant = math.prod(int(each.name) for each in constants)
+    product: exp.Expr | int = constant
+    for other in others:
+        product = other.copy() * product
+    return product
+
+
+def _divided(number: exp.Expr, divisor: exp.Expr | int) -> exp.Expr:
+    """The whole part of a quotient."""
+    if divisor == 1:
+        return number.copy()
+    operand = exp.Literal.number(divisor) if isinstance(divisor, int) else exp.Paren(this=divisor)
+    return exp.Paren(this=exp.IntDiv(this=number.copy(), expression=operand))

@@ -1,0 +1,97 @@
+"""Numbers of non-empty blocks, counted by the database, are numpy's, however a tensor is stored."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+import sparseeinsum as se
+from sparseeinsum.language.tensors import Axis, Decomposition, StoredTensor, Tensor
+from sparseeinsum.statistics.blocks import measure_blocks
+
+TILINGS = list(itertools.product((0, 1, 2, 3, 100), repeat=3))
+
+
+def blocks(array: NDArray[np.generic], tiles: tuple[int, ...], fill: float = 0) -> float:
+    """Non-empty blocks by numpy."""
+    indices = np.argwhere(array != fill)
+    keys = [indices[:, axis] // tile for axis, tile in enumerate(tiles) if tile]
+    return float(len(np.unique(np.stack(keys, axis=1), axis=0))) if keys else float(len(indices) > 0)
+
+
+def few_entries(shape: tuple[int, ...], seed: int = 0) -> NDArray[np.float64]:
+    rng = np.random.default_rng(seed)
+    return rng.uniform(1, 2, shape) * (rng.random(shape) < 0.1)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool", "complex128"])
+@pytest.mark.parametrize("promoted", [(), (1,), (0, 2), (0, 1, 2)], ids=str)
+def test_every_layout_and_dtype(shared_db: se.Database, promoted: tuple[int, ...], dtype: str) -> None:
+    array = few_entries((5, 4, 7)).astype(dtype)
+    stored = shared_db.tensor("A", array, promoted=[f"dim_{axis}" for axis in promoted])
+    expected = {tiles: blocks(array, tiles) for tiles in TILINGS}
+    assert measure_blocks(stored, TILINGS, shared_db._engine) == expected
+    assert len(set(expected.values())) > 10
+
+
+def test_either_part_makes_a_complex_number_an_entry(shared_db: se.Database) -> None:
+    array = np.array([[1j, 0, 1, 1 + 1j], [0, 0, 0, 0]])
+    stored = shared_db.tensor("A", array)
+    assert measure_blocks(stored, [(1, 1), (1, 2)], shared_db._engine) == {(1, 1): 3, (1, 2): 2}
+
+
+@pytest.mark.parametrize("fill", [7.0, math.inf])
+def test_entries_are_what_is_not_the_fill(shared_db: se.Database, fill: float) -> None:
+    array = np.where(few_entries((6, 9)) > 0, 0.0, fill)
+    for promoted in ([], ["dim_0"], ["dim_0", "dim_1"]):
+        stored = shared_db.tensor("A", array, fill=fill, promoted=promoted)
+        assert measure_blocks(stored, [(2, 2)], shared_db._engine) == {(2, 2): blocks(array, (2, 2), fill)}
+
+
+@pytest.mark.parametrize("tiles", [(2, 3), (4, 1), (0, 4), (100, 2)], ids=str)
+def test_stored_in_tiles(shared_db: se.Database, tiles: tuple[int, int]) -> None:
+    """The last tile of an axis is short, and so are its arrays."""
+    array = few_entries((5, 7), seed=1)
+    keys = [f"key_{axis}" for axis, tile in enumerate(tiles) if tile]
+    shared_db.connection.execute(f"CREATE OR REPLACE TABLE tiled ({' BIGINT, '.join(keys)} BIGINT, val DOUBLE[])")
+    extents = [tile or bound for tile, bound in zip(tiles, array.shape, strict=True)]
+    for row, column in itertools.product(*(range(0, bound, step) for bound, step in zip((5, 7), extents, strict=True))):
+        inside = array[row : row + extents[0], column : column + extents[1]].ravel().tolist()
+        found = [start // tile for start, tile in zip((row, column), tiles, strict=True) if tile]
+        places = ", ".join("?" * (len(found) + 1))
+        shared_db.connection.execute(f"INSERT INTO tiled VALUES ({places})", [*found, inside])
+    tensor = Tensor("A", (Axis("i", 5), Axis("j", 7)))
+    stored = StoredTensor(tensor, Decomposition(tiles), "tiled", tuple(keys), "val", casts=False, is_owned=False)
+    tilings = list(itertools.product((0, 1, 2, 3), repeat=2))
+    assert measure_blocks(stored, tilings, shared_db._engine) == {each: blocks(array, each) for each in tilings}
+
+
+def test_entries_that_lie_in_blocks_have_fewer_of_them_than_chance_would_give(shared_db: se.Database) -> None:
+    rng = np.random.default_rng(2)
+    array = np.kron(rng.random((20, 20)) < 0.1, np.ones((16, 16))).astype(float)
+    stored = shared_db.tensor("A", sp.csr_array(array))
+    measured = measure_blocks(stored, [(16, 16), (32, 32)], shared_db._engine)
+    assert measured == {tiles: blocks(array, tiles) for tiles in ((16, 16), (32, 32))}
+    statistics = shared_db.statistics("A")
+    assert statistics.tuples((16, 16)) > 5 * measured[16, 16]
+    assert replace(statistics, measured=measured).tuples((16, 16)) == measured[16, 16]
+
+
+def test_scalars_and_nothing(shared_db: se.Database) -> None:
+    for value in (0.0, 3.0):
+        stored = shared_db.tensor("A", np.array(value))
+        assert measure_blocks(stored, [()], shared_db._engine) == {(): float(value > 0)}
+    empty = shared_db.tensor("A", np.zeros((3, 0)))
+    assert measure_blocks(empty, [(0, 0), (2, 2)], shared_db._engine) == {(0, 0): 0, (2, 2): 0}
+    assert measure_blocks(empty, [], shared_db._engine) == {}
+
+
+def test_coordinates_larger_than_any_number(shared_db: se.Database) -> None:
+    shared_db.connection.execute(f"CREATE OR REPLACE TABLE far AS SELECT {1 << 40} AS a, {1 << 41} AS b")
+    shared_db.connection.execute(f"INSERT INTO far VALUES ({1 << 40}, {1 << 41} + 9), (5, 0)")
+    stored = shared_db.tensor_from_table("A", "far", ["a", "b"], shape=(1 << 42, 1 << 42))
+    assert measure_blocks(stored, [(1, 1), (1, 16), (1, 8)], shared_db._engine) == {(1, 1): 3, (1, 16): 2, (1, 8): 3}
