@@ -25,6 +25,7 @@ from sparseeinsum.language.lowering import read_program
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.pipeline import PlanOptions
 from sparseeinsum.plan import Plan
+from sparseeinsum.saved_plans.files import read_plan
 from sparseeinsum.statistics.estimate import Statistics
 
 
@@ -202,6 +203,21 @@ class Database:
         options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, 1 if top is None else top)
         plans = pipeline.make_plans(_program(program), self._engine, options)
         return plans[0] if top is None else plans
+
+    def load_plan(self, source: str | Path) -> Plan:
+        """Take a plan that was saved, maybe for other data of the same shapes, for the tensors of this database.
+
+        The program and its decompositions are those of the plan; sizes and costs are measured and expected anew.
+
+        Args:
+            source: A file that `Plan.save` wrote, or the text that `Plan.to_json` gave.
+
+        Raises:
+            PlanError: There is no such plan, a tensor has another shape, dtype or fill than the plan was made for, or
+                the plan is not exact for the values that are here.
+            CatalogueError: A tensor is not there.
+        """
+        return pipeline.load_plan(read_plan(source), self._engine)
 
     def run(
         self,

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from sparseeinsum.algebra.translate import Inputs, translate
+from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.constants import constants_for
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.optimizers import optimise
+from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.pricing import least_seconds
 from sparseeinsum.engines.catalogue import Catalogue, check_relation, require
 from sparseeinsum.engines.duckdb import DuckDB
@@ -26,8 +27,10 @@ from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, 
 from sparseeinsum.plan import Plan
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.sparse_sums import compensate
-from sparseeinsum.semantics.exactness import evaluate_exactly
-from sparseeinsum.statistics.estimate import estimate
+from sparseeinsum.saved_plans.files import SavedPlan
+from sparseeinsum.saved_plans.fitting import check_exact, decomposed_as, rebuilt
+from sparseeinsum.semantics.exactness import ExactGraph, Values, evaluate_exactly
+from sparseeinsum.statistics.estimate import Statistics, estimate
 from sparseeinsum.statistics.measure import Measurement, check_rows, fingerprints, measure
 
 
@@ -58,49 +61,121 @@ def make_plans(program: Program, engine: DuckDB, options: PlanOptions) -> list[P
     """Plan a program on the tensors of a database; best plan first."""
     clock = _Clock()
     with clock.stage("statistics"):
-        stored = require(Catalogue(engine), program.inputs)
-        stored |= _generated(program, stored)
-        measured = _measure(stored, engine)
+        data = _read_data(program, engine)
     with clock.stage("optimizer"):
-        values = {name: found.values for name, found in measured.items()}
-        known = {name: found.statistics for name, found in measured.items()}
-        allows_nonfinite = _allows_nonfinite(options)
-        bound = _bind(program, stored, options)
-        _require_functions(bound)
-        constants = constants_for(engine.dialect)
-        binary = binarise(bound, known, values, allows_nonfinite)
-        if not allows_nonfinite:
-            binary = compensate(binary, known, values, partial(least_seconds, constants=constants))
-        exact = evaluate_exactly(binary, values, allows_nonfinite)
-        graph = exact.graph
-        statistics = estimate(graph, known, exact.evaluations)
-        model = CostModel(graph, statistics, exact.evaluations, constants)
-        decompositions = {name: source.decomposition for name, source in stored.items()}
-        layouts = _layouts(program, graph, options)
-        limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
+        bound = _bind(program, data.stored, options)
+        binary = _rewritten(bound, data, engine, options)
         parts = _parts(bound, binary)
-        pins = _pins(bound, parts, options)
-        found = optimise(options.optimizer, model, decompositions, layouts, limit, pins, options.top)
-    threads = engine.threads()
-    complete = frozenset(name for name in stored if _is_complete(stored[name], measured[name]))
-    inputs = Inputs(stored, exact.values, complete)
-    return [
-        Plan(
+        exact = evaluate_exactly(binary, data.values, _allows_nonfinite(options))
+        layouts = _layouts(program, exact.graph, options)
+        alternatives = _alternatives(exact, data, engine, options, layouts, _pins(bound, parts, options))
+        found = alternatives.best(options.top)
+    made = _Making(program, engine, options, data, parts, exact, alternatives, clock.seconds)
+    return [made.plan(decomposed) for decomposed in found]
+
+
+def load_plan(saved: SavedPlan, engine: DuckDB) -> Plan:
+    """A saved plan for the data of a database: its choices, with sizes and costs as they are there.
+
+    Raises:
+        PlanError: The plan does not fit the data, or is not exact for them.
+    """
+    clock = _Clock()
+    options = PlanOptions(saved.optimizer, saved.memory_limit, outputs=saved.outputs, nonfinite=saved.nonfinite)
+    with clock.stage("statistics"):
+        data = _read_data(saved.program, engine)
+    with clock.stage("optimizer"):
+        bound = _bind(saved.program, data.stored, options)
+        binary = rebuilt(saved, bound)
+        exact = evaluate_exactly(binary, data.values, _allows_nonfinite(options))
+        check_exact(saved, bound, exact, data.values)
+        layouts = {name: saved.layout_of(exact.graph.tensors[name]) for name in exact.graph.outputs}
+        alternatives = _alternatives(exact, data, engine, options, layouts, {})
+        decomposed = decomposed_as(saved, alternatives)
+    made = _Making(saved.program, engine, options, data, _parts(bound, binary), exact, alternatives, clock.seconds)
+    return made.plan(decomposed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Data:
+    """The tensors that a program reads, and what scans of them found."""
+
+    stored: Mapping[str, StoredTensor]
+    measured: Mapping[str, Measurement]
+
+    @property
+    def values(self) -> dict[str, Values]:
+        return {name: found.values for name, found in self.measured.items()}
+
+    @property
+    def statistics(self) -> dict[str, Statistics]:
+        return {name: found.statistics for name, found in self.measured.items()}
+
+
+def _read_data(program: Program, engine: DuckDB) -> _Data:
+    stored = require(Catalogue(engine), program.inputs)
+    stored |= _generated(program, stored)
+    return _Data(stored, _measure(stored, engine))
+
+
+def _rewritten(bound: EinGraph, data: _Data, engine: DuckDB, options: PlanOptions) -> EinGraph:
+    """The graph as EinSums of one or two operands each, sums over what is absent taken apart where that is cheaper."""
+    known, values, allows_nonfinite = data.statistics, data.values, _allows_nonfinite(options)
+    binary = binarise(bound, known, values, allows_nonfinite)
+    if allows_nonfinite:
+        return binary
+    return compensate(binary, known, values, partial(least_seconds, constants=constants_for(engine.dialect)))
+
+
+def _alternatives(
+    exact: ExactGraph,
+    data: _Data,
+    engine: DuckDB,
+    options: PlanOptions,
+    layouts: Mapping[str, Decomposition],
+    pins: Mapping[str, Mapping[str, int]],
+) -> Alternatives:
+    statistics = estimate(exact.graph, data.statistics, exact.evaluations)
+    model = CostModel(exact.graph, statistics, exact.evaluations, constants_for(engine.dialect))
+    decompositions = {name: source.decomposition for name, source in data.stored.items()}
+    limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
+    return Alternatives(options.optimizer, model, decompositions, layouts, limit, pins)
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """All that the plans for one program share."""
+
+    program: Program
+    engine: DuckDB
+    options: PlanOptions
+    data: _Data
+    parts: Mapping[str, tuple[EinSum, ...]]
+    exact: ExactGraph
+    alternatives: Alternatives
+    planning_seconds: Mapping[str, float]
+
+    def plan(self, decomposed: DecomposedGraph) -> Plan:
+        """The plan of some choices."""
+        stored, engine = self.data.stored, self.engine
+        complete = frozenset(name for name in stored if _is_complete(stored[name], self.data.measured[name]))
+        return Plan(
+            self.program,
             decomposed,
-            translate(decomposed, inputs, exact.evaluations),
+            translate(decomposed, Inputs(stored, self.exact.values, complete), self.exact.evaluations),
+            self.alternatives,
             stored,
-            measured,
-            statistics,
-            exact.evaluations,
-            {name: tuple(part.output.tensor for part in computed[:-1]) for name, computed in parts.items()},
-            options.nonfinite,
+            self.data.measured,
+            self.alternatives.model.statistics,
+            self.exact.evaluations,
+            {name: tuple(part.output.tensor for part in computed[:-1]) for name, computed in self.parts.items()},
+            self.options.nonfinite,
+            self.options.memory_limit,
             engine.sql,
-            threads,
-            clock.seconds,
+            engine.threads(),
+            self.planning_seconds,
             lambda plan: _analyze(plan, engine),
         )
-        for decomposed in found
-    ]
 
 
 def _allows_nonfinite(options: PlanOptions) -> bool:

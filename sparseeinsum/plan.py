@@ -3,16 +3,20 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from sqlglot import exp
 
 from sparseeinsum.algebra.translate import Definition, delivery
+from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.explain import Analysis, Explanation
+from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.sources import scan_boundaries
 from sparseeinsum.render.statements import Statement, result_query, staged_statements
+from sparseeinsum.saved_plans.files import write_plan
 from sparseeinsum.semantics.exactness import Evaluation
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.measure import Measurement
@@ -23,28 +27,34 @@ class Plan:
     """A program with a decomposition for every EinSum.
 
     Attributes:
+        program: What it computes, as it was written.
         decomposed: The EinSums, their choices and expected costs.
         definitions: The same as operators over relations.
+        alternatives: All that might have been chosen.
         stored: The input tensors, where they lie.
         measured: What scans of the inputs found.
         statistics: T and V of every tensor: measured for inputs, estimated for results.
         evaluations: What is exact for every EinSum.
         parts: For every EinSum as written, the results of EinSums that it was taken apart into.
         nonfinite: What a run does where values turn NaN or infinite: `error` or `allow`.
+        memory_limit: Bytes that a run was allowed, or None for the limit of the database.
         dialect: Of the engine that it was made for.
         threads: Of that engine.
         planning_seconds: Time that planning took, by stage.
         analyze: Runs the plan where it was made, and tells what that took.
     """
 
+    program: Program
     decomposed: DecomposedGraph
     definitions: tuple[Definition, ...]
+    alternatives: Alternatives
     stored: Mapping[str, StoredTensor]
     measured: Mapping[str, Measurement]
     statistics: Mapping[str, Statistics]
     evaluations: Mapping[str, Evaluation]
     parts: Mapping[str, tuple[str, ...]]
     nonfinite: str
+    memory_limit: int | None
     dialect: Dialect
     threads: int
     planning_seconds: Mapping[str, float]
@@ -63,6 +73,17 @@ class Plan:
     def notation(self) -> list[str]:
         """Every EinSum in upper-case-lower-case notation, in order."""
         return [step.notation for step in self.decomposed.steps]
+
+    def to_json(self) -> str:
+        """The plan as JSON text, which `Database.load_plan` reads: program, choices and expected costs, but no data."""
+        values = {name: measured.values for name, measured in self.measured.items()}
+        return write_plan(
+            self.program, self.decomposed, values, self.alternatives.optimizer, self.memory_limit, self.nonfinite
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan to a file, as `to_json` gives it; a file that is there is replaced."""
+        Path(path).write_text(self.to_json(), encoding="utf-8")
 
     def explain(self, analyze: bool = False) -> str:
         """The plan in words and tables; with `analyze` it is run, and actual tuples and times stand beside."""

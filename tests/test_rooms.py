@@ -26,6 +26,7 @@ ROOMS = (
     "algebra",
     "render",
     "kernels",
+    "saved_plans",
     "explain",
     "plan",
     "engines",

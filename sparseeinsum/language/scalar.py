@@ -259,6 +259,17 @@ def operands_of(expression: Scalar) -> frozenset[int]:
             return frozenset()
 
 
+def operands_in_order(expression: Scalar) -> tuple[int, ...]:
+    """The same in the order in which they first appear, which is that of the operands of an EinSum read from text."""
+    match expression:
+        case Operand(index):
+            return (index,)
+        case Call(_, arguments):
+            return tuple(dict.fromkeys(index for argument in arguments for index in operands_in_order(argument)))
+        case _:
+            return ()
+
+
 def functions_of(expression: Scalar) -> frozenset[str]:
     """Names of the functions and operators that an expression calls."""
     if not isinstance(expression, Call):

@@ -9,7 +9,7 @@ import numpy as np
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.inference import bounds_of
-from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, evaluate, operands_of
+from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, evaluate, operands_in_order, operands_of
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.rewrite.chains import Chain, chain_of, substituted
 from sparseeinsum.rewrite.contraction import find_order, steps
@@ -118,7 +118,7 @@ class _Breaking:
         return Operand(len(self.references) - 1)
 
     def _einsum(self, output: Reference, join: Scalar, aggregate: str | None) -> EinSum:
-        used = sorted(operands_of(join))
+        used = operands_in_order(join)
         operands = tuple(self.references[position] for position in used)
         labels = frozenset().union(*(operand.labels for operand in operands))
         renumbered = substituted(join, {position: Operand(number) for number, position in enumerate(used)})

@@ -13,7 +13,7 @@ import numpy as np
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.inference import bounds_of, join_dtype, result_tensor
-from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, operands_of
+from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, operands_in_order, operands_of
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.rewrite.chains import dtype_of, substituted
 from sparseeinsum.rewrite.names import Names
@@ -147,7 +147,7 @@ class _Sums:
 
     def _part(self, part: Scalar, bounds: Mapping[str, int], name: str) -> EinSum:
         """The sum of one part; what it does not depend on it is repeated for."""
-        used = sorted(operands_of(part))
+        used = operands_in_order(part)
         operands = [self.einsum.operands[position] for position in used]
         join = substituted(part, {position: Operand(number) for number, position in enumerate(used)})
         labels = frozenset().union(*(operand.labels for operand in operands))

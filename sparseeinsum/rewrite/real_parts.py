@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.inference import dtype_of
-from sparseeinsum.language.scalar import Call, Operand, Scalar, operands_of
+from sparseeinsum.language.scalar import Call, Operand, Scalar, operands_in_order, operands_of
 from sparseeinsum.rewrite.chains import substituted
 from sparseeinsum.rewrite.known import Known
 from sparseeinsum.rewrite.names import Names
@@ -97,7 +97,7 @@ class _Parting:
         return Operand(len(self.references) - 1)
 
     def _einsum(self, output: Reference, join: Scalar, aggregate: str | None) -> EinSum:
-        used = sorted(operands_of(join))
+        used = operands_in_order(join)
         operands = tuple(self.references[position] for position in used)
         renumbered = substituted(join, {position: Operand(number) for number, position in enumerate(used)})
         labels = frozenset(label for operand in operands for label in operand.labels)

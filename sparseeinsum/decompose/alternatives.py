@@ -1,0 +1,67 @@
+"""Decompose: the plans beside one: the best of all, and those that differ from it in a single EinSum."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sparseeinsum.decompose.choices import allowed_choices
+from sparseeinsum.decompose.model import Choice, CostModel
+from sparseeinsum.decompose.optimizers import OPTIMIZERS, optimise
+from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
+from sparseeinsum.language.tensors import Decomposition
+
+_MOST_PRICED = 64  # choices of one EinSum, each of which prices the whole plan
+
+
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """Everything that may be chosen for a graph.
+
+    Attributes:
+        optimizer: A name of OPTIMIZERS.
+        model: Prices choices.
+        stored: Decomposition of every input.
+        layouts: Decomposition of every output to be delivered; one that has none is delivered as it comes.
+        memory_limit: Bytes that a run may take.
+        pinned: For some results, the labels to promote in the EinSum that computes them.
+    """
+
+    optimizer: str
+    model: CostModel
+    stored: Mapping[str, Decomposition]
+    layouts: Mapping[str, Decomposition]
+    memory_limit: int
+    pinned: Mapping[str, Mapping[str, int]]
+
+    def best(self, k: int) -> list[DecomposedGraph]:
+        """The k cheapest plans that the optimizer finds, best first.
+
+        Raises:
+            PlanError: There is no such optimizer, or no plan.
+        """
+        return optimise(self.optimizer, self.model, self.stored, self.layouts, self.memory_limit, self.pinned, k)
+
+    def beside(self, plan: DecomposedGraph, k: int) -> list[DecomposedGraph]:
+        """The k cheapest plans that differ from one, best first."""
+        return [other for other in self.best(k + 1) if choices_of(other) != choices_of(plan)][:k]
+
+    def of_each(self, plan: DecomposedGraph, k: int) -> dict[str, list[DecomposedGraph]]:
+        """For every result the k cheapest plans that choose as this one does for all other EinSums, best first."""
+        allowed = allowed_choices(self.model, self.memory_limit, self.pinned, OPTIMIZERS[self.optimizer].allows)
+        return {name: self._varied(plan, name, choices)[:k] for name, choices in allowed.items()}
+
+    def _varied(self, plan: DecomposedGraph, name: str, choices: tuple[Choice, ...]) -> list[DecomposedGraph]:
+        step = plan.step_of(name)
+        assert step is not None
+        others = [choice for choice in choices if choice != step.choice]
+        others.sort(key=lambda choice: self.model.vertex_cost(step.einsum, choice).seconds)
+        taken = choices_of(plan)
+        found = [
+            price_choices(self.model, {**taken, name: choice}, self.stored, self.layouts)
+            for choice in others[:_MOST_PRICED]
+        ]
+        return sorted(found, key=lambda other: other.seconds)
+
+
+def choices_of(plan: DecomposedGraph) -> dict[str, Choice]:
+    """The choice for every result."""
+    return {step.einsum.output.tensor: step.choice for step in plan.steps}

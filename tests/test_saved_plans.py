@@ -1,0 +1,296 @@
+"""Plans saved as text: the same plan again, for the same data or for others, or what does not fit."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from planning_problems import promoted
+from random_programs import FAMILIES, LARGEST, Array, Case, arrays, cases, graph_of, scale_of
+from reference import evaluate_program
+
+import sparseeinsum as se
+from sparseeinsum.errors import CatalogueError, PlanError
+
+CHAIN = "T[i, k] = sum(A[i, j] * B[j, k] * C[k])\nY[i] = relu(sum(T[i, k] * index(k)))"
+
+
+def load_chain(db: se.Database, seed: int, density: float = 0.1) -> dict[str, Array]:
+    rng = np.random.default_rng(seed)
+    inputs: dict[str, Array] = {
+        "A": rng.uniform(-1, 1, (30, 20)) * (rng.random((30, 20)) < density),
+        "B": rng.uniform(-1, 1, (20, 10)),
+        "C": rng.uniform(-1, 1, 10),
+    }
+    for name, array in inputs.items():
+        db.tensor(name, array, promoted=["dim_0", "dim_1"] if name == "A" else None)
+    return inputs
+
+
+@pytest.fixture
+def chain(db: se.Database) -> se.Database:
+    load_chain(db, 0)
+    return db
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_random_plans_are_read_back(shared_db: se.Database, family: str) -> None:
+    @settings(max_examples=40, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    @given(st.data())
+    def run(data: st.DataObject) -> None:
+        case = data.draw(cases(family, data.draw(st.sampled_from(["dp", "relational", "dense"]))))
+        others = {
+            name: data.draw(arrays(array.shape, str(array.dtype), case.fills[name]))
+            for name, array in case.inputs.items()
+        }
+        check(shared_db, case, others)
+
+    run()
+
+
+def check(db: se.Database, case: Case, others: dict[str, Array]) -> None:
+    """The same plan on the same data; on others, numpy's result or a refusal."""
+    case.load(db)
+    try:
+        plan = db.plan(case.text, case.optimizer, None, case.pin, case.layout, case.outputs, case.nonfinite)
+    except se.SparseEinsumError:
+        return
+    text = plan.to_json()
+    again = db.load_plan(text)
+    assert again.notation() == plan.notation()
+    assert again.cost == pytest.approx(plan.cost, rel=1e-12)
+    assert again.to_json() == text
+    for name, array in others.items():
+        db.tensor(name, array, fill=case.fills[name], promoted=case.stored[name])
+    try:
+        found = db.run(db.load_plan(text))
+    except se.SparseEinsumError as error:
+        assert "plan the program again" in str(error) or "turned NaN" in str(error), str(error)
+        return
+    with np.errstate(all="ignore"):
+        expected = evaluate_program(graph_of(case.text, others), others)
+    scale = scale_of((*others.values(), *expected.values()))
+    for name, result in found.items():
+        if scale <= LARGEST:
+            np.testing.assert_allclose(result.to_numpy(), expected[name], rtol=0, atol=scale * 2e-4, err_msg=name)
+
+
+def test_a_file_is_the_plan(chain: se.Database, tmp_path: Path) -> None:
+    plan = chain.plan(CHAIN, pin={"Y": "i"}, outputs=["T"], layout="any", memory_limit="1GB")
+    plan.save(tmp_path / "chain.plan.json")
+    loaded = chain.load_plan(tmp_path / "chain.plan.json")
+    assert loaded.notation() == plan.notation()
+    assert loaded.sql() == plan.sql()
+    assert (loaded.outputs, loaded.memory_limit) == (("T", "Y"), 10**9)
+    assert loaded.program == plan.program == se.program(CHAIN)
+    for name, result in chain.run(loaded).items():
+        np.testing.assert_array_equal(result.to_numpy(), chain.run(plan)[name].to_numpy())
+    assert chain.load_plan(str(tmp_path / "chain.plan.json")).notation() == plan.notation()
+
+
+def test_text_says_what_a_person_reads(chain: se.Database) -> None:
+    content = json.loads(chain.plan(CHAIN, optimizer="relational").to_json())
+    assert content["program"][0] == "T[i, k] = sum(A[i, j] * B[j, k] * C[k])"
+    (last,) = [each for each in content["einsums"] if each["einsum"].startswith("Y[")]
+    assert last["tiles"] == {"i": 1}
+    assert last["notation"].startswith("Y[I] = ")
+    assert content["options"]["optimizer"] == "relational"
+    assert content["layouts"] == {"Y": {"i": 1}}
+
+
+def test_new_data_of_the_same_shapes_are_priced_anew(db: se.Database) -> None:
+    load_chain(db, 0, density=0.01)
+    plan = db.plan(CHAIN)
+    inputs = load_chain(db, 1, density=0.9)
+    loaded = db.load_plan(plan.to_json())
+    assert loaded.notation() == plan.notation()
+    assert loaded.cost > plan.cost
+    assert loaded.cost >= db.plan(CHAIN).cost
+    expected = evaluate_program(se.program(CHAIN), inputs)["Y"]
+    np.testing.assert_allclose(db.run(loaded)["Y"].to_numpy(), expected, rtol=1e-9)
+
+
+def test_other_storage_is_repartitioned(chain: se.Database) -> None:
+    plan = chain.plan(CHAIN)
+    before = chain.run(plan)["Y"].to_numpy()
+    chain.tensor("B", chain.run("Copy[j, k] = B[j, k]")["Copy"].to_numpy(), promoted=[])
+    loaded = chain.load_plan(plan.to_json())
+    assert loaded.notation() == plan.notation()
+    np.testing.assert_allclose(chain.run(loaded)["Y"].to_numpy(), before, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"data": np.ones((30, 21))}, r"shape \(30, 20\) of tensor A, which has shape \(30, 21\)"),
+        ({"data": np.ones((30, 20), "float32")}, "dtype float64 of tensor A, which has dtype float32"),
+        ({"data": np.ones((30, 20)), "fill": 1.0}, "fill 0.0 of tensor A, which has fill 1.0"),
+    ],
+)
+def test_another_tensor_is_refused(chain: se.Database, arguments: dict[str, Any], message: str) -> None:
+    text = chain.plan("Y[i] = sum(A[i, j])").to_json()
+    chain.tensor("A", **arguments)
+    with pytest.raises(PlanError, match=f"{message}; plan the program again"):
+        chain.load_plan(text)
+
+
+def test_tensors_must_be_there(chain: se.Database) -> None:
+    text = chain.plan(CHAIN).to_json()
+    with se.connect() as other, pytest.raises(CatalogueError, match="there is no tensor A"):
+        other.load_plan(text)
+
+
+def test_functions_must_be_there(chain: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    def doubled(x: float) -> float:
+        return 2 * x
+
+    se.function(doubled)
+    text = chain.plan("Y[i] = doubled(sum(A[i, j]))").to_json()
+    assert chain.load_plan(text).outputs == ("Y",)
+    monkeypatch.delitem(se.language.scalar.FUNCTIONS, "doubled")
+    with pytest.raises(PlanError, match="there is no function 'doubled'"):
+        chain.load_plan(text)
+
+
+# What is rewritten, and values for which that is not exact.
+REWRITTEN = "D[i, k] = sum((A[i, j] - B[j, k]) ^ 2)"
+
+
+def sparse_pair(db: se.Database, scale: float = 1.0, value: float | None = None) -> None:
+    rng = np.random.default_rng(0)
+    for name in "AB":
+        matrix = sp.random_array((200, 200), density=0.01, rng=rng, format="coo") * scale
+        if value is not None:
+            matrix.data[0] = value
+        db.tensor(name, matrix)
+
+
+@pytest.mark.parametrize(
+    ("scale", "value", "nonfinite", "text", "reason"),
+    [
+        (1.0, np.inf, "error", REWRITTEN, "A has NaN or infinity now, and the way in which the plan computes D_1"),
+        (1.0, np.nan, "error", REWRITTEN, "A has NaN or infinity now"),
+        (1e200, None, "error", REWRITTEN, "the values that the inputs have now D_1 may turn infinite"),
+        (2.0, None, "allow", "D[i, l] = sum(A[i, j] * B[j, k] * A[k, l])", "A has values beyond those"),
+    ],
+)
+def test_values_for_which_rewriting_is_not_exact_are_refused(
+    db: se.Database, scale: float, value: float | None, nonfinite: str, text: str, reason: str
+) -> None:
+    sparse_pair(db)
+    saved = db.plan(text, nonfinite=nonfinite).to_json()
+    assert len(json.loads(saved)["einsums"]) > 1
+    sparse_pair(db, scale, value)
+    with pytest.raises(PlanError, match=reason):
+        db.load_plan(saved)
+
+
+@pytest.mark.parametrize(("scale", "value"), [(2.0, None), (0.5, None), (1.0, 0.0)])
+def test_values_for_which_it_is_exact_are_not(db: se.Database, scale: float, value: float | None) -> None:
+    sparse_pair(db)
+    plan = db.plan(REWRITTEN)
+    sparse_pair(db, scale, value)
+    np.testing.assert_allclose(
+        db.run(db.load_plan(plan.to_json()))["D"].to_numpy(), db.run(REWRITTEN, optimizer="dense")["D"].to_numpy()
+    )
+
+
+def test_nonfinite_values_are_no_matter_where_nothing_is_rewritten(db: se.Database) -> None:
+    """A join that may leave out absent tuples beside finite values alone is made anew for others."""
+    text = "Y[i, k] = sum(A[i, j] * B[j, k])"
+    sparse_pair(db)
+    saved = db.plan(text).to_json()
+    sparse_pair(db, value=np.inf)
+    found = db.run(db.load_plan(saved))["Y"].to_numpy()
+    np.testing.assert_allclose(found, db.run(text, optimizer="dense")["Y"].to_numpy())
+    assert np.isnan(found).any()
+
+
+def test_plans_that_need_more_memory_are_refused(db: se.Database) -> None:
+    db.tensor("A", np.ones((64, 64)))
+    text = db.plan("C[i, k] = sum(A[i, j] * A[j, k])", optimizer="dense").to_json()
+    content = json.loads(text)
+    content["options"]["memory_limit"] = 1000
+    with pytest.raises(PlanError, match=r"needs a memory_limit of .*; or plan the program again"):
+        db.load_plan(json.dumps(content))
+
+
+def without(*keys: str) -> Callable[[dict[str, Any]], None]:
+    def remove(content: dict[str, Any]) -> None:
+        for key in keys[:-1]:
+            content = content[key]
+        del content[keys[-1]]
+
+    return remove
+
+
+def with_value(value: object, *keys: str | int) -> Callable[[Any], None]:
+    def put(content: Any) -> None:  # noqa: ANN401  # as JSON has it
+        for key in keys[:-1]:
+            content = content[key]
+        content[keys[-1]] = value
+
+    return put
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (without("format"), "is no plan; plan.save writes one"),
+        (with_value(9, "version"), "has version 9 of the format, but this package reads version 1"),
+        (without("options", "optimizer"), "lacks 'optimizer'"),
+        (without("einsums"), "lacks 'einsums'"),
+        (without("inputs", "A"), "says nothing of tensor A"),
+        (with_value(["Y[i = A[i]"], "program"), "cannot be read: line 1, column 5"),
+        (with_value({"i": 1}, "einsums", 0, "tiles"), "has the labels i, j, but tiles of"),
+        (with_value({"i": 1, "j": -1}, "einsums", 0, "tiles"), "-1 is no tile of j"),
+        (with_value("Y[i] = sum(Z[i, j])", "einsums", 0, "einsum"), "reads Z, which nothing in the plan computes"),
+        (with_value("Y[i] = A[i, j]", "einsums", 0, "einsum"), "cannot be read"),
+        (with_value("Y[j] = sum(A[i, j])", "einsums", 0, "einsum"), "do not compute Y as its program does"),
+        (with_value("Y[i] = sum(A[i, j]) + 1", "einsums", 0, "einsum"), "1 EinSums are written as 2"),
+        (with_value(["Z"], "options", "outputs"), "the program computes no Z"),
+        (with_value({}, "layouts"), "has no layout for Y with the axes i"),
+        (with_value("never", "options", "nonfinite"), "neither 'error' nor 'allow'"),
+        (with_value([], "inputs"), "cannot be read"),
+    ],
+)
+def test_texts_that_are_no_plans_are_refused(
+    chain: se.Database, change: Callable[[dict[str, Any]], None], message: str
+) -> None:
+    content = json.loads(chain.plan("Y[i] = sum(A[i, j])").to_json())
+    change(content)
+    with pytest.raises(PlanError, match=message):
+        chain.load_plan(json.dumps(content))
+
+
+def test_files_that_are_no_plans_are_refused(db: se.Database, tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match=r"there is no plan file .*absent\.json"):
+        db.load_plan(tmp_path / "absent.json")
+    (tmp_path / "text.json").write_text("Y[i] = A[i]")
+    with pytest.raises(PlanError, match=r"text\.json is no plan: it is no JSON"):
+        db.load_plan(tmp_path / "text.json")
+    with pytest.raises(PlanError, match="the text is no plan: it is no JSON"):
+        db.load_plan("{not JSON")
+
+
+def test_choices_by_hand_are_taken(chain: se.Database) -> None:
+    """Someone who knows better may edit the tiles."""
+    content = json.loads(chain.plan("Y[i] = sum(A[i, j])").to_json())
+    content["einsums"][0]["tiles"] = {"i": 0, "j": 1}
+    loaded = chain.load_plan(json.dumps(content))
+    assert promoted(loaded, "Y") == {"j"}
+    np.testing.assert_allclose(
+        chain.run(loaded)["Y"].to_numpy(), chain.run("Y[i] = sum(A[i, j])")["Y"].to_numpy(), rtol=1e-12
+    )
+
+
+def test_tiles_are_saved(chain: se.Database) -> None:
+    plan = chain.plan(CHAIN, pin={"Y": {"i": 2}})
+    again = chain.load_plan(plan.to_json())
+    assert again.notation() == plan.notation()
+    np.testing.assert_allclose(chain.run(again)["Y"].to_numpy(), chain.run(CHAIN)["Y"].to_numpy(), rtol=1e-12)
