@@ -184,7 +184,7 @@ class Database:
 
         Args:
             program: From `se.program`, or its text.
-            optimizer: `dp`, the dynamic programme; `greedy`, `relational` and `dense`, the baselines.
+            optimizer: `dp`, the dynamic programme; `cover`, `greedy`, `relational` and `dense`, the baselines.
             memory_limit: Bytes that a run may take, as in `4GB`; the database's limit by default.
             pin: For some results, exactly the labels to promote in the EinSum that computes them.
             layout: `entries`: results have a number a row, unless promoted by hand; `any`: as they are cheapest.
