@@ -185,7 +185,7 @@ class Database:
 
         Args:
             program: From `se.program`, or its text.
-            optimizer: `dp`, the dynamic programme; `greedy`, `relational` and `dense`, the baselines.
+            optimizer: `dp`, the dynamic programme; `cover`, `greedy`, `relational` and `dense`, the baselines.
             memory_limit: Bytes that a run may take, as in `4GB`; the database's limit by default.
             pin: For some results, exactly the labels to promote in the EinSum that computes them; a mapping gives each
                 a tile, of how many indices a tuple holds, as in {"Y": {"i": 64}}.

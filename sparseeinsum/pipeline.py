@@ -39,7 +39,7 @@ class PlanOptions:
     """What a user asks of a plan.
 
     Attributes:
-        optimizer: dp, greedy, relational or dense.
+        optimizer: dp, cover, greedy, relational or dense.
         memory_limit: Bytes that a run may take; the database's own limit by default.
         pin: For some results, exactly the labels to promote in the EinSum that computes them, and their tiles.
         layout: `entries`: outputs come as one number a row, unless promoted by hand; `any`: as they are cheapest.

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 
 import sparseeinsum as se
 from sparseeinsum.decompose.constants import constants_for
-from sparseeinsum.decompose.model import Choice, CostModel
+from sparseeinsum.decompose.cost import Work
+from sparseeinsum.decompose.model import Choice, CostModel, VertexCost, reference_tiles, result_tiles
 from sparseeinsum.decompose.optimizers import optimise
 from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
+from sparseeinsum.decompose.search import Candidate, Task
 from sparseeinsum.language.binding import bind
-from sparseeinsum.language.eingraph import EinGraph
+from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.lowering import read_program
 from sparseeinsum.language.tensors import DEMOTED, Axis, Decomposition, Tensor
-from sparseeinsum.semantics.exactness import Values, evaluate_exactly
+from sparseeinsum.semantics.exactness import Absence, JoinKind, Values, evaluate_exactly
 from sparseeinsum.semantics.ranges import Range
 from sparseeinsum.statistics.estimate import Statistics, estimate
 
@@ -141,6 +143,84 @@ def drawn(is_tree: bool, count: int) -> Iterator[Problem]:
             yield problem
         if found == count:
             return
+
+
+@dataclass(frozen=True)
+class PricedByHand(CostModel):
+    """Random costs, without regard to sizes: of every choice, and of every change from some tiles to others.
+
+    Attributes:
+        seed: The same costs for the same seed.
+        endless: The share of the costs that are infinite.
+    """
+
+    seed: int = 0
+    endless: float = 0
+
+    def vertex_cost(self, einsum: EinSum, choice: Choice) -> VertexCost:
+        seconds = 10 ** self._draw(einsum.output.tensor, choice)
+        return VertexCost(0, 0, Work(), Work(), Work(), seconds, Absence(JoinKind.INNER, ()))
+
+    def repartition_cost(self, tensor: str, before: Choice, after: Choice) -> float:
+        return 0.0 if before == after else self._draw(tensor, before, after)
+
+    def _draw(self, *of: object) -> float:
+        """The same number between 0 and 1, or infinity, whenever it is asked for the same."""
+        drawn = random.Random(f"{self.seed} {of}").random()
+        return math.inf if drawn < self.endless else drawn
+
+
+TILES = (DEMOTED, 1, 4)
+
+
+@dataclass(frozen=True)
+class Priced:
+    """What to search for, priced by hand, in tiles of every kind."""
+
+    task: Task
+
+    def price(self, choices: Mapping[str, Choice]) -> float:
+        """Seconds of a plan, added up one after the other."""
+        model, tiles, seconds = self.task.model, dict(self.task.stored), 0.0
+        for einsum in model.graph.einsums:
+            name, choice = einsum.output.tensor, choices[einsum.output.tensor]
+            seconds += model.vertex_cost(einsum, choice).seconds
+            for operand in einsum.operands:
+                wanted = reference_tiles(einsum, operand, choice)
+                seconds += model.repartition_cost(operand.tensor, tiles.get(operand.tensor, wanted), wanted)
+            tiles[name] = result_tiles(einsum, choice)
+            seconds += model.repartition_cost(name, tiles[name], self.task.layouts.get(name, tiles[name]))
+        return seconds
+
+    def all_plans(self) -> list[Candidate]:
+        """Every plan there is, cheapest first."""
+        every = itertools.product(*self.task.choices.values())
+        plans = (dict(zip(self.task.choices, choices, strict=True)) for choices in every)
+        return sorted(Candidate(self.price(plan), tuple(sorted(plan.items()))) for plan in plans)
+
+
+def priced_by_hand(is_tree: bool, count: int, endless: float = 0) -> Iterator[Priced]:
+    """So many random problems with choices of tiles of every kind, each small enough to be priced in every way."""
+    for seed, problem in enumerate(drawn(is_tree, count)):
+        rng = random.Random(seed)
+        graph = problem.model.graph
+        most = round(MOST_PLANS ** (1 / len(graph.einsums)))
+        choices = {}
+        for einsum in graph.einsums:
+            every = list(itertools.product(TILES, repeat=len(einsum.labels)))
+            choices[einsum.output.tensor] = rng.sample(every, min(len(every), rng.randint(1, most)))
+        computed = {einsum.output.tensor for einsum in graph.einsums}
+        tiles = {name: tuple(rng.choice(TILES) for _ in tensor.axes) for name, tensor in graph.tensors.items()}
+        stored = {name: tiles[name] for name in tiles if name not in computed and rng.random() < 0.7}
+        layouts = {name: tiles[name] for name in graph.outputs if rng.random() < 0.7}
+        yield Priced(
+            Task(
+                PricedByHand(graph, {}, {}, constants_for("duckdb"), seed=seed, endless=endless),
+                choices,
+                stored,
+                layouts,
+            )
+        )
 
 
 def choices_of(plan: DecomposedGraph) -> tuple[Choice, ...]:

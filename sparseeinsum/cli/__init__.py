@@ -51,7 +51,7 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-t", "--text", help="program text itself, instead of a file")
     parser.add_argument("-d", "--database", required=True, help="DuckDB file that holds the tensors")
     parser.add_argument(
-        "-o", "--optimizer", default="dp", help="dp (default), or the baselines greedy, relational and dense"
+        "-o", "--optimizer", default="dp", help="dp (default), or the baselines cover, greedy, relational, dense"
     )
     parser.add_argument("-m", "--memory-limit", help="memory that a run may take, as in 4GB")
     parser.add_argument(

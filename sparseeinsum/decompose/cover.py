@@ -7,17 +7,10 @@ decompositions are fixed, and so on until all are.
 import heapq
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
-from sparseeinsum.decompose.model import Choice, CostModel, result_tiles
-from sparseeinsum.decompose.search import (
-    Candidate,
-    Table,
-    available,
-    cheapest_sums,
-    optimise_tree,
-)
-from sparseeinsum.errors import PlanError
+from sparseeinsum.decompose.elimination import cheapest_plans
+from sparseeinsum.decompose.model import Choice, result_tiles
+from sparseeinsum.decompose.search import Candidate, Task
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 
 
@@ -47,66 +40,40 @@ def single_rounds(graph: EinGraph) -> list[tuple[EinSum, ...]]:
     return [(einsum,) for einsum in graph.einsums]
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """One search: what may be chosen, and how the results are wanted.
+def search_rounds(task: Task, rounds: Sequence[tuple[EinSum, ...]], k: int) -> list[Candidate]:
+    """The k cheapest plans found by optimising the EinSums of one round after the other, best first."""
+    states = [Candidate(0.0, ())]
+    for einsums in rounds:
+        states = _extended(task, einsums, states, k)
+    return [Candidate(state.seconds, tuple(sorted(state.choices))) for state in states]
 
-    Attributes:
-        model: Prices choices.
-        choices: Allowed choices by result.
-        stored: For every input, the decompositions that it is to be had in at no cost.
-        layouts: For outputs, the tiles that the result is wanted in; absent where any will do.
-        rounds: The EinSums, in parts that are optimised one after the other.
-    """
 
-    model: CostModel
-    choices: Mapping[str, Sequence[Choice]]
-    stored: Mapping[str, Sequence[Choice]]
-    layouts: Mapping[str, Choice]
-    rounds: Sequence[tuple[EinSum, ...]]
-    _cache: dict[object, list[Candidate]] = field(default_factory=dict)
+def _extended(task: Task, einsums: tuple[EinSum, ...], states: list[Candidate], k: int) -> list[Candidate]:
+    """The k cheapest ways to go on from plans for earlier rounds, best first."""
+    known: dict[tuple[tuple[str, Choice], ...], list[Candidate]] = {}
+    extended = []
+    for state in states:
+        fixed = _fixed_tiles(task, state, einsums)
+        key = tuple(sorted(fixed.items()))
+        if key not in known:
+            known[key] = _optimised(task, einsums, fixed, k)
+        extended.append([Candidate(state.seconds + each.seconds, state.choices + each.choices) for each in known[key]])
+    return list(itertools.islice(heapq.merge(*extended), k))
 
-    def run(self, k: int) -> list[Candidate]:
-        """The k cheapest complete plans found, best first.
 
-        Raises:
-            PlanError: There is none.
-        """
-        states = [Candidate(0.0, ())]
-        for einsums in self.rounds:
-            extended = [self._extend(state, einsums, k) for state in states]
-            states = list(itertools.islice(heapq.merge(*extended), k))
-        if not states:
-            raise PlanError("no decomposition of the program satisfies what is promoted by hand and pinned")
-        return states
+def _optimised(task: Task, einsums: tuple[EinSum, ...], fixed: Mapping[str, Choice], k: int) -> list[Candidate]:
+    found = cheapest_plans(task, einsums, fixed, k)
+    assert found is not None, "there was no limit"
+    return found
 
-    def _extend(self, state: Candidate, einsums: tuple[EinSum, ...], k: int) -> list[Candidate]:
-        fixed = self._fixed_tiles(state, einsums)
-        key = (tuple(einsum.output.tensor for einsum in einsums), tuple(sorted(fixed.items())), k)
-        if key not in self._cache:
-            self._cache[key] = self._optimise(fixed, einsums, k)
-        return [
-            Candidate(state.seconds + candidate.seconds, state.choices + candidate.choices)
-            for candidate in self._cache[key]
-        ]
 
-    def _fixed_tiles(self, state: Candidate, einsums: tuple[EinSum, ...]) -> dict[str, Choice]:
-        """Decompositions, fixed by earlier rounds, of the results that a round reads."""
-        chosen = dict(state.choices)
-        here = {einsum.output.tensor for einsum in einsums}
-        producers = {einsum.output.tensor: einsum for einsum in self.model.graph.einsums}
-        return {
-            operand.tensor: result_tiles(producers[operand.tensor], chosen[operand.tensor])
-            for einsum in einsums
-            for operand in einsum.operands
-            if operand.tensor in producers and operand.tensor not in here
-        }
-
-    def _optimise(self, fixed: Mapping[str, Choice], einsums: tuple[EinSum, ...], k: int) -> list[Candidate]:
-        tables: dict[str, Table] = {name: available(tiles) for name, tiles in self.stored.items()}
-        tables |= {name: available([tiles]) for name, tiles in fixed.items()}
-        known = optimise_tree(self.model, einsums, tables, self.choices, self.layouts, k)
-        read = {operand.tensor for einsum in einsums for operand in einsum.operands}
-        roots = [einsum.output.tensor for einsum in einsums if einsum.output.tensor not in read]
-        ways = [list(itertools.islice(heapq.merge(*known[root].values()), k)) for root in roots]
-        return list(cheapest_sums(ways, k))
+def _fixed_tiles(task: Task, state: Candidate, einsums: tuple[EinSum, ...]) -> dict[str, Choice]:
+    """Tiles, fixed by earlier rounds, of the results that a round reads."""
+    chosen = dict(state.choices)
+    here = {einsum.output.tensor for einsum in einsums}
+    read = {operand.tensor for einsum in einsums for operand in einsum.operands}
+    return {
+        einsum.output.tensor: result_tiles(einsum, chosen[einsum.output.tensor])
+        for einsum in task.model.graph.einsums
+        if einsum.output.tensor in read - here
+    }

@@ -73,13 +73,18 @@ class CostModel:
     constants: CostConstants
     accounting: Accounting = _EMBEDDED
     _sizes: dict[tuple[str, Choice], tuple[float, int]] = field(default_factory=dict, init=False, repr=False)
+    _costs: dict[tuple[str, Choice], VertexCost] = field(default_factory=dict, init=False, repr=False)
 
     def vertex_cost(self, einsum: EinSum, choice: Choice) -> VertexCost:
         """Cost of an EinSum whose operands come in the decompositions that the choice asks for."""
-        promoted = promoted_labels(einsum, choice)
-        keys = tuple(promoted.intersection(operand.labels) for operand in einsum.operands)
-        ways = self.evaluations[einsum.output.tensor].absences(keys)
-        return min((self._priced(einsum, choice, absence) for absence in ways), key=lambda cost: cost.seconds)
+        known = self._costs.get((einsum.output.tensor, choice))
+        if known is None:
+            promoted = promoted_labels(einsum, choice)
+            keys = tuple(promoted.intersection(operand.labels) for operand in einsum.operands)
+            ways = self.evaluations[einsum.output.tensor].absences(keys)
+            known = min((self._priced(einsum, choice, absence) for absence in ways), key=lambda cost: cost.seconds)
+            self._costs[einsum.output.tensor, choice] = known
+        return known
 
     def _priced(self, einsum: EinSum, choice: Choice, absence: Absence) -> VertexCost:
         promoted = promoted_labels(einsum, choice)

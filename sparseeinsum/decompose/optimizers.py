@@ -1,15 +1,15 @@
 """Decompose: the optimizers by name: the dynamic programme, and the baselines that it is measured against."""
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.choices import allowed_choices
-from sparseeinsum.decompose.cover import Search, single_rounds, tree_rounds
+from sparseeinsum.decompose.joint import search_by_cover, search_greedily, search_jointly
 from sparseeinsum.decompose.model import Choice, CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
+from sparseeinsum.decompose.search import Candidate, Task
 from sparseeinsum.errors import PlanError
-from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import DEMOTED, Decomposition
 
 
@@ -18,19 +18,20 @@ class Optimizer:
     """How one optimizer searches.
 
     Attributes:
-        rounds: Parts of the graph that it optimises one after the other.
+        search: Finds so many plans.
         allows: What a choice must satisfy.
     """
 
-    rounds: Callable[[EinGraph], Sequence[tuple[EinSum, ...]]]
+    search: Callable[[Task, int], list[Candidate]]
     allows: Callable[[Choice], bool]
 
 
 OPTIMIZERS = {
-    "dp": Optimizer(tree_rounds, lambda _: True),
-    "greedy": Optimizer(single_rounds, lambda _: True),
-    "relational": Optimizer(single_rounds, lambda choice: all(tile == 1 for tile in choice)),
-    "dense": Optimizer(single_rounds, lambda choice: all(tile == DEMOTED for tile in choice)),
+    "dp": Optimizer(search_jointly, lambda _: True),
+    "cover": Optimizer(search_by_cover, lambda _: True),
+    "greedy": Optimizer(search_greedily, lambda _: True),
+    "relational": Optimizer(search_greedily, lambda choice: all(tile == 1 for tile in choice)),
+    "dense": Optimizer(search_greedily, lambda choice: all(tile == DEMOTED for tile in choice)),
 }
 
 
@@ -63,26 +64,11 @@ def optimise(
         raise PlanError(f"there is no optimizer {optimizer!r}; {hint}")
     chosen = OPTIMIZERS[optimizer]
     choices = allowed_choices(model, memory_limit, pinned, chosen.allows)
-    search = Search(
+    task = Task(
         model,
         choices,
-        {name: _available(model, name, stored.get(name)) for name in _inputs(model.graph)},
+        {name: decomposition.tiles for name, decomposition in stored.items()},
         {name: layout.tiles for name, layout in layouts.items()},
-        chosen.rounds(model.graph),
     )
-    return [price_choices(model, dict(found.choices), stored, layouts) for found in search.run(k)]
-
-
-def _inputs(graph: EinGraph) -> list[str]:
-    computed = {einsum.output.tensor for einsum in graph.einsums}
-    return [name for name in graph.tensors if name not in computed]
-
-
-def _available(model: CostModel, name: str, stored: Decomposition | None) -> list[Choice]:
-    """Decompositions that an input is to be had in: the stored one, or every one, as the paper has it."""
-    if stored is not None:
-        return [stored.tiles]
-    tiles: list[Choice] = [()]
-    for _ in model.graph.tensors[name].axes:
-        tiles = [(*chosen, tile) for chosen in tiles for tile in (DEMOTED, 1)]
-    return tiles
+    found = [price_choices(model, dict(each.choices), stored, layouts) for each in chosen.search(task, k)]
+    return sorted(found, key=lambda plan: plan.seconds)

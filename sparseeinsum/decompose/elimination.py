@@ -1,0 +1,170 @@
+"""Decompose: the k cheapest plans of EinSums that read each other in any way, shared results included.
+
+The choice of every EinSum is an unknown, and so are the tiles in which its result comes out where others read it. On
+trees, eliminating them is algorithm 1 of SparseEinSum (section 8.1): tables never depend on more than one result.
+"""
+
+import heapq
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from sparseeinsum.decompose.factors import (
+    Elimination,
+    Factor,
+    Positions,
+    Unknown,
+    View,
+    eliminate,
+    factor,
+    ungrouped,
+)
+from sparseeinsum.decompose.model import Choice, reference_tiles, result_tiles
+from sparseeinsum.decompose.search import Candidate, Task
+from sparseeinsum.language.eingraph import EinSum, Reference
+
+
+def cheapest_plans(
+    task: Task, einsums: Sequence[EinSum], given: Mapping[str, Choice], k: int, limit: float = math.inf
+) -> list[Candidate] | None:
+    """The k cheapest ways to compute some EinSums, best first; None where the tables to find them exceed a limit.
+
+    Args:
+        task: What may be chosen.
+        einsums: In topological order.
+        given: Tiles of the results that they read and others compute.
+        k: How many plans.
+        limit: Numbers that all tables together may have.
+    """
+    costs = _Costs(task, einsums, given)
+    eliminations = eliminate(costs.unknowns, costs.factors, limit)
+    if eliminations is None:
+        return None
+    found = itertools.islice(_best_first(costs.unknowns, eliminations), k)
+    candidates = (costs.candidate(values) for values in found)
+    return sorted(candidates)
+
+
+class _Costs:
+    """The unknowns of some EinSums, and what their cost depends on.
+
+    Attributes:
+        unknowns: For each EinSum in turn its choice, sorted by the result's tiles, and the result's tiles.
+        factors: Costs of single EinSums, and of repartitions between two.
+    """
+
+    def __init__(self, task: Task, einsums: Sequence[EinSum], given: Mapping[str, Choice]) -> None:
+        self._task = task
+        self._einsums = einsums
+        self._given = given
+        self._choices: list[list[Choice]] = []
+        self._numbers = {einsum.output.tensor: 2 * number for number, einsum in enumerate(einsums)}
+        self._tiles: dict[str, list[Choice]] = {}
+        self.unknowns: list[Unknown] = []
+        self.factors: list[Factor] = []
+        for einsum in einsums:
+            self._add(einsum)
+
+    def _add(self, einsum: EinSum) -> None:
+        name = einsum.output.tensor
+        number = self._numbers[name]
+        choices = sorted(self._task.choices[name], key=lambda choice: (result_tiles(einsum, choice), choice))
+        tiles, positions = _positions([result_tiles(einsum, choice) for choice in choices])
+        starts = np.searchsorted(positions, np.arange(len(tiles)))
+        self._choices.append(choices)
+        self._tiles[name] = tiles
+        self.unknowns += [Unknown(len(choices), starts, number + 1), ungrouped(len(tiles))]
+        own = [self._own_seconds(einsum, choice) for choice in choices]
+        self.factors.append(factor([_identity(number, len(choices))], np.array(own)))
+        for operand in einsum.operands:
+            if operand.tensor in self._tiles:
+                self.factors.append(self._repartition(einsum, operand, choices))
+
+    def _own_seconds(self, einsum: EinSum, choice: Choice) -> float:
+        reading = self._task.reading_seconds(einsum, choice, self._given)
+        return self._task.own_seconds(einsum, choice) + reading
+
+    def _repartition(self, einsum: EinSum, operand: Reference, choices: list[Choice]) -> Factor:
+        """What it costs to bring an operand from the tiles of a result into those that a choice wants."""
+        name, tiles = operand.tensor, self._tiles[operand.tensor]
+        wanted, positions = _positions([reference_tiles(einsum, operand, choice) for choice in choices])
+        seconds = [[self._task.repartition_seconds(name, before, after) for after in wanted] for before in tiles]
+        as_wanted = View(self._numbers[einsum.output.tensor], positions, len(wanted))
+        return factor([_identity(self._numbers[name] + 1, len(tiles)), as_wanted], np.array(seconds))
+
+    def candidate(self, values: Mapping[int, int]) -> Candidate:
+        """The plan in which unknowns have these values."""
+        chosen = [choices[values[2 * number]] for number, choices in enumerate(self._choices)]
+        seconds = 0.0
+        tiles = dict(self._given)
+        for einsum, choice in zip(self._einsums, chosen, strict=True):
+            seconds += self._task.own_seconds(einsum, choice) + self._task.reading_seconds(einsum, choice, tiles)
+            tiles[einsum.output.tensor] = result_tiles(einsum, choice)
+        names = (einsum.output.tensor for einsum in self._einsums)
+        return Candidate(seconds, tuple(sorted(zip(names, chosen, strict=True))))
+
+
+def _positions(values: list[Choice]) -> tuple[list[Choice], Positions]:
+    """Different values in order, and for each value its position among them."""
+    different = sorted(set(values))
+    position = {value: number for number, value in enumerate(different)}
+    return different, np.array([position[value] for value in values], np.intp)
+
+
+def _identity(unknown: int, size: int) -> View:
+    return View(unknown, np.arange(size), size)
+
+
+def _best_first(unknowns: Sequence[Unknown], eliminations: Sequence[Elimination]) -> Iterator[dict[int, int]]:
+    """Values of all unknowns, those of least cost first.
+
+    Unknowns get values in the opposite order of their elimination. What a value costs more than the best one, given
+    those before it, is known from the tables: so partial plans are ordered by the best that can become of them.
+    """
+    finding = _Finding(unknowns, eliminations)
+    heap: list[tuple[float, int, tuple[int, ...], float, int]] = [(0.0, 0, (), 0.0, 0)]
+    numbers = itertools.count(1)
+    while heap:
+        excess, _, before, spent, rank = heapq.heappop(heap)
+        options = finding.options(before)
+        if rank + 1 < len(options):
+            heapq.heappush(heap, (spent + options[rank + 1][0], next(numbers), before, spent, rank + 1))
+        values = (*before, options[rank][1])
+        if len(values) == len(eliminations):
+            yield finding.named(values)
+        else:
+            heapq.heappush(heap, (excess, next(numbers), values, excess, 0))
+
+
+class _Finding:
+    """Values that unknowns can take after others have theirs."""
+
+    def __init__(self, unknowns: Sequence[Unknown], eliminations: Sequence[Elimination]) -> None:
+        self._unknowns = unknowns
+        self._steps = list(reversed(eliminations))
+        self._place = {step.unknown: place for place, step in enumerate(self._steps)}
+        self._known: dict[tuple[int, ...], list[tuple[float, int]]] = {}
+
+    def options(self, values: tuple[int, ...]) -> list[tuple[float, int]]:
+        """Values of the next unknown, best first, each after the seconds that it costs more than the best one."""
+        place = len(values)
+        step = self._steps[place]
+        unknown = self._unknowns[step.unknown]
+        group = 0 if unknown.group is None else values[self._place[unknown.group]]
+        at = tuple(int(view.positions[values[self._place[view.unknown]]]) for view in step.views)
+        known = self._known.get((place, group, *at))
+        if known is None:
+            members = unknown.members(group)
+            where: tuple[slice | int, ...] = (members, *at)
+            seconds = step.seconds[where]
+            order = np.argsort(seconds, kind="stable")
+            excess = seconds[order] - seconds[order[0]]
+            known = list(zip(excess.tolist(), (order + members.start).tolist(), strict=True))
+            self._known[place, group, *at] = known
+        return known
+
+    def named(self, values: tuple[int, ...]) -> dict[int, int]:
+        """Values by the number of their unknown."""
+        return {number: values[place] for number, place in self._place.items()}
