@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from sparseeinsum import pipeline
+from sparseeinsum.decompose.tiling import TILES
 from sparseeinsum.engines import execution, tables
 from sparseeinsum.engines.arguments import Description
 from sparseeinsum.engines.catalogue import Catalogue
@@ -153,6 +154,7 @@ class Database:
         layout: str = "entries",
         outputs: Sequence[str] = (),
         nonfinite: str = "error",
+        tiles: Sequence[int] | str = (),
         top: None = None,
     ) -> Plan: ...
 
@@ -166,6 +168,7 @@ class Database:
         layout: str = "entries",
         outputs: Sequence[str] = (),
         nonfinite: str = "error",
+        tiles: Sequence[int] | str = (),
         *,
         top: int,
     ) -> list[Plan]: ...
@@ -179,6 +182,7 @@ class Database:
         layout: str = "entries",
         outputs: Sequence[str] = (),
         nonfinite: str = "error",
+        tiles: Sequence[int] | str = (),
         top: int | None = None,
     ) -> Plan | list[Plan]:
         """Choose a decomposition for every EinSum of a program.
@@ -193,6 +197,8 @@ class Database:
             outputs: Results to return besides those that nothing reads.
             nonfinite: `error` ends a run where values turn NaN or infinite out of finite ones, and names the result;
                 `allow` computes with them as IEEE 754 says, which is dearer: nothing absent cancels them.
+            tiles: Tiles of several indices that labels may have besides those that tensors are stored in: whole
+                numbers, or `auto` for some that fit into caches.
             top: Return a list of so many plans, best first, instead of the best.
 
         Raises:
@@ -200,7 +206,7 @@ class Database:
             ShapeError: Labels and bounds do not fit.
             PlanError: No plan keeps to what is asked.
         """
-        options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, 1 if top is None else top)
+        options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, 1 if top is None else top)
         plans = pipeline.make_plans(_program(program), self._engine, options)
         return plans[0] if top is None else plans
 
@@ -229,6 +235,7 @@ class Database:
         layout: str = "entries",
         outputs: Sequence[str] = (),
         nonfinite: str = "error",
+        tiles: Sequence[int] | str = (),
         progress: bool | None = None,
     ) -> dict[str, TensorResult]:
         """Run a program or a plan, in one transaction.
@@ -237,7 +244,8 @@ class Database:
             program: A plan, a program, or program text.
             into: For some results, a permanent table that takes them instead; replaced whole or not at all. It may be
                 one that the program reads, but none that a tensor was loaded into.
-            optimizer: As for `plan`, for programs; so are memory_limit, pin, layout, outputs and nonfinite.
+            optimizer: As for `plan`, for programs; so are memory_limit, pin, layout, outputs, nonfinite
+                and tiles.
             progress: Whether to show progress; by default where standard error is a terminal.
 
         Returns:
@@ -249,7 +257,7 @@ class Database:
         with _progress(progress) as show:
             if isinstance(program, Plan):
                 return dict(pipeline.run_plan(program, self._engine, into or {}, show).results)
-            options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, 1)
+            options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, 1)
             return dict(pipeline.run_program(_program(program), self._engine, options, into or {}, show).results)
 
     def close(self) -> None:
@@ -276,6 +284,7 @@ def _options(
     layout: str,
     outputs: Sequence[str],
     nonfinite: str,
+    tiles: Sequence[int] | str,
     top: int,
 ) -> PlanOptions:
     if top < 1:
@@ -285,7 +294,16 @@ def _options(
     except ValueError as error:
         raise PlanError(f"memory_limit: {error}") from None
     pinned = {name: _tiles(name, labels) for name, labels in (pin or {}).items()}
-    return PlanOptions(optimizer, limit, pinned, layout, tuple(outputs), nonfinite, top)
+    return PlanOptions(optimizer, limit, pinned, layout, tuple(outputs), nonfinite, _sizes(tiles), top)
+
+
+def _sizes(tiles: Sequence[int] | str) -> tuple[int, ...]:
+    """Tiles that any label may have."""
+    if tiles == "auto":
+        return TILES
+    if isinstance(tiles, str) or not all(isinstance(tile, int) and tile > 1 for tile in tiles):
+        raise PlanError(f"tiles {tiles!r} are neither 'auto' nor whole numbers of indices, each more than 1")
+    return tuple(dict.fromkeys(tiles))
 
 
 def _tiles(name: str, pinned: Iterable[str] | Mapping[str, int]) -> dict[str, int]:

@@ -45,6 +45,7 @@ class PlanOptions:
         layout: `entries`: outputs come as one number a row, unless promoted by hand; `any`: as they are cheapest.
         outputs: Results to return besides those that nothing reads.
         nonfinite: What to do where values turn NaN or infinite: `error` or `allow`.
+        tiles: Tiles of several indices that any label may have; besides them those that inputs are stored in.
         top: How many plans.
     """
 
@@ -54,6 +55,7 @@ class PlanOptions:
     layout: str = "entries"
     outputs: tuple[str, ...] = ()
     nonfinite: str = "error"
+    tiles: tuple[int, ...] = ()
     top: int = 1
 
 
@@ -139,7 +141,7 @@ def _alternatives(
     model = CostModel(exact.graph, statistics, exact.evaluations, constants_for(engine.dialect))
     decompositions = {name: source.decomposition for name, source in data.stored.items()}
     limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
-    return Alternatives(options.optimizer, model, decompositions, layouts, limit, pins)
+    return Alternatives(options.optimizer, model, decompositions, layouts, limit, pins, options.tiles)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from sparseeinsum.decompose.choices import allowed_choices
 from sparseeinsum.decompose.model import Choice, CostModel
 from sparseeinsum.decompose.optimizers import OPTIMIZERS, optimise
 from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
+from sparseeinsum.decompose.tiling import tiles_by_label
 from sparseeinsum.language.tensors import Decomposition
 
 _MOST_PRICED = 64  # choices of one EinSum, each of which prices the whole plan
@@ -22,7 +23,8 @@ class Alternatives:
         stored: Decomposition of every input.
         layouts: Decomposition of every output to be delivered; one that has none is delivered as it comes.
         memory_limit: Bytes that a run may take.
-        pinned: For some results, the labels to promote in the EinSum that computes them.
+        pinned: For some results, the labels to promote in the EinSum that computes them, and their tiles.
+        tiles: Tiles of several indices that any label may have.
     """
 
     optimizer: str
@@ -31,6 +33,7 @@ class Alternatives:
     layouts: Mapping[str, Decomposition]
     memory_limit: int
     pinned: Mapping[str, Mapping[str, int]]
+    tiles: tuple[int, ...]
 
     def best(self, k: int) -> list[DecomposedGraph]:
         """The k cheapest plans that the optimizer finds, best first.
@@ -38,7 +41,9 @@ class Alternatives:
         Raises:
             PlanError: There is no such optimizer, or no plan.
         """
-        return optimise(self.optimizer, self.model, self.stored, self.layouts, self.memory_limit, self.pinned, k)
+        return optimise(
+            self.optimizer, self.model, self.stored, self.layouts, self.memory_limit, self.pinned, k, self.tiles
+        )
 
     def beside(self, plan: DecomposedGraph, k: int) -> list[DecomposedGraph]:
         """The k cheapest plans that differ from one, best first."""
@@ -46,7 +51,8 @@ class Alternatives:
 
     def of_each(self, plan: DecomposedGraph, k: int) -> dict[str, list[DecomposedGraph]]:
         """For every result the k cheapest plans that choose as this one does for all other EinSums, best first."""
-        allowed = allowed_choices(self.model, self.memory_limit, self.pinned, OPTIMIZERS[self.optimizer].allows)
+        tiles = tiles_by_label(self.model.graph, self.stored, self.tiles)
+        allowed = allowed_choices(self.model, self.memory_limit, self.pinned, OPTIMIZERS[self.optimizer].allows, tiles)
         return {name: self._varied(plan, name, choices)[:k] for name, choices in allowed.items()}
 
     def _varied(self, plan: DecomposedGraph, name: str, choices: tuple[Choice, ...]) -> list[DecomposedGraph]:

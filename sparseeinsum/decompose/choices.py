@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Set
+from types import MappingProxyType
 
 from sparseeinsum.decompose.model import Choice, CostModel, promoted_labels, promoted_tiles
 from sparseeinsum.errors import PlanError
@@ -10,6 +11,8 @@ from sparseeinsum.language.eingraph import EinSum, write_einsum
 from sparseeinsum.language.tensors import DEMOTED, keys_of
 
 ChoicesOf = Callable[[EinSum], tuple[Choice, ...]]
+
+_MOST_TILINGS = 1024  # choices of one EinSum, where its labels have tiles
 
 # Rows that an engine hands to a kernel at once: DuckDB's vector (facts of duckdb.h, duckdb_vector_size).
 VECTOR_ROWS = 2048
@@ -20,6 +23,7 @@ def allowed_choices(
     memory_limit: int,
     pinned: Mapping[str, Mapping[str, int]],
     only: Callable[[Choice], bool] | None = None,
+    tiles: Mapping[str, Mapping[str, tuple[int, ...]]] = MappingProxyType({}),
 ) -> dict[str, tuple[Choice, ...]]:
     """Choices for every EinSum of a graph, by the name of its result.
 
@@ -28,13 +32,14 @@ def allowed_choices(
         memory_limit: Bytes that a run may take; kernels and aggregation states get shares of it.
         pinned: For some results, exactly the labels to promote in the EinSum that computes them, and their tiles.
         only: What else a choice must satisfy; a baseline's restriction.
+        tiles: For every result, tiles of several indices that labels may have.
 
     Raises:
         PlanError: An EinSum has no choice left.
     """
     return {
-        einsum.output.tensor: _choices(model, einsum, memory_limit, pinned.get(einsum.output.tensor), only)
-        for einsum in model.graph.einsums
+        name: _choices(model, einsum, memory_limit, all_choices(einsum, pinned.get(name), tiles.get(name, {})), only)
+        for name, einsum in ((einsum.output.tensor, einsum) for einsum in model.graph.einsums)
     }
 
 
@@ -42,18 +47,24 @@ def _choices(
     model: CostModel,
     einsum: EinSum,
     memory_limit: int,
-    pinned: Mapping[str, int] | None,
+    choices: Iterable[Choice],
     only: Callable[[Choice], bool] | None,
 ) -> tuple[Choice, ...]:
-    candidates = [choice for choice in all_choices(einsum, pinned) if only is None or only(choice)]
+    candidates = [choice for choice in choices if only is None or only(choice)]
     fitting = tuple(choice for choice in candidates if _needed_bytes(model, einsum, choice) <= memory_limit)
     if not fitting:
         raise PlanError(_no_choice(model, einsum, candidates, memory_limit))
     return fitting
 
 
-def all_choices(einsum: EinSum, pinned: Mapping[str, int] | None = None) -> Iterable[Choice]:
-    """Every label promoted or demoted; labels promoted by hand stay so, and where some are pinned just those are.
+def all_choices(
+    einsum: EinSum,
+    pinned: Mapping[str, int] | None = None,
+    tiles: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
+) -> Iterable[Choice]:
+    """Every label demoted, promoted or in one of its tiles; those promoted by hand stay so, and those pinned alone.
+
+    Of an EinSum that would have more choices than are looked at, the labels have no tiles.
 
     Raises:
         PlanError: A label is pinned that the EinSum lacks.
@@ -65,8 +76,12 @@ def all_choices(einsum: EinSum, pinned: Mapping[str, int] | None = None) -> Iter
                 f"{einsum.output.tensor} has no label {unknown[0]} to promote; it has {', '.join(einsum.labels)}"
             )
         return [tuple(pinned.get(label, DEMOTED) for label in einsum.labels)]
-    states = ((1,) if label in einsum.promoted else (DEMOTED, 1) for label in einsum.labels)
-    return itertools.product(*states)
+    states = [(1,) if label in einsum.promoted else (DEMOTED, 1) for label in einsum.labels]
+    tiled = [
+        state if label in einsum.promoted else (*state, *tiles.get(label, ()))
+        for state, label in zip(states, einsum.labels, strict=True)
+    ]
+    return itertools.product(*(tiled if math.prod(map(len, tiled)) <= _MOST_TILINGS else states))
 
 
 def _needed_bytes(model: CostModel, einsum: EinSum, choice: Choice) -> float:

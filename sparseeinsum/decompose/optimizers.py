@@ -1,7 +1,7 @@
 """Decompose: the optimizers by name: the dynamic programme, and the baselines that it is measured against."""
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.choices import allowed_choices
@@ -9,6 +9,7 @@ from sparseeinsum.decompose.joint import search_by_cover, search_greedily, searc
 from sparseeinsum.decompose.model import Choice, CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
 from sparseeinsum.decompose.search import Candidate, Task
+from sparseeinsum.decompose.tiling import tiles_by_label
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.tensors import DEMOTED, Decomposition
 
@@ -43,6 +44,7 @@ def optimise(
     memory_limit: int,
     pinned: Mapping[str, Mapping[str, int]],
     k: int,
+    tiles: Sequence[int] = (),
 ) -> list[DecomposedGraph]:
     """The k cheapest plans that an optimizer finds, best first.
 
@@ -54,6 +56,7 @@ def optimise(
         memory_limit: Bytes that a run may take.
         pinned: For some results, the labels to promote in the EinSum that computes them, and their tiles.
         k: How many plans.
+        tiles: Tiles of several indices that any label may have; besides them those that inputs are stored in.
 
     Raises:
         PlanError: There is no such optimizer, or no plan.
@@ -63,7 +66,8 @@ def optimise(
         hint = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(OPTIMIZERS)}"
         raise PlanError(f"there is no optimizer {optimizer!r}; {hint}")
     chosen = OPTIMIZERS[optimizer]
-    choices = allowed_choices(model, memory_limit, pinned, chosen.allows)
+    candidates = tiles_by_label(model.graph, stored, tiles)
+    choices = allowed_choices(model, memory_limit, pinned, chosen.allows, candidates)
     task = Task(
         model,
         choices,
