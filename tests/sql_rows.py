@@ -1,7 +1,8 @@
 """Rows of a table in every form in which DuckDB hands them to functions, and the same rows as numpy arrays."""
 
+import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +51,19 @@ SOURCES = {
     "fixed size": "(SELECT i, u::{type}[6] AS u, v::{type}[6] AS v, s FROM {t})",
     "nested": "(SELECT i, pair[1] AS u, unnest(pair) AS v, s FROM (SELECT i, [u, v] AS pair, s FROM {t}))",
 }
+
+
+def tiles_of(array: Array, tiles: Sequence[int]) -> list[tuple[tuple[int, ...], Array]]:
+    """Blocks of an array, and where each starts, in C order over the axes that are cut: those whose tile is not 0."""
+    lengths = [tile or extent for extent, tile in zip(array.shape, tiles, strict=True)]
+    cuts = [range(0, extent, tile) if tile else (0,) for extent, tile in zip(array.shape, tiles, strict=True)]
+    return [(starts, array[tuple(map(slice, starts, np.add(starts, lengths)))]) for starts in itertools.product(*cuts)]
+
+
+def flat_tiles(arrays: Array, tiles: Sequence[int]) -> Array:
+    """The blocks of arrays (rows, ...), each flat, one after the other: (rows, elements)."""
+    blocks = [block.reshape(len(arrays), -1) for _, block in tiles_of(arrays, (0, *tiles))]
+    return np.hstack([np.zeros((len(arrays), 0), arrays.dtype), *blocks])
 
 
 def stack(arrays: Array, positions: Array, size: int, fill: complex) -> Array:

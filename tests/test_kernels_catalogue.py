@@ -14,14 +14,14 @@ from sparseeinsum import assets
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import descriptors, measures, native
 from sparseeinsum.kernels.arithmetic import numbers_of
-from sparseeinsum.kernels.catalogue import functions
+from sparseeinsum.kernels.catalogue import ValueType, functions
 from sparseeinsum.kernels.row_kernels import row_kernels
 from sparseeinsum.language.dtypes import AGGREGATES
 from sparseeinsum.language.scalar import FUNCTIONS, Call, Literal, Operand, evaluate, write
 from sparseeinsum.render.values import MAX_LABELS_INSIDE
 from sparseeinsum.settings import cache_folder
 
-KERNELS = ("aggregation", "complexes", "contraction", "elementwise", "expression", "integers", "layout")
+KERNELS = ("aggregation", "complexes", "contraction", "elementwise", "expression", "integers", "layout", "tiles")
 COMPUTE = "import sparseeinsum as se; print(se.connect().connection.execute('SELECT tensor_add([1], [2])').fetchall())"
 
 
@@ -84,6 +84,7 @@ def test_limits_agree() -> None:
     labels = load_kernels("contraction").MAX_LABELS
     assert labels == MAX_LABELS_INSIDE == load_kernels("layout").MAX_AXES
     assert f"more than {labels} labels" in descriptors.MESSAGES_BY_CODE[load_kernels("contraction").TOO_MANY_LABELS]
+    assert 1 + labels == descriptors.SHAPE_WORDS
     assert f"more than {labels}" in descriptors.MESSAGES_BY_CODE[descriptors.TOO_MANY_EXTENTS]
     assert max(len(function.arguments) for function in functions()) <= descriptors.MAX_ARGUMENTS
     expression = load_kernels("expression")
@@ -111,6 +112,8 @@ def test_every_function_has_kernels_and_no_kernel_is_idle() -> None:
     for function in functions():
         assert hasattr(measures, f"measure_{function.measure}")
         kernel = kernels[function.kernel]
+        returns_parts = function.returns in (ValueType.TENSORS, ValueType.COMPLEX_TENSORS)
+        assert returns_parts == (kernel.part_size is not None)
         assert function.is_aggregate == (kernel.initialise is not None) == (kernel.combine is not None)
         if function.is_check:
             assert function.returns == function.arguments[1].type

@@ -34,6 +34,10 @@ AGGREGATES: dict[str, Oracle] = {
     "tensor_einsum_sum('i,j->ij', u, v, [6, 6])": lambda r: np.einsum("ri,rj->ij", r.u, r.v),
     "tensor_stack(u, i, 2501, 3, -1.5)": lambda r: stack(r.u.reshape(-1, 2, 3), r.i, 2501, -1.5),
     "tensor_stack(s, i, 2501, -1.5)": lambda r: stack(r.s[:, None, None], r.i, 2501, -1.5),
+    "tensor_place(u, [0, i, 0], [2, 1, 3], [2, 2501, 3], -1.5)": lambda r: stack(
+        r.u.reshape(-1, 2, 3), r.i, 2501, -1.5
+    ),
+    "tensor_place(s, [0, i, 0], [1, 1, 1], [1, 2501, 1], -1.5)": lambda r: stack(r.s[:, None, None], r.i, 2501, -1.5),
     "tensor_nnz_along(u, 1, [2, 3], 0)": lambda r: np.count_nonzero(r.u.reshape(-1, 2, 3), axis=(0, 1)),
     "tensor_nnz_along(u, 0, [2, 3], u[1])": lambda r: (r.u != r.u[:, :1]).reshape(-1, 2, 3).sum(axis=(0, 2)),
 }
@@ -66,14 +70,14 @@ def test_aggregate_skips_rows_with_null(connection: Connection, call: str, dtype
 @pytest.mark.parametrize("dtype", SQL_TYPES)
 @pytest.mark.parametrize("call", AGGREGATES)
 def test_aggregate_of_many_groups_on_many_threads(on_four_threads: Connection, call: str, dtype: str) -> None:
-    grouped = call.replace(", i, 2501", ", i // 500, 5")
+    grouped = call.replace(", i,", ", i // 500,").replace("2501", "5")
     found = on_four_threads.execute(f"SELECT i % 500, {grouped} FROM rows_{dtype} GROUP BY ALL ORDER BY ALL").fetchall()
     rows, _ = read_rows(on_four_threads, f"rows_{dtype}")
     assert [group for group, _ in found] == list(range(500))
     for group, result in found:
         own = rows[rows.i % 500 == group]
         full = AGGREGATES[call](own)
-        if "stack" in call:
+        if "2501" in call:
             inner = (own.u.reshape(-1, 2, 3) if "(u" in call else own.s[:, None, None])[np.argsort(own.i)]
             full = stack(inner, np.arange(5), 5, -1.5)
         expect_equal(np.asarray(result), full, dtype)
@@ -91,7 +95,7 @@ def test_aggregate_over_windows(connection: Connection, call: str, dtype: str) -
     for i, result in found:
         own = rows[np.arange(max(i - 40, 0), min(i + 4, 300))]
         expected = AGGREGATES[call](own)
-        if "stack" in call:
+        if "2501" in call:
             expected = expected.reshape(expected.shape[0], 2501, -1)[:, :300]
         expect_equal(np.asarray(result), expected, dtype)
 

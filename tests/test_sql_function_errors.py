@@ -34,6 +34,8 @@ MALFORMED: list[tuple[str, tuple[object, ...]]] = [
     ("tensor_reduce('sum', 'u + v', 'i,i->i', [1, 2], [1], [2])", ("operand 2", 1, 2)),
     ("tensor_slice([1, 2, 3], 0, 0, [2, 2])", ("operand 1", 3, 4)),
     ("tensor_split([1, 2, 3], [0], [2])", ("operand 1", 3, 2)),
+    ("tensor_split_tiles([1, 2, 3], [1], [2])", ("operand 1", 3, 2)),
+    ("tensor_place([1, 2, 3], [0], [2], [9], 0)", ("operand 1", 3, 2)),
     ("tensor_nnz_along([1, 2, 3], 0, [2], 0)", ("operand 1", 3, 2)),
     # NULL inside an array
     ("tensor_add([1, NULL], [1, 2])", ("argument 1", 2, "NULL")),
@@ -42,7 +44,10 @@ MALFORMED: list[tuple[str, tuple[object, ...]]] = [
     ("tensor_map('exp', [1, NULL])", ("argument 2", 2, "NULL")),
     ("tensor_einsum('ij->i', [1, 2], [1, NULL])", ("argument 3", 2, "NULL")),
     ("tensor_split([1, 2], [NULL], [2])", ("argument 2", 1, "NULL")),
+    ("tensor_split_tiles([1, 2], [NULL], [2])", ("argument 2", 1, "NULL")),
     ("tensor_sum([NULL, 1])", ("argument 1", 2, "NULL")),
+    ("tensor_place([1], [NULL], [1], [1], 0)", ("argument 2", 1, "NULL")),
+    ("tensor_place([1], [0], [1], [NULL], 0)", ("argument 4", 1, "NULL")),
     ("tensor_stack([NULL], 0, 1, 1, 0)", ("argument 1", 1, "NULL")),
     # Specs
     ("tensor_einsum('ij,jk', [1], [1], [1, 1, 1])", ("spec", "2 operands")),
@@ -101,6 +106,31 @@ MALFORMED: list[tuple[str, tuple[object, ...]]] = [
     ("tensor_split([1, 2], [0, 0], [2])", ("axis 0", "twice", "1 axes")),
     ("tensor_split([1, 2], [-9223372036854775808], [2])", ("axis -9223372036854775808",)),
     ("tensor_nnz_along([1, 2], 2, [1, 2], 0)", ("axis 2", "2 axes")),
+    # Tiles and blocks
+    ("tensor_split_tiles([1, 2], [], [2])", ("0 tiles", "1 extents")),
+    ("tensor_split_tiles([1, 2], [1, 1], [2])", ("2 tiles", "1 extents")),
+    ("tensor_split_tiles([1, 2], [-1], [2])", ("tile", -1)),
+    ("tensor_split_tiles([1, 2], [1, -9223372036854775808], [1, 2])", ("tile", -9223372036854775808)),
+    ("tensor_split_tiles([], [1], [-2])", ("extent", -2)),
+    ("tensor_split_tiles([], [1, 1], [4294967296, 4294967296])", ("extents", "2^40")),
+    ("tensor_split_tiles([], [1, 1], [0, 1099511627777])", ("extents", "2^40")),
+    ("tensor_split_tiles([], [1, 0], [1099511627776, 0])", (16 << 40,)),
+    ("tensor_split_tiles([1], range(17), range(17))", ("17 extents", 16)),
+    ("tensor_place([1, 2], [], [2], [2], 0)", ("0 starts", "1 extents", "1 sizes")),
+    ("tensor_place([1, 2], [0], [1, 2], [2], 0)", ("1 starts", "2 extents", "1 sizes")),
+    ("tensor_place([1, 2], [0], [2], [], 0)", ("1 starts", "1 extents", "0 sizes")),
+    ("tensor_place([1, 2], [1], [2], [2], 0)", ("extent 2", "starts at 1", "size 2", "axis 0")),
+    ("tensor_place([1, 2], [0, -1], [2, 1], [2, 2], 0)", ("extent 1", "starts at -1", "size 2", "axis 1")),
+    ("tensor_place([1, 2], [0, 9223372036854775807], [2, 1], [2, 2], 0)", ("starts at 9223372036854775807", "axis 1")),
+    (
+        "tensor_place([1, 2], [0, -9223372036854775808], [2, 1], [2, 2], 0)",
+        ("starts at -9223372036854775808", "axis 1"),
+    ),
+    ("tensor_place([], [3], [0], [2], 0)", ("extent 0", "starts at 3", "size 2")),
+    ("tensor_place([1], [0, 0], [-1, -1], [2, 2], 0)", ("extent", -1)),
+    ("tensor_place([1], [0], [1], [-4], 0)", ("extent", -4)),
+    ("tensor_place([1], [0, 0], [1, 1], [1048577, 1048576], 0)", ("extents", "2^40")),
+    ("tensor_place([1], range(17), range(17), range(17), 0)", ("17 extents", 16)),
     ("tensor_stack([1, 2], 3, 3, 1, 0)", ("position 3", 3)),
     ("tensor_stack([1, 2], -1, 3, 1, 0)", ("position -1", 3)),
     ("tensor_stack([1, 2], 0, -3, 1, 0)", ("position 0", -3)),
@@ -124,6 +154,7 @@ MALFORMED: list[tuple[str, tuple[object, ...]]] = [
     ("tensor_fill(-9223372036854775808, 0)", ("size -9223372036854775808",)),
     ("tensor_fill(1099511627776, 0)", (8 << 40,)),
     ("tensor_stack(1, 0, 1099511627776, 0)", (8 << 40,)),
+    ("tensor_place(1, [0], [1], [1099511627776], 0)", (8 << 40,)),
     ("tensor_stack(1, 0, 9223372036854775807, 0)", ("9223372036854775807 arrays", "1 elements")),
     ("tensor_stack([1, 2], 5, 9223372036854775807, 1, 0)", ("9223372036854775807 arrays", "2 elements")),
     # Aggregates
@@ -162,6 +193,10 @@ def test_message(connection: Connection, call: str, words: tuple[object, ...]) -
         "tensor_einsum('i->', [1], [170141183460469231731687303715884105727])",
         "tensor_slice([1], 0.4, 0, [1])",
         "tensor_split([1], 0, [1])",
+        "tensor_split_tiles([1], 1, [1])",
+        "tensor_split_tiles([1], [0.5], [1])",
+        "tensor_place([1], 0, [1], [1], 0)",
+        "tensor_place([1], [0], [1], [1])",
         "tensor_sum(1)",
         "tensor_sum([[1]])",
         "tensor_sum()",
@@ -202,13 +237,28 @@ def test_wrong_types(connection: Connection, call: str) -> None:
         ("SELECT tensor_stack(i, 0, 1 + i, 0) FROM t WHERE i < 2", ("tensor_stack", "2 elements", 1)),
         (
             "SELECT tensor_stack([1, 2, 3, 4], i, 2, 2 - i, 0) FROM t WHERE i < 2",
-            ("tensor_stack", "size 2 and inner 1", "2 and 2"),
+            ("tensor_stack", "inner", "1, not 2"),
         ),
         (
             "SELECT tensor_stack(range(4 // (1 + i)), 0, 1 + i, 1, 0) FROM t WHERE i < 2",
-            ("tensor_stack", "size 2 and inner 1", "1 and 1"),
+            ("tensor_stack", "size", "2, not 1"),
         ),
-        ("SELECT tensor_stack([1, 2], i % 2, 2, 1 + i % 2, 0) OVER (ORDER BY i) FROM t", ("tensor_stack", "inner 2")),
+        (
+            "SELECT tensor_stack([1, 2], i % 2, 2, 1 + i % 2, 0) OVER (ORDER BY i) FROM t",
+            ("tensor_stack", "inner", "2, not 1"),
+        ),
+        (
+            "SELECT tensor_place([1], [0, 0], [1, 1], [3 - i, 2 + i], 0) FROM t WHERE i < 2",
+            ("tensor_place", "sizes", "2, not 3"),
+        ),
+        (
+            "SELECT tensor_place([1], n[i], o[i], o[i], 0) FROM t, (SELECT [[0], [0, 0]] AS n, [[1], [1, 1]] AS o) "
+            "WHERE i BETWEEN 1 AND 2",
+            ("tensor_place", "sizes", "2, not 1"),
+        ),
+        ("SELECT tensor_place([1], [0], [1], [9 + i // 4321], 0) FROM t", ("tensor_place", "10 elements", 9)),
+        ("SELECT tensor_place([1], [i], [1], [4321], 0) FROM t", ("tensor_place", "starts at 4321", "size 4321")),
+        ("SELECT tensor_split_tiles(u, [1 - i // 4321 * 2], [2]) FROM t", ("tensor_split_tiles", "tile", -1)),
         (
             "SELECT tensor_finite('W of ' || i, [i, CASE WHEN i = 4321 THEN 'nan'::DOUBLE ELSE i END], 0) FROM t",
             ("tensor_finite", "W of 4321 turned NaN or infinite"),
@@ -238,9 +288,9 @@ def test_threads_whose_states_do_not_fit(on_four_threads: Connection, kind: str)
     expect_error(on_four_threads, f"SELECT tensor_sum(u) FROM {table}", "tensor_sum", "1 elements", 2)
     expect_error(on_four_threads, f"SELECT tensor_prod(u) FROM {table} GROUP BY u[1] % 1000", "tensor_prod", "elements")
     stacked = f"(SELECT [1, 1] AS u, 1 AS n FROM {table} UNION ALL SELECT [2, 2], 2 FROM {table})"
-    expect_error(
-        on_four_threads, f"SELECT tensor_stack(u, 0, 3, n, 0) FROM {stacked}", "size 3 and inner", "an earlier row"
-    )
+    expect_error(on_four_threads, f"SELECT tensor_stack(u, 0, 3, n, 0) FROM {stacked}", "inner", "an earlier row")
+    placed = "tensor_place(u, [0, 0], [n, 2 // n], [n, 6 // n], 0)"
+    expect_error(on_four_threads, f"SELECT {placed} FROM {stacked}", "sizes", "an earlier row")
 
 
 def test_result_of_a_chunk_beyond_the_limit(connection: Connection) -> None:
@@ -256,10 +306,12 @@ def test_result_of_a_chunk_beyond_the_limit(connection: Connection) -> None:
         "tensor_einsum('?', NULL::DOUBLE[], [1])",
         "tensor_slice([1], 7, NULL, [1])",
         "tensor_split([1], NULL, [-1])",
+        "tensor_split_tiles([1], NULL, [-1])",
         "tensor_map('?', NULL::DOUBLE)",
         "tensor_fill(-1, NULL::FLOAT)",
         "tensor_sum(NULL::DOUBLE[])",
         "tensor_stack(1, -1, NULL, 0)",
+        "tensor_place([1], [-1], NULL, [0], 0)",
     ],
 )
 def test_null_argument_comes_before_errors(connection: Connection, call: str) -> None:

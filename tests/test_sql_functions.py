@@ -16,6 +16,7 @@ from sql_rows import (
     arguments_of,
     create_rows,
     expect_equal,
+    flat_tiles,
     read_rows,
     stack,
 )
@@ -57,6 +58,7 @@ SCALARS: dict[str, Oracle] = {
         r.u.reshape(-1, 2, 3), (r.i % 3)[:, None, None], axis=2
     ),
     "tensor_split(u, [1], [2, 3])": lambda r: r.u.reshape(-1, 2, 3).transpose(0, 2, 1),
+    "tensor_split_tiles(u, [0, 2], [2, 3])": lambda r: flat_tiles(r.u.reshape(-1, 2, 3), [0, 2]),
 }
 
 
@@ -124,11 +126,19 @@ def test_arrays_of_different_lengths_in_one_chunk(connection: Connection, operat
         ("tensor_split([], [0], [3, 0])", [[], [], []]),
         ("tensor_split([1, 2], [], [2])", [[1, 2]]),
         ("tensor_split([1, 2, 3, 4], [1, 0], [2, 2])", [[1], [3], [2], [4]]),
+        ("tensor_split_tiles([], [2, 0], [3, 0])", [[], []]),
+        ("tensor_split_tiles([], [0, 2], [3, 0])", []),
+        ("tensor_split_tiles([7], [], [])", [[7]]),
+        ("tensor_split_tiles([1, 2, 3], [9223372036854775807], [3])", [[1, 2, 3]]),
         ("tensor_sum([1, 2])", [1, 2]),
         ("tensor_sum([])", []),
         ("tensor_stack(1, 2, 3, 0)", [0, 0, 1]),
         ("tensor_stack([1, 2], 1, 2, 1, 0.5)", [0.5, 1.0, 0.5, 2.0]),
         ("tensor_stack([], 1, 2, 3, 0.5)", []),
+        ("tensor_place([1, 2], [1], [2], [4], 0.5)", [0.5, 1.0, 2.0, 0.5]),
+        ("tensor_place([], [4, 0], [0, 1], [4, 1], 0.5)", [0.5, 0.5, 0.5, 0.5]),
+        ("tensor_place([7], [], [], [], 0.5)", [7.0]),
+        ("tensor_place(7, [1, 0], [1, 1], [2, 1], 0.5)", [0.5, 7.0]),
         ("tensor_nnz_along([0, 2, 3], 0, [3], 0)", [0, 1, 1]),
         ("tensor_nnz_along(['inf', '-inf', 'nan', '0']::DOUBLE[], 0, [4], 'inf'::DOUBLE)", [0, 1, 1, 1]),
         ("tensor_finite('W', [], 0)", []),
@@ -195,6 +205,7 @@ def test_literals_to_numbers(connection: Connection, call: str, expected: float)
         ("tensor_nnz([1.0::FLOAT])", "BIGINT"),
         ("tensor_map('abs', 1::FLOAT)", "FLOAT"),
         ("tensor_split([1.0::FLOAT], [0], [1])", "FLOAT[][]"),
+        ("tensor_split_tiles([1.0::FLOAT], [1], [1])", "FLOAT[][]"),
         ("tensor_nnz_along([1.0::FLOAT], 0, [1], 0)", "BIGINT[]"),
         ("tensor_nnz([1.0::FLOAT], 0)", "BIGINT"),
         ("tensor_least([1.0::FLOAT], 0)", "FLOAT"),
@@ -234,6 +245,14 @@ def test_result_types(connection: Connection, call: str, kind: str) -> None:
         ("tensor_slice(u, 1, 7, [10, 100, 100])", lambda u, v: u.reshape(10, 100, 100)[:, 7]),
         ("tensor_split(u, [2, 0], [10, 100, 100])", lambda u, v: u.reshape(10, 100, 100).transpose(2, 0, 1)),
         ("tensor_sum(u)", lambda u, v: u),
+        (
+            "flatten(tensor_split_tiles(u, [0, 64, 7], [10, 100, 100]))",
+            lambda u, v: flat_tiles(u.reshape(1, 10, 100, 100), [0, 64, 7]),
+        ),
+        (
+            "tensor_place(u, [1, 5, 0], [10, 100, 100], [12, 105, 100], 0)",
+            lambda u, v: np.pad(u.reshape(10, 100, 100), [(1, 1), (5, 0), (0, 0)]),
+        ),
         ("tensor_stack(u, 1, 3, 1000, 0)", lambda u, v: stack(u.reshape(1, 100, 1000), np.array([1]), 3, 0)),
         (
             "tensor_nnz_along(u, 1, [10, 100, 100], 0)",

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from sql_rows import flat_tiles
 
 import sparseeinsum as se
 
@@ -70,8 +71,13 @@ def check(
         assert f"{name}: " in str(error)
     else:
         assert expected is not None, row
-        np.testing.assert_allclose(np.ravel(row[0]), expected.ravel(), rtol=1e-12)
+        np.testing.assert_allclose(flat(row[0]), expected.ravel(), rtol=1e-12)
     assert connection.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def flat(value: object) -> list[float]:
+    """Numbers of nested lists, in order."""
+    return [number for each in value for number in flat(each)] if isinstance(value, list) else [value]  # type: ignore[list-item]  # a number
 
 
 @st.composite
@@ -135,6 +141,38 @@ def test_random_layouts(connection: Connection, data: st.DataObject) -> None:
     check(connection, f"tensor_nnz_along({u}, $2, $3::BIGINT[], 1)", [values, axis, extents], counts)
     stacked = stack(values, position, size, inner)
     check(connection, f"tensor_stack({u}, $2, $3, $4, 0.5)", [values, position, size, inner], stacked)
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_random_tiles(connection: Connection, data: st.DataObject) -> None:
+    extents: Integers = data.draw(st.lists(SMALL, max_size=3))
+    values = data.draw(arrays(prod(extents)))
+    array = shaped(values, extents)
+    per_axis = rarely(st.just(len(extents)), st.integers(0, 4))
+    lists = per_axis.flatmap(lambda length: st.lists(SMALL, min_size=length, max_size=length))
+    tiles, starts, sizes = (data.draw(lists) for _ in range(3))
+    blocks = None
+    if array is not None and len(tiles) == array.ndim and min(tiles, default=0) >= 0:
+        blocks = flat_tiles(array[None], tiles)
+    u = "$1::DOUBLE[]"
+    check(connection, f"tensor_split_tiles({u}, $2::BIGINT[], $3::BIGINT[])", [values, tiles, extents], blocks)
+    call = f"tensor_place({u}, $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], 0.5)"
+    check(connection, call, [values, starts, extents, sizes], placed(array, starts, sizes))
+
+
+def placed(array: Expected, starts: Integers, sizes: Integers) -> Expected:
+    """An array in a larger one, whose other elements are 0.5."""
+    if array is None or not len(starts) == len(sizes) == array.ndim:
+        return None
+    ends = [start + extent for start, extent in zip(starts, array.shape, strict=True)]
+    if min(starts, default=0) < 0 or any(end > size for end, size in zip(ends, sizes, strict=True)):
+        return None
+    if prod(max(size, 1) for size in sizes) >= 1 << 30:  # too large to hold, or for any array
+        return None
+    result = np.full(sizes, 0.5)
+    result[tuple(map(slice, starts, ends))] = array
+    return result
 
 
 def slice_of(array: Expected, axis: int, position: int) -> Expected:
