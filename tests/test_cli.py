@@ -69,6 +69,21 @@ def test_explain(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "C: returned" in printed
 
 
+def test_plans_are_kept_and_run(database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "product.plan.json")
+    assert main(["explain", "-d", database, "-t", PRODUCT, "-o", "relational", "--save", path]) == 0
+    first, told = capsys.readouterr()
+    assert "product.plan.json" in told
+    assert main(["run", "-d", database, "--plan", path, "--into", "C=scores"]) == 0
+    with duckdb.connect(database) as connection:
+        assert connection.execute("SELECT * FROM scores ORDER BY ALL").fetchall() == [(0, 0, 4), (1, 0, 23), (1, 1, 18)]
+    for command in ("explain", "compile"):
+        capsys.readouterr()
+        assert main([command, "-d", database, "-p", path]) == 0
+        assert "C[I, K] = sum(A[I, J] * B[J, K])" in capsys.readouterr().out
+    assert "C[I, K] = sum(A[I, J] * B[J, K])" in first
+
+
 def test_explain_says_why_tuples_are_made_present(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "-d", database, "-t", "Y[i, j] = 1 / A[i, j]", "-o", "relational"]) == 0
     assert "Y: every tuple of A must be present, because no number stands for what is absent" in capsys.readouterr().out
@@ -93,6 +108,10 @@ def test_stats(database: str, capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "-d", "{}", "-t", PRODUCT, "--into", "X=y"], "the plan returns no X"),
         (["run", "-d", "{}", "-t", PRODUCT, "-o", "best"], "dp, greedy, relational"),
         (["run", "-d", "{}", "-t", PRODUCT, "-m", "lots"], "'lots' is no size"),
+        (["run", "-d", "{}", "-t", PRODUCT, "--plan", "p.json"], "--text or --plan, one of them"),
+        (["run", "-d", "{}", "--plan", "p.json"], "there is no plan file p.json"),
+        (["run", "-d", "{}", "--plan", "p.json", "-m", "1GB"], "--memory-limit is for planning"),
+        (["explain", "-d", "{}", "-t", PRODUCT, "--save", "{}/plan.json"], "plan.json"),
         (["stats", "-d", "{}", "Z"], "there is no tensor Z"),
         (["demo", "--data", "absent.npz"], "absent.npz"),
     ],

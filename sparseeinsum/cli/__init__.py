@@ -49,15 +49,13 @@ def _add(commands_of: _Commands, name: str, text: str, example: str) -> argparse
 def _add_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", nargs="?", help="file with program text; - reads standard input")
     parser.add_argument("-t", "--text", help="program text itself, instead of a file")
+    parser.add_argument("-p", "--plan", help="a plan that `explain --save` kept, instead of a program")
     parser.add_argument("-d", "--database", required=True, help="DuckDB file that holds the tensors")
-    parser.add_argument(
-        "-o", "--optimizer", default="dp", help="dp (default), or the baselines cover, greedy, relational, dense"
-    )
+    parser.add_argument("-o", "--optimizer", help="dp (default), or the baselines cover, greedy, relational, dense")
     parser.add_argument("-m", "--memory-limit", help="memory that a run may take, as in 4GB")
     parser.add_argument(
         "--nonfinite",
         choices=("error", "allow"),
-        default="error",
         help="what to do where values turn NaN or infinite out of finite ones (default error)",
     )
 
@@ -81,6 +79,7 @@ def _add_explain(commands_of: _Commands) -> None:
     )
     _add_program(parser)
     parser.add_argument("--analyze", action="store_true", help="run it, too, and show actual tuples and times")
+    parser.add_argument("--save", metavar="FILE", help="keep the plan in a file, for --plan")
     parser.set_defaults(command=commands.explain)
 
 

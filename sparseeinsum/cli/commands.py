@@ -2,6 +2,8 @@
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -16,16 +18,16 @@ _STATUS = Console(stderr=True)
 
 
 def run(asked: argparse.Namespace) -> None:
-    """Plan and run a program."""
+    """Plan and run a program, or run a plan."""
     text = _program_text(asked)
     into = dict(_assignment(pair) for pair in asked.into)
     with _open(asked.database) as database:
         results = database.run(
-            text,
+            database.load_plan(asked.plan) if text is None else text,
             into=into,
-            optimizer=asked.optimizer,
+            optimizer=asked.optimizer or "dp",
             memory_limit=asked.memory_limit,
-            nonfinite=asked.nonfinite,
+            nonfinite=asked.nonfinite or "error",
         )
     for name, table in into.items():
         _CONSOLE.print(f"{name} is in table {table}")
@@ -34,24 +36,35 @@ def run(asked: argparse.Namespace) -> None:
         _CONSOLE.print(_result_table(result, asked.rows))
 
 
-def _plan(database: se.Database, text: str, asked: argparse.Namespace) -> se.Plan:
-    return database.plan(text, optimizer=asked.optimizer, memory_limit=asked.memory_limit, nonfinite=asked.nonfinite)
-
-
 def explain(asked: argparse.Namespace) -> None:
-    """Print a plan's explanation."""
-    text = _program_text(asked)
-    with _open(asked.database) as database:
-        plan = _plan(database, text, asked)
+    """Print a plan's explanation, and keep the plan where that is asked for."""
+    with _planned(asked) as plan:
         print(plan.explain(analyze=asked.analyze))
+        if asked.save is not None:
+            plan.save(asked.save)
+            _STATUS.print(f"the plan is in {asked.save}", soft_wrap=True)
 
 
 def compile_program(asked: argparse.Namespace) -> None:
     """Print a plan's SQL."""
+    with _planned(asked) as plan:
+        print(plan.sql(asked.style), end="")
+
+
+@contextmanager
+def _planned(asked: argparse.Namespace) -> Iterator[se.Plan]:
+    """The plan asked for, while its database is open."""
     text = _program_text(asked)
     with _open(asked.database) as database:
-        plan = _plan(database, text, asked)
-        print(plan.sql(asked.style), end="")
+        if text is None:
+            yield database.load_plan(asked.plan)
+        else:
+            yield database.plan(
+                text,
+                optimizer=asked.optimizer or "dp",
+                memory_limit=asked.memory_limit,
+                nonfinite=asked.nonfinite or "error",
+            )
 
 
 def stats(asked: argparse.Namespace) -> None:
@@ -97,9 +110,16 @@ def _constants_table(found: Calibration) -> Table:
     return table
 
 
-def _program_text(asked: argparse.Namespace) -> str:
-    if (asked.text is None) == (asked.program is None):
-        raise se.ParseError("give a program file, - for standard input, or --text, one of them", "", 1, 1)
+def _program_text(asked: argparse.Namespace) -> str | None:
+    """The text of a program; None where a plan is given instead."""
+    given = [source for source in (asked.program, asked.text, asked.plan) if source is not None]
+    if len(given) != 1:
+        raise ValueError("give a program file, - for standard input, --text or --plan, one of them")
+    if asked.plan is not None:
+        for wish in ("optimizer", "memory_limit", "nonfinite"):
+            if getattr(asked, wish) is not None:
+                raise ValueError(f"--{wish.replace('_', '-')} is for planning, and --plan brings a plan; leave it out")
+        return None
     if asked.text is not None:
         return str(asked.text)
     return sys.stdin.read() if asked.program == "-" else Path(asked.program).read_text(encoding="utf-8")
