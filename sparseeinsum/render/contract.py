@@ -12,10 +12,11 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Contract
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.extents import Extent, extent, fill_value
+from sparseeinsum.render.extents import fill_value
 from sparseeinsum.render.sources import Source, aliased, key_column, named, plain_source
 from sparseeinsum.render.values import Term, Value
 from sparseeinsum.semantics.exactness import JoinKind
+from sparseeinsum.statistics.extents import Extent, extent
 
 _ALIASES = ("u", "v")
 _MISSING_SIDES = {

@@ -1,24 +1,15 @@
-"""Render: how many indices of an axis an array holds: a number, or SQL where the last tile is shorter."""
+"""Render: sizes of arrays in SQL, and the index of every axis from a position over several."""
 
 from collections.abc import Callable, Iterable, Mapping
 
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.language.tensors import extent_of, is_ragged
+from sparseeinsum.language.tensors import is_ragged
 from sparseeinsum.render.calls import call, constant, function_named, in_parentheses, integer
+from sparseeinsum.statistics.extents import Extent, as_sql, extent, product
 
-Extent = int | exp.Expr
 KeyOf = Callable[[str], exp.Expr]  # SQL of a key column, by the name of its axis
-
-
-def extent(tile: int, bound: int, key: exp.Expr | None) -> Extent:
-    """Indices that the array of one key holds of an axis; `key` is that key, where there is one."""
-    if not is_ragged(tile, bound):
-        return extent_of(tile, bound)
-    assert key is not None
-    begin = exp.Mul(this=in_parentheses(key.copy()), expression=integer(tile))
-    return exp.func("least", integer(tile), exp.Sub(this=integer(bound), expression=begin))
 
 
 def extents_inside(schema: Schema, key_of: KeyOf) -> dict[int, Extent]:
@@ -29,22 +20,6 @@ def extents_inside(schema: Schema, key_of: KeyOf) -> dict[int, Extent]:
 def _extent_of_axis(schema: Schema, position: int, key_of: KeyOf) -> Extent:
     tile, axis = schema.decomposition.tiles[position], schema.tensor.axes[position]
     return extent(tile, axis.bound, key_of(axis.name) if is_ragged(tile, axis.bound) else None)
-
-
-def product(extents: Iterable[Extent]) -> Extent:
-    """Indices of several axes together."""
-    number, expressions = 1, []
-    for each in extents:
-        if isinstance(each, int):
-            number *= each
-        else:
-            expressions.append(each.copy())
-    if not expressions:
-        return number
-    total = expressions[0] if number == 1 else exp.Mul(this=integer(number), expression=expressions[0])
-    for each in expressions[1:]:
-        total = exp.Mul(this=total, expression=each)
-    return total
 
 
 def quotient(whole: Extent, part: int) -> Extent:
@@ -92,11 +67,6 @@ def fill_value(schema: Schema, key_of: KeyOf) -> exp.Expr:
         return fill
     size = product(extents_inside(schema, key_of).values())
     return call(function_named("fill", schema.tensor.dtype), as_sql(size), fill)
-
-
-def as_sql(extent: Extent) -> exp.Expr:
-    """An extent in an expression."""
-    return integer(extent) if isinstance(extent, int) else extent.copy()
 
 
 def _not_zero(extent: Extent) -> Extent:

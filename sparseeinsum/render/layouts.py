@@ -19,18 +19,16 @@ from sparseeinsum.render.calls import (
     text,
 )
 from sparseeinsum.render.extents import (
-    Extent,
     KeyOf,
-    as_sql,
     extents_inside,
     fill_value,
     position_of,
     positions_at,
-    product,
     quotient,
 )
 from sparseeinsum.render.sources import Source, aliased, key_column, named, unused
 from sparseeinsum.statistics.columns import stored_type, type_named
+from sparseeinsum.statistics.extents import Extent, as_sql, product
 from sparseeinsum.statistics.numbers import number
 
 

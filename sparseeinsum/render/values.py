@@ -24,9 +24,9 @@ from sparseeinsum.render.calls import (
     integers,
     text,
 )
-from sparseeinsum.render.extents import Extent, product
 from sparseeinsum.render.scalars import COMBINED, aggregated_number, compensating_number, number_expression
 from sparseeinsum.statistics.columns import NUMBER_TYPES, array_type, number_type
+from sparseeinsum.statistics.extents import Extent, product
 
 _LETTERS = "ijklmnopqrstuvwxyzabcdefghIJKLMNOPQRSTUVWXYZABCDEFGH"
 MAX_LABELS_INSIDE = 16  # of udfs/contraction.py

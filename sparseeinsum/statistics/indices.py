@@ -1,13 +1,11 @@
 """Statistics: a stored tensor in, a query of the indices of its entries out, one column for every axis."""
 
-import math
-from collections.abc import Iterable
-
 from sqlglot import exp
 
 from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import DEMOTED, StoredTensor
 from sparseeinsum.statistics.columns import relation_of, value_of
+from sparseeinsum.statistics.extents import Extent, as_sql, extent, product
 from sparseeinsum.statistics.numbers import number
 
 
@@ -61,37 +59,20 @@ def _indices(stored: StoredTensor, place: exp.Expr) -> list[exp.Expr]:
     """The index on every axis of the element at a place: a short last tile has fewer elements."""
     tiles, shape = stored.decomposition.tiles, stored.tensor.shape
     keys = {position: exp.column(f"key_{i}") for i, position in enumerate(stored.decomposition.promoted)}
-    extents: list[exp.Expr] = []
-    for position, (tile, bound) in enumerate(zip(tiles, shape, strict=True)):
-        if tile == DEMOTED:
-            extents.append(exp.Literal.number(bound))
-        else:
-            rest = exp.Literal.number(bound) - keys[position] * tile
-            extents.append(
-                exp.Literal.number(1) if tile == 1 else exp.Least(this=exp.Literal.number(tile), expressions=[rest])
-            )
+    extents: list[Extent] = [
+        extent(tile, bound, keys.get(position)) for position, (tile, bound) in enumerate(zip(tiles, shape, strict=True))
+    ]
     found: list[exp.Expr] = []
     for position, tile in enumerate(tiles):
         if tile == 1:
             found.append(keys[position])
             continue
-        inside = _divided(place, _product(extents[position + 1 :])) % extents[position].copy()
+        inside = _divided(place, product(extents[position + 1 :])) % as_sql(extents[position])
         found.append(inside if tile == DEMOTED else keys[position] * tile + exp.Paren(this=inside))
     return found
 
 
-def _product(extents: Iterable[exp.Expr]) -> exp.Expr | int:
-    """Elements between two neighbours on an axis."""
-    constants = [each for each in extents if isinstance(each, exp.Literal)]
-    others = [each for each in extents if not isinstance(each, exp.Literal)]
-    constant = math.prod(int(each.name) for each in constants)
-    product: exp.Expr | int = constant
-    for other in others:
-        product = other.copy() * product
-    return product
-
-
-def _divided(number: exp.Expr, divisor: exp.Expr | int) -> exp.Expr:
+def _divided(number: exp.Expr, divisor: Extent) -> exp.Expr:
     """The whole part of a quotient."""
     if divisor == 1:
         return number.copy()
