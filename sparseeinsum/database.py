@@ -63,7 +63,7 @@ class Database:
         shape: Sequence[int] | None = None,
         fill: Number = 0,
         dtype: str | None = None,
-        promoted: Sequence[str] | None = None,
+        promoted: Sequence[str] | Mapping[str, int] | None = None,
         duplicates: str = "error",
     ) -> StoredTensor:
         """Load a tensor into a table of its own name, in place of one loaded before.
@@ -80,7 +80,8 @@ class Database:
             dtype: float64, float32, int64, bool, complex128 or complex64. By default that of the data, or the one that
                 holds them all: narrower whole numbers become int64, float16 float32. Values are converted exactly or
                 refused, but for rounding to a floating-point dtype of fewer digits.
-            promoted: Axes that become key columns of the table; the others lie inside arrays. By default sparse data
+            promoted: Axes that become key columns of the table; the others lie inside arrays. A mapping gives each a
+                tile, the indices that one key stands for, as in {"i": 64, "j": 64} for blocks. By default sparse data
                 are stored with all axes promoted, dense data with the first.
             duplicates: `error` refuses a coordinate that is given twice, `sum` adds its values (of bool: whether any is
                 true).

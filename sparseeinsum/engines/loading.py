@@ -1,7 +1,7 @@
 """Engines: what users hand over (arrays, sparse matrices, frames, coordinates) as columns of a tensor relation."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,18 +32,23 @@ class Columns:
 
     Attributes:
         tensor: Name, axes, dtype, fill.
-        decomposition: How it is cut into tuples.
+        decomposition: How the rows have it.
+        wanted: How it is to be stored.
         table: Key columns by the names of the promoted axes, then the values; complex ones as arrays of their parts.
         may_repeat: Whether a coordinate may stand in several rows.
     """
 
     tensor: Tensor
     decomposition: Decomposition
+    wanted: Decomposition
     table: pa.Table
     may_repeat: bool
 
 
-def columns_of(description: Description, data: object, promoted: Sequence[str] | None) -> Columns:
+Promoted = Sequence[str] | Mapping[str, int] | None
+
+
+def columns_of(description: Description, data: object, promoted: Promoted) -> Columns:
     """Turn data into columns.
 
     Args:
@@ -51,7 +56,7 @@ def columns_of(description: Description, data: object, promoted: Sequence[str] |
             they have.
         data: A numpy array, a scipy.sparse matrix, a frame or Arrow table (index columns, then the value), or
             (coordinates of shape (rank, n), values).
-        promoted: Axes to store as key columns; by default chosen by density and size.
+        promoted: Axes to store as key columns, and their tiles; by default chosen by density and size.
 
     Raises:
         DataError: The data are none of these, or of a type that cannot be stored.
@@ -101,7 +106,7 @@ def _from_entries(
     description: Description,
     coordinates: Sequence[NDArray[Any]] | NDArray[Any],
     values: NDArray[Any],
-    promoted: Sequence[str] | None,
+    promoted: Promoted,
     bounds: tuple[int, ...] | None = None,
     names: Sequence[str] | None = None,
 ) -> Columns:
@@ -112,10 +117,11 @@ def _from_entries(
         raise ShapeError(f"tensor {name} is given shape {bounds}, but coordinates of {len(coordinates)} axes")
     dtype = dtype_of_values(name, description.wanted_dtype(), values.dtype)
     tensor = description.tensor(bounds, dtype, names)
-    _check_promoted(tensor, promoted)
     _check_indices(tensor, coordinates)
     table = _entry_columns(tensor, coordinates, converted_values(name, values, dtype))
-    return Columns(tensor, entries(len(tensor.axes)), table, not _is_ascending(tensor, coordinates))
+    given = entries(len(tensor.axes))
+    wanted = given if promoted is None else _named(tensor, promoted)
+    return Columns(tensor, given, wanted, table, not _is_ascending(tensor, coordinates))
 
 
 def _bounds(coordinates: Iterable[NDArray[Any]]) -> tuple[int, ...]:
@@ -143,29 +149,23 @@ def _check_indices(tensor: Tensor, coordinates: Iterable[NDArray[Any]]) -> None:
         raise DataError(f"tensor {tensor.name}, row {row} (counted from 0): {problem}")
 
 
-def _check_promoted(tensor: Tensor, promoted: Sequence[str] | None) -> None:
-    if promoted is not None and {axis.lower() for axis in promoted} != {axis.name for axis in tensor.axes}:
-        raise DataError(
-            f"tensor {tensor.name} is given as entries, which are stored with all axes promoted; leave promoted out"
-        )
-
-
 def _key_type(bound: int) -> pa.DataType:
     return pa.int32() if bound <= 1 << 31 else pa.int64()
 
 
-def _from_array(description: Description, array: NDArray[Any], promoted: Sequence[str] | None) -> Columns:
+def _from_array(description: Description, array: NDArray[Any], promoted: Promoted) -> Columns:
     name = description.name
     dtype = dtype_of_values(name, description.wanted_dtype(), array.dtype)
     tensor = description.tensor(description.agreed_bounds(array.shape), dtype)
     values = converted_values(name, array, dtype)
-    decomposition = _chosen(tensor, values) if promoted is None else _named(tensor, promoted)
+    wanted = _chosen(tensor, values) if promoted is None else _named(tensor, promoted)
+    decomposition = _chosen(tensor, values) if wanted.has_tiles else wanted
     if decomposition.is_scalar and tensor.axes:
         coordinates = np.nonzero(_present(tensor, values))
         table = _entry_columns(tensor, coordinates, values[coordinates])
     else:
         table = _array_columns(tensor, decomposition, values)
-    return Columns(tensor, decomposition, table, may_repeat=False)
+    return Columns(tensor, decomposition, wanted, table, may_repeat=False)
 
 
 def _present(tensor: Tensor, values: NDArray[Any]) -> NDArray[Any]:
@@ -173,13 +173,19 @@ def _present(tensor: Tensor, values: NDArray[Any]) -> NDArray[Any]:
     return values if tensor.fill == 0 else values != tensor.fill
 
 
-def _named(tensor: Tensor, promoted: Sequence[str]) -> Decomposition:
+def _named(tensor: Tensor, promoted: Sequence[str] | Mapping[str, int]) -> Decomposition:
     known = [axis.name for axis in tensor.axes]
-    for axis in promoted:
+    tiles = promoted if isinstance(promoted, Mapping) else dict.fromkeys(promoted, 1)
+    for axis, tile in tiles.items():
         if axis.lower() not in known:
             raise ShapeError(f"tensor {tensor.name} has no axis {axis} to promote; it has {', '.join(known)}")
-    chosen = {axis.lower() for axis in promoted}
-    return Decomposition(tuple(1 if axis in chosen else DEMOTED for axis in known))
+        if not isinstance(tile, int) or tile < 1:
+            raise ShapeError(
+                f"tensor {tensor.name} is to have tiles of {tile!r} on axis {axis}; a tile is a whole number of "
+                "indices, 1 or more"
+            )
+    chosen = {axis.lower(): tile for axis, tile in tiles.items()}
+    return Decomposition(tuple(chosen.get(axis, DEMOTED) for axis in known))
 
 
 def _chosen(tensor: Tensor, values: NDArray[Any]) -> Decomposition:

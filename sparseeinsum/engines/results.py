@@ -56,7 +56,7 @@ class TensorResult:
     def to_numpy(self) -> NDArray[Any]:
         """A dense array of the tensor's shape."""
         tensor, decomposition = self.schema.tensor, self.schema.decomposition
-        if any(tile > 1 for tile in decomposition.tiles):
+        if decomposition.has_tiles:
             dense = np.full(tensor.shape, tensor.fill, dtype=tensor.dtype)
             numbers = self._numbers()
             dense[self._coordinates(np.arange(len(numbers)))] = numbers

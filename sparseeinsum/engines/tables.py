@@ -6,6 +6,8 @@ from pathlib import Path
 
 from sqlglot import exp
 
+from sparseeinsum.algebra.operators import Convert, Stored
+from sparseeinsum.algebra.translate import repartition
 from sparseeinsum.engines.arguments import Description
 from sparseeinsum.engines.catalogue import SCHEMA, TABLE, Catalogue, check_name, table_in, table_named
 from sparseeinsum.engines.duckdb import DuckDB
@@ -13,7 +15,8 @@ from sparseeinsum.engines.exactness import check_values
 from sparseeinsum.engines.loading import Columns
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, ShapeError
 from sparseeinsum.language.dtypes import is_complex
-from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor, entries
+from sparseeinsum.language.tensors import VALUE_COLUMN, Decomposition, StoredTensor, Tensor, entries
+from sparseeinsum.render.statements import relation_query
 from sparseeinsum.statistics.columns import (
     computed_type,
     dtype_of,
@@ -26,6 +29,7 @@ from sparseeinsum.statistics.columns import (
 from sparseeinsum.statistics.measure import check_rows, measure
 
 _INCOMING = "sparseeinsum_incoming"
+_GIVEN = "temp.sparseeinsum_given"
 _FILE_ENDINGS = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 _COMPRESSED_ENDINGS = (".gz", ".zst")
 
@@ -48,24 +52,41 @@ def load(engine: DuckDB, columns: Columns, sums_duplicates: bool) -> StoredTenso
         if replaced is None or replaced.relation != relation:
             _check_free(engine, name)
             _drop(engine, replaced)
-        stored = _stored(columns, relation)
+        stored = _stored(columns.tensor, columns.wanted, relation)
         sums = sums_duplicates and columns.may_repeat
         if sums:
             _check_sums(engine, columns)
         query = _summed(columns) if sums else _selected(columns)
-        engine.execute(exp.Create(this=table, kind="TABLE", replace=True, expression=query))
+        if columns.wanted == columns.decomposition:
+            engine.execute(exp.Create(this=table, kind="TABLE", replace=True, expression=query))
+            given = stored
+        else:
+            given = _cut(engine, table, columns, query)
         if columns.may_repeat and not sums:
-            _check_repeated(engine, stored)
+            _check_repeated(engine, given)
+        if given is not stored:
+            engine.execute(f"DROP TABLE {_GIVEN}")
         catalogue.add(stored)
     return stored
 
 
-def _stored(columns: Columns, relation: str) -> StoredTensor:
+def _cut(engine: DuckDB, table: exp.Table, columns: Columns, query: exp.Select) -> StoredTensor:
+    """Store a tensor in another decomposition than it is given in; returns it as given, in a temporary table."""
+    given = _stored(columns.tensor, columns.decomposition, _GIVEN)
+    temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
+    engine.execute(exp.Create(this=exp.to_table(_GIVEN), kind="TABLE", properties=temporary, expression=query))
+    cut = repartition(Stored(given), columns.wanted)
+    select = relation_query(Convert(cut) if columns.tensor.dtype == "bool" else cut, engine.sql)
+    engine.execute(exp.Create(this=table, kind="TABLE", replace=True, expression=select))
+    return given
+
+
+def _stored(tensor: Tensor, decomposition: Decomposition, relation: str) -> StoredTensor:
     """A tensor as loading stores it."""
-    dtype, is_scalar = columns.tensor.dtype, columns.decomposition.is_scalar
+    dtype, is_scalar = tensor.dtype, decomposition.is_scalar
     casts = stored_type(dtype, is_scalar) != computed_type(dtype, is_scalar)
-    keys = tuple(columns.table.column_names[:-1])
-    return StoredTensor(columns.tensor, columns.decomposition, relation, keys, VALUE_COLUMN, casts, is_owned=True)
+    keys = tuple(tensor.axes[position].name for position in decomposition.promoted)
+    return StoredTensor(tensor, decomposition, relation, keys, VALUE_COLUMN, casts, is_owned=True)
 
 
 def _check_repeated(engine: DuckDB, stored: StoredTensor) -> None:

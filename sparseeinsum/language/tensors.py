@@ -84,6 +84,11 @@ class Decomposition:
         """Positions of the axes that arrays have: those demoted and those with tiles of more than one index."""
         return tuple(position for position, tile in enumerate(self.tiles) if tile != 1)
 
+    @property
+    def has_tiles(self) -> bool:
+        """Whether some key stands for several indices."""
+        return any(tile > 1 for tile in self.tiles)
+
     def differing(self, other: "Decomposition") -> tuple[int, ...]:
         """Positions of the axes that have another tile in another decomposition."""
         pairs = zip(self.tiles, other.tiles, strict=True)

@@ -77,6 +77,11 @@ def result_query(
     return compiler.deliver(name, Computed(definition.relation.schema)).query
 
 
+def relation_query(relation: Relation, dialect: Dialect) -> exp.Select:
+    """The SELECT of a relation that reads stored tensors alone."""
+    return _Compiler((), {}, dialect, {}).deliver("", relation).query
+
+
 @dataclass(frozen=True, slots=True)
 class _Compiler:
     definitions: tuple[Definition, ...]

@@ -4,7 +4,7 @@ The statements are `stats/<engine>/entries.sql`, `arrays.sql` and `complex.sql`;
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -15,11 +15,12 @@ from sqlglot import exp
 from sparseeinsum import assets
 from sparseeinsum.errors import DataError
 from sparseeinsum.language.dtypes import is_complex
-from sparseeinsum.language.tensors import Axis, StoredTensor
+from sparseeinsum.language.tensors import DEMOTED, Axis, StoredTensor, extent_of, keys_of
 from sparseeinsum.semantics.exactness import Values
 from sparseeinsum.semantics.ranges import ANYTHING, NOTHING, Range
 from sparseeinsum.statistics.columns import coordinate, relation_of, value_of
 from sparseeinsum.statistics.estimate import Statistics
+from sparseeinsum.statistics.extents import Extent, as_sql, extent, product
 from sparseeinsum.statistics.numbers import number
 
 
@@ -68,7 +69,7 @@ def measure(stored: StoredTensor, executor: Executor) -> Measurement:
         raise DataError(f"tensor {stored.tensor.name} changed while it was measured; try again")
     distinct = [0.0] * len(stored.tensor.axes)
     for position in range(len(distinct)):
-        prefix = "distinct" if position in stored.decomposition.promoted else "occupied"
+        prefix = "distinct" if stored.decomposition.tiles[position] == 1 else "occupied"
         distinct[position] = float(found[f"{prefix}_{position}"])
     statistics = Statistics(float(found["entries"]), tuple(distinct), stored.tensor.shape)
     (found_fingerprint,) = fingerprints([stored], executor)
@@ -108,7 +109,7 @@ def _scan(stored: StoredTensor, dialect: str) -> _Scan:
     by_shape = "entries" if stored.decomposition.is_scalar else "arrays"
     name = "complex" if is_complex(stored.tensor.dtype) else by_shape
     template = sqlglot.parse_one(assets.read(f"stats/{dialect}/{name}.sql"), dialect=dialect)
-    projections = [filled for projection in template.expressions for filled in _repeat(projection, stored)]
+    projections = [filled for projection in template.expressions for filled in _repeat(projection, stored, dialect)]
     statement = exp.select(*projections).from_(relation_of(stored, dialect))
     return _Scan(statement.sql(dialect), tuple(projection.alias for projection in projections))
 
@@ -129,40 +130,48 @@ def _fingerprints_statement(stored: tuple[StoredTensor, ...], dialect: str) -> s
     return (exp.union(*selects, distinct=False) if len(selects) > 1 else selects[0]).sql(dialect)
 
 
-def _repeat(projection: exp.Expr, stored: StoredTensor) -> Iterator[exp.Expr]:
-    """The projection once for every key column, every axis inside the arrays, or just once."""
+def _repeat(projection: exp.Expr, stored: StoredTensor, dialect: str) -> Iterator[exp.Expr]:
+    """The projection once for every key column, every axis inside the arrays, every tiled one, or just once."""
     mentioned = {column.name for column in projection.find_all(exp.Column)}
     constants = _constants(stored)
     decomposition = stored.decomposition
     if "axis" in mentioned:
         for position, key in zip(decomposition.promoted, stored.keys, strict=True):
             yield _fill(projection, {**constants, "axis": exp.column(key, quoted=True)}, f"_{position}")
+    elif "tiled" in mentioned:
+        for inside, position in enumerate(decomposition.inside):
+            if decomposition.tiles[position] != DEMOTED:
+                column = exp.column(stored.keys[decomposition.promoted.index(position)], quoted=True)
+                of_axis = {"tiled": exp.Literal.number(inside), "key": column, "relation": relation_of(stored, dialect)}
+                yield _fill(projection, constants | of_axis, f"_{position}")
     elif "position" in mentioned:
         for inside, position in enumerate(decomposition.inside):
-            yield _fill(projection, {**constants, "position": exp.Literal.number(inside)}, f"_{position}")
+            if decomposition.tiles[position] == DEMOTED:
+                yield _fill(projection, {**constants, "position": exp.Literal.number(inside)}, f"_{position}")
     else:
         yield _fill(projection, constants, "")
 
 
 def _fill(projection: exp.Expr, values: Mapping[str, exp.Expr], suffix: str) -> exp.Expr:
     def replace(node: exp.Expr) -> exp.Expr:
-        return values[node.name].copy() if isinstance(node, exp.Column) and node.name in values else node
+        is_placeholder = isinstance(node, exp.Column | exp.Table) and node.name in values
+        return values[node.name].copy() if is_placeholder else node
 
     base = projection.alias.rsplit("_", 1)[0] if suffix else projection.alias
     return exp.alias_(projection.unalias().transform(replace), base + suffix)
 
 
 def _constants(stored: StoredTensor) -> dict[str, exp.Expr]:
-    shape = stored.tensor.shape
-    inside = [shape[position] for position in stored.decomposition.inside]
+    columns = (exp.column(key, quoted=True) for key in stored.keys)
+    extents = _extents(stored, columns)
     return {
         "value": value_of(stored),
         "fill": number(stored.tensor.fill, stored.tensor.dtype),
-        "size": exp.Literal.number(math.prod(inside)),
-        "extents": exp.array(*[exp.Literal.number(extent) for extent in inside]),
+        "size": as_sql(product(extents)),
+        "extents": exp.array(*map(as_sql, extents)),
         "coordinate": coordinate(
             [exp.column(key, quoted=True) for key in stored.keys],
-            [shape[position] for position in stored.decomposition.promoted],
+            [_keys_of_axis(stored, position) for position in stored.decomposition.promoted],
         ),
     }
 
@@ -174,7 +183,7 @@ def _is_sound(stored: StoredTensor, found: Mapping[str, int]) -> bool:
     return found["tuples"] == 0 or all(
         found[f"nulls_{position}"] == 0
         and found[f"least_{position}"] >= 0
-        and found[f"greatest_{position}"] < shape[position]
+        and found[f"greatest_{position}"] < keys_of(stored.decomposition.tiles[position], shape[position])
         for position in stored.decomposition.promoted
     )
 
@@ -200,23 +209,34 @@ def _numbered_rows(stored: StoredTensor, dialect: str) -> exp.Subquery:
     return select.subquery("numbered")
 
 
-def _array_length(stored: StoredTensor) -> int:
-    """Elements of the array in one row: of complex numbers both parts."""
-    return stored.decomposition.array_size(stored.tensor.shape) * (2 if is_complex(stored.tensor.dtype) else 1)
+def _keys_of_axis(stored: StoredTensor, position: int) -> int:
+    return keys_of(stored.decomposition.tiles[position], stored.tensor.shape[position])
+
+
+def _extents(stored: StoredTensor, keys: Iterable[exp.Expr]) -> list[Extent]:
+    """Extents of the axes inside the array of a row with these keys."""
+    tiles, shape = stored.decomposition.tiles, stored.tensor.shape
+    key_of = dict(zip(stored.decomposition.promoted, keys, strict=True))
+    return [extent(tiles[position], shape[position], key_of.get(position)) for position in stored.decomposition.inside]
+
+
+def _array_length(stored: StoredTensor, keys: Iterable[exp.Expr]) -> Extent:
+    """Elements of the array in a row with these keys: of complex numbers both parts."""
+    return product([*_extents(stored, keys), 2 if is_complex(stored.tensor.dtype) else 1])
 
 
 def _bad_row(stored: StoredTensor, numbered: exp.Subquery) -> exp.Select:
     """The first row with a NULL, an index out of range or an array of a wrong length."""
     conditions: list[exp.Expr] = [exp.column("value").is_(exp.null())]
     for i, position in enumerate(stored.decomposition.promoted):
-        key, bound = exp.column(f"key_{i}"), stored.tensor.shape[position]
+        key, bound = exp.column(f"key_{i}"), _keys_of_axis(stored, position)
         conditions += [key.is_(exp.null()), exp.LT(this=key, expression=exp.Literal.number(0))]
         conditions.append(exp.GTE(this=key, expression=exp.Literal.number(bound)))
-    size = _array_length(stored)
+    size = _array_length(stored, _keys(stored))
     length: exp.Expr = exp.Literal.number(1)
     if not stored.decomposition.is_scalar or is_complex(stored.tensor.dtype):
         length, numbers = exp.func("len", exp.column("value")), exp.func("list_count", exp.column("value"))
-        conditions += [exp.NEQ(this=count, expression=exp.Literal.number(size)) for count in (length, numbers)]
+        conditions += [exp.NEQ(this=count, expression=as_sql(size)) for count in (length, numbers)]
     return (
         exp.select("row", length.as_("length"), exp.Literal.number(1).as_("times"), *_keys(stored), _shown(stored))
         .from_(numbered)
@@ -235,8 +255,8 @@ def _repeated_row(stored: StoredTensor, numbered: exp.Subquery) -> exp.Select:
         order=exp.Order(expressions=[exp.column("row")]),
     )
     counted = exp.select("*", times.as_("times")).from_(numbered).subquery("counted")
-    size = _array_length(stored)
-    columns = (exp.column("row"), exp.Literal.number(size).as_("length"), exp.column("times"), *keys, _shown(stored))
+    size = _array_length(stored, keys)
+    columns = (exp.column("row"), as_sql(size).as_("length"), exp.column("times"), *keys, _shown(stored))
     return exp.select(*columns).from_(counted).where("times > 1").order_by("row").limit(1)
 
 
@@ -256,7 +276,7 @@ def _describe(stored: StoredTensor, row: tuple[object, ...]) -> str:
     for axis, key, column in zip(axes, keys, stored.keys, strict=True):
         if key is None:
             return f"{where}: the index {column} is NULL; leave such rows out"
-        if not 0 <= int(str(key)) < axis.bound:
+        if not 0 <= int(str(key)) < _keys_of_axis(stored, stored.tensor.axes.index(axis)):
             return f"{where}: {describe_index(column, int(str(key)), axis)}"
     is_array = not stored.decomposition.is_scalar or is_complex(stored.tensor.dtype)
     if value is None or (value is True and is_array):
@@ -266,10 +286,21 @@ def _describe(stored: StoredTensor, row: tuple[object, ...]) -> str:
             f"{where}: the coordinate ({', '.join(map(str, keys))}) stands in an earlier row, too; keep one of them, "
             "or add them up (duplicates='sum' when loading, GROUP BY in SQL)"
         )
-    expected = _array_length(stored)
+    expected = _length_at(stored, [int(str(key)) for key in keys])
     if length == expected:
         return f"{where}: the array {stored.value} holds NULL; all its elements must be numbers"
     return f"{where}: the array {stored.value} has {length} elements, but its axes inside multiply to {expected}"
+
+
+def _length_at(stored: StoredTensor, keys: Sequence[int]) -> int:
+    """Elements of the array in the row with these keys."""
+    tiles, shape = stored.decomposition.tiles, stored.tensor.shape
+    extents = [
+        extent_of(tiles[position], shape[position]) for position in stored.decomposition.inside if not tiles[position]
+    ]
+    for position, key in zip(stored.decomposition.promoted, keys, strict=True):
+        extents.append(min(tiles[position], shape[position] - key * tiles[position]))
+    return math.prod(extents) * (2 if is_complex(stored.tensor.dtype) else 1)
 
 
 def describe_index(column: str, index: int, axis: Axis) -> str:

@@ -2,7 +2,8 @@
 -- keys, occupied for axes inside the arrays), where the values lie that are not the fill, and whether its data are
 -- sound. `relation`, `value`, `fill`, `size` (elements of an array), `extents` (of the axes inside) and `coordinate`
 -- (all keys as one) are replaced; projections that mention `axis` are repeated for every key column, those that
--- mention `position` for every axis inside.
+-- mention `position` for every axis that lies inside alone, those that mention `tiled` for every axis whose `key` stands
+-- for a tile of several indices (whose arrays may be shorter at its end).
 SELECT
   COUNT(*) AS tuples,
   COALESCE(SUM(TENSOR_NNZ(value, fill)), 0) AS entries,
@@ -15,5 +16,9 @@ SELECT
   COUNT(*) FILTER (WHERE axis IS NULL) AS nulls_axis,
   MIN(axis) AS least_axis,
   MAX(axis) AS greatest_axis,
-  LEN(LIST_FILTER(TENSOR_NNZ_ALONG(value, position, extents, fill), n -> n > 0)) AS occupied_position
+  LEN(LIST_FILTER(TENSOR_NNZ_ALONG(value, position, extents, fill), n -> n > 0)) AS occupied_position,
+  (
+    SELECT SUM(LEN(LIST_FILTER(counts, n -> n > 0)))
+    FROM (SELECT TENSOR_NNZ_ALONG(value, tiled, extents, fill) AS counts FROM relation GROUP BY key)
+  ) AS occupied_tiled
 FROM relation

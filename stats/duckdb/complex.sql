@@ -12,5 +12,9 @@ SELECT
   COUNT(*) FILTER (WHERE axis IS NULL) AS nulls_axis,
   MIN(axis) AS least_axis,
   MAX(axis) AS greatest_axis,
-  LEN(LIST_FILTER(TENSOR_COMPLEX_NNZ_ALONG(value, position, extents, fill), n -> n > 0)) AS occupied_position
+  LEN(LIST_FILTER(TENSOR_COMPLEX_NNZ_ALONG(value, position, extents, fill), n -> n > 0)) AS occupied_position,
+  (
+    SELECT SUM(LEN(LIST_FILTER(counts, n -> n > 0)))
+    FROM (SELECT TENSOR_COMPLEX_NNZ_ALONG(value, tiled, extents, fill) AS counts FROM relation GROUP BY key)
+  ) AS occupied_tiled
 FROM relation
