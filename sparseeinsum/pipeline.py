@@ -1,7 +1,7 @@
 """The way through the house: a program and a database in, plans out; a plan in, results out; a line or two a stage."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,6 +30,7 @@ from sparseeinsum.rewrite.sparse_sums import compensate
 from sparseeinsum.saved_plans.files import SavedPlan
 from sparseeinsum.saved_plans.fitting import check_exact, decomposed_as, rebuilt
 from sparseeinsum.semantics.exactness import ExactGraph, Values, evaluate_exactly
+from sparseeinsum.statistics.blocks import with_blocks
 from sparseeinsum.statistics.estimate import Statistics, estimate
 from sparseeinsum.statistics.measure import Measurement, check_rows, fingerprints, measure
 
@@ -63,7 +64,7 @@ def make_plans(program: Program, engine: DuckDB, options: PlanOptions) -> list[P
     """Plan a program on the tensors of a database; best plan first."""
     clock = _Clock()
     with clock.stage("statistics"):
-        data = _read_data(program, engine)
+        data = _read_data(program, engine, options.tiles)
     with clock.stage("optimizer"):
         bound = _bind(program, data.stored, options)
         binary = _rewritten(bound, data, engine, options)
@@ -100,24 +101,25 @@ def load_plan(saved: SavedPlan, engine: DuckDB) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Data:
-    """The tensors that a program reads, and what scans of them found."""
+    """The tensors that a program reads, what scans of them found, and their statistics."""
 
     stored: Mapping[str, StoredTensor]
     measured: Mapping[str, Measurement]
+    statistics: Mapping[str, Statistics]
 
     @property
     def values(self) -> dict[str, Values]:
         return {name: found.values for name, found in self.measured.items()}
 
-    @property
-    def statistics(self) -> dict[str, Statistics]:
-        return {name: found.statistics for name, found in self.measured.items()}
 
-
-def _read_data(program: Program, engine: DuckDB) -> _Data:
+def _read_data(program: Program, engine: DuckDB, tiles: Sequence[int] = ()) -> _Data:
     stored = require(Catalogue(engine), program.inputs)
     stored |= _generated(program, stored)
-    return _Data(stored, _measure(stored, engine))
+    measured = _measure(stored, engine)
+    statistics = {
+        name: with_blocks(measured[name].statistics, source, tiles, engine) for name, source in stored.items()
+    }
+    return _Data(stored, measured, statistics)
 
 
 def _rewritten(bound: EinGraph, data: _Data, engine: DuckDB, options: PlanOptions) -> EinGraph:

@@ -111,7 +111,8 @@ class Case:
     inputs: dict[str, Array]
     fills: dict[str, Any]
     expected: dict[str, Array]
-    stored: dict[str, tuple[str, ...]]
+    stored: dict[str, dict[str, int]]
+    tiles: tuple[int, ...]
     pin: dict[str, dict[str, int]]
     optimizer: str
     layout: str
@@ -130,6 +131,7 @@ class Case:
             layout=self.layout,
             outputs=self.outputs,
             nonfinite=self.nonfinite,
+            tiles=self.tiles,
         )
 
     @property
@@ -276,9 +278,12 @@ def cases(draw: st.DrawFn, family: str, optimizer: str) -> Case:
         fills,
         {name: draft.values[name] for name in draft.labels},
         {
-            name: tuple(f"dim_{axis}" for axis in range(array.ndim) if draw(st.booleans()))
+            name: {
+                f"dim_{axis}": draw(st.sampled_from([1, 1, 2, 3])) for axis in range(array.ndim) if draw(st.booleans())
+            }
             for name, array in inputs.items()
         },
+        draw(st.sampled_from([(), (), (2,), (2, 4)])),
         {
             name: {label: draw(st.sampled_from([1, 1, 2, 3, 4])) for label in labels if draw(st.booleans())}
             for name, labels in draft.labels.items()

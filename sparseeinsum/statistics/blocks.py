@@ -1,6 +1,8 @@
 """Statistics: numbers of non-empty blocks, counted: what equation 7 would only estimate."""
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import sqlglot
 from sqlglot import exp
@@ -8,10 +10,14 @@ from sqlglot import exp
 from sparseeinsum import assets
 from sparseeinsum.language.tensors import DEMOTED, StoredTensor
 from sparseeinsum.statistics.columns import coordinate
+from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.indices import entry_indices, index_column
 from sparseeinsum.statistics.measure import Executor
 
 Tiles = tuple[int, ...]
+
+_DENSE = 0.5  # share of entries from which on blocks are all taken to be there
+_MOST_TILINGS = 16  # that are counted of one tensor
 
 
 def measure_blocks(stored: StoredTensor, tilings: Iterable[Tiles], executor: Executor) -> dict[Tiles, float]:
@@ -33,6 +39,21 @@ def measure_blocks(stored: StoredTensor, tilings: Iterable[Tiles], executor: Exe
     entries = entry_indices(stored, executor.dialect).subquery("entries")
     (row,) = executor.rows(exp.select(*counts).from_(entries))
     return {tiles: float(str(count)) for tiles, count in zip(wanted, row, strict=True)}
+
+
+def with_blocks(statistics: Statistics, stored: StoredTensor, sizes: Sequence[int], executor: Executor) -> Statistics:
+    """Statistics that know how many blocks of these sizes are not empty, where equation 7 would have to guess.
+
+    Dense tensors have all their blocks, and those without axes none.
+    """
+    shape = stored.tensor.shape
+    if statistics.entries >= _DENSE * stored.tensor.size:
+        return statistics
+    tilings = list(itertools.product(*([size for size in sizes if size < bound] for bound in shape)))
+    if not shape or len(tilings) > _MOST_TILINGS:
+        return statistics
+    measured = {**statistics.measured, **measure_blocks(stored, tilings, executor)}
+    return replace(statistics, measured=measured)
 
 
 def _counted(template: exp.Expr, shape: tuple[int, ...], tiles: Tiles) -> exp.Expr:

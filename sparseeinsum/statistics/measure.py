@@ -71,7 +71,8 @@ def measure(stored: StoredTensor, executor: Executor) -> Measurement:
     for position in range(len(distinct)):
         prefix = "distinct" if stored.decomposition.tiles[position] == 1 else "occupied"
         distinct[position] = float(found[f"{prefix}_{position}"])
-    statistics = Statistics(float(found["entries"]), tuple(distinct), stored.tensor.shape)
+    tuples = {} if stored.decomposition.is_scalar else {stored.decomposition.tiles: float(found["tuples"])}
+    statistics = Statistics(float(found["entries"]), tuple(distinct), stored.tensor.shape, measured=tuples)
     (found_fingerprint,) = fingerprints([stored], executor)
     known = Values(_range(lowest, highest), has_fill=found["entries"] < stored.tensor.size)
     return Measurement(statistics, found["tuples"], known, found_fingerprint)
@@ -276,8 +277,11 @@ def _describe(stored: StoredTensor, row: tuple[object, ...]) -> str:
     for axis, key, column in zip(axes, keys, stored.keys, strict=True):
         if key is None:
             return f"{where}: the index {column} is NULL; leave such rows out"
-        if not 0 <= int(str(key)) < _keys_of_axis(stored, stored.tensor.axes.index(axis)):
-            return f"{where}: {describe_index(column, int(str(key)), axis)}"
+        tile = stored.decomposition.tiles[stored.tensor.axes.index(axis)]
+        keys_of_axis = keys_of(tile, axis.bound)
+        if not 0 <= int(str(key)) < keys_of_axis:
+            in_tiles = f" in tiles of {tile}" if tile > 1 else ""
+            return f"{where}: {describe_index(column, int(str(key)), Axis(axis.name + in_tiles, keys_of_axis))}"
     is_array = not stored.decomposition.is_scalar or is_complex(stored.tensor.dtype)
     if value is None or (value is True and is_array):
         return f"{where}: the value {stored.value} is NULL; give it a number, or leave such rows out"
