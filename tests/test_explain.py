@@ -17,8 +17,6 @@ R[i, k] = relu(T[i, k])
 Y[i, l] = sum(R[i, k] * C[k, l])
 Z[]     = sum(R[i, k])
 """
-    "T[i, k] = sum(A[i, j] * B[j, k])\nR[i, k] = relu(T[i, k])\nY[i, l] = sum(R[i, k] * C[k, l])\nZ[] = sum(R[i, k])"
-)
 
 
 @pytest.fixture
