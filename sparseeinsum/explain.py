@@ -7,6 +7,8 @@ from rich.console import Console
 from rich.table import Table
 
 from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.decompose.alternatives import Alternatives
+from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph, Step
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import StoredTensor
@@ -14,9 +16,23 @@ from sparseeinsum.render.relations import write_schema
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.semantics.exactness import Evaluation, JoinKind
 from sparseeinsum.statistics.columns import NUMBER_TYPES
-from sparseeinsum.statistics.estimate import Statistics
 
 _WIDTH = 140
+_ANALYSED = ("tuples", "actual", "bytes", "actual", "time", "actual")
+_MOST_LINES = 8  # of a runner-up
+
+
+@dataclass(frozen=True, slots=True)
+class EinSumRun:
+    """What one EinSum took, run on its own.
+
+    Attributes:
+        tuples: Of its result.
+        seconds: From tables of its operands into one of its result; None where that was not measured alone.
+    """
+
+    tuples: int
+    seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +41,34 @@ class Analysis:
 
     Attributes:
         statement_seconds: Of every statement, in order.
-        tuples: Of every result, by name.
+        einsums: Of every EinSum, by the name of its result.
     """
 
     statement_seconds: tuple[float, ...]
-    tuples: Mapping[str, int]
+    einsums: Mapping[str, EinSumRun]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Sizes of the result of one EinSum."""
+
+    model: CostModel
+    step: Step
+
+    @property
+    def tuples(self) -> float:
+        """Expected tuples."""
+        return self.model.tuples(self.step.einsum.output.tensor, self.step.result.tiles)
+
+    @property
+    def tuple_bytes(self) -> int:
+        """Bytes of one tuple."""
+        return self.model.tuple_bytes(self.step.einsum.output.tensor, self.step.result.tiles)
+
+    @property
+    def expected_bytes(self) -> float:
+        """Expected bytes of all tuples."""
+        return self.tuples * self.tuple_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +77,25 @@ class Explanation:
 
     Attributes:
         decomposed: The EinSums, their choices and expected costs.
+        alternatives: What might have been chosen.
         stored: The inputs.
-        statistics: T and V of every tensor.
         evaluations: What is exact for each EinSum.
         parts: For every EinSum as written, the results of EinSums that it was taken apart into.
         statements: What a run executes.
         planning_seconds: By stage.
         analysis: Of a run, if there was one.
+        runners_up: How many other plans to show.
     """
 
     decomposed: DecomposedGraph
+    alternatives: Alternatives
     stored: Mapping[str, StoredTensor]
-    statistics: Mapping[str, Statistics]
     evaluations: Mapping[str, Evaluation]
     parts: Mapping[str, tuple[str, ...]]
     statements: Sequence[Statement]
     planning_seconds: Mapping[str, float]
     analysis: Analysis | None
+    runners_up: int
 
     def write(self) -> str:
         """The explanation as text."""
@@ -62,6 +103,8 @@ class Explanation:
         with console.capture() as captured:
             console.print(self._headline())
             console.print(self._einsums())
+            if self.runners_up > 0:
+                console.print(self._runners_up())
             console.print(self._inputs())
             console.print(self._statements())
             for line in self._notes():
@@ -69,18 +112,22 @@ class Explanation:
         return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
     def _headline(self) -> str:
-        planned = ", ".join(f"{stage} {_seconds(taken)}" for stage, taken in self.planning_seconds.items())
+        planned = ", ".join(f"{stage} {write_seconds(taken)}" for stage, taken in self.planning_seconds.items())
         count = len(self.decomposed.steps)
         return (
-            f"{count} EinSum{'s' if count != 1 else ''}, expected {_seconds(self.decomposed.seconds)}; "
-            f"planned in {_seconds(sum(self.planning_seconds.values()))} ({planned})"
+            f"{count} EinSum{'s' if count != 1 else ''}, expected {write_seconds(self.decomposed.seconds)}; "
+            f"planned in {write_seconds(sum(self.planning_seconds.values()))} ({planned})"
         )
 
     def _einsums(self) -> Table:
-        table = Table(title="EinSums (labels in upper case are handled by the database)", title_justify="left")
+        title = "EinSums (labels in upper case are handled by the database)"
+        if self.analysis is not None:
+            title += "; actual times are of each alone, from tables into a table"
+        table = Table(title=title, title_justify="left")
         table.add_column("EinSum", overflow="fold")
         table.add_column("result relation", overflow="fold")
-        for heading in ("tuples", *(("actual",) if self.analysis else ()), "join", "aggregate", "repartition"):
+        expected = ("tuples", "bytes", "join", "aggregate", "repartition")
+        for heading in expected if self.analysis is None else _ANALYSED:
             table.add_column(heading, justify="right")
         for step in self.decomposed.steps:
             table.add_row(*self._einsum_cells(step))
@@ -88,12 +135,31 @@ class Explanation:
 
     def _einsum_cells(self, step: Step) -> list[str]:
         name = step.einsum.output.tensor
-        schema = Schema(self.decomposed.graph.tensors[name], step.result)
-        cells = [step.notation, _relation_and_fill(schema), _count(self.statistics[name].tuples(step.result.tiles))]
-        if self.analysis is not None:
-            cells.append(_count(self.analysis.tuples[name]))
-        costs = (step.join_seconds, step.aggregation_seconds, step.repartition_seconds)
-        return [*cells, *(_seconds(cost) for cost in costs)]
+        cells = [step.notation, _relation_and_fill(Schema(self.decomposed.graph.tensors[name], step.result))]
+        sizes = Sizes(self.alternatives.model, step)
+        tuples, size = _count(sizes.tuples), write_bytes(sizes.expected_bytes)
+        if self.analysis is None:
+            costs = (step.join_seconds, step.aggregation_seconds, step.repartition_seconds)
+            return [*cells, tuples, size, *map(write_seconds, costs)]
+        run = self.analysis.einsums[name]
+        taken = "in its readers" if run.seconds is None else write_seconds(run.seconds)
+        actual = _count(run.tuples), write_bytes(run.tuples * sizes.tuple_bytes), taken
+        expected = tuples, size, write_seconds(step.seconds)
+        return [*cells, *(cell for pair in zip(expected, actual, strict=True) for cell in pair)]
+
+    def _runners_up(self) -> Table | str:
+        others = self.alternatives.beside(self.decomposed, self.runners_up)
+        if not others:
+            return "No other plan keeps to what is asked."
+        title = "Runners-up, and what they would do otherwise"
+        table = Table(title=title, title_justify="left", min_width=len(title))
+        for heading in ("expected", "times this plan"):
+            table.add_column(heading, justify="right")
+        table.add_column("EinSums that differ", overflow="fold")
+        for other in others:
+            differing = differing_notation(self.decomposed, other)
+            table.add_row(write_seconds(other.seconds), write_times(other, self.decomposed), "\n".join(differing))
+        return table
 
     def _inputs(self) -> Table:
         table = Table(title="Inputs", title_justify="left")
@@ -102,7 +168,7 @@ class Explanation:
         table.add_column("entries", justify="right")
         table.add_column("density", justify="right")
         for name, stored in self.stored.items():
-            entries = self.statistics[name].entries
+            entries = self.alternatives.model.statistics[name].entries
             schema = Schema(stored.tensor, stored.decomposition)
             density = f"{entries / stored.tensor.size:.3g}" if stored.tensor.size else "-"
             table.add_row(write_schema(schema), _relation_and_fill(schema), _count(entries), density)
@@ -119,7 +185,7 @@ class Explanation:
             kept = "temporary table" if statement.stage else "returned"
             cells = [", ".join(statement.computes) or statement.name, f"{statement.name}: {kept}"]
             if self.analysis is not None:
-                cells.append(_seconds(self.analysis.statement_seconds[index]))
+                cells.append(write_seconds(self.analysis.statement_seconds[index]))
             table.add_row(*cells)
         return table
 
@@ -166,11 +232,34 @@ def _relation_and_fill(schema: Schema) -> str:
     return f"{write_relation(schema)}, else {write_number(fill)}" if fill else write_relation(schema)
 
 
+def differing_notation(plan: DecomposedGraph, other: DecomposedGraph) -> list[str]:
+    """The EinSums of another plan for the same graph that it decomposes otherwise, in notation."""
+    pairs = zip(plan.steps, other.steps, strict=True)
+    lines = [there.notation for here, there in pairs if here.choice != there.choice]
+    hidden = len(lines) - _MOST_LINES
+    return lines if hidden <= 0 else [*lines[:_MOST_LINES], f"and {hidden} more"]
+
+
+def write_times(other: DecomposedGraph, plan: DecomposedGraph) -> str:
+    """How many times as long another plan is expected to take."""
+    return f"{other.seconds / plan.seconds:.2f}" if plan.seconds else "-"
+
+
 def _count(number: float) -> str:
     return f"{round(number):,}"
 
 
-def _seconds(seconds: float) -> str:
+def write_bytes(size: float) -> str:
+    """A size in the largest unit that leaves a whole number before the point."""
+    for unit in ("B", "KB", "MB", "GB"):
+        if size < 999.5:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:,.3g} TB"
+
+
+def write_seconds(seconds: float) -> str:
+    """A duration in s or ms."""
     if seconds == 0:
         return "0"
     return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"

@@ -14,7 +14,7 @@ from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.pricing import least_seconds
 from sparseeinsum.engines.catalogue import Catalogue, check_relation, require
 from sparseeinsum.engines.duckdb import DuckDB
-from sparseeinsum.engines.execution import Execution, Progress, execute
+from sparseeinsum.engines.execution import Execution, Progress, execute, run_each
 from sparseeinsum.engines.generated import generated_source
 from sparseeinsum.engines.tables import check_target
 from sparseeinsum.errors import EngineError, PlanError
@@ -189,17 +189,25 @@ def _allows_nonfinite(options: PlanOptions) -> bool:
 
 
 def _analyze(plan: Plan, engine: DuckDB) -> Analysis:
-    """Run a plan, and count what it computes."""
-    execution = run_plan(plan, engine, {}, lambda *_: None, count=True)
-    return Analysis(tuple(run.seconds for run in execution.runs), execution.tuples)
+    """Run a plan, then every EinSum of it alone."""
+    with _running(plan, engine):
+        runs = execute(plan, engine, {}, lambda *_: None).runs
+        return Analysis(tuple(run.seconds for run in runs), run_each(plan, engine))
 
 
-def run_plan(plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progress, count: bool = False) -> Execution:
+def run_plan(plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progress) -> Execution:
     """Run a plan in a transaction of its own, on the data as they are now."""
-    with _telling_what_is_gone(plan.stored, engine), engine.transaction():
+    with _running(plan, engine):
         _check_into(plan, engine, into)
+        return execute(plan, engine, into, progress)
+
+
+@contextmanager
+def _running(plan: Plan, engine: DuckDB) -> Iterator[None]:
+    """A transaction in which a plan is right for the data."""
+    with _telling_what_is_gone(plan.stored, engine), engine.transaction():
         _check_unchanged(plan, engine)
-        return execute(plan, engine, into, progress, count)
+        yield
 
 
 def run_program(
@@ -209,7 +217,7 @@ def run_program(
     with engine.transaction():
         (plan,) = make_plans(program, engine, options)
         _check_into(plan, engine, into)
-        return execute(plan, engine, into, progress, count=False)
+        return execute(plan, engine, into, progress)
 
 
 def measure_tensor(name: str, engine: DuckDB) -> Measurement:

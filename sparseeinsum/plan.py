@@ -10,7 +10,7 @@ from sqlglot import exp
 from sparseeinsum.algebra.translate import Definition, delivery
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.plan import DecomposedGraph
-from sparseeinsum.explain import Analysis, Explanation
+from sparseeinsum.explain import Analysis, Explanation, Sizes
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.render.dialects import Dialect
@@ -85,17 +85,23 @@ class Plan:
         """Write the plan to a file, as `to_json` gives it; a file that is there is replaced."""
         Path(path).write_text(self.to_json(), encoding="utf-8")
 
-    def explain(self, analyze: bool = False) -> str:
-        """The plan in words and tables; with `analyze` it is run, and actual tuples and times stand beside."""
+    def explain(self, analyze: bool = False, top: int = 4) -> str:
+        """The plan in words and tables.
+
+        Args:
+            analyze: Run it, too, and show actual tuples, bytes and seconds beside those expected.
+            top: How many of the best plans to compare, this one included.
+        """
         return Explanation(
             self.decomposed,
+            self.alternatives,
             self.stored,
-            self.statistics,
             self.evaluations,
             self.parts,
             self.staged_statements,
             self.planning_seconds,
             self.analyze(self) if analyze else None,
+            top - 1,
         ).write()
 
     def sql(self, style: str = "cte") -> str:
@@ -125,11 +131,18 @@ class Plan:
     @cached_property
     def staged_statements(self) -> tuple[Statement, ...]:
         """What a run executes: shared results go to temporary tables of names that nothing else uses."""
-        boundaries = {
+        return self._statements({name: self.stage_of(name) for name in self.shared()}, self._boundaries)
+
+    @cached_property
+    def _boundaries(self) -> Mapping[str, tuple[int, ...]]:
+        return {
             name: scan_boundaries(stored, self.measured[name].tuples, self.threads, self.dialect)
             for name, stored in self.stored.items()
         }
-        return self._statements({name: _table(f"sparseeinsum_{name}", "temp") for name in self.shared()}, boundaries)
+
+    def stage_of(self, name: str) -> exp.Table:
+        """The temporary table that keeps a result while a plan runs."""
+        return _table(f"sparseeinsum_{name}", "temp")
 
     def _statements(
         self, tables: Mapping[str, exp.Table], boundaries: Mapping[str, tuple[int, ...]]
@@ -139,7 +152,13 @@ class Plan:
 
     def query_of(self, name: str, tables: Mapping[str, exp.Table]) -> exp.Select:
         """The SELECT of one EinSum's result, reading other results from tables where those are given."""
-        return result_query(self.definitions, name, tables, self.dialect)
+        return result_query(self.definitions, name, tables, self.dialect, self._boundaries)
+
+    def expected_bytes(self, name: str) -> float:
+        """Expected size of a result, as its EinSum leaves it."""
+        step = self.decomposed.step_of(name)
+        assert step is not None
+        return Sizes(self.alternatives.model, step).expected_bytes
 
     def __repr__(self) -> str:
         return "\n".join(self.notation())

@@ -50,6 +50,11 @@ class Step:
         return self.cost.absence
 
     @property
+    def seconds(self) -> float:
+        """Of all of it."""
+        return self.join_seconds + self.aggregation_seconds + self.repartition_seconds
+
+    @property
     def notation(self) -> str:
         """The EinSum in upper-case-lower-case notation."""
         return write_einsum(self.einsum, promoted_tiles(self.einsum, self.choice))
@@ -100,8 +105,7 @@ class DecomposedGraph:
     @property
     def seconds(self) -> float:
         """Expected cost of everything."""
-        parts = (step.join_seconds + step.aggregation_seconds + step.repartition_seconds for step in self.steps)
-        return self.delivery_seconds + sum(parts)
+        return self.delivery_seconds + sum(step.seconds for step in self.steps)
 
     def step_of(self, name: str) -> Step | None:
         """The step that computes a tensor; None for an input."""

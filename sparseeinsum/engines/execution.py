@@ -1,6 +1,7 @@
 """Engines: a plan's statements in, results out; temporary tables go, and a failed run leaves nothing behind."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -10,8 +11,11 @@ from sparseeinsum.algebra.translate import delivery
 from sparseeinsum.engines.catalogue import table_named
 from sparseeinsum.engines.duckdb import DuckDB
 from sparseeinsum.engines.results import TensorResult
+from sparseeinsum.explain import EinSumRun
 from sparseeinsum.plan import Plan
-from sparseeinsum.render.statements import Statement
+from sparseeinsum.render.statements import Statement, created
+
+_STAGED_SHARE = 0.25  # of the memory, for the result of one EinSum that is measured alone
 
 Progress = Callable[[int, int, str], None]  # (statements done, of how many, what comes next)
 
@@ -38,15 +42,13 @@ class Execution:
     Attributes:
         results: Outputs by name, but those that went into tables.
         runs: Every statement, in order.
-        tuples: Tuples of the results that were counted, by name.
     """
 
     results: Mapping[str, TensorResult]
     runs: tuple[StatementRun, ...]
-    tuples: Mapping[str, int]
 
 
-def execute(plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progress, count: bool) -> Execution:
+def execute(plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progress) -> Execution:
     """Run a plan inside the transaction that is open.
 
     Args:
@@ -54,7 +56,6 @@ def execute(plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progr
         engine: Where.
         into: For some outputs, the permanent table that takes the result; it is replaced whole.
         progress: Told before each statement.
-        count: Whether to count also the tuples of results that are inlined into others.
 
     Raises:
         EngineError: The database refused a statement.
@@ -75,11 +76,10 @@ def execute(plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progr
             tuples = rows.num_rows
         runs.append(StatementRun(statement, tuples, time.perf_counter() - start))
     progress(len(statements), len(statements), "")
-    counted = _count_inlined(plan, engine, runs) if count else {}
     for statement in statements:
         if statement.stage is not None:
-            engine.execute(exp.Drop(tables=[statement.stage.copy()], kind="TABLE"))
-    return Execution(results, tuple(runs), counted)
+            _drop(engine, statement.stage)
+    return Execution(results, tuple(runs))
 
 
 def _create(engine: DuckDB, command: exp.Expr | str) -> int:
@@ -91,13 +91,32 @@ def _replacement(table: exp.Table, query: exp.Select) -> exp.Create:
     return exp.Create(this=table, kind="TABLE", replace=True, expression=query)
 
 
-def _count_inlined(plan: Plan, engine: DuckDB, runs: list[StatementRun]) -> dict[str, int]:
-    """Tuples of every EinSum's result: of staged ones as they were run, of the others by a query of their own."""
-    counted = {run.statement.name: run.tuples for run in runs if run.statement.stage is not None}
-    tables = {run.statement.name: run.statement.stage for run in runs if run.statement.stage is not None}
-    for definition in plan.definitions:
-        if definition.name not in counted:
-            query = plan.query_of(definition.name, tables)
-            ((tuples,),) = engine.rows(exp.select("COUNT(*)").from_(query.subquery("counted")))
-            counted[definition.name] = int(str(tuples))
-    return counted
+def _drop(engine: DuckDB, table: exp.Table) -> None:
+    engine.execute(exp.Drop(tables=[table.copy()], kind="TABLE"))
+
+
+def run_each(plan: Plan, engine: DuckDB) -> dict[str, EinSumRun]:
+    """Run every EinSum of a plan on its own, inside the transaction that is open: from tables into a table.
+
+    A result that is expected to take more than a share of the memory gets no table: it is counted, and computed again
+    where it is read, so that its time is part of its readers'.
+    """
+    limit = engine.memory_limit() * _STAGED_SHARE
+    unread = Counter(operand.tensor for step in plan.decomposed.steps for operand in step.einsum.operands)
+    tables: dict[str, exp.Table] = {}
+    found: dict[str, EinSumRun] = {}
+    for step in plan.decomposed.steps:
+        name = step.einsum.output.tensor
+        query = plan.query_of(name, tables)
+        if plan.expected_bytes(name) <= limit:
+            start = time.perf_counter()
+            tables[name] = plan.stage_of(name)
+            tuples = _create(engine, created(tables[name], query))
+            found[name] = EinSumRun(tuples, time.perf_counter() - start)
+        else:
+            ((count,),) = engine.rows(exp.select("COUNT(*)").from_(query.subquery("counted")))
+            found[name] = EinSumRun(int(str(count)), None)
+        unread.subtract(operand.tensor for operand in step.einsum.operands)
+        for read in [table for table in tables if unread[table] == 0]:
+            _drop(engine, tables.pop(read))
+    return found

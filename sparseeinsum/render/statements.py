@@ -43,8 +43,13 @@ class Statement:
         """What to execute: the query, or the creation of its table."""
         if self.stage is None:
             return self.query
-        properties = exp.Properties(expressions=[exp.TemporaryProperty()])
-        return exp.Create(this=self.stage.copy(), kind="TABLE", properties=properties, expression=self.query)
+        return created(self.stage, self.query)
+
+
+def created(stage: exp.Table, query: exp.Select) -> exp.Create:
+    """The creation of a temporary table that keeps the rows of a query."""
+    properties = exp.Properties(expressions=[exp.TemporaryProperty()])
+    return exp.Create(this=stage.copy(), kind="TABLE", properties=properties, expression=query)
 
 
 def staged_statements(
@@ -69,10 +74,14 @@ def staged_statements(
 
 
 def result_query(
-    definitions: Sequence[Definition], name: str, tables: Mapping[str, exp.Table], dialect: Dialect
+    definitions: Sequence[Definition],
+    name: str,
+    tables: Mapping[str, exp.Table],
+    dialect: Dialect,
+    boundaries: Mapping[str, Sequence[int]],
 ) -> exp.Select:
-    """The SELECT of one result, which reads those that `tables` names from there."""
-    compiler = _Compiler(tuple(definitions), tables, dialect, {})
+    """The SELECT of one result, which reads those that `tables` names from there; see `staged_statements`."""
+    compiler = _Compiler(tuple(definitions), tables, dialect, boundaries)
     definition = next(definition for definition in definitions if definition.name == name)
     return compiler.deliver(name, Computed(definition.relation.schema)).query
 
