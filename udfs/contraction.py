@@ -232,19 +232,31 @@ def contract(plan, u, v, w, add_line):
 
 @njit
 def _matrix_labels(plan):
-    """Labels (m, n, k) of the largest matrix product in the plan; -1 each where gemm does not pay or fit."""
-    rows, columns, inner = -1, -1, -1
-    for label in range(plan[0]):
-        extent, in_u, in_v, in_w = strides_of(plan, label)
-        if in_u != 0 and in_v == 0 and in_w != 0 and (rows < 0 or extent > plan[PLAN_HEADER + 4 * rows]):
-            rows = label
-        if in_u == 0 and in_v != 0 and in_w != 0 and (columns < 0 or extent > plan[PLAN_HEADER + 4 * columns]):
-            columns = label
-        if in_u != 0 and in_v != 0 and in_w == 0 and (inner < 0 or extent > plan[PLAN_HEADER + 4 * inner]):
-            inner = label
-    if rows < 0 or columns < 0 or inner < 0 or not _suits_gemm(plan, rows, columns, inner):
-        return -1, -1, -1
-    return rows, columns, inner
+    """Labels (m, n, k) of the largest matrix product in the plan; -1 each where gemm does not pay or fit.
+
+    The longest label need not be in it: the rows of a batch may have no unit stride anywhere.
+    """
+    found, most = (-1, -1, -1), 0
+    for rows in range(plan[0]):
+        for columns in range(plan[0] if _is_in(plan, rows, True, False, True) else 0):
+            for inner in range(plan[0] if _is_in(plan, columns, False, True, True) else 0):
+                if _is_in(plan, inner, True, True, False) and _suits_gemm(plan, rows, columns, inner):
+                    products = _extent(plan, rows) * _extent(plan, columns) * _extent(plan, inner)
+                    if products > most:
+                        found, most = (rows, columns, inner), products
+    return found
+
+
+@njit
+def _is_in(plan, label, u, v, w):
+    """Whether a label walks just those arrays."""
+    record = PLAN_HEADER + 4 * label
+    return (plan[record + 1] != 0) == u and (plan[record + 2] != 0) == v and (plan[record + 3] != 0) == w
+
+
+@njit
+def _extent(plan, label):
+    return plan[PLAN_HEADER + 4 * label]
 
 
 @njit

@@ -1,0 +1,60 @@
+"""Which part of a contraction is a matrix product for BLAS, alone and in batches, and that its results are numpy's."""
+
+import numpy as np
+import pytest
+from sql_rows import Connection
+
+import sparseeinsum as se
+from sparseeinsum.assets import load_kernels
+
+contraction = load_kernels("contraction")
+
+
+@pytest.fixture(scope="module")
+def connection(shared_db: se.Database) -> Connection:
+    return shared_db.connection
+
+
+@pytest.mark.parametrize(
+    ("spec", "extents", "batch", "expected"),
+    [
+        ("ij,jk->ik", (16, 32, 64), None, [16, 64, 32]),
+        ("ij,kj->ki", (16, 32, 64), None, [16, 64, 32]),
+        ("ij,jk->ik", (8, 8, 8), None, None),  # too small
+        ("i,j->ij", (64, 64), None, None),  # sums nothing up
+        ("aij,ajk->aik", (99, 16, 32, 64), None, [16, 64, 32]),
+        ("aij,ajk->ik", (99, 16, 32, 64), None, [16, 64, 32]),  # a is longest, but its elements lie far apart
+        # Batches: the rows of a table are one label more.
+        ("ij,jk->ik", (16, 32, 64), (512, 2048, 0), [16, 64, 32]),  # summed over the rows
+        ("i,j->ij", (16, 64), (16, 64, 0), [16, 64, 2048]),  # where the rows are what is summed over
+        ("ij,jk->ik", (1, 32, 64), (32, 0, 64), [2048, 64, 32]),  # one matrix by all rows of the other
+        ("ij,jk->ik", (16, 32, 64), (512, 2048, 1024), [16, 64, 32]),
+    ],
+)
+def test_labels(
+    spec: str, extents: tuple[int, ...], batch: tuple[int, int, int] | None, expected: list[int] | None
+) -> None:
+    """Extents of the rows, the columns and what is summed over; batch: the distances between rows in u, v and w."""
+    plan = np.zeros(contraction.PLAN_SIZE, np.int64)
+    letters = np.frombuffer(spec.encode(), np.uint8)
+    assert contraction.plan_contraction(letters, np.array(extents), 2, plan) == 0
+    contraction.simplify_plan(plan)
+    if batch is not None:
+        contraction.add_label(plan, 2048, *batch)
+        contraction.simplify_plan(plan)
+    labels = contraction._matrix_labels(plan)
+    found = [int(plan[contraction.PLAN_HEADER + 4 * label]) for label in labels]
+    assert (None if labels == (-1, -1, -1) else found) == expected
+
+
+@pytest.mark.parametrize("spec", ["ij,jk->ik", "ij,jk->ki", "ji,kj->ik", "ij,kj->ik", "i,k->ik", "aij,ajk->ik"])
+def test_sums_over_rows(connection: Connection, spec: str) -> None:
+    rng, bounds = np.random.default_rng(0), {"i": 12, "j": 20, "k": 16, "a": 3}
+    terms = spec.split("->")[0].split(",")
+    u, v = (rng.integers(-9, 10, (300, *(bounds[label] for label in term))).astype(float) for term in terms)
+    extents = [bounds[label] for label in dict.fromkeys("".join(terms))]
+    columns = "unnest($1::DOUBLE[][]) AS u, unnest($2::DOUBLE[][]) AS v"
+    query = f"SELECT tensor_einsum_sum('{spec}', u, v, {extents}) FROM (SELECT {columns})"
+    ((found,),) = connection.execute(query, [u.reshape(300, -1).tolist(), v.reshape(300, -1).tolist()]).fetchall()
+    batched = "r" + spec.replace(",", ",r")
+    np.testing.assert_array_equal(found, np.einsum(batched, u, v).ravel())
