@@ -294,12 +294,12 @@ def _layouts(program: Program, graph: EinGraph, options: PlanOptions) -> dict[st
     """How outputs are to be delivered: as promoted by hand on the left side, or as the options say."""
     if options.layout not in ("entries", "any"):
         raise PlanError(f"layout {options.layout!r} is neither 'entries' nor 'any'")
-    by_hand = dict(program.layouts)
+    by_hand = {name: dict(tiles) for name, tiles in program.layouts}
     layouts = {}
     for name in graph.outputs:
         axes = [axis.name for axis in graph.tensors[name].axes]
         if name in by_hand:
-            layouts[name] = Decomposition(tuple(1 if axis in by_hand[name] else DEMOTED for axis in axes))
+            layouts[name] = Decomposition(tuple(by_hand[name].get(axis, DEMOTED) for axis in axes))
         elif options.layout == "entries":
             layouts[name] = entries(len(axes))
     return layouts

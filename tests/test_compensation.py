@@ -74,7 +74,7 @@ def summed(
         "B": operand("B", second, fills[1], dtypes[1], 2),
     }
     references = (Reference("A", tuple(first)), Reference("B", tuple(second)))
-    einsum = EinSum(Reference("W", tuple(output)), references, join, "sum", frozenset(promoted))
+    einsum = EinSum(Reference("W", tuple(output)), references, join, "sum", frozenset((label, 1) for label in promoted))
     return einsum, {name: pair[0] for name, pair in pairs.items()}, {name: pair[1] for name, pair in pairs.items()}
 
 

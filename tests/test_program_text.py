@@ -178,7 +178,7 @@ def test_graph() -> None:
     declared = Tensor("A", (Axis("i", 3), Axis("j", 4)), "float32")
     vector = Tensor("B", (Axis("x", 4),), "float32")
     assert program.declared == (DeclaredTensor(declared, has_dtype=True, has_fill=True),)
-    assert program.layouts == (("W", frozenset({"k"})),)
+    assert program.layouts == (("W", frozenset({("k", 1)})),)
     assert bind(program, {"A": declared, "B": vector}) == EinGraph(
         {
             "A": declared,
@@ -193,7 +193,7 @@ def test_graph() -> None:
                 (Reference("S", ("i",)), Reference("A", ("i", "k"))),
                 Call("sub", (Call("relu", (U,)), V)),
                 None,
-                frozenset({"k"}),
+                frozenset({("k", 1)}),
             ),
         ),
         ("W",),
@@ -212,7 +212,7 @@ def test_graph() -> None:
 )
 def test_upper_case_labels_are_promoted_by_hand(text: str, notation: str, promoted: set[str]) -> None:
     assert einsums_of(text) == [notation]
-    assert se.program(text).einsums[0].promoted == promoted
+    assert se.program(text).einsums[0].promoted == {(label, 1) for label in promoted}
 
 
 def test_statements_may_write_a_label_differently() -> None:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from sparseeinsum.decompose.model import Choice, CostModel, promoted_labels, promoted_tiles
 from sparseeinsum.errors import PlanError
-from sparseeinsum.language.eingraph import EinSum, write_einsum
+from sparseeinsum.language.eingraph import EinSum, by_hand, write_einsum
 from sparseeinsum.language.tensors import DEMOTED, keys_of
 
 ChoicesOf = Callable[[EinSum], tuple[Choice, ...]]
@@ -76,9 +76,10 @@ def all_choices(
                 f"{einsum.output.tensor} has no label {unknown[0]} to promote; it has {', '.join(einsum.labels)}"
             )
         return [tuple(pinned.get(label, DEMOTED) for label in einsum.labels)]
-    states = [(1,) if label in einsum.promoted else (DEMOTED, 1) for label in einsum.labels]
+    given = by_hand(einsum)
+    states = [(given[label],) if label in given else (DEMOTED, 1) for label in einsum.labels]
     tiled = [
-        state if label in einsum.promoted else (*state, *tiles.get(label, ()))
+        state if label in given else (*state, *tiles.get(label, ()))
         for state, label in zip(states, einsum.labels, strict=True)
     ]
     return itertools.product(*(tiled if math.prod(map(len, tiled)) <= _MOST_TILINGS else states))

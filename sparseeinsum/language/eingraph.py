@@ -1,6 +1,6 @@
 """Language: EinSums and the graphs that they form; names and labels only, no SQL and no data."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -29,6 +29,9 @@ class Reference:
     labels: tuple[str, ...]
 
 
+Promoted = frozenset[tuple[str, int]]  # labels and their tiles
+
+
 @dataclass(frozen=True, slots=True)
 class EinSum:
     """`output = aggregate(join(operands))` over the labels that the output lacks.
@@ -38,14 +41,14 @@ class EinSum:
         operands: References; engines compute with one or two, rewriting breaks longer ones up.
         join: Scalar expression of the operands.
         aggregate: One of AGGREGATES, or None where no label is aggregated.
-        promoted: Labels that were promoted by hand.
+        promoted: Labels that were promoted by hand, and their tiles.
     """
 
     output: Reference
     operands: tuple[Reference, ...]
     join: Scalar
     aggregate: str | None
-    promoted: frozenset[str] = frozenset()
+    promoted: Promoted = frozenset()
 
     def __post_init__(self) -> None:
         assert self.operands
@@ -58,6 +61,10 @@ class EinSum:
         """All labels, those of the output first, then in order of appearance."""
         appearing = (*self.output.labels, *(label for operand in self.operands for label in operand.labels))
         return tuple(dict.fromkeys(appearing))
+
+    def promoted_among(self, labels: Set[str]) -> Promoted:
+        """Those of some labels that were promoted by hand, and their tiles."""
+        return frozenset((label, tile) for label, tile in self.promoted if label in labels)
 
     @property
     def aggregated(self) -> tuple[str, ...]:
@@ -110,14 +117,14 @@ class Program:
         einsums: In an order in which each reads only inputs and earlier results.
         declared: Tensors that the text declares.
         outputs: Names of the results to keep: those that no other statement reads.
-        layouts: Labels that the left side of an output promotes by hand, for outputs that do.
+        layouts: Labels that the left side of an output promotes by hand, and their tiles, for outputs that do.
         generated: Tensors that statements read and nobody stores.
     """
 
     einsums: tuple[EinSum, ...]
     declared: tuple[DeclaredTensor, ...] = ()
     outputs: tuple[str, ...] = ()
-    layouts: tuple[tuple[str, frozenset[str]], ...] = ()
+    layouts: tuple[tuple[str, Promoted], ...] = ()
     generated: tuple[GeneratedTensor, ...] = ()
 
     @property
@@ -174,7 +181,7 @@ def write_reference(reference: Reference, tiles: Mapping[str, int] = MappingProx
 
 def by_hand(einsum: EinSum) -> dict[str, int]:
     """Tiles of the labels that are promoted by hand."""
-    return dict.fromkeys(einsum.promoted, 1)
+    return dict(einsum.promoted)
 
 
 def write_label(label: str, tiles: Mapping[str, int]) -> str:

@@ -39,7 +39,7 @@ class JoinReader:
         match expression:
             case Number():
                 return self._literal(expression)
-            case TensorReference(name, labels, at):
+            case TensorReference(name, labels, _, at):
                 self._names.check_read(name, at, self._target)
                 return self._operand(Reference(name, canonical(labels)))
             case RangeOf(kind, label, bound):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from sparseeinsum.errors import ParseError, ShapeError
-from sparseeinsum.language.eingraph import DeclaredTensor, EinSum, Program, Reference
+from sparseeinsum.language.eingraph import DeclaredTensor, EinSum, Program, Promoted, Reference, write_label
 from sparseeinsum.language.joins import JoinReader
 from sparseeinsum.language.macros import MACROS, MacroCall, one_hot
 from sparseeinsum.language.names import Names
@@ -24,7 +24,9 @@ from sparseeinsum.language.syntax import (
     canonical,
     free_labels,
     is_aggregate,
+    is_promoted,
     labels_of,
+    references,
     written_labels,
 )
 from sparseeinsum.language.tensors import Axis, Tensor
@@ -73,15 +75,12 @@ def _declare(declaration: Declaration, names: Names) -> DeclaredTensor:
     return DeclaredTensor(tensor, dtype is not None, fill is not None)
 
 
-def _layouts(assignments: list[Assignment], outputs: tuple[str, ...]) -> Iterator[tuple[str, frozenset[str]]]:
+def _layouts(assignments: list[Assignment], outputs: tuple[str, ...]) -> Iterator[tuple[str, Promoted]]:
     for assignment in assignments:
-        promoted = frozenset(label.lower() for label in assignment.target.labels if _is_promoted(label))
-        if promoted and assignment.target.tensor in outputs:
-            yield assignment.target.tensor, promoted
-
-
-def _is_promoted(label: str) -> bool:
-    return label[0].isupper()
+        target = assignment.target
+        tiles = dict.fromkeys((label.lower() for label in target.labels if is_promoted(label)), 1) | dict(target.tiles)
+        if tiles and target.tensor in outputs:
+            yield target.tensor, frozenset(tiles.items())
 
 
 @dataclass
@@ -126,7 +125,21 @@ class _Statement:
             known = spellings.setdefault(label.lower(), label)
             if known != label:
                 raise self.names.error(f"{known} and {label} are one label; write it one way in a statement", at)
-        self.promoted = frozenset(label.lower() for label in spellings.values() if _is_promoted(label))
+        promoted = [label.lower() for label in spellings.values() if is_promoted(label)]
+        self.promoted = frozenset((dict.fromkeys(promoted, 1) | self._tiles()).items())
+
+    def _tiles(self) -> dict[str, int]:
+        """Tiles that references give to labels, all of them the same."""
+        found: dict[str, int] = {}
+        for reference in (self.assignment.target, *references(self.assignment.value)):
+            tiles = dict(reference.tiles)
+            for label in canonical(reference.labels):
+                tile = tiles.get(label, 1)
+                if found.setdefault(label, tile) != tile:
+                    both = " and ".join(write_label(label, {label: each}) for each in (found[label], tile))
+                    problem = f"{both} are one label; give it one tile in a statement"
+                    raise self.names.error(problem, reference.at)
+        return {label: tile for label, tile in found.items() if tile > 1}
 
     def _check_named(self, call: FunctionCall, missing: frozenset[str]) -> None:
         """An aggregate that names its labels, and whose value is the whole result, must name all of them."""
@@ -185,12 +198,12 @@ class _Statement:
         self, suffix: str, labels: tuple[str, ...], body: Expression, aggregate: str | None, at: Position
     ) -> TensorReference:
         """A reference to what an EinSum computes before; the same is computed once in a program."""
-        promoted = self.promoted & (labels_of(body) | frozenset(labels))
+        promoted = self._promoted_among(labels_of(body) | frozenset(labels))
         key = (labels, body, aggregate, promoted)
         if key not in self.names.values:
             name = self.names.invent(f"{self.assignment.target.tensor}_{suffix}")
             self._add(name, labels, body, aggregate, at)
-            self.names.values[key] = TensorReference(name, labels, at)
+            self.names.values[key] = TensorReference(name, labels, at=at)
         return replace(self.names.values[key], at=at)
 
     def _read_aggregate(self, call: FunctionCall, outside: frozenset[str]) -> tuple[Expression, frozenset[str]]:
@@ -259,6 +272,9 @@ class _Statement:
         everywhere = reduce(lambda left, right: FunctionCall("and", None, (left, right), at), ones)
         return FunctionCall("where", None, (everywhere, body, body), at)
 
+    def _promoted_among(self, labels: frozenset[str]) -> Promoted:
+        return frozenset((label, tile) for label, tile in self.promoted if label in labels)
+
     def _add(self, name: str, labels: tuple[str, ...], body: Expression, aggregate: str | None, at: Position) -> None:
         read = JoinReader(self.names, self.assignment.target.tensor, body)
         if not read.references:
@@ -267,7 +283,7 @@ class _Statement:
         if missing and aggregate is None:
             hint = "write sum(...), max(...), min(...) or prod(...) around the expression"
             raise self.names.error(f"{_must_aggregate(missing)}; {hint}", at)
-        used = self.promoted & (labels_of(body) | frozenset(labels))
+        used = self._promoted_among(labels_of(body) | frozenset(labels))
         self.einsums.append(EinSum(Reference(name, labels), tuple(read.references), read.join, aggregate, used))
 
 

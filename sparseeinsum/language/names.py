@@ -90,7 +90,7 @@ class Names:
 def _read(expression: Expression | int | None) -> Iterator[tuple[str, Position]]:
     """Tensors that an expression reads, or asks for the bound of an axis."""
     match expression:
-        case TensorReference(name, _, at):
+        case TensorReference(name, _, _, at):
             yield name, at
         case BoundOf(name, axis, _, at) if axis is not None:
             yield name, at

@@ -23,6 +23,7 @@ from sparseeinsum.language.syntax import (
     RangeOf,
     Statement,
     TensorReference,
+    is_promoted,
 )
 
 # Passes over expressions recurse: so deep is far from Python's limit, and deeper than kernels evaluate.
@@ -164,8 +165,20 @@ class _ToSyntax(Transformer_NonRecursive[Token, list[Statement] | Expression]):
     def start(self, statements: list[Statement]) -> list[Statement]:
         return statements
 
-    def labels(self, names: list[Token]) -> tuple[str, ...]:
-        return tuple(str(name) for name in names)
+    def labels(self, labels: list[tuple[str, int]]) -> list[tuple[str, int]]:
+        return labels
+
+    @v_args(meta=True)
+    def label(self, meta: Meta, parts: list[Token | None]) -> tuple[str, int]:
+        name, tile = str(parts[0]), parts[1]
+        if tile is None:
+            return name, 1
+        if not is_promoted(name):
+            problem = f"{name}:{tile} gives a tile to a label that is not promoted; write it in upper case"
+            raise self._error(problem, _position(meta))
+        if int(tile) < 1:
+            raise self._error(f"{name}:{tile} is a tile of no index; it takes 1 or more", _position(meta))
+        return name, int(tile)
 
     def axis(self, tokens: list[Token]) -> tuple[str, int]:
         return str(tokens[0]), int(tokens[1])
@@ -205,9 +218,11 @@ class _ToSyntax(Transformer_NonRecursive[Token, list[Statement] | Expression]):
         return FunctionCall(_COMPARISONS[str(symbol)], None, (first, second), _position(meta))  # type: ignore[arg-type]  # by grammar
 
     @v_args(meta=True)
-    def reference(self, meta: Meta, parts: list[Token | tuple[str, ...] | None]) -> TensorReference:
-        name, labels = parts
-        return TensorReference(str(name), tuple(labels or ()), _position(meta))
+    def reference(self, meta: Meta, parts: tuple[Token, list[tuple[str, int]] | None]) -> TensorReference:
+        name, found = parts
+        labels = found or []
+        tiles = tuple(dict.fromkeys((label.lower(), tile) for label, tile in labels if tile > 1))
+        return TensorReference(str(name), tuple(label for label, _ in labels), tiles, _position(meta))
 
     @v_args(meta=True)
     def bare(self, meta: Meta, names: list[Token]) -> TensorReference:
@@ -216,7 +231,7 @@ class _ToSyntax(Transformer_NonRecursive[Token, list[Statement] | Expression]):
         if not self.operands:
             problem = f"{names[0]} has no labels; a tensor needs its labels, as in A[i, j], also a scalar, as in eta[]"
             raise self._error(problem, _position(meta))
-        return TensorReference(str(names[0]), (), _position(meta))
+        return TensorReference(str(names[0]), (), at=_position(meta))
 
     @v_args(meta=True)
     def bound(self, meta: Meta, parts: list[Token | None]) -> BoundOf:
@@ -232,7 +247,12 @@ class _ToSyntax(Transformer_NonRecursive[Token, list[Statement] | Expression]):
     @v_args(meta=True)
     def call(self, meta: Meta, parts: list[object]) -> FunctionCall:
         name, labels, *arguments = parts
-        return FunctionCall(str(name), labels, tuple(arguments), _position(meta))  # type: ignore[arg-type]  # by grammar
+        assert labels is None or isinstance(labels, list)
+        named = None if labels is None else tuple(label for label, _ in labels)
+        for label, tile in labels or ():
+            if tile > 1:
+                raise self._error(f"{name}[{label}:{tile}] names a label; only references have tiles", _position(meta))
+        return FunctionCall(str(name), named, tuple(arguments), _position(meta))  # type: ignore[arg-type]  # by grammar
 
     @v_args(meta=True)
     def declaration(self, meta: Meta, parts: list[object]) -> Declaration:

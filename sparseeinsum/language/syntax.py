@@ -35,10 +35,11 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class TensorReference:
-    """NAME[labels], as written."""
+    """NAME[labels], as written; `tiles` are of labels in lower case, where they hold several indices."""
 
     tensor: str
     labels: tuple[str, ...]
+    tiles: tuple[tuple[str, int], ...] = ()
     at: Position = field(default=NOWHERE, compare=False)
 
 
@@ -118,13 +119,27 @@ def canonical(labels: tuple[str, ...]) -> tuple[str, ...]:
 def written_labels(expression: Expression) -> Iterator[tuple[str, Position]]:
     """Every label as written, those that aggregates name, too, and where it stands; bound(j) promotes nothing."""
     match expression:
-        case TensorReference(_, labels, at) | FunctionCall(_, labels, _, at) if labels:
+        case TensorReference(_, labels, _, at) | FunctionCall(_, labels, _, at) if labels:
             yield from ((label, at) for label in labels)
         case RangeOf(_, label, _, at):
             yield label, at
     if isinstance(expression, FunctionCall):
         for argument in expression.arguments:
             yield from written_labels(argument)
+
+
+def references(expression: Expression) -> Iterator[TensorReference]:
+    """Every reference to a tensor."""
+    if isinstance(expression, TensorReference):
+        yield expression
+    if isinstance(expression, FunctionCall):
+        for argument in expression.arguments:
+            yield from references(argument)
+
+
+def is_promoted(label: str) -> bool:
+    """Whether a label as written is promoted by hand."""
+    return label[0].isupper()
 
 
 def free_labels(expression: Expression) -> Iterator[str]:
@@ -175,8 +190,10 @@ def _as_scalar(expression: Expression, leaves: list[str]) -> Scalar:
 
 def _write_leaf(expression: Expression) -> str:
     match expression:
-        case TensorReference(tensor, labels):
-            return f"{tensor}[{', '.join(labels)}]"
+        case TensorReference(tensor, labels, tiles):
+            sizes = dict(tiles)
+            written = (f"{label}:{sizes[label.lower()]}" if label.lower() in sizes else label for label in labels)
+            return f"{tensor}[{', '.join(written)}]"
         case BoundOf(name, axis):
             return f"bound({name})" if axis is None else f"bound({name}, {axis})"
         case RangeOf(kind, label, bound):

@@ -123,7 +123,7 @@ class _Breaking:
         labels = frozenset().union(*(operand.labels for operand in operands))
         renumbered = substituted(join, {position: Operand(number) for number, position in enumerate(used)})
         fold = aggregate if labels - frozenset(output.labels) else None
-        return EinSum(output, operands, renumbered, fold, self.einsum.promoted & labels)
+        return EinSum(output, operands, renumbered, fold, self.einsum.promoted_among(labels))
 
     def _labels(self, expression: Scalar) -> frozenset[str]:
         return frozenset().union(*(self.references[position].labels for position in operands_of(expression)))

@@ -163,7 +163,7 @@ class _Sums:
         labels = frozenset().union(*(operand.labels for operand in operands))
         output = tuple(label for label in self.einsum.output.labels if label in labels)
         aggregate = "sum" if labels - frozenset(output) else None
-        return EinSum(Reference(name, output), tuple(operands), join, aggregate, self.einsum.promoted & labels)
+        return EinSum(Reference(name, output), tuple(operands), join, aggregate, self.einsum.promoted_among(labels))
 
 
 def _compute_same(einsums: tuple[EinSum, ...], einsum: EinSum, tensors: Mapping[str, Tensor]) -> bool:

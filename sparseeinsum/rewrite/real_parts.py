@@ -101,7 +101,7 @@ class _Parting:
         operands = tuple(self.references[position] for position in used)
         renumbered = substituted(join, {position: Operand(number) for number, position in enumerate(used)})
         labels = frozenset(label for operand in operands for label in operand.labels)
-        return EinSum(output, operands, renumbered, aggregate, self.einsum.promoted & labels)
+        return EinSum(output, operands, renumbered, aggregate, self.einsum.promoted_among(labels))
 
 
 def _parts(expression: Scalar) -> Iterator[Scalar]:
