@@ -25,6 +25,7 @@ from sparseeinsum.language.scalar import FUNCTIONS, functions_of
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, entries
 from sparseeinsum.plan import Plan
 from sparseeinsum.rewrite.binarise import binarise
+from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.sparse_sums import compensate
 from sparseeinsum.semantics.exactness import evaluate_exactly
 from sparseeinsum.statistics.estimate import estimate
@@ -71,15 +72,16 @@ def make_plans(program: Program, engine: DuckDB, options: PlanOptions) -> list[P
         binary = binarise(bound, known, values, allows_nonfinite)
         if not allows_nonfinite:
             binary = compensate(binary, known, values, partial(least_seconds, constants=constants))
-        exact = evaluate_exactly(binary, values, allows_nonfinite)
+        pins = _pins(bound, _parts(bound, binary), options)
+        merged = merge_common_subexpressions(binary, {name: dict.fromkeys(labels, 1) for name, labels in pins.items()})
+        parts = _parts(bound, merged)
+        exact = evaluate_exactly(merged, values, allows_nonfinite)
         graph = exact.graph
         statistics = estimate(graph, known, exact.evaluations)
         model = CostModel(graph, statistics, exact.evaluations, constants)
         decompositions = {name: source.decomposition for name, source in stored.items()}
         layouts = _layouts(program, graph, options)
         limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
-        parts = _parts(bound, binary)
-        pins = _pins(bound, parts, options)
         found = optimise(options.optimizer, model, decompositions, layouts, limit, pins, options.top)
     threads = engine.threads()
     complete = frozenset(name for name in stored if _is_complete(stored[name], measured[name]))
@@ -177,7 +179,7 @@ def _require_functions(graph: EinGraph) -> None:
 
 
 def _parts(bound: EinGraph, binary: EinGraph) -> dict[str, tuple[EinSum, ...]]:
-    """The EinSums that compute every EinSum as written, those of its parts first."""
+    """The EinSums that compute every EinSum as written that is still there, those of its parts first."""
     written = {einsum.output.tensor for einsum in bound.einsums}
     found: dict[str, tuple[EinSum, ...]] = {}
     parts: list[EinSum] = []
