@@ -26,6 +26,7 @@ from sparseeinsum.language.scalar import FUNCTIONS, functions_of
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, entries
 from sparseeinsum.plan import Plan
 from sparseeinsum.rewrite.binarise import binarise
+from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.sparse_sums import compensate
 from sparseeinsum.saved_plans.files import SavedPlan
 from sparseeinsum.saved_plans.fitting import check_exact, decomposed_as, rebuilt
@@ -67,11 +68,14 @@ def make_plans(program: Program, engine: DuckDB, options: PlanOptions) -> list[P
         data = _read_data(program, engine, options.tiles)
     with clock.stage("optimizer"):
         bound = _bind(program, data.stored, options)
+        _require_functions(bound)
         binary = _rewritten(bound, data, engine, options)
-        parts = _parts(bound, binary)
-        exact = evaluate_exactly(binary, data.values, _allows_nonfinite(options))
+        pins = _pins(bound, _parts(bound, binary), options)
+        merged = merge_common_subexpressions(binary, pins)
+        parts = _parts(bound, merged)
+        exact = evaluate_exactly(merged, data.values, _allows_nonfinite(options))
         layouts = _layouts(program, exact.graph, options)
-        alternatives = _alternatives(exact, data, engine, options, layouts, _pins(bound, parts, options))
+        alternatives = _alternatives(exact, data, engine, options, layouts, pins)
         found = alternatives.best(options.top)
     made = _Making(program, engine, options, data, parts, exact, alternatives, clock.seconds)
     return [made.plan(decomposed) for decomposed in found]
@@ -89,6 +93,7 @@ def load_plan(saved: SavedPlan, engine: DuckDB) -> Plan:
         data = _read_data(saved.program, engine)
     with clock.stage("optimizer"):
         bound = _bind(saved.program, data.stored, options)
+        _require_functions(bound)
         binary = rebuilt(saved, bound)
         exact = evaluate_exactly(binary, data.values, _allows_nonfinite(options))
         check_exact(saved, bound, exact, data.values)
@@ -264,7 +269,7 @@ def _require_functions(graph: EinGraph) -> None:
 
 
 def _parts(bound: EinGraph, binary: EinGraph) -> dict[str, tuple[EinSum, ...]]:
-    """The EinSums that compute every EinSum as written, those of its parts first."""
+    """The EinSums that compute every EinSum as written that is still there, those of its parts first."""
     written = {einsum.output.tensor for einsum in bound.einsums}
     found: dict[str, tuple[EinSum, ...]] = {}
     parts: list[EinSum] = []

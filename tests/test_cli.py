@@ -106,7 +106,7 @@ def test_stats(database: str, capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "-d", "absent.duckdb", "-t", PRODUCT], "there is no database file absent.duckdb"),
         (["run", "-d", "{}", "-t", PRODUCT, "--into", "C"], "RESULT=TABLE"),
         (["run", "-d", "{}", "-t", PRODUCT, "--into", "X=y"], "the plan returns no X"),
-        (["run", "-d", "{}", "-t", PRODUCT, "-o", "best"], "dp, greedy, relational"),
+        (["run", "-d", "{}", "-t", PRODUCT, "-o", "best"], "dp, cover, greedy, relational"),
         (["run", "-d", "{}", "-t", PRODUCT, "-m", "lots"], "'lots' is no size"),
         (["run", "-d", "{}", "-t", PRODUCT, "--plan", "p.json"], "--text or --plan, one of them"),
         (["run", "-d", "{}", "--plan", "p.json"], "there is no plan file p.json"),

@@ -162,9 +162,6 @@ REFUSED = {
     "unknown axis to promote": Refused(
         MATRIX, se.ShapeError, r"no axis x to promote; it has dim_0, dim_1", {"promoted": ["x"]}
     ),
-    "entries promoted in part": Refused(
-        pd.DataFrame(ROWS), se.DataError, r"all axes promoted; leave promoted out", {"promoted": ["src"]}
-    ),
     "fill that the dtype of the data lacks": Refused(
         np.arange(3), se.DataError, r"dtype int64, which does not hold the fill inf; choose.*dtype", {"fill": np.inf}
     ),

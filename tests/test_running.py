@@ -165,7 +165,7 @@ def test_best_plans_come_first(unchanging: se.Database) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"optimizer": "clever"}, "no optimizer 'clever'; choose one of dp, cover, greedy, relational, dense"),
+        ({"optimizer": "exact"}, "no optimizer 'exact'; choose one of dp, cover, greedy, relational, dense"),
         ({"optimizer": "gredy"}, "no optimizer 'gredy'; did you mean 'greedy'"),
         ({"layout": "rows"}, "layout 'rows' is neither 'entries' nor 'any'"),
         ({"pin": {"X": ["i"]}}, "the program computes no X; it computes Y"),

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -116,6 +117,11 @@ def aggregated_dtype(aggregate: str | None, dtype: str) -> str:
         return "bool"
     if aggregate == "logsumexp":
         return dtype if is_float(dtype) else "float64"
+    return _reduced_dtype(aggregate, dtype)
+
+
+@cache
+def _reduced_dtype(aggregate: str, dtype: str) -> str:
     return str(AGGREGATES[aggregate].numpy(np.zeros(1, dtype), axis=(0,)).dtype)
 
 

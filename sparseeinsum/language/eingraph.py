@@ -1,7 +1,7 @@
 """Language: EinSums and the graphs that they form; names and labels only, no SQL and no data."""
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from sparseeinsum.errors import SemanticsError
@@ -42,6 +42,7 @@ class EinSum:
         join: Scalar expression of the operands.
         aggregate: One of AGGREGATES, or None where no label is aggregated.
         promoted: Labels that were promoted by hand, and their tiles.
+        labels: All labels, those of the output first, then in order of appearance.
     """
 
     output: Reference
@@ -49,18 +50,15 @@ class EinSum:
     join: Scalar
     aggregate: str | None
     promoted: Promoted = frozenset()
+    labels: tuple[str, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        appearing = (*self.output.labels, *(label for operand in self.operands for label in operand.labels))
+        object.__setattr__(self, "labels", tuple(dict.fromkeys(appearing)))
         assert self.operands
         assert operands_of(self.join) == frozenset(range(len(self.operands)))
         assert self.aggregate in AGGREGATES if self.aggregated else self.aggregate is None
         assert len(set(self.output.labels)) == len(self.output.labels)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """All labels, those of the output first, then in order of appearance."""
-        appearing = (*self.output.labels, *(label for operand in self.operands for label in operand.labels))
-        return tuple(dict.fromkeys(appearing))
 
     def promoted_among(self, labels: Set[str]) -> Promoted:
         """Those of some labels that were promoted by hand, and their tiles."""

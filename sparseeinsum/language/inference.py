@@ -5,13 +5,24 @@ Source of the rules: numpy, which is asked with empty arrays for dtypes and with
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 
 from sparseeinsum.errors import SemanticsError, ShapeError
 from sparseeinsum.language.dtypes import AGGREGATES, Array, Number, aggregated_dtype, as_number
 from sparseeinsum.language.eingraph import EinSum, Reference, write_reference
-from sparseeinsum.language.scalar import Bound, Call, Literal, Scalar, evaluate, write
+from sparseeinsum.language.scalar import (
+    FUNCTIONS,
+    Bound,
+    Call,
+    Function,
+    Literal,
+    Scalar,
+    evaluate,
+    functions_of,
+    write,
+)
 from sparseeinsum.language.tensors import Axis, Tensor
 
 
@@ -73,8 +84,9 @@ def dtype_of(expression: Scalar, dtypes: list[str], einsum: EinSum) -> str:
     Raises:
         SemanticsError: numpy refuses the operation.
     """
+    functions = tuple(FUNCTIONS[name] for name in sorted(functions_of(expression)))
     try:
-        return str(evaluate(expression, [np.empty(0, dtype) for dtype in dtypes]).dtype)
+        return _evaluated_dtype(expression, tuple(dtypes), functions)
     except SemanticsError as error:  # of a function that says so itself
         raise SemanticsError(f"{einsum.output.tensor}: {error}") from None
     except (TypeError, ValueError) as error:
@@ -82,6 +94,13 @@ def dtype_of(expression: Scalar, dtypes: list[str], einsum: EinSum) -> str:
         raise SemanticsError(
             f"{einsum.output.tensor}: numpy has no {text} for {', '.join(dict.fromkeys(dtypes))} ({error})"
         ) from None
+
+
+@lru_cache(maxsize=4096)  # planning asks again and again
+def _evaluated_dtype(expression: Scalar, dtypes: tuple[str, ...], functions: tuple[Function, ...]) -> str:
+    """Dtype of an expression that calls these functions, of which a user may register others by the same names."""
+    del functions
+    return str(evaluate(expression, [np.empty(0, dtype) for dtype in dtypes]).dtype)
 
 
 def aggregated(einsum: EinSum, dtype: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.inference import result_tensor
 from sparseeinsum.language.tensors import Tensor
-from sparseeinsum.semantics.exactness import Values, evaluate_exactly
+from sparseeinsum.semantics.exactness import Evaluation, Values, evaluate_exactly
 from sparseeinsum.statistics.estimate import Statistics, estimate_result
 
 
@@ -62,6 +62,14 @@ class Known:
 
     def result(self, einsum: EinSum) -> KnownTensor:
         """What an EinSum of one or two known operands would compute."""
+        return self._evaluated(einsum)[0]
+
+    def learn(self, einsum: EinSum) -> Evaluation:
+        """Add the result of an EinSum; returns what is exact for it."""
+        self.tensors[einsum.output.tensor], evaluation = self._evaluated(einsum)
+        return evaluation
+
+    def _evaluated(self, einsum: EinSum) -> tuple[KnownTensor, Evaluation]:
         names = {operand.tensor for operand in einsum.operands}
         name = einsum.output.tensor
         tensors = {each: self.tensors[each].tensor for each in names}
@@ -69,12 +77,9 @@ class Known:
         graph = EinGraph(tensors, (einsum,), (name,))
         exact = evaluate_exactly(graph, {each: self.tensors[each].values for each in names}, self.allows_nonfinite)
         known = {each: self.tensors[each].statistics for each in names}
-        statistics = estimate_result(exact.graph, einsum, known, exact.evaluations[name])
-        return KnownTensor(exact.graph.tensors[name], statistics, exact.values[name])
-
-    def learn(self, einsum: EinSum) -> None:
-        """Add the result of an EinSum."""
-        self.tensors[einsum.output.tensor] = self.result(einsum)
+        evaluation = exact.evaluations[name]
+        statistics = estimate_result(exact.graph, einsum, known, evaluation)
+        return KnownTensor(exact.graph.tensors[name], statistics, exact.values[name]), evaluation
 
     def shapes(self) -> dict[str, Tensor]:
         """All tensors."""

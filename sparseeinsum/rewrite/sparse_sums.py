@@ -37,24 +37,21 @@ def compensate(
     known = Known.of_inputs(graph.tensors, statistics, values, allows_nonfinite=False)
     einsums: list[EinSum] = []
     for einsum in graph.einsums:
-        for part in _cheapest(einsum, known, graph, price):
+        parts = _cheaper(einsum, known, graph, price) if any(known.learn(einsum).matters) else None
+        for part in parts or ():
             known.learn(part)
-            einsums.append(part)
+        einsums += parts or (einsum,)
     return EinGraph(MappingProxyType(known.shapes()), tuple(einsums), graph.outputs)
 
 
-def _cheapest(einsum: EinSum, known: Known, graph: EinGraph, price: Pricer) -> tuple[EinSum, ...]:
-    whole = _exact([einsum], known)
-    if not any(whole.evaluations[einsum.output.tensor].matters):
-        return (einsum,)
+def _cheaper(einsum: EinSum, known: Known, graph: EinGraph, price: Pricer) -> tuple[EinSum, ...] | None:
+    """Parts that are cheaper than a sum whose operands would have to be dense; None where there are none."""
     parts = compensated(einsum, {**graph.tensors, **known.shapes()})
     if parts is None:
-        return (einsum,)
-    apart = _exact(parts, known)
+        return None
+    whole, apart = _exact([einsum], known), _exact(parts, known)
     is_exact = _is_surely_finite(whole) and _is_surely_finite(apart)
-    if is_exact and _price(apart, known, price) < _WORTH * _price(whole, known, price):
-        return parts
-    return (einsum,)
+    return parts if is_exact and _price(apart, known, price) < _WORTH * _price(whole, known, price) else None
 
 
 def _is_surely_finite(exact: ExactGraph) -> bool:

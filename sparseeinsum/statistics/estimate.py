@@ -32,7 +32,7 @@ class Statistics:
     distinct: tuple[float, ...]
     shape: tuple[int, ...]
     most: Mapping[frozenset[int], float] = field(default_factory=dict)
-    measured: Mapping[tuple[int, ...], float] = field(default_factory=dict)
+    measured: Mapping[tuple[int, ...], float] = field(default_factory=dict, compare=False)
 
     def tuples(self, tiles: Sequence[int]) -> float:
         """T(P): expected tuples of a decomposition, which gives every axis a tile, or DEMOTED.

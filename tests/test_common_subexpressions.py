@@ -1,0 +1,142 @@
+"""EinSums that compute the same are computed once, and every result that is asked for is delivered."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from reference import evaluate_program
+
+import sparseeinsum as se
+
+Array = NDArray[np.float64]
+
+
+@pytest.fixture(scope="module")
+def inputs() -> dict[str, Array]:
+    rng = np.random.default_rng(3)
+    sparse = rng.uniform(-1, 1, (6, 6)) * (rng.random((6, 6)) < 0.4)
+    return {"A": sparse, "B": rng.uniform(-1, 1, (6, 6)), "v": rng.uniform(1, 2, 6)}
+
+
+@pytest.fixture(scope="module")
+def loaded(shared_db: se.Database, inputs: Mapping[str, Array]) -> se.Database:
+    for name, array in inputs.items():
+        shared_db.tensor(name, array)
+    return shared_db
+
+
+def computed(plan: se.Plan) -> list[str]:
+    """Names of the results that a plan computes, in order."""
+    return [line.split("[")[0] for line in plan.notation()]
+
+
+def check(database: se.Database, inputs: Mapping[str, Array], text: str) -> None:
+    expected = evaluate_program(se.program(text), dict(inputs))
+    found = database.run(text, progress=False)
+    for name in found:
+        np.testing.assert_allclose(found[name].to_numpy(), expected[name], rtol=1e-12, atol=1e-12, err_msg=name)
+
+
+SAME = {
+    "as it stands": "S[i, k] = sum(A[i, j] * B[j, k])",
+    "other labels": "S[x, y] = sum(A[x, z] * B[z, y])",
+    "other order of operands": "S[i, k] = sum(B[j, k] * A[i, j])",
+}
+OTHER = {
+    "other operands": "S[i, k] = sum(B[i, j] * A[j, k])",
+    "transposed operand": "S[i, k] = sum(A[j, i] * B[j, k])",
+    "other function": "S[i, k] = sum(A[i, j] + B[j, k])",
+    "other aggregate": "S[i, k] = max(A[i, j] * B[j, k])",
+    "other kind of number": "S[i, k] = sum(A[i, j] * B[j, k] * 1.0)",
+    "promoted by hand": "S[I, k] = sum(A[I, j] * B[j, k])",
+}
+FIRST = "R[i, k] = sum(A[i, j] * B[j, k])\n"
+READERS = "\nY[i, k] = exp(R[i, k])\nZ[i] = sum(S[i, k] * v[k])"
+
+
+@pytest.mark.parametrize("second", SAME.values(), ids=SAME)
+def test_equal_results_are_computed_once(loaded: se.Database, inputs: Mapping[str, Array], second: str) -> None:
+    text = FIRST + second + READERS
+    assert computed(loaded.plan(text)) == ["R", "Y", "Z"]
+    check(loaded, inputs, text)
+
+
+@pytest.mark.parametrize("second", OTHER.values(), ids=OTHER)
+def test_others_stay_apart(loaded: se.Database, inputs: Mapping[str, Array], second: str) -> None:
+    text = FIRST + second + READERS
+    assert {"R", "S"} <= set(computed(loaded.plan(text)))
+    check(loaded, inputs, text)
+
+
+def test_operands_of_what_does_not_commute_keep_their_places(loaded: se.Database, inputs: Mapping[str, Array]) -> None:
+    text = "R[i, j] = A[i, j] - B[j, i]\nS[i, j] = B[j, i] - A[i, j]\nT[i, j] = A[i, j] - B[j, i]\n"
+    text += "Y[i, j] = R[i, j] * v[i] + exp(S[i, j])\nZ[i] = max(T[i, j] * v[j])"
+    assert [name for name in computed(loaded.plan(text)) if name in "RST"] == ["R", "S"]
+    check(loaded, inputs, text)
+
+
+def test_another_order_of_axes_is_the_same_result(loaded: se.Database, inputs: Mapping[str, Array]) -> None:
+    text = FIRST + "S[k, i] = sum(A[i, j] * B[j, k])\nY[i] = sum(R[i, k] * v[k])\nZ[i] = sum(S[i, k] * v[k])"
+    assert computed(loaded.plan(text)) == ["R", "Y", "Z"]
+    check(loaded, inputs, text)
+
+
+def test_what_equal_results_lead_to_is_equal(loaded: se.Database, inputs: Mapping[str, Array]) -> None:
+    """And two operands that are the same become one."""
+    text = FIRST + "S[x, y] = sum(B[z, y] * A[x, z])\nR2[i, k] = exp(R[i, k])\nS2[k, i] = exp(S[k, i])\n"
+    text += "Y[i, k] = R2[i, k] / S2[i, k]"
+    plan = loaded.plan(text)
+    assert computed(plan) == ["R", "R2", "Y"]
+    assert len(plan.decomposed.steps[-1].einsum.operands) == 1
+    check(loaded, inputs, text)
+
+
+def test_symmetric_products(loaded: se.Database, inputs: Mapping[str, Array]) -> None:
+    """R is its own transpose, but A A^T is not A^T A."""
+    text = "R[i, k] = sum(A[i, j] * A[k, j])\nS[k, i] = sum(A[i, j] * A[k, j])\nT[i, k] = sum(A[j, i] * A[j, k])\n"
+    text += "Y[i, k] = exp(R[i, k])\nZ[i] = sum(S[i, k] * v[k])\nX[i] = sum(T[i, k] * v[k])"
+    assert computed(loaded.plan(text)) == ["R", "T", "Y", "Z", "X"]
+    check(loaded, inputs, text)
+
+
+def test_outputs_are_delivered_under_their_own_names(loaded: se.Database, inputs: Mapping[str, Array]) -> None:
+    text = FIRST + "S[x, y] = sum(B[z, y] * A[x, z])\nT[k, i] = sum(A[i, j] * B[j, k])"
+    plan = loaded.plan(text)
+    assert plan.outputs == ("R", "S", "T")
+    assert [line.split(" = ")[1].lower() for line in plan.notation()][1:] == ["r[x, y]", "r[i, k]"]
+    found = loaded.run(text, progress=False)
+    assert list(found["S"].df().columns) == ["x", "y", "val"]
+    check(loaded, inputs, text)
+
+
+def test_the_name_of_an_output_is_kept(loaded: se.Database, inputs: Mapping[str, Array]) -> None:
+    text = FIRST + "Y[i] = sum(R[i, k] * v[k])\nS[i, k] = sum(A[i, j] * B[j, k])"
+    assert computed(loaded.plan(text)) == ["S", "Y"]
+    assert computed(loaded.plan(text, outputs=["R"])) == ["R", "Y", "S"]
+    check(loaded, inputs, text)
+
+
+def test_parts_of_statements_are_shared(loaded: se.Database, inputs: Mapping[str, Array]) -> None:
+    """The maxima and the sums of the same softmax, which two statements write within larger ones."""
+    text = "Y[i, k] = sum(softmax[j](B[i, j]) * A[j, k])\nZ[i] = sum(softmax[j](B[i, j]) * v[j])"
+    assert len(computed(loaded.plan(text))) < sum(len(computed(loaded.plan(each))) for each in text.split("\n"))
+    check(loaded, inputs, text)
+
+
+def test_pins_that_differ_keep_results_apart(loaded: se.Database) -> None:
+    text = FIRST + SAME["other labels"] + READERS
+    for pin in ({"R": "i"}, {"R": "i", "S": "xy"}):
+        assert computed(loaded.plan(text, pin=pin)) == ["R", "S", "Y", "Z"]
+    plan = loaded.plan(text, pin={"R": "ij", "S": "zx"})
+    assert computed(plan) == ["R", "Y", "Z"]
+    assert plan.notation()[0] == "R[I, k] = sum(A[I, J] * B[J, k])"
+
+
+def test_explanations_name_parts_that_there_are(loaded: se.Database) -> None:
+    text = "R[i] = sum(A[i, j] * B[j, k] * v[k])\nS[x] = sum(A[x, y] * B[y, z] * v[z])\nY[i] = R[i] + exp(S[i])"
+    plan = loaded.plan(text)
+    names = set(computed(plan))
+    assert "S" not in names
+    assert names.issuperset(part for parts in plan.parts.values() for part in parts)
+    assert "taken apart" in plan.explain()
