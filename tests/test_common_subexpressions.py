@@ -1,13 +1,19 @@
 """EinSums that compute the same are computed once, and every result that is asked for is delivered."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from planning_problems import drawn
 from reference import evaluate_program
 
 import sparseeinsum as se
+from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
+from sparseeinsum.language.scalar import Operand
+from sparseeinsum.rewrite.chains import substituted
+from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 
 Array = NDArray[np.float64]
 
@@ -140,3 +146,45 @@ def test_explanations_name_parts_that_there_are(loaded: se.Database) -> None:
     assert "S" not in names
     assert names.issuperset(part for parts in plan.parts.values() for part in parts)
     assert "taken apart" in plan.explain()
+
+
+def test_graphs_written_twice_are_computed_once() -> None:
+    """The second time with other names, operands in the opposite order and results with their axes reversed."""
+    for problem in [*drawn(is_tree=True, count=40), *drawn(is_tree=False, count=40)]:
+        graph = problem.model.graph
+        once, twice = (merge_common_subexpressions(each, {}) for each in (graph, doubled(graph)))
+        copies = [einsum for einsum in twice.einsums if is_copy_of_result(einsum, graph)]
+        assert len(twice.einsums) - len(copies) == len(once.einsums)
+        assert {einsum.output.tensor for einsum in copies} <= {f"{name}_again" for name in graph.outputs}
+
+
+def doubled(graph: EinGraph) -> EinGraph:
+    """A graph that computes everything twice."""
+    computed = {einsum.output.tensor for einsum in graph.einsums}
+    tensors = dict(graph.tensors)
+    again = []
+    for einsum in graph.einsums:
+        output = Reference(f"{einsum.output.tensor}_again", renamed(einsum.output.labels)[::-1])
+        operands = tuple(
+            Reference(f"{each.tensor}_again", renamed(each.labels)[::-1])
+            if each.tensor in computed
+            else Reference(each.tensor, renamed(each.labels))
+            for each in reversed(einsum.operands)
+        )
+        last = len(operands) - 1
+        join = substituted(einsum.join, {position: Operand(last - position) for position in range(len(operands))})
+        again.append(EinSum(output, operands, join, einsum.aggregate))
+        tensor = graph.tensors[einsum.output.tensor]
+        tensors[output.tensor] = replace(tensor, name=output.tensor, axes=tensor.axes[::-1])
+    outputs = (*graph.outputs, *(f"{name}_again" for name in graph.outputs))
+    return EinGraph(tensors, (*graph.einsums, *again), outputs)
+
+
+def renamed(labels: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{label}_again" for label in labels)
+
+
+def is_copy_of_result(einsum: EinSum, graph: EinGraph) -> bool:
+    (first, *others) = einsum.operands
+    is_plain = einsum.join == Operand(0) and einsum.aggregate is None and not others
+    return is_plain and graph.producer_of(first.tensor) is not None and einsum.output.tensor.endswith("_again")

@@ -6,7 +6,7 @@ decompositions are fixed, and so on until all are.
 
 import heapq
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from sparseeinsum.decompose.elimination import cheapest_plans
 from sparseeinsum.decompose.model import Choice, result_tiles
@@ -62,9 +62,19 @@ def _extended(task: Task, einsums: tuple[EinSum, ...], states: list[Candidate], 
 
 
 def _optimised(task: Task, einsums: tuple[EinSum, ...], fixed: Mapping[str, Choice], k: int) -> list[Candidate]:
+    if len(einsums) == 1:
+        return heapq.nsmallest(k, _choices(task, einsums[0], fixed))
     found = cheapest_plans(task, einsums, fixed, k)
     assert found is not None, "there was no limit"
     return found
+
+
+def _choices(task: Task, einsum: EinSum, fixed: Mapping[str, Choice]) -> Iterator[Candidate]:
+    """Every choice of one EinSum."""
+    name = einsum.output.tensor
+    for choice in task.choices[name]:
+        seconds = task.own_seconds(einsum, choice) + task.reading_seconds(einsum, choice, fixed)
+        yield Candidate(seconds, ((name, choice),))
 
 
 def _fixed_tiles(task: Task, state: Candidate, einsums: tuple[EinSum, ...]) -> dict[str, Choice]:
