@@ -101,17 +101,18 @@ class Explanation:
         """The explanation as text."""
         console = Console(width=_WIDTH, color_system=None, highlight=False, markup=False)
         with console.capture() as captured:
-            console.print(self._headline())
+            console.print(self.headline())
             console.print(self._einsums())
             if self.runners_up > 0:
                 console.print(self._runners_up())
             console.print(self._inputs())
             console.print(self._statements())
-            for line in self._notes():
+            for line in self.notes():
                 console.print(line)
         return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
-    def _headline(self) -> str:
+    def headline(self) -> str:
+        """How many EinSums, expected and planning time."""
         planned = ", ".join(f"{stage} {write_seconds(taken)}" for stage, taken in self.planning_seconds.items())
         count = len(self.decomposed.steps)
         return (
@@ -137,13 +138,13 @@ class Explanation:
         name = step.einsum.output.tensor
         cells = [step.notation, _relation_and_fill(Schema(self.decomposed.graph.tensors[name], step.result))]
         sizes = Sizes(self.alternatives.model, step)
-        tuples, size = _count(sizes.tuples), write_bytes(sizes.expected_bytes)
+        tuples, size = write_count(sizes.tuples), write_bytes(sizes.expected_bytes)
         if self.analysis is None:
             costs = (step.join_seconds, step.aggregation_seconds, step.repartition_seconds)
             return [*cells, tuples, size, *map(write_seconds, costs)]
         run = self.analysis.einsums[name]
         taken = "in its readers" if run.seconds is None else write_seconds(run.seconds)
-        actual = _count(run.tuples), write_bytes(run.tuples * sizes.tuple_bytes), taken
+        actual = write_count(run.tuples), write_bytes(run.tuples * sizes.tuple_bytes), taken
         expected = tuples, size, write_seconds(step.seconds)
         return [*cells, *(cell for pair in zip(expected, actual, strict=True) for cell in pair)]
 
@@ -157,7 +158,9 @@ class Explanation:
             table.add_column(heading, justify="right")
         table.add_column("EinSums that differ", overflow="fold")
         for other in others:
-            differing = differing_notation(self.decomposed, other)
+            differing = [step.notation for step in differing_steps(self.decomposed, other)]
+            if len(differing) > _MOST_LINES:
+                differing = [*differing[:_MOST_LINES], f"and {len(differing) - _MOST_LINES} more"]
             table.add_row(write_seconds(other.seconds), write_times(other, self.decomposed), "\n".join(differing))
         return table
 
@@ -171,7 +174,7 @@ class Explanation:
             entries = self.alternatives.model.statistics[name].entries
             schema = Schema(stored.tensor, stored.decomposition)
             density = f"{entries / stored.tensor.size:.3g}" if stored.tensor.size else "-"
-            table.add_row(write_schema(schema), _relation_and_fill(schema), _count(entries), density)
+            table.add_row(write_schema(schema), _relation_and_fill(schema), write_count(entries), density)
         return table
 
     def _statements(self) -> Table:
@@ -189,7 +192,8 @@ class Explanation:
             table.add_row(*cells)
         return table
 
-    def _notes(self) -> list[str]:
+    def notes(self) -> list[str]:
+        """What was rewritten, and how what is absent is dealt with, a line each."""
         notes = [
             f"{name}: taken apart into {', '.join(parts)}: fewer operands each, or only sparse ones, are cheaper"
             for name, parts in self.parts.items()
@@ -232,12 +236,9 @@ def _relation_and_fill(schema: Schema) -> str:
     return f"{write_relation(schema)}, else {write_number(fill)}" if fill else write_relation(schema)
 
 
-def differing_notation(plan: DecomposedGraph, other: DecomposedGraph) -> list[str]:
-    """The EinSums of another plan for the same graph that it decomposes otherwise, in notation."""
-    pairs = zip(plan.steps, other.steps, strict=True)
-    lines = [there.notation for here, there in pairs if here.choice != there.choice]
-    hidden = len(lines) - _MOST_LINES
-    return lines if hidden <= 0 else [*lines[:_MOST_LINES], f"and {hidden} more"]
+def differing_steps(plan: DecomposedGraph, other: DecomposedGraph) -> list[Step]:
+    """The EinSums of another plan for the same graph that it decomposes otherwise."""
+    return [there for here, there in zip(plan.steps, other.steps, strict=True) if here.choice != there.choice]
 
 
 def write_times(other: DecomposedGraph, plan: DecomposedGraph) -> str:
@@ -245,7 +246,8 @@ def write_times(other: DecomposedGraph, plan: DecomposedGraph) -> str:
     return f"{other.seconds / plan.seconds:.2f}" if plan.seconds else "-"
 
 
-def _count(number: float) -> str:
+def write_count(number: float) -> str:
+    """A number of tuples or entries."""
     return f"{round(number):,}"
 
 

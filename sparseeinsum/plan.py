@@ -13,6 +13,7 @@ from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.explain import Analysis, Explanation, Sizes
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.picture.page import write_page
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.sources import scan_boundaries
 from sparseeinsum.render.statements import Statement, result_query, staged_statements
@@ -92,6 +93,24 @@ class Plan:
             analyze: Run it, too, and show actual tuples, bytes and seconds beside those expected.
             top: How many of the best plans to compare, this one included.
         """
+        return self._explanation(analyze, top).write()
+
+    def to_html(self, path: str | Path | None = None, analyze: bool = False, top: int = 4) -> str:
+        """The plan as a page for a browser: the graph as a drawing, what else might have been chosen, and the SQL.
+
+        Args:
+            path: A file to write it to, too.
+            analyze: As for `explain`; so is top.
+
+        Returns:
+            One page of HTML that needs no other file and no net.
+        """
+        page = write_page(self._explanation(analyze, top), str(self.program), self.sql("staged"))
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
+    def _explanation(self, analyze: bool, top: int) -> Explanation:
         return Explanation(
             self.decomposed,
             self.alternatives,
@@ -102,7 +121,7 @@ class Plan:
             self.planning_seconds,
             self.analyze(self) if analyze else None,
             top - 1,
-        ).write()
+        )
 
     def sql(self, style: str = "cte") -> str:
         """The plan as SQL text.

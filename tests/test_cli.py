@@ -84,6 +84,17 @@ def test_plans_are_kept_and_run(database: str, tmp_path: Path, capsys: pytest.Ca
     assert "C[I, K] = sum(A[I, J] * B[J, K])" in first
 
 
+def test_explain_draws_a_page(database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "plan.html"
+    assert main(["explain", "-d", database, "-t", PRODUCT, "--html", str(path), "--analyze"]) == 0
+    printed, told = capsys.readouterr()
+    assert printed == ""
+    assert "plan.html" in told
+    page = path.read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert "actual" in page
+
+
 def test_explain_says_why_tuples_are_made_present(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "-d", database, "-t", "Y[i, j] = 1 / A[i, j]", "-o", "relational"]) == 0
     assert "Y: every tuple of A must be present, because no number stands for what is absent" in capsys.readouterr().out
@@ -112,6 +123,7 @@ def test_stats(database: str, capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "-d", "{}", "--plan", "p.json"], "there is no plan file p.json"),
         (["run", "-d", "{}", "--plan", "p.json", "-m", "1GB"], "--memory-limit is for planning"),
         (["explain", "-d", "{}", "-t", PRODUCT, "--save", "{}/plan.json"], "plan.json"),
+        (["explain", "-d", "{}", "-t", PRODUCT, "--html", "{}/plan.html"], "plan.html"),
         (["stats", "-d", "{}", "Z"], "there is no tensor Z"),
         (["demo", "--data", "absent.npz"], "absent.npz"),
     ],

@@ -28,6 +28,7 @@ ROOMS = (
     "kernels",
     "saved_plans",
     "explain",
+    "picture",
     "plan",
     "engines",
     "pipeline",

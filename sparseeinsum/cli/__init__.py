@@ -79,6 +79,7 @@ def _add_explain(commands_of: _Commands) -> None:
     )
     _add_program(parser)
     parser.add_argument("--analyze", action="store_true", help="run it, too, and show actual tuples and times")
+    parser.add_argument("--html", metavar="FILE", help="write it as a page for a browser, with a drawing, instead")
     parser.add_argument("--save", metavar="FILE", help="keep the plan in a file, for --plan")
     parser.set_defaults(command=commands.explain)
 

@@ -37,9 +37,13 @@ def run(asked: argparse.Namespace) -> None:
 
 
 def explain(asked: argparse.Namespace) -> None:
-    """Print a plan's explanation, and keep the plan where that is asked for."""
+    """Print a plan's explanation or write it as a page, and keep the plan where that is asked for."""
     with _planned(asked) as plan:
-        print(plan.explain(analyze=asked.analyze))
+        if asked.html is None:
+            print(plan.explain(analyze=asked.analyze))
+        else:
+            plan.to_html(asked.html, analyze=asked.analyze)
+            _STATUS.print(f"the page is {asked.html}", soft_wrap=True)
         if asked.save is not None:
             plan.save(asked.save)
             _STATUS.print(f"the plan is in {asked.save}", soft_wrap=True)
