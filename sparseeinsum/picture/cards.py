@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.decompose.model import reference_tiles
+from sparseeinsum.decompose.model import promoted_tiles, reference_tiles
 from sparseeinsum.decompose.plan import Step
 from sparseeinsum.explain import EinSumRun, Explanation, Sizes, write_bytes, write_count, write_relation, write_seconds
 from sparseeinsum.language.eingraph import Reference, write_reference
@@ -198,7 +198,7 @@ class Deck:
             self.links.append(Link(operand.tensor, name, weight))
             return
         lines = (
-            *notation_lines(f"becomes {write_reference(operand, step.promoted)}", step.promoted),
+            *notation_lines(f"becomes {write_reference(operand, promoted_tiles(step.einsum, step.choice))}", step.promoted),
             plain(f"{write_seconds(work.seconds(model.constants))}, {write_bytes(work.bytes_moved)} written"),
         )
         card = Card(f"{name} {index}", "repartition", 2 * self._depths[name] - 1, lines)
