@@ -26,6 +26,7 @@ from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.pipeline import PlanOptions
 from sparseeinsum.plan import Plan
 from sparseeinsum.statistics.estimate import Statistics
+from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR
 
 
 def connect(target: str | Path | duckdb.DuckDBPyConnection | None = None) -> "Database":
@@ -152,6 +153,7 @@ class Database:
         layout: str = "entries",
         outputs: Sequence[str] = (),
         nonfinite: str = "error",
+        estimator: str = DEFAULT_ESTIMATOR,
         top: None = None,
     ) -> Plan: ...
 
@@ -165,6 +167,7 @@ class Database:
         layout: str = "entries",
         outputs: Sequence[str] = (),
         nonfinite: str = "error",
+        estimator: str = DEFAULT_ESTIMATOR,
         *,
         top: int,
     ) -> list[Plan]: ...
@@ -178,6 +181,7 @@ class Database:
         layout: str = "entries",
         outputs: Sequence[str] = (),
         nonfinite: str = "error",
+        estimator: str = DEFAULT_ESTIMATOR,
         top: int | None = None,
     ) -> Plan | list[Plan]:
         """Choose a decomposition for every EinSum of a program.
@@ -191,6 +195,9 @@ class Database:
             outputs: Results to return besides those that nothing reads.
             nonfinite: `error` ends a run where values turn NaN or infinite out of finite ones, and names the result;
                 `allow` computes with them as IEEE 754 says, which is dearer: nothing absent cancels them.
+            estimator: How sizes of results are estimated: `uniform`, entries spread evenly; `sketch`, by the counts of
+                entries at every index; `exact`, counted by a query before planning, which takes about as long as the
+                relational plan.
             top: Return a list of so many plans, best first, instead of the best.
 
         Raises:
@@ -198,7 +205,8 @@ class Database:
             ShapeError: Labels and bounds do not fit.
             PlanError: No plan keeps to what is asked.
         """
-        options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, 1 if top is None else top)
+        count = 1 if top is None else top
+        options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, estimator, count)
         plans = pipeline.make_plans(_program(program), self._engine, options)
         return plans[0] if top is None else plans
 
@@ -212,6 +220,7 @@ class Database:
         layout: str = "entries",
         outputs: Sequence[str] = (),
         nonfinite: str = "error",
+        estimator: str = DEFAULT_ESTIMATOR,
         progress: bool | None = None,
     ) -> dict[str, TensorResult]:
         """Run a program or a plan, in one transaction.
@@ -220,7 +229,8 @@ class Database:
             program: A plan, a program, or program text.
             into: For some results, a permanent table that takes them instead; replaced whole or not at all. It may be
                 one that the program reads, but none that a tensor was loaded into.
-            optimizer: As for `plan`, for programs; so are memory_limit, pin, layout, outputs and nonfinite.
+            optimizer: As for `plan`, for programs; so are memory_limit, pin, layout, outputs, nonfinite and
+                estimator.
             progress: Whether to show progress; by default where standard error is a terminal.
 
         Returns:
@@ -232,7 +242,7 @@ class Database:
         with _progress(progress) as show:
             if isinstance(program, Plan):
                 return dict(pipeline.run_plan(program, self._engine, into or {}, show).results)
-            options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, 1)
+            options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, estimator, 1)
             return dict(pipeline.run_program(_program(program), self._engine, options, into or {}, show).results)
 
     def close(self) -> None:
@@ -259,6 +269,7 @@ def _options(
     layout: str,
     outputs: Sequence[str],
     nonfinite: str,
+    estimator: str,
     top: int,
 ) -> PlanOptions:
     if top < 1:
@@ -268,7 +279,7 @@ def _options(
     except ValueError as error:
         raise PlanError(f"memory_limit: {error}") from None
     pinned = {name: frozenset(label.lower() for label in labels) for name, labels in (pin or {}).items()}
-    return PlanOptions(optimizer, limit, pinned, layout, tuple(outputs), nonfinite, top)
+    return PlanOptions(optimizer, limit, pinned, layout, tuple(outputs), nonfinite, estimator, top)
 
 
 @contextmanager

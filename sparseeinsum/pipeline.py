@@ -27,7 +27,7 @@ from sparseeinsum.plan import Plan
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.sparse_sums import compensate
 from sparseeinsum.semantics.exactness import evaluate_exactly
-from sparseeinsum.statistics.estimate import estimate
+from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR, make_estimator
 from sparseeinsum.statistics.measure import Measurement, check_rows, fingerprints, measure
 
 
@@ -42,6 +42,7 @@ class PlanOptions:
         layout: `entries`: outputs come as one number a row, unless promoted by hand; `any`: as they are cheapest.
         outputs: Results to return besides those that nothing reads.
         nonfinite: What to do where values turn NaN or infinite: `error` or `allow`.
+        estimator: How sizes of results are estimated: uniform, sketch or exact.
         top: How many plans.
     """
 
@@ -51,6 +52,7 @@ class PlanOptions:
     layout: str = "entries"
     outputs: tuple[str, ...] = ()
     nonfinite: str = "error"
+    estimator: str = DEFAULT_ESTIMATOR
     top: int = 1
 
 
@@ -61,9 +63,10 @@ def make_plans(program: Program, engine: DuckDB, options: PlanOptions) -> list[P
         stored = require(Catalogue(engine), program.inputs)
         stored |= _generated(program, stored)
         measured = _measure(stored, engine)
+        known = {name: found.statistics for name, found in measured.items()}
+        estimator = make_estimator(options.estimator, stored, known, engine)
     with clock.stage("optimizer"):
         values = {name: found.values for name, found in measured.items()}
-        known = {name: found.statistics for name, found in measured.items()}
         allows_nonfinite = _allows_nonfinite(options)
         bound = _bind(program, stored, options)
         _require_functions(bound)
@@ -73,7 +76,7 @@ def make_plans(program: Program, engine: DuckDB, options: PlanOptions) -> list[P
             binary = compensate(binary, known, values, partial(least_seconds, constants=constants))
         exact = evaluate_exactly(binary, values, allows_nonfinite)
         graph = exact.graph
-        statistics = estimate(graph, known, exact.evaluations)
+        statistics = estimator(graph, known, exact.evaluations)
         model = CostModel(graph, statistics, exact.evaluations, constants)
         decompositions = {name: source.decomposition for name, source in stored.items()}
         layouts = _layouts(program, graph, options)

@@ -26,6 +26,7 @@ def run(asked: argparse.Namespace) -> None:
             optimizer=asked.optimizer,
             memory_limit=asked.memory_limit,
             nonfinite=asked.nonfinite,
+            estimator=asked.estimator,
         )
     for name, table in into.items():
         _CONSOLE.print(f"{name} is in table {table}")
@@ -35,7 +36,13 @@ def run(asked: argparse.Namespace) -> None:
 
 
 def _plan(database: se.Database, text: str, asked: argparse.Namespace) -> se.Plan:
-    return database.plan(text, optimizer=asked.optimizer, memory_limit=asked.memory_limit, nonfinite=asked.nonfinite)
+    return database.plan(
+        text,
+        optimizer=asked.optimizer,
+        memory_limit=asked.memory_limit,
+        nonfinite=asked.nonfinite,
+        estimator=asked.estimator,
+    )
 
 
 def explain(asked: argparse.Namespace) -> None:

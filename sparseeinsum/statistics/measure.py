@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
+import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from sparseeinsum import assets
 from sparseeinsum.errors import DataError
 from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import Axis, StoredTensor
 from sparseeinsum.semantics.exactness import Values
 from sparseeinsum.semantics.ranges import ANYTHING, NOTHING, Range
-from sparseeinsum.statistics.columns import coordinate, relation_of, value_of
+from sparseeinsum.statistics.columns import relation_of, value_of
 from sparseeinsum.statistics.estimate import Statistics
-from sparseeinsum.statistics.numbers import number
+from sparseeinsum.statistics.templates import filled, placeholders, template
 
 
 class Executor(Protocol):
@@ -32,6 +32,9 @@ class Executor(Protocol):
 
     def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
         """All rows of a query."""
+
+    def arrow(self, statement: exp.Expr | str) -> pa.Table:
+        """The result of a query, for many rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +110,7 @@ def _scan(stored: StoredTensor, dialect: str) -> _Scan:
     """The scan of one tensor: the template with its placeholders replaced."""
     by_shape = "entries" if stored.decomposition.is_scalar else "arrays"
     name = "complex" if is_complex(stored.tensor.dtype) else by_shape
-    template = sqlglot.parse_one(assets.read(f"stats/{dialect}/{name}.sql"), dialect=dialect)
-    projections = [filled for projection in template.expressions for filled in _repeat(projection, stored)]
+    projections = [each for projection in template(name, dialect).expressions for each in _repeat(projection, stored)]
     statement = exp.select(*projections).from_(relation_of(stored, dialect))
     return _Scan(statement.sql(dialect), tuple(projection.alias for projection in projections))
 
@@ -116,12 +118,12 @@ def _scan(stored: StoredTensor, dialect: str) -> _Scan:
 @lru_cache(maxsize=512)
 def _fingerprints_statement(stored: tuple[StoredTensor, ...], dialect: str) -> str:
     """One statement for all, as it runs before every run of a plan."""
-    template = sqlglot.parse_one(assets.read(f"stats/{dialect}/fingerprint.sql"), dialect=dialect)
+    fingerprint = template("fingerprint", dialect)
     selects = []
     for place, each in enumerate(stored):
         value = exp.Literal.number(1) if each.value is None else exp.column(each.value, quoted=True)  # no cast hides
         columns = [*(exp.column(key, quoted=True) for key in each.keys), value]
-        projections = [projection.copy() for projection in template.expressions]
+        projections = [projection.copy() for projection in fingerprint.expressions]
         for call in [call for projection in projections for call in projection.find_all(exp.Anonymous)]:
             call.set("expressions", [column.copy() for column in columns])
         select = exp.select(exp.Literal.number(place).as_("number"), *projections)
@@ -132,7 +134,7 @@ def _fingerprints_statement(stored: tuple[StoredTensor, ...], dialect: str) -> s
 def _repeat(projection: exp.Expr, stored: StoredTensor) -> Iterator[exp.Expr]:
     """The projection once for every key column, every axis inside the arrays, or just once."""
     mentioned = {column.name for column in projection.find_all(exp.Column)}
-    constants = _constants(stored)
+    constants = placeholders(stored)
     decomposition = stored.decomposition
     if "axis" in mentioned:
         for position, key in zip(decomposition.promoted, stored.keys, strict=True):
@@ -145,26 +147,8 @@ def _repeat(projection: exp.Expr, stored: StoredTensor) -> Iterator[exp.Expr]:
 
 
 def _fill(projection: exp.Expr, values: Mapping[str, exp.Expr], suffix: str) -> exp.Expr:
-    def replace(node: exp.Expr) -> exp.Expr:
-        return values[node.name].copy() if isinstance(node, exp.Column) and node.name in values else node
-
     base = projection.alias.rsplit("_", 1)[0] if suffix else projection.alias
-    return exp.alias_(projection.unalias().transform(replace), base + suffix)
-
-
-def _constants(stored: StoredTensor) -> dict[str, exp.Expr]:
-    shape = stored.tensor.shape
-    inside = [shape[position] for position in stored.decomposition.demoted]
-    return {
-        "value": value_of(stored),
-        "fill": number(stored.tensor.fill, stored.tensor.dtype),
-        "size": exp.Literal.number(math.prod(inside)),
-        "extents": exp.array(*[exp.Literal.number(extent) for extent in inside]),
-        "coordinate": coordinate(
-            [exp.column(key, quoted=True) for key in stored.keys],
-            [shape[position] for position in stored.decomposition.promoted],
-        ),
-    }
+    return exp.alias_(filled(projection.unalias(), values), base + suffix)
 
 
 def _is_sound(stored: StoredTensor, found: Mapping[str, int]) -> bool:
