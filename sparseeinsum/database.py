@@ -28,6 +28,7 @@ from sparseeinsum.pipeline import PlanOptions
 from sparseeinsum.plan import Plan
 from sparseeinsum.saved_plans.files import read_plan
 from sparseeinsum.statistics.estimate import Statistics
+from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR
 
 
 def connect(target: str | Path | duckdb.DuckDBPyConnection | None = None) -> "Database":
@@ -156,6 +157,7 @@ class Database:
         outputs: Sequence[str] = (),
         nonfinite: str = "error",
         tiles: Sequence[int] | str = (),
+        estimator: str = DEFAULT_ESTIMATOR,
         top: None = None,
     ) -> Plan: ...
 
@@ -170,6 +172,7 @@ class Database:
         outputs: Sequence[str] = (),
         nonfinite: str = "error",
         tiles: Sequence[int] | str = (),
+        estimator: str = DEFAULT_ESTIMATOR,
         *,
         top: int,
     ) -> list[Plan]: ...
@@ -184,6 +187,7 @@ class Database:
         outputs: Sequence[str] = (),
         nonfinite: str = "error",
         tiles: Sequence[int] | str = (),
+        estimator: str = DEFAULT_ESTIMATOR,
         top: int | None = None,
     ) -> Plan | list[Plan]:
         """Choose a decomposition for every EinSum of a program.
@@ -200,6 +204,9 @@ class Database:
                 `allow` computes with them as IEEE 754 says, which is dearer: nothing absent cancels them.
             tiles: Tiles of several indices that labels may have besides those that tensors are stored in: whole
                 numbers, or `auto` for some that fit into caches.
+            estimator: How sizes of results are estimated: `uniform`, entries spread evenly; `sketch`, by the counts of
+                entries at every index; `exact`, counted by a query before planning, which takes about as long as the
+                relational plan.
             top: Return a list of so many plans, best first, instead of the best.
 
         Raises:
@@ -207,7 +214,8 @@ class Database:
             ShapeError: Labels and bounds do not fit.
             PlanError: No plan keeps to what is asked.
         """
-        options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, 1 if top is None else top)
+        count = 1 if top is None else top
+        options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, count)
         plans = pipeline.make_plans(_program(program), self._engine, options)
         return plans[0] if top is None else plans
 
@@ -237,6 +245,7 @@ class Database:
         outputs: Sequence[str] = (),
         nonfinite: str = "error",
         tiles: Sequence[int] | str = (),
+        estimator: str = DEFAULT_ESTIMATOR,
         progress: bool | None = None,
     ) -> dict[str, TensorResult]:
         """Run a program or a plan, in one transaction.
@@ -245,8 +254,8 @@ class Database:
             program: A plan, a program, or program text.
             into: For some results, a permanent table that takes them instead; replaced whole or not at all. It may be
                 one that the program reads, but none that a tensor was loaded into.
-            optimizer: As for `plan`, for programs; so are memory_limit, pin, layout, outputs, nonfinite
-                and tiles.
+            optimizer: As for `plan`, for programs; so are memory_limit, pin, layout, outputs, nonfinite, tiles and
+                estimator.
             progress: Whether to show progress; by default where standard error is a terminal.
 
         Returns:
@@ -258,7 +267,7 @@ class Database:
         with _progress(progress) as show:
             if isinstance(program, Plan):
                 return dict(pipeline.run_plan(program, self._engine, into or {}, show).results)
-            options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, 1)
+            options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, 1)
             return dict(pipeline.run_program(_program(program), self._engine, options, into or {}, show).results)
 
     def close(self) -> None:
@@ -286,6 +295,7 @@ def _options(
     outputs: Sequence[str],
     nonfinite: str,
     tiles: Sequence[int] | str,
+    estimator: str,
     top: int,
 ) -> PlanOptions:
     if top < 1:
@@ -295,7 +305,7 @@ def _options(
     except ValueError as error:
         raise PlanError(f"memory_limit: {error}") from None
     pinned = {name: _tiles(name, labels) for name, labels in (pin or {}).items()}
-    return PlanOptions(optimizer, limit, pinned, layout, tuple(outputs), nonfinite, _sizes(tiles), top)
+    return PlanOptions(optimizer, limit, pinned, layout, tuple(outputs), nonfinite, _sizes(tiles), estimator, top)
 
 
 def _sizes(tiles: Sequence[int] | str) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """The way through the house: a program and a database in, plans out; a plan in, results out; a line or two a stage."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,7 +32,8 @@ from sparseeinsum.saved_plans.files import SavedPlan
 from sparseeinsum.saved_plans.fitting import check_exact, decomposed_as, rebuilt
 from sparseeinsum.semantics.exactness import ExactGraph, Values, evaluate_exactly
 from sparseeinsum.statistics.blocks import with_blocks
-from sparseeinsum.statistics.estimate import Statistics, estimate
+from sparseeinsum.statistics.estimate import Statistics
+from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR, Estimator, make_estimator
 from sparseeinsum.statistics.measure import Measurement, check_rows, fingerprints, measure
 
 
@@ -48,6 +49,7 @@ class PlanOptions:
         outputs: Results to return besides those that nothing reads.
         nonfinite: What to do where values turn NaN or infinite: `error` or `allow`.
         tiles: Tiles of several indices that any label may have; besides them those that inputs are stored in.
+        estimator: How sizes of results are estimated: uniform, sketch or exact.
         top: How many plans.
     """
 
@@ -58,6 +60,7 @@ class PlanOptions:
     outputs: tuple[str, ...] = ()
     nonfinite: str = "error"
     tiles: tuple[int, ...] = ()
+    estimator: str = DEFAULT_ESTIMATOR
     top: int = 1
 
 
@@ -65,7 +68,7 @@ def make_plans(program: Program, engine: DuckDB, options: PlanOptions) -> list[P
     """Plan a program on the tensors of a database; best plan first."""
     clock = _Clock()
     with clock.stage("statistics"):
-        data = _read_data(program, engine, options.tiles)
+        data = _read_data(program, engine, options)
     with clock.stage("optimizer"):
         bound = _bind(program, data.stored, options)
         _require_functions(bound)
@@ -90,7 +93,7 @@ def load_plan(saved: SavedPlan, engine: DuckDB) -> Plan:
     clock = _Clock()
     options = PlanOptions(saved.optimizer, saved.memory_limit, outputs=saved.outputs, nonfinite=saved.nonfinite)
     with clock.stage("statistics"):
-        data = _read_data(saved.program, engine)
+        data = _read_data(saved.program, engine, options)
     with clock.stage("optimizer"):
         bound = _bind(saved.program, data.stored, options)
         _require_functions(bound)
@@ -106,25 +109,27 @@ def load_plan(saved: SavedPlan, engine: DuckDB) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Data:
-    """The tensors that a program reads, what scans of them found, and their statistics."""
+    """The tensors that a program reads, what scans of them found, and how sizes of results are estimated."""
 
     stored: Mapping[str, StoredTensor]
     measured: Mapping[str, Measurement]
     statistics: Mapping[str, Statistics]
+    estimator: Estimator
 
     @property
     def values(self) -> dict[str, Values]:
         return {name: found.values for name, found in self.measured.items()}
 
 
-def _read_data(program: Program, engine: DuckDB, tiles: Sequence[int] = ()) -> _Data:
+def _read_data(program: Program, engine: DuckDB, options: PlanOptions) -> _Data:
     stored = require(Catalogue(engine), program.inputs)
     stored |= _generated(program, stored)
     measured = _measure(stored, engine)
     statistics = {
-        name: with_blocks(measured[name].statistics, source, tiles, engine) for name, source in stored.items()
+        name: with_blocks(measured[name].statistics, source, options.tiles, engine) for name, source in stored.items()
     }
-    return _Data(stored, measured, statistics)
+    estimator = make_estimator(options.estimator, stored, statistics, engine)
+    return _Data(stored, measured, statistics, estimator)
 
 
 def _rewritten(bound: EinGraph, data: _Data, engine: DuckDB, options: PlanOptions) -> EinGraph:
@@ -144,7 +149,7 @@ def _alternatives(
     layouts: Mapping[str, Decomposition],
     pins: Mapping[str, Mapping[str, int]],
 ) -> Alternatives:
-    statistics = estimate(exact.graph, data.statistics, exact.evaluations)
+    statistics = data.estimator(exact.graph, data.statistics, exact.evaluations)
     model = CostModel(exact.graph, statistics, exact.evaluations, constants_for(engine.dialect))
     decompositions = {name: source.decomposition for name, source in data.stored.items()}
     limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit

@@ -58,6 +58,13 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
         choices=("error", "allow"),
         help="what to do where values turn NaN or infinite out of finite ones (default error)",
     )
+    parser.add_argument(
+        "--estimator",
+        choices=("uniform", "sketch", "exact"),
+        default="sketch",
+        help="how sizes of results are estimated: as if entries were spread evenly, by counts of entries at every "
+        "index (default), or counted by a query before planning",
+    )
 
 
 def _add_run(commands_of: _Commands) -> None:

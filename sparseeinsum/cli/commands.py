@@ -28,6 +28,7 @@ def run(asked: argparse.Namespace) -> None:
             optimizer=asked.optimizer or "dp",
             memory_limit=asked.memory_limit,
             nonfinite=asked.nonfinite or "error",
+            estimator=asked.estimator,
         )
     for name, table in into.items():
         _CONSOLE.print(f"{name} is in table {table}")
@@ -68,6 +69,7 @@ def _planned(asked: argparse.Namespace) -> Iterator[se.Plan]:
                 optimizer=asked.optimizer or "dp",
                 memory_limit=asked.memory_limit,
                 nonfinite=asked.nonfinite or "error",
+                estimator=asked.estimator,
             )
 
 

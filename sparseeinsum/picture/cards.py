@@ -193,12 +193,15 @@ class Deck:
         producer = decomposed.step_of(operand.tensor)
         given = decomposed.inputs[operand.tensor] if producer is None else producer.result
         wanted = reference_tiles(step.einsum, operand, step.choice)
+        tiles = promoted_tiles(step.einsum, step.choice)
         work = model.repartition_work(operand.tensor, given.tiles, wanted)
         if given.tiles == wanted:
             self.links.append(Link(operand.tensor, name, weight))
             return
         lines = (
-            *notation_lines(f"becomes {write_reference(operand, promoted_tiles(step.einsum, step.choice))}", step.promoted),
+            *notation_lines(
+                f"becomes {write_reference(operand, promoted_tiles(step.einsum, step.choice))}", step.promoted
+            ),
             plain(f"{write_seconds(work.seconds(model.constants))}, {write_bytes(work.bytes_moved)} written"),
         )
         card = Card(f"{name} {index}", "repartition", 2 * self._depths[name] - 1, lines)

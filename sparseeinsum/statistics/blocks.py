@@ -4,15 +4,14 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-import sqlglot
 from sqlglot import exp
 
-from sparseeinsum import assets
 from sparseeinsum.language.tensors import DEMOTED, StoredTensor
 from sparseeinsum.statistics.columns import coordinate
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.indices import entry_indices, index_column
 from sparseeinsum.statistics.measure import Executor
+from sparseeinsum.statistics.templates import filled, template
 
 Tiles = tuple[int, ...]
 
@@ -34,8 +33,9 @@ def measure_blocks(stored: StoredTensor, tilings: Iterable[Tiles], executor: Exe
     wanted = list(dict.fromkeys(tilings))
     if not wanted:
         return {}
-    template = sqlglot.parse_one(assets.read(f"stats/{executor.dialect}/blocks.sql"), dialect=executor.dialect)
-    counts = [_counted(template, stored.tensor.shape, tiles) for tiles in wanted]
+    (counting,) = template("blocks", executor.dialect).expressions
+    blocks = (block_of(stored.tensor.shape, tiles) for tiles in wanted)
+    counts = [filled(counting.unalias(), {"block": block}).as_(f"blocks_{place}") for place, block in enumerate(blocks)]
     entries = entry_indices(stored, executor.dialect).subquery("entries")
     (row,) = executor.rows(exp.select(*counts).from_(entries))
     return {tiles: float(str(count)) for tiles, count in zip(wanted, row, strict=True)}
@@ -54,16 +54,6 @@ def with_blocks(statistics: Statistics, stored: StoredTensor, sizes: Sequence[in
         return statistics
     measured = {**statistics.measured, **measure_blocks(stored, tilings, executor)}
     return replace(statistics, measured=measured)
-
-
-def _counted(template: exp.Expr, shape: tuple[int, ...], tiles: Tiles) -> exp.Expr:
-    """The projection of the template for one decomposition."""
-    (projection,) = template.expressions
-    block = block_of(shape, tiles)
-    counted = projection.transform(
-        lambda node: block.copy() if isinstance(node, exp.Column) and node.name == "block" else node
-    )
-    return exp.alias_(counted.unalias(), "_".join(["blocks", *map(str, tiles)]))
 
 
 def block_of(shape: tuple[int, ...], tiles: Tiles) -> exp.Expr:

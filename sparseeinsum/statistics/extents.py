@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from sparseeinsum.language.tensors import extent_of, is_ragged
+from sparseeinsum.language.tensors import StoredTensor, extent_of, is_ragged
 
 Extent = int | exp.Expr
 
@@ -17,6 +17,13 @@ def extent(tile: int, bound: int, key: exp.Expr | None) -> Extent:
     begin = exp.Mul(this=_operand(key), expression=exp.Literal.number(tile))
     rest = exp.Sub(this=exp.Literal.number(bound), expression=begin)
     return exp.func("least", exp.Literal.number(tile), rest)
+
+
+def extents_of(stored: StoredTensor, keys: Iterable[exp.Expr]) -> list[Extent]:
+    """Extents of the axes inside the array of a row with these keys."""
+    tiles, shape = stored.decomposition.tiles, stored.tensor.shape
+    key_of = dict(zip(stored.decomposition.promoted, keys, strict=True))
+    return [extent(tiles[position], shape[position], key_of.get(position)) for position in stored.decomposition.inside]
 
 
 def product(extents: Iterable[Extent]) -> Extent:

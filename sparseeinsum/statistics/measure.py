@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
+import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from sparseeinsum import assets
 from sparseeinsum.errors import DataError
 from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import DEMOTED, Axis, StoredTensor, extent_of, keys_of
 from sparseeinsum.semantics.exactness import Values
 from sparseeinsum.semantics.ranges import ANYTHING, NOTHING, Range
-from sparseeinsum.statistics.columns import coordinate, relation_of, value_of
+from sparseeinsum.statistics.columns import relation_of, value_of
 from sparseeinsum.statistics.estimate import Statistics
-from sparseeinsum.statistics.extents import Extent, as_sql, extent, product
-from sparseeinsum.statistics.numbers import number
+from sparseeinsum.statistics.extents import Extent, as_sql, extents_of, product
+from sparseeinsum.statistics.templates import filled, placeholders, template
 
 
 class Executor(Protocol):
@@ -33,6 +33,9 @@ class Executor(Protocol):
 
     def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
         """All rows of a query."""
+
+    def arrow(self, statement: exp.Expr | str) -> pa.Table:
+        """The result of a query, for many rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +112,9 @@ def _scan(stored: StoredTensor, dialect: str) -> _Scan:
     """The scan of one tensor: the template with its placeholders replaced."""
     by_shape = "entries" if stored.decomposition.is_scalar else "arrays"
     name = "complex" if is_complex(stored.tensor.dtype) else by_shape
-    template = sqlglot.parse_one(assets.read(f"stats/{dialect}/{name}.sql"), dialect=dialect)
-    projections = [filled for projection in template.expressions for filled in _repeat(projection, stored, dialect)]
+    projections = [
+        each for projection in template(name, dialect).expressions for each in _repeat(projection, stored, dialect)
+    ]
     statement = exp.select(*projections).from_(relation_of(stored, dialect))
     return _Scan(statement.sql(dialect), tuple(projection.alias for projection in projections))
 
@@ -118,12 +122,12 @@ def _scan(stored: StoredTensor, dialect: str) -> _Scan:
 @lru_cache(maxsize=512)
 def _fingerprints_statement(stored: tuple[StoredTensor, ...], dialect: str) -> str:
     """One statement for all, as it runs before every run of a plan."""
-    template = sqlglot.parse_one(assets.read(f"stats/{dialect}/fingerprint.sql"), dialect=dialect)
+    fingerprint = template("fingerprint", dialect)
     selects = []
     for place, each in enumerate(stored):
         value = exp.Literal.number(1) if each.value is None else exp.column(each.value, quoted=True)  # no cast hides
         columns = [*(exp.column(key, quoted=True) for key in each.keys), value]
-        projections = [projection.copy() for projection in template.expressions]
+        projections = [projection.copy() for projection in fingerprint.expressions]
         for call in [call for projection in projections for call in projection.find_all(exp.Anonymous)]:
             call.set("expressions", [column.copy() for column in columns])
         select = exp.select(exp.Literal.number(place).as_("number"), *projections)
@@ -134,7 +138,7 @@ def _fingerprints_statement(stored: tuple[StoredTensor, ...], dialect: str) -> s
 def _repeat(projection: exp.Expr, stored: StoredTensor, dialect: str) -> Iterator[exp.Expr]:
     """The projection once for every key column, every axis inside the arrays, every tiled one, or just once."""
     mentioned = {column.name for column in projection.find_all(exp.Column)}
-    constants = _constants(stored)
+    constants = placeholders(stored)
     decomposition = stored.decomposition
     if "axis" in mentioned:
         for position, key in zip(decomposition.promoted, stored.keys, strict=True):
@@ -154,27 +158,8 @@ def _repeat(projection: exp.Expr, stored: StoredTensor, dialect: str) -> Iterato
 
 
 def _fill(projection: exp.Expr, values: Mapping[str, exp.Expr], suffix: str) -> exp.Expr:
-    def replace(node: exp.Expr) -> exp.Expr:
-        is_placeholder = isinstance(node, exp.Column | exp.Table) and node.name in values
-        return values[node.name].copy() if is_placeholder else node
-
     base = projection.alias.rsplit("_", 1)[0] if suffix else projection.alias
-    return exp.alias_(projection.unalias().transform(replace), base + suffix)
-
-
-def _constants(stored: StoredTensor) -> dict[str, exp.Expr]:
-    columns = (exp.column(key, quoted=True) for key in stored.keys)
-    extents = _extents(stored, columns)
-    return {
-        "value": value_of(stored),
-        "fill": number(stored.tensor.fill, stored.tensor.dtype),
-        "size": as_sql(product(extents)),
-        "extents": exp.array(*map(as_sql, extents)),
-        "coordinate": coordinate(
-            [exp.column(key, quoted=True) for key in stored.keys],
-            [_keys_of_axis(stored, position) for position in stored.decomposition.promoted],
-        ),
-    }
+    return exp.alias_(filled(projection.unalias(), values), base + suffix)
 
 
 def _is_sound(stored: StoredTensor, found: Mapping[str, int]) -> bool:
@@ -214,16 +199,9 @@ def _keys_of_axis(stored: StoredTensor, position: int) -> int:
     return keys_of(stored.decomposition.tiles[position], stored.tensor.shape[position])
 
 
-def _extents(stored: StoredTensor, keys: Iterable[exp.Expr]) -> list[Extent]:
-    """Extents of the axes inside the array of a row with these keys."""
-    tiles, shape = stored.decomposition.tiles, stored.tensor.shape
-    key_of = dict(zip(stored.decomposition.promoted, keys, strict=True))
-    return [extent(tiles[position], shape[position], key_of.get(position)) for position in stored.decomposition.inside]
-
-
 def _array_length(stored: StoredTensor, keys: Iterable[exp.Expr]) -> Extent:
     """Elements of the array in a row with these keys: of complex numbers both parts."""
-    return product([*_extents(stored, keys), 2 if is_complex(stored.tensor.dtype) else 1])
+    return product([*extents_of(stored, keys), 2 if is_complex(stored.tensor.dtype) else 1])
 
 
 def _bad_row(stored: StoredTensor, numbered: exp.Subquery) -> exp.Select:

@@ -1,0 +1,46 @@
+"""Statistics: the statements of stats/, and what stands in for their placeholders."""
+
+from collections.abc import Mapping
+
+import sqlglot
+from sqlglot import exp
+
+from sparseeinsum import assets
+from sparseeinsum.language.tensors import StoredTensor, keys_of
+from sparseeinsum.statistics.columns import coordinate, value_of
+from sparseeinsum.statistics.extents import as_sql, extents_of, product
+from sparseeinsum.statistics.numbers import number
+
+
+def template(name: str, dialect: str) -> exp.Expr:
+    """The query of `stats/<dialect>/<name>.sql`."""
+    return sqlglot.parse_one(assets.read(f"stats/{dialect}/{name}.sql"), dialect=dialect)
+
+
+def filled(query: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
+    """A query with columns and relations of these names replaced."""
+
+    def replace(node: exp.Expr) -> exp.Expr:
+        is_name = isinstance(node, exp.Column | exp.Table) and node.name in values
+        return values[node.name].copy() if is_name else node
+
+    return query.transform(replace)
+
+
+def placeholders(stored: StoredTensor) -> dict[str, exp.Expr]:
+    """What the placeholders that concern a whole tensor stand for."""
+    keys = [exp.column(key, quoted=True) for key in stored.keys]
+    extents = extents_of(stored, keys)
+    return {
+        "value": value_of(stored),
+        "fill": number(stored.tensor.fill, stored.tensor.dtype),
+        "size": as_sql(product(extents)),
+        "extents": exp.array(*map(as_sql, extents)),
+        "coordinate": coordinate(
+            keys,
+            [
+                keys_of(stored.decomposition.tiles[position], stored.tensor.shape[position])
+                for position in stored.decomposition.promoted
+            ],
+        ),
+    }
