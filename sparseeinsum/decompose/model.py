@@ -73,6 +73,7 @@ class CostModel:
     constants: CostConstants
     accounting: Accounting = _EMBEDDED
     _sizes: dict[tuple[str, Choice], tuple[float, int]] = field(default_factory=dict, init=False, repr=False)
+    _operands: dict[tuple[Reference, Choice, bool], "_Operand"] = field(default_factory=dict, init=False, repr=False)
     _costs: dict[tuple[str, Choice], VertexCost] = field(default_factory=dict, init=False, repr=False)
 
     def vertex_cost(self, einsum: EinSum, choice: Choice) -> VertexCost:
@@ -88,9 +89,9 @@ class CostModel:
 
     def _priced(self, einsum: EinSum, choice: Choice, absence: Absence) -> VertexCost:
         promoted = promoted_labels(einsum, choice)
-        tiles = dict(zip(einsum.labels, choice, strict=True))
         operands = [
-            self._sized(operand, tiles, dense) for operand, dense in zip(einsum.operands, absence.dense, strict=True)
+            self._operand(operand, reference_tiles(einsum, operand, choice), dense)
+            for operand, dense in zip(einsum.operands, absence.dense, strict=True)
         ]
         sizes = ContractionSizes(
             joined=_joined_tuples(operands, absence.join),
@@ -167,12 +168,18 @@ class CostModel:
     def _array_size(self, reference: Reference, tiles: Choice) -> int:
         return Decomposition(tiles).array_size(self.graph.tensors[reference.tensor].shape)
 
-    def _sized(self, operand: Reference, tiles: Mapping[str, int], dense: bool) -> "_Operand":
-        stored = by_label(operand.labels, self.statistics[operand.tensor])
-        full = by_label(operand.labels, dense_statistics(self.graph.tensors[operand.tensor].shape))
-        used = full if dense else stored
-        tuple_bytes = self.tuple_bytes(operand.tensor, tuple(tiles[label] for label in operand.labels))
-        return _Operand(used.tuples(tiles), stored.tuples(tiles), used.distinct(tiles), tuple_bytes)
+    def _operand(self, operand: Reference, tiles: Choice, dense: bool) -> "_Operand":
+        """An operand in the tiles of its axes; kept, because many choices have it in the same."""
+        known = self._operands.get((operand, tiles, dense))
+        if known is None:
+            of_labels = dict(zip(operand.labels, tiles, strict=True))
+            stored = by_label(operand.labels, self.statistics[operand.tensor])
+            full = by_label(operand.labels, dense_statistics(self.graph.tensors[operand.tensor].shape))
+            used = full if dense else stored
+            size = self.tuple_bytes(operand.tensor, tiles)
+            known = _Operand(used.tuples(of_labels), stored.tuples(of_labels), used.distinct(of_labels), size)
+            self._operands[operand, tiles, dense] = known
+        return known
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,9 +199,7 @@ class Deck:
             self.links.append(Link(operand.tensor, name, weight))
             return
         lines = (
-            *notation_lines(
-                f"becomes {write_reference(operand, promoted_tiles(step.einsum, step.choice))}", step.promoted
-            ),
+            *notation_lines(f"becomes {write_reference(operand, tiles)}", step.promoted),
             plain(f"{write_seconds(work.seconds(model.constants))}, {write_bytes(work.bytes_moved)} written"),
         )
         card = Card(f"{name} {index}", "repartition", 2 * self._depths[name] - 1, lines)
