@@ -25,6 +25,7 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum, Program
 from sparseeinsum.language.scalar import FUNCTIONS, functions_of
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, entries
 from sparseeinsum.plan import Plan
+from sparseeinsum.rewrite.assumptions import broken_assumption, rewritten_results
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.sparse_sums import compensate
 from sparseeinsum.saved_plans.files import SavedPlan
@@ -65,12 +66,11 @@ def make_plans(program: Program, engine: DuckDB, options: PlanOptions) -> list[P
     with clock.stage("optimizer"):
         bound = _bind(program, data.stored, options)
         binary = _rewritten(bound, data, engine, options)
-        parts = _parts(bound, binary)
         exact = evaluate_exactly(binary, data.values, _allows_nonfinite(options))
         layouts = _layouts(program, exact.graph, options)
-        alternatives = _alternatives(exact, data, engine, options, layouts, _pins(bound, parts, options))
+        alternatives = _alternatives(exact, data, engine, options, layouts, _pins(bound, binary, options))
         found = alternatives.best(options.top)
-    made = _Making(program, engine, options, data, parts, exact, alternatives, clock.seconds)
+    made = _Making(program, engine, options, data, bound, exact, alternatives, clock.seconds)
     return [made.plan(decomposed) for decomposed in found]
 
 
@@ -88,11 +88,11 @@ def load_plan(saved: SavedPlan, engine: DuckDB) -> Plan:
         bound = _bind(saved.program, data.stored, options)
         binary = rebuilt(saved, bound)
         exact = evaluate_exactly(binary, data.values, _allows_nonfinite(options))
-        check_exact(saved, bound, exact, data.values)
+        check_exact(saved, bound, exact.graph, data.values)
         layouts = {name: saved.layout_of(exact.graph.tensors[name]) for name in exact.graph.outputs}
         alternatives = _alternatives(exact, data, engine, options, layouts, {})
         decomposed = decomposed_as(saved, alternatives)
-    made = _Making(saved.program, engine, options, data, _parts(bound, binary), exact, alternatives, clock.seconds)
+    made = _Making(saved.program, engine, options, data, bound, exact, alternatives, clock.seconds)
     return made.plan(decomposed)
 
 
@@ -150,7 +150,7 @@ class _Making:
     engine: DuckDB
     options: PlanOptions
     data: _Data
-    parts: Mapping[str, tuple[EinSum, ...]]
+    bound: EinGraph
     exact: ExactGraph
     alternatives: Alternatives
     planning_seconds: Mapping[str, float]
@@ -158,6 +158,7 @@ class _Making:
     def plan(self, decomposed: DecomposedGraph) -> Plan:
         """The plan of some choices."""
         stored, engine = self.data.stored, self.engine
+        parts = _parts(self.bound, self.exact.graph)
         complete = frozenset(name for name in stored if _is_complete(stored[name], self.data.measured[name]))
         return Plan(
             self.program,
@@ -168,7 +169,8 @@ class _Making:
             self.data.measured,
             self.alternatives.model.statistics,
             self.exact.evaluations,
-            {name: tuple(part.output.tensor for part in computed[:-1]) for name, computed in self.parts.items()},
+            {name: tuple(part.output.tensor for part in computed[:-1]) for name, computed in parts.items()},
+            rewritten_results(self.bound, self.exact.graph),
             self.options.nonfinite,
             self.options.memory_limit,
             engine.sql,
@@ -272,8 +274,9 @@ def _parts(bound: EinGraph, binary: EinGraph) -> dict[str, tuple[EinSum, ...]]:
     return found
 
 
-def _pins(bound: EinGraph, parts: Mapping[str, tuple[EinSum, ...]], options: PlanOptions) -> dict[str, frozenset[str]]:
+def _pins(bound: EinGraph, binary: EinGraph, options: PlanOptions) -> dict[str, frozenset[str]]:
     """Labels to promote by result; where an EinSum was taken apart, its parts promote those of them that they have."""
+    parts = _parts(bound, binary)
     pins: dict[str, frozenset[str]] = {}
     for einsum in bound.einsums:
         name = einsum.output.tensor
@@ -323,12 +326,17 @@ def _check_unchanged(plan: Plan, engine: DuckDB) -> None:
         if _is_complete(stored, plan.measured[name]) and not _is_complete(stored, now[name])
     ]
     values = {name: plan.measured[name].values.united(measurement.values) for name, measurement in now.items()}
-    exact = evaluate_exactly(plan.decomposed.graph, values, plan.nonfinite == "allow")
+    graph, allows_nonfinite = plan.decomposed.graph, plan.nonfinite == "allow"
+    exact = evaluate_exactly(graph, values, allows_nonfinite)
     differs = any(
         exact.evaluations[name].decision != evaluation.decision for name, evaluation in plan.evaluations.items()
     )
     if lost or differs:
         raise EngineError(f"tensor {next(iter(lost or changed))} has changed since the plan was made; plan again")
+    before, after = ({name: found.values for name, found in each.items()} for each in (plan.measured, now))
+    reason = broken_assumption(graph, plan.rewritten, before, after, allows_nonfinite)
+    if reason is not None:
+        raise EngineError(f"{reason}; plan again")
 
 
 @contextmanager
