@@ -244,12 +244,14 @@ def _generated(program: Program, stored: Mapping[str, StoredTensor]) -> dict[str
 
 
 def _bind(program: Program, stored: Mapping[str, StoredTensor], options: PlanOptions) -> EinGraph:
+    """The program over the tensors that there are, with the outputs asked for and its functions compiled."""
     graph = bind(program, {name: source.tensor for name, source in stored.items()})
     computed = [einsum.output.tensor for einsum in graph.einsums]
     for name in (*options.outputs, *options.pin):
         if name not in computed:
             raise PlanError(f"the program computes no {name}; it computes {', '.join(computed)}")
     outputs = tuple(name for name in computed if name in graph.outputs or name in options.outputs)
+    _require_functions(graph)
     return EinGraph(graph.tensors, graph.einsums, outputs)
 
 
