@@ -152,7 +152,8 @@ class Explanation:
         others = self.alternatives.beside(self.decomposed, self.runners_up)
         if not others:
             return "No other plan keeps to what is asked."
-        title = "Runners-up, and what they would do otherwise"
+        is_best = self.decomposed.seconds <= others[0].seconds
+        title = "Runners-up, and what they would do otherwise" if is_best else "Other plans, of which some are cheaper"
         table = Table(title=title, title_justify="left", min_width=len(title))
         for heading in ("expected", "times this plan"):
             table.add_column(heading, justify="right")

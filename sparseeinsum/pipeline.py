@@ -25,6 +25,7 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum, Program
 from sparseeinsum.language.scalar import FUNCTIONS, functions_of
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, entries
 from sparseeinsum.plan import Plan
+from sparseeinsum.rewrite.assumptions import broken_assumption, rewritten_results
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.sparse_sums import compensate
@@ -71,16 +72,13 @@ def make_plans(program: Program, engine: DuckDB, options: PlanOptions) -> list[P
         data = _read_data(program, engine, options)
     with clock.stage("optimizer"):
         bound = _bind(program, data.stored, options)
-        _require_functions(bound)
         binary = _rewritten(bound, data, engine, options)
-        pins = _pins(bound, _parts(bound, binary), options)
-        merged = merge_common_subexpressions(binary, pins)
-        parts = _parts(bound, merged)
-        exact = evaluate_exactly(merged, data.values, _allows_nonfinite(options))
+        pins = _pins(bound, binary, options)
+        exact = evaluate_exactly(merge_common_subexpressions(binary, pins), data.values, _allows_nonfinite(options))
         layouts = _layouts(program, exact.graph, options)
         alternatives = _alternatives(exact, data, engine, options, layouts, pins)
         found = alternatives.best(options.top)
-    made = _Making(program, engine, options, data, parts, exact, alternatives, clock.seconds)
+    made = _Making(program, engine, options, data, bound, exact, alternatives, clock.seconds)
     return [made.plan(decomposed) for decomposed in found]
 
 
@@ -96,14 +94,13 @@ def load_plan(saved: SavedPlan, engine: DuckDB) -> Plan:
         data = _read_data(saved.program, engine, options)
     with clock.stage("optimizer"):
         bound = _bind(saved.program, data.stored, options)
-        _require_functions(bound)
         binary = rebuilt(saved, bound)
         exact = evaluate_exactly(binary, data.values, _allows_nonfinite(options))
-        check_exact(saved, bound, exact, data.values)
+        check_exact(saved, bound, exact.graph, data.values)
         layouts = {name: saved.layout_of(exact.graph.tensors[name]) for name in exact.graph.outputs}
         alternatives = _alternatives(exact, data, engine, options, layouts, {})
         decomposed = decomposed_as(saved, alternatives)
-    made = _Making(saved.program, engine, options, data, _parts(bound, binary), exact, alternatives, clock.seconds)
+    made = _Making(saved.program, engine, options, data, bound, exact, alternatives, clock.seconds)
     return made.plan(decomposed)
 
 
@@ -164,7 +161,7 @@ class _Making:
     engine: DuckDB
     options: PlanOptions
     data: _Data
-    parts: Mapping[str, tuple[EinSum, ...]]
+    bound: EinGraph
     exact: ExactGraph
     alternatives: Alternatives
     planning_seconds: Mapping[str, float]
@@ -172,6 +169,7 @@ class _Making:
     def plan(self, decomposed: DecomposedGraph) -> Plan:
         """The plan of some choices."""
         stored, engine = self.data.stored, self.engine
+        parts = _parts(self.bound, self.exact.graph)
         complete = frozenset(name for name in stored if _is_complete(stored[name], self.data.measured[name]))
         return Plan(
             self.program,
@@ -182,7 +180,8 @@ class _Making:
             self.data.measured,
             self.alternatives.model.statistics,
             self.exact.evaluations,
-            {name: tuple(part.output.tensor for part in computed[:-1]) for name, computed in self.parts.items()},
+            {name: tuple(part.output.tensor for part in computed[:-1]) for name, computed in parts.items()},
+            rewritten_results(self.bound, self.exact.graph),
             self.options.nonfinite,
             self.options.memory_limit,
             engine.sql,
@@ -256,12 +255,14 @@ def _generated(program: Program, stored: Mapping[str, StoredTensor]) -> dict[str
 
 
 def _bind(program: Program, stored: Mapping[str, StoredTensor], options: PlanOptions) -> EinGraph:
+    """The program over the tensors that there are, with the outputs asked for and its functions compiled."""
     graph = bind(program, {name: source.tensor for name, source in stored.items()})
     computed = [einsum.output.tensor for einsum in graph.einsums]
     for name in (*options.outputs, *options.pin):
         if name not in computed:
             raise PlanError(f"the program computes no {name}; it computes {', '.join(computed)}")
     outputs = tuple(name for name in computed if name in graph.outputs or name in options.outputs)
+    _require_functions(graph)
     return EinGraph(graph.tensors, graph.einsums, outputs)
 
 
@@ -286,10 +287,9 @@ def _parts(bound: EinGraph, binary: EinGraph) -> dict[str, tuple[EinSum, ...]]:
     return found
 
 
-def _pins(
-    bound: EinGraph, parts: Mapping[str, tuple[EinSum, ...]], options: PlanOptions
-) -> dict[str, Mapping[str, int]]:
+def _pins(bound: EinGraph, binary: EinGraph, options: PlanOptions) -> dict[str, Mapping[str, int]]:
     """Labels to promote by result; where an EinSum was taken apart, its parts promote those of them that they have."""
+    parts = _parts(bound, binary)
     pins: dict[str, Mapping[str, int]] = {}
     for einsum in bound.einsums:
         name = einsum.output.tensor
@@ -337,12 +337,17 @@ def _check_unchanged(plan: Plan, engine: DuckDB) -> None:
         if _is_complete(stored, plan.measured[name]) and not _is_complete(stored, now[name])
     ]
     values = {name: plan.measured[name].values.united(measurement.values) for name, measurement in now.items()}
-    exact = evaluate_exactly(plan.decomposed.graph, values, plan.nonfinite == "allow")
+    graph, allows_nonfinite = plan.decomposed.graph, plan.nonfinite == "allow"
+    exact = evaluate_exactly(graph, values, allows_nonfinite)
     differs = any(
         exact.evaluations[name].decision != evaluation.decision for name, evaluation in plan.evaluations.items()
     )
     if lost or differs:
         raise EngineError(f"tensor {next(iter(lost or changed))} has changed since the plan was made; plan again")
+    before, after = ({name: found.values for name, found in each.items()} for each in (plan.measured, now))
+    reason = broken_assumption(graph, plan.rewritten, before, after, allows_nonfinite)
+    if reason is not None:
+        raise EngineError(f"{reason}; plan again")
 
 
 @contextmanager

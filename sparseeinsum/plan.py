@@ -37,6 +37,7 @@ class Plan:
         statistics: T and V of every tensor: measured for inputs, estimated for results.
         evaluations: What is exact for every EinSum.
         parts: For every EinSum as written, the results of EinSums that it was taken apart into.
+        rewritten: Results of EinSums that are not as they were written.
         nonfinite: What a run does where values turn NaN or infinite: `error` or `allow`.
         memory_limit: Bytes that a run was allowed, or None for the limit of the database.
         dialect: Of the engine that it was made for.
@@ -54,6 +55,7 @@ class Plan:
     statistics: Mapping[str, Statistics]
     evaluations: Mapping[str, Evaluation]
     parts: Mapping[str, tuple[str, ...]]
+    rewritten: tuple[str, ...]
     nonfinite: str
     memory_limit: int | None
     dialect: Dialect

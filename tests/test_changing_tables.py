@@ -203,3 +203,23 @@ def test_plan_for_finite_data_is_refused_when_they_are_no_more(edges: se.Databas
     with np.errstate(invalid="ignore"):
         expected = np.where(MATRIX == 1.5, float(value.strip("'")), MATRIX) @ np.array([[1.0, 0, 0]] * 3)
     np.testing.assert_array_equal(edges.run(program)["Y"].to_numpy(), expected)
+
+
+@pytest.mark.parametrize("nonfinite", ["error", "allow"])
+def test_plans_whose_order_is_right_for_finite_values_alone_are_refused(db: se.Database, nonfinite: str) -> None:
+    """B C first gives numbers where numpy's inf * 0 is NaN, and no fill tells that there are zeros."""
+    rng = np.random.default_rng(0)
+    zero = rng.uniform(1, 2, (6, 6))
+    zero[0, 0] = 0
+    db.tensor("A", rng.uniform(1, 2, (6, 6)), promoted=["dim_0", "dim_1"])
+    db.tensor("B", zero, fill=7)
+    db.tensor("C", rng.uniform(1, 2, (6, 1)))
+    text = "Y[i, l] = sum(A[i, j] * B[j, k] * C[k, l])"
+    plan = db.plan(text, nonfinite=nonfinite)
+    assert plan.rewritten == ("Y_1", "Y")
+    db.connection.execute("UPDATE A SET val = val * 0.99 + 0.011")
+    np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), db.run(text, optimizer="dense")["Y"].to_numpy())
+    db.connection.execute("UPDATE A SET val = 'inf' WHERE dim_0 = 0")
+    with pytest.raises(se.EngineError, match=r"tensor A has .*the way in which .*computes Y_1, Y is exact.*plan again"):
+        db.run(plan)
+    assert np.isnan(db.run(text, nonfinite=nonfinite)["Y"].to_numpy()[0, 0])

@@ -10,9 +10,9 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph, EinSum, by_hand, write_einsum
 from sparseeinsum.language.inference import result_tensor
 from sparseeinsum.language.tensors import DEMOTED
+from sparseeinsum.rewrite.assumptions import broken_assumption, rewritten_results
 from sparseeinsum.saved_plans.files import SavedPlan
-from sparseeinsum.semantics.exactness import ExactGraph, Values, evaluate_exactly
-from sparseeinsum.semantics.ranges import NOTHING
+from sparseeinsum.semantics.exactness import Values
 
 _MOST_OPERANDS = 2
 _PLAN_AGAIN = "plan the program again"
@@ -50,61 +50,23 @@ def _check_operands(einsum: EinSum, tensors: Mapping[str, object]) -> None:
         raise PlanError(f"{write_einsum(einsum, by_hand(einsum))} has more than {_MOST_OPERANDS} operands")
 
 
-def check_exact(saved: SavedPlan, bound: EinGraph, exact: ExactGraph, values: Mapping[str, Values]) -> None:
-    """Refuse data for which rewriting may have changed a result.
+def check_exact(saved: SavedPlan, bound: EinGraph, graph: EinGraph, values: Mapping[str, Values]) -> None:
+    """Refuse values for which rewriting may have changed a result.
 
-    What is absent is dealt with anew for all data. But to contract in another order, or to take a sum apart, is the
-    same for finite values only; so values must lie where they lay, or be as surely finite as they were.
+    Args:
+        saved: A plan.
+        bound: Its program.
+        graph: The same as rewritten.
+        values: What is known of the inputs' values.
 
     Raises:
         PlanError: It names the tensor, and why.
     """
-    written = {write_einsum(einsum, by_hand(einsum)) for einsum in bound.einsums}
-    changed = [einsum for einsum in saved.einsums if write_einsum(einsum, by_hand(einsum)) not in written]
-    beyond = [name for name in saved.inputs if not _is_within(values[name], saved.inputs[name].values)]
-    if not (changed and beyond):
-        return
-    names = ", ".join(dict.fromkeys(einsum.output.tensor for einsum in changed))
-    for name in beyond:
-        if saved.nonfinite == "allow":
-            raise PlanError(
-                f"tensor {name} has values beyond those that the plan was made for, and where NaN and infinity are "
-                f"allowed the way in which it computes {names} is exact for those alone; {_PLAN_AGAIN}"
-            )
-        if _is_finite(name, saved.inputs[name].values, bound) and not _is_finite(name, values[name], bound):
-            raise PlanError(
-                f"tensor {name} has NaN or infinity now, and the way in which the plan computes {names} is exact for "
-                f"finite values alone; {_PLAN_AGAIN}"
-            )
-    _check_overflow(saved, changed, exact, values)
-
-
-def _check_overflow(saved: SavedPlan, changed: list[EinSum], exact: ExactGraph, values: Mapping[str, Values]) -> None:
-    """Refuse values with which an invented result may turn infinite, which it could not with those of before."""
-    before = {**values, **{name: known.values for name, known in saved.inputs.items()}}
-    then = evaluate_exactly(exact.graph, before).evaluations
-    for einsum in changed:
-        name = einsum.output.tensor
-        if exact.evaluations[name].detects_nonfinite and not then[name].detects_nonfinite:
-            raise PlanError(
-                f"with the values that the inputs have now {name} may turn infinite, which it could not with those "
-                f"that the plan was made for; {_PLAN_AGAIN}"
-            )
-
-
-def _is_within(now: Values, then: Values) -> bool:
-    if now.has_fill and not then.has_fill:
-        return False
-    if now.entries == NOTHING:
-        return True
-    may_be_nan = then.entries.may_be_nan or not now.entries.may_be_nan
-    return may_be_nan and then.entries.low <= now.entries.low and now.entries.high <= then.entries.high
-
-
-def _is_finite(name: str, values: Values, bound: EinGraph) -> bool:
-    """Whether no value is NaN or infinite, the fill included where some index holds it."""
-    fill = bound.tensors[name].fill
-    return values.entries.is_finite and not (values.has_fill and abs(fill) == float("inf"))
+    then = {name: known.values for name, known in saved.inputs.items()}
+    rewritten = rewritten_results(bound, graph)
+    reason = broken_assumption(graph, rewritten, then, values, saved.nonfinite == "allow")
+    if reason is not None:
+        raise PlanError(f"{reason}; {_PLAN_AGAIN}")
 
 
 def decomposed_as(saved: SavedPlan, alternatives: Alternatives) -> DecomposedGraph:
