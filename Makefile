@@ -27,6 +27,7 @@ wheel-test: $(VENV)/ready
 bench: $(VENV)/ready
 	$(BIN)/python -m bench.gcn
 	$(BIN)/python -m bench.attention
+	$(BIN)/python -m bench.estimates
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
