@@ -28,6 +28,8 @@ bench: $(VENV)/ready
 	$(BIN)/python -m bench.gcn
 	$(BIN)/python -m bench.attention
 	$(BIN)/python -m bench.planning
+	$(BIN)/python -m bench.estimates
+	$(BIN)/python -m bench.tiles
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

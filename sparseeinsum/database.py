@@ -137,14 +137,19 @@ class Database:
         """The tensors that this database knows, by name."""
         return Catalogue(self._engine).all()
 
-    def statistics(self, name: str) -> Statistics:
+    def statistics(self, name: str, tilings: Iterable[Sequence[int]] = ()) -> Statistics:
         """T and V of a tensor, measured now.
+
+        Args:
+            name: Of the tensor.
+            tilings: Decompositions whose tuples to count, too: for every axis a tile, or 0 where it has no key.
 
         Raises:
             CatalogueError: There is no such tensor, or its table is gone.
             DataError: Its rows are no tensor.
+            PlanError: Tiles are not one for every axis.
         """
-        return pipeline.measure_tensor(name, self._engine).statistics
+        return pipeline.measure_tensor(name, [tuple(tiles) for tiles in tilings], self._engine)
 
     @overload
     def plan(
@@ -205,7 +210,7 @@ class Database:
             tiles: Tiles of several indices that labels may have besides those that tensors are stored in: whole
                 numbers, or `auto` for some that fit into caches.
             estimator: How sizes of results are estimated: `uniform`, entries spread evenly; `sketch`, by the counts of
-                entries at every index; `exact`, counted by a query before planning, which takes about as long as the
+                entries at every index; `exact`, counted by a query before planning, which may take as long as the
                 relational plan.
             top: Return a list of so many plans, best first, instead of the best.
 

@@ -1,9 +1,9 @@
 """The way through the house: a program and a database in, plans out; a plan in, results out; a line or two a stage."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from sparseeinsum.algebra.translate import Inputs, translate
@@ -32,7 +32,7 @@ from sparseeinsum.rewrite.sparse_sums import compensate
 from sparseeinsum.saved_plans.files import SavedPlan
 from sparseeinsum.saved_plans.fitting import check_exact, decomposed_as, rebuilt
 from sparseeinsum.semantics.exactness import ExactGraph, Values, evaluate_exactly
-from sparseeinsum.statistics.blocks import with_blocks
+from sparseeinsum.statistics.blocks import measure_blocks, with_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR, Estimator, make_estimator
 from sparseeinsum.statistics.measure import Measurement, check_rows, fingerprints, measure
@@ -229,9 +229,16 @@ def run_program(
         return execute(plan, engine, into, progress)
 
 
-def measure_tensor(name: str, engine: DuckDB) -> Measurement:
-    """T, V and soundness of a stored tensor, as it is now."""
-    return _measure(require(Catalogue(engine), [name]), engine)[name]
+def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: DuckDB) -> Statistics:
+    """T and V of a stored tensor, as it is now, and its tuples in some decompositions."""
+    stored = require(Catalogue(engine), [name])
+    for tiles in tilings:
+        if len(tiles) != len(stored[name].tensor.axes) or min(tiles, default=0) < DEMOTED:
+            axes = ", ".join(axis.name for axis in stored[name].tensor.axes)
+            raise PlanError(f"{tuple(tiles)} are no tiles of {name}; give each axis ({axes}) one, or 0 to demote it")
+    statistics = _measure(stored, engine)[name].statistics
+    measured = {**statistics.measured, **measure_blocks(stored[name], tilings, engine)}
+    return replace(statistics, measured=measured)
 
 
 def _measure(stored: Mapping[str, StoredTensor], engine: DuckDB) -> dict[str, Measurement]:

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -73,12 +72,19 @@ def test_stored_in_tiles(shared_db: se.Database, tiles: tuple[int, int]) -> None
 def test_entries_that_lie_in_blocks_have_fewer_of_them_than_chance_would_give(shared_db: se.Database) -> None:
     rng = np.random.default_rng(2)
     array = np.kron(rng.random((20, 20)) < 0.1, np.ones((16, 16))).astype(float)
-    stored = shared_db.tensor("A", sp.csr_array(array))
-    measured = measure_blocks(stored, [(16, 16), (32, 32)], shared_db._engine)
-    assert measured == {tiles: blocks(array, tiles) for tiles in ((16, 16), (32, 32))}
-    statistics = shared_db.statistics("A")
-    assert statistics.tuples((16, 16)) > 5 * measured[16, 16]
-    assert replace(statistics, measured=measured).tuples((16, 16)) == measured[16, 16]
+    shared_db.tensor("A", sp.csr_array(array))
+    true = blocks(array, (16, 16))
+    assert shared_db.statistics("A").tuples((16, 16)) > 5 * true
+    found = shared_db.statistics("A", tilings=[(16, 16), (32, 32)])
+    assert found.tuples((16, 16)) == true
+    assert found.measured == {tiles: blocks(array, tiles) for tiles in ((16, 16), (32, 32))}
+
+
+def test_tiles_that_are_none(shared_db: se.Database) -> None:
+    shared_db.tensor("A", np.ones((3, 4)), axes=["row", "column"])
+    for tiles in ([2], [2, -1]):
+        with pytest.raises(se.PlanError, match=r"no tiles of A; give each axis \(row, column\) one, or 0 to demote"):
+            shared_db.statistics("A", tilings=[tiles])
 
 
 def test_scalars_and_nothing(shared_db: se.Database) -> None:

@@ -144,9 +144,11 @@ class Bins:
         steps = logarithms - logarithms.min() if len(indices) else logarithms
         width = max(float(steps.max(initial=0.0)) / most, _NARROWEST_BIN)
         numbers = np.minimum((steps / width).astype(np.int64), most - 1)
-        _, numbers, sizes = np.unique(numbers, return_inverse=True, return_counts=True)
-        totals = np.bincount(numbers, weights=weights[indices], minlength=len(sizes))
-        return cls(indices, numbers, sizes.astype(np.float64), totals / sizes, len(weights))
+        sizes = np.bincount(numbers, minlength=most).astype(np.float64)
+        totals = np.bincount(numbers, weights=weights[indices], minlength=most)
+        used = sizes > 0
+        renumbered = np.cumsum(used) - 1
+        return cls(indices, renumbered[numbers], sizes[used], totals[used] / sizes[used], len(weights))
 
     def spread(self, values: Vector) -> Vector:
         """For every index the value of its bin."""

@@ -42,7 +42,7 @@ _EVERYWHERE = _Structure(None, ())
 
 @dataclass(frozen=True, slots=True)
 class ExactEstimator:
-    """Counts the entries of all results by one query, which takes about as long as to run the relational plan.
+    """Counts the entries of all results by one query, which may take as long as to run the relational plan.
 
     Attributes:
         stored: The inputs.

@@ -196,9 +196,10 @@ def _with_bounds(statistics: Statistics, counts: Sequence[Counts], most: Mapping
 
     Each set has at least as many tuples as its parts.
     """
-    axes = binned(counts)
+    sets = list(_sets_of_axes(len(statistics.shape)))
+    axes = binned(counts) if sets else []
     bounds: dict[frozenset[int], float] = {}
-    for positions in _sets_of_axes(len(statistics.shape)):
+    for positions in sets:
         cells, _ = occupied_cells(statistics.entries, [axes[position] for position in positions])
         parts = [bounds.get(positions - {position}, 0.0) for position in positions]
         values = [statistics.distinct[position] for position in positions]
@@ -274,7 +275,9 @@ def _alone(u: Sketch, v: Sketch, shared: Sequence[str], pairs: float) -> dict[st
     found = {}
     for label, counts in u.counts.items():
         if label not in shared:
-            stays = counts.present * (1 - (1 - has_partner) ** np.maximum(counts.entries, 1.0))
+            stays = counts.present
+            if has_partner < 1:
+                stays = stays * (1 - (1 - has_partner) ** np.maximum(counts.entries, 1.0))
             found[label] = Counts(counts.entries * (pairs / u.entries), stays)
     return found
 
