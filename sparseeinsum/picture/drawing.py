@@ -13,7 +13,7 @@ _BAR_HEIGHT = 5.0
 _CHARACTER = {"notation": 7.9, "small": 6.7}
 _HEIGHT = {"notation": 19.0, "small": 16.0}
 _NARROWEST = 130.0
-_LEAST_SCALE = 0.7  # to which a drawing shrinks with its window
+_LEAST_SCALE = 0.8  # to which a drawing shrinks with its window
 
 
 def draw(deck: Deck, title: str) -> str:
