@@ -100,6 +100,14 @@ def test_explain_says_why_tuples_are_made_present(database: str, capsys: pytest.
     assert "Y: every tuple of A must be present, because no number stands for what is absent" in capsys.readouterr().out
 
 
+def test_tiles_are_searched(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for tiles in ("auto", "2,3"):
+        assert main(["run", "-d", database, "-t", PRODUCT, "--tiles", tiles]) == 0
+    with pytest.raises(SystemExit):
+        main(["run", "-d", database, "-t", PRODUCT, "--tiles", "big"])
+    assert "big is neither auto nor whole numbers" in capsys.readouterr().err
+
+
 def test_stats(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["stats", "-d", database, "A"]) == 0
     printed = capsys.readouterr().out

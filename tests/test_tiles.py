@@ -127,6 +127,14 @@ class TestPlans:
         assert tiled.cost < db.plan(text, layout="any").cost
         assert "A[I:64, J:64]" in db.plan(text, layout="any", tiles="auto").notation()[0]
 
+    def test_where_whole_arrays_need_too_much_memory(self, db: se.Database) -> None:
+        array = np.random.default_rng(0).random((1200, 1200))
+        db.tensor("A", array)
+        limited = db.plan(PRODUCT, layout="any", memory_limit="40MB")
+        assert ":" not in db.plan(PRODUCT, layout="any").notation()[0]
+        assert ":" in limited.notation()[0]
+        np.testing.assert_allclose(db.run(limited)["C"].to_numpy(), array @ array.T)
+
     @pytest.mark.parametrize("tiles", ["big", [1], [64, 0.5], [-3]], ids=str)
     def test_tiles_that_are_none(self, loaded: se.Database, tiles: list[int]) -> None:
         with pytest.raises(se.PlanError, match="neither 'auto' nor whole numbers"):

@@ -59,12 +59,26 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
         help="what to do where values turn NaN or infinite out of finite ones (default error)",
     )
     parser.add_argument(
+        "--tiles",
+        default=(),
+        type=_tiles,
+        help="tiles of several indices that labels may have, as in 64,512, or auto; those of stored tensors need no "
+        "asking for",
+    )
+    parser.add_argument(
         "--estimator",
         choices=("uniform", "sketch", "exact"),
         default="sketch",
         help="how sizes of results are estimated: as if entries were spread evenly, by counts of entries at every "
         "index (default), or counted by a query before planning",
     )
+
+
+def _tiles(text: str) -> str | list[int]:
+    try:
+        return text if text == "auto" else [int(tile) for tile in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is neither auto nor whole numbers, as in 64,512") from None
 
 
 def _add_run(commands_of: _Commands) -> None:

@@ -29,6 +29,7 @@ def run(asked: argparse.Namespace) -> None:
             memory_limit=asked.memory_limit,
             nonfinite=asked.nonfinite or "error",
             estimator=asked.estimator,
+            tiles=asked.tiles,
         )
     for name, table in into.items():
         _CONSOLE.print(f"{name} is in table {table}")
@@ -70,6 +71,7 @@ def _planned(asked: argparse.Namespace) -> Iterator[se.Plan]:
                 memory_limit=asked.memory_limit,
                 nonfinite=asked.nonfinite or "error",
                 estimator=asked.estimator,
+                tiles=asked.tiles,
             )
 
 

@@ -12,6 +12,7 @@ from sparseeinsum.language.tensors import DEMOTED, keys_of
 
 ChoicesOf = Callable[[EinSum], tuple[Choice, ...]]
 
+_SMALLER = (64, 512)  # tiles for arrays that would not fit into memory whole
 _MOST_TILINGS = 1024  # choices of one EinSum, where its labels have tiles
 
 # Rows that an engine hands to a kernel at once: DuckDB's vector (facts of duckdb.h, duckdb_vector_size).
@@ -38,7 +39,7 @@ def allowed_choices(
         PlanError: An EinSum has no choice left.
     """
     return {
-        name: _choices(model, einsum, memory_limit, all_choices(einsum, pinned.get(name), tiles.get(name, {})), only)
+        name: _choices(model, einsum, memory_limit, pinned.get(name), tiles.get(name, {}), only)
         for name, einsum in ((einsum.output.tensor, einsum) for einsum in model.graph.einsums)
     }
 
@@ -47,14 +48,33 @@ def _choices(
     model: CostModel,
     einsum: EinSum,
     memory_limit: int,
-    choices: Iterable[Choice],
+    pinned: Mapping[str, int] | None,
+    tiles: Mapping[str, tuple[int, ...]],
     only: Callable[[Choice], bool] | None,
 ) -> tuple[Choice, ...]:
-    candidates = [choice for choice in choices if only is None or only(choice)]
-    fitting = tuple(choice for choice in candidates if _needed_bytes(model, einsum, choice) <= memory_limit)
+    def is_fitting(choice: Choice) -> bool:
+        return _needed_bytes(model, einsum, choice) <= memory_limit
+
+    candidates = [choice for choice in all_choices(einsum, pinned, tiles) if only is None or only(choice)]
+    fitting = tuple(filter(is_fitting, candidates))
+    if candidates and len(fitting) < len(candidates):
+        cheapest = min(candidates, key=lambda choice: model.vertex_cost(einsum, choice).seconds)
+        if not is_fitting(cheapest):  # memory would make the plan dearer: arrays in tiles need less
+            smaller = all_choices(einsum, pinned, _with_smaller(model, einsum, tiles))
+            candidates = [choice for choice in smaller if only is None or only(choice)]
+            fitting = tuple(filter(is_fitting, candidates))
     if not fitting:
         raise PlanError(_no_choice(model, einsum, candidates, memory_limit))
     return fitting
+
+
+def _with_smaller(model: CostModel, einsum: EinSum, tiles: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    """Tiles by label, and those among which there are some for any memory."""
+    bounds = {label: model.graph.bound_of(einsum, label) for label in einsum.labels}
+    return {
+        label: tuple(sorted({*tiles.get(label, ()), *(tile for tile in _SMALLER if tile < bound)}))
+        for label, bound in bounds.items()
+    }
 
 
 def all_choices(
