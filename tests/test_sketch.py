@@ -17,7 +17,7 @@ from sparseeinsum.semantics.exactness import Values, evaluate_exactly
 from sparseeinsum.semantics.ranges import Range
 from sparseeinsum.statistics import counts
 from sparseeinsum.statistics.counts import Bins, Counts, binned, measure_counts, occupied_cells
-from sparseeinsum.statistics.estimate import Statistics, estimate, occupied
+from sparseeinsum.statistics.estimate import Statistics, estimate, join_tuples, occupied
 from sparseeinsum.statistics.estimators import Estimator
 from sparseeinsum.statistics.sketch import SketchEstimator
 
@@ -168,6 +168,20 @@ class TestProducts:
         for name, true in (("B", np.count_nonzero(a @ a)), ("C", np.count_nonzero(a @ a @ a))):
             assert found[name].entries == pytest.approx(true, rel=0.15)
             assert max(plain[name].entries / true, true / plain[name].entries) > 1.2
+
+    def test_pairs_that_crowd_at_few_indices(self) -> None:
+        """Hubs of a graph: most pairs meet there, which is known exactly of inputs."""
+        a, b = power_law(300, 1), power_law(300, 2)
+        found = sketched(self.TEXT, A=a, B=b)["C"].crowding
+        u, v = counted(a), counted(b)
+        evenly = join_tuples(u.entries, v.entries, {"j": u.distinct[1]}, {"j": v.distinct[0]})
+        assert found == {"j": pytest.approx(float(a.sum(axis=0) @ b.sum(axis=1)) / evenly)}
+        assert found["j"] > 2
+        assert uniform(self.TEXT, A=a, B=b)["C"].crowding == {}
+
+    def test_pairs_of_entries_spread_evenly_do_not_crowd(self) -> None:
+        a, b = evenly((100, 300), 0.3, 3), evenly((300, 100), 0.3, 4)
+        assert sketched(self.TEXT, A=a, B=b)["C"].crowding == {"j": pytest.approx(1, rel=0.01)}
 
     def test_distinct_indices_of_a_chain(self) -> None:
         arrays = {name: evenly((500, 500), 0.002, seed) for seed, name in enumerate("ABC", 9)}

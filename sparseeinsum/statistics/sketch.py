@@ -22,7 +22,14 @@ from sparseeinsum.statistics.counts import (
     measure_counts,
     occupied_cells,
 )
-from sparseeinsum.statistics.estimate import LabelStatistics, Statistics, by_label, dense_statistics, estimate_result
+from sparseeinsum.statistics.estimate import (
+    LabelStatistics,
+    Statistics,
+    by_label,
+    dense_statistics,
+    estimate_result,
+    join_tuples,
+)
 from sparseeinsum.statistics.measure import Executor
 
 _MOST_AXES = 5  # of a tensor for whose every set of axes cells are counted
@@ -169,7 +176,8 @@ class _Join:
             found = Sketch(entries, {label: joined.counts[label].scaled(entries) for label in labels})
         counts = tuple(found.counts[label] for label in labels)
         distinct = tuple(min(max(each.distinct, 1.0), entries) for each in counts)
-        statistics = Statistics(min(entries, math.prod(distinct)), distinct, shape)
+        crowding = _crowding(sketches[0], sketches[1], joined) if self.kind == JoinKind.INNER and sketches[1:] else {}
+        statistics = Statistics(min(entries, math.prod(distinct)), distinct, shape, crowding=crowding)
         return _with_bounds(statistics, counts, self._most(labels)), counts
 
     def _projected(self, labels: Set[str]) -> Sketch:
@@ -239,6 +247,27 @@ def _matches(u: Sketch, v: Sketch) -> Sketch:
     for label, entries in agreeing.items():
         counts[label] = _shared(u.counts[label], v.counts[label], entries, pairs, is_only=len(shared) == 1)
     return Sketch(pairs, counts)
+
+
+def _crowding(u: Sketch, v: Sketch, matches: Sketch) -> dict[str, float]:
+    """How many times more pairs agree in each shared label than if entries were spread evenly over the indices."""
+    shared = [label for label in u.counts if label in v.counts]
+    if not shared or u.entries * v.entries <= 0:
+        return {}
+    found = {
+        label: float(u.counts[label].weights @ v.counts[label].weights)
+        * max(u.counts[label].distinct, v.counts[label].distinct)
+        for label in shared
+    }
+    evenly = join_tuples(
+        u.entries,
+        v.entries,
+        {label: counts.distinct for label, counts in u.counts.items()},
+        {label: counts.distinct for label, counts in v.counts.items()},
+    )
+    # Where an entry has one partner at most, there are fewer pairs than all labels together would give.
+    rest = (matches.entries / (evenly * math.prod(found.values()))) ** (1 / len(shared))
+    return {label: factor * rest for label, factor in found.items()}
 
 
 def _agreeing(u: Sketch, v: Sketch, label: str, pairs: float) -> np.ndarray:
