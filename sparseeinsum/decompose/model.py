@@ -88,7 +88,7 @@ class CostModel:
             self._sized(operand, tiles, dense) for operand, dense in zip(einsum.operands, absence.dense, strict=True)
         ]
         sizes = ContractionSizes(
-            joined=_joined_tuples(operands, absence.join) * self._crowding(einsum, tiles, absence),
+            joined=_joined_tuples(operands, absence.join) * self._crowding(einsum, choice, absence),
             groups=_groups(einsum, operands, absence.join),
             is_grouped=not promoted <= frozenset(einsum.output.labels),
             operand_bytes=sum(operand.tuple_bytes for operand in operands),
@@ -105,13 +105,14 @@ class CostModel:
         seconds = (join + aggregation + filling).seconds(self.constants)
         return VertexCost(sizes.joined, sizes.aggregated, join, aggregation, filling, seconds, absence)
 
-    def _crowding(self, einsum: EinSum, tiles: Mapping[str, int], absence: Absence) -> float:
+    def _crowding(self, einsum: EinSum, choice: Choice, absence: Absence) -> float:
         """How many times more tuples join than if entries were spread evenly.
 
         Tuples whose only key is the shared one are one an index, so that none of theirs crowd.
         """
         if absence.join != JoinKind.INNER:
             return 1.0
+        tiles = dict(zip(einsum.labels, choice, strict=True))
         crowding = self.statistics[einsum.output.tensor].crowding
         crowded = (
             factor
