@@ -34,7 +34,7 @@ class Statistics:
     distinct: tuple[float, ...]
     shape: tuple[int, ...]
     most: Mapping[frozenset[int], float] = field(default_factory=dict)
-    measured: Mapping[tuple[int, ...], float] = field(default_factory=dict)
+    measured: Mapping[tuple[int, ...], float] = field(default_factory=dict, compare=False)
     crowding: Mapping[str, float] = field(default_factory=dict)
 
     def tuples(self, tiles: Sequence[int]) -> float:
