@@ -19,7 +19,7 @@ from sparseeinsum.statistics import counts
 from sparseeinsum.statistics.counts import Bins, Counts, binned, measure_counts, occupied_cells
 from sparseeinsum.statistics.estimate import Statistics, estimate, join_tuples, occupied
 from sparseeinsum.statistics.estimators import Estimator
-from sparseeinsum.statistics.sketch import SketchEstimator
+from sparseeinsum.statistics.sketch_estimates import SketchEstimator
 
 Array = NDArray[np.float64]
 
@@ -250,6 +250,18 @@ class TestOthers:
         arrays = {"A": power_law(50, 19), "B": power_law(50, 20)}
         monkeypatch.setattr(counts, "LARGEST_BOUND", 49)
         assert sketched(TestProducts.TEXT, **arrays)["C"] == uniform(TestProducts.TEXT, **arrays)["C"]
+
+    @pytest.mark.parametrize("rank", [6, 16, 40])
+    def test_many_axes(self, rank: int) -> None:
+        """Too many to count cells of, in the end; the first index of every axis has most entries."""
+        counted_axis = Counts(np.array([75.0, 25.0]), np.ones(2))
+        known = dict.fromkeys("AB", Statistics(100, (2,) * rank, (2,) * rank))
+        labels = [f"x{axis}" for axis in range(rank)]
+        others = ["y", *labels[1:]]
+        text = f"C[{', '.join(labels)}] = sum(A[{', '.join(labels)}] * B[{', '.join(others)}])"
+        found = estimated(text, SketchEstimator(dict.fromkeys("AB", (counted_axis,) * rank)), known)["C"]
+        assert 1 <= found.entries <= 100
+        assert len(found.distinct) == rank
 
     def test_of_evenly_spread_entries_it_is_nearly_the_uniform_estimate(self) -> None:
         known = {"A": Statistics(500, (100, 200), (100, 200)), "B": Statistics(800, (200, 50), (200, 50))}

@@ -17,7 +17,7 @@ from sparseeinsum.statistics.columns import coordinate
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.indices import entry_indices, index_column
 from sparseeinsum.statistics.measure import Executor
-from sparseeinsum.statistics.sketch import SketchEstimator
+from sparseeinsum.statistics.sketch_estimates import SketchEstimator
 
 _MOST_AXES = 4  # of a relation of whose every set of axes the tuples are counted
 _MOST_COUNTED = 8  # axes of a tensor for whose every set of axes counts are kept
