@@ -1,9 +1,10 @@
-"""How far estimates of results are from the truth, and how long they take, by estimator.
+"""How far estimates of results are from the truth, how long they take, and what plans they lead to, by estimator.
 
     python -m bench.estimates
 
 The error of an estimate is max(estimate / actual, actual / estimate). Counted are the entries of every result of a
-program, and its tuples with any of its axes promoted.
+program, and its tuples with any of its axes promoted. Milliseconds are those of the estimator itself with what it
+measures of the inputs, of all other planning, and of the plan that is chosen.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +60,7 @@ class Accuracy:
         errors_by_axes: Of the tuples of every result for every set of promoted axes.
         seconds: Median of several runs, counting what the estimator measures of the inputs.
         planning: Seconds of the rest of planning.
+        run: Seconds of the plan that the estimates lead to.
     """
 
     case: str
@@ -66,6 +69,7 @@ class Accuracy:
     errors_by_axes: tuple[float, ...]
     seconds: float
     planning: float
+    run: float
 
 
 def cases() -> dict[str, tuple[str, Mapping[str, Matrix]]]:
@@ -130,7 +134,11 @@ def run(case: str, text: str, inputs: Mapping[str, Matrix], repeat: int) -> list
             for tiles, count in sizes.items()
         }
         entries = tuple(each for (_, tiles), each in errors.items() if all(tiles))
-        found.append(Accuracy(case, name, entries, tuple(errors.values()), _seconds(estimate, repeat), planning))
+        chosen = database.plan(program, estimator=name)
+        database.run(chosen, progress=False)
+        running = _seconds(partial(database.run, chosen, progress=False), repeat)
+        seconds = _seconds(estimate, repeat)
+        found.append(Accuracy(case, name, entries, tuple(errors.values()), seconds, planning, running))
     return found
 
 
@@ -166,7 +174,7 @@ def report(figures: list[Accuracy], path: Path) -> None:
     table = Table(title="Estimates of results", title_justify="left")
     table.add_column("program")
     table.add_column("estimator")
-    for heading in ("median error", "worst", "worst of any axes", "ms", "rest of planning, ms"):
+    for heading in ("median error", "worst", "worst of any axes", "ms", "other planning", "run"):
         table.add_column(heading, justify="right")
     for figure in [*figures, *_overall(figures)]:
         table.add_row(
@@ -177,6 +185,7 @@ def report(figures: list[Accuracy], path: Path) -> None:
             f"{max(figure.errors_by_axes):.2f}",
             f"{figure.seconds * 1e3:.1f}",
             f"{figure.planning * 1e3:.0f}",
+            f"{figure.run * 1e3:.0f}",
             end_section=figure.estimator == ESTIMATORS[-1],
         )
     CONSOLE.print(table)
@@ -193,7 +202,8 @@ def _overall(figures: list[Accuracy]) -> list[Accuracy]:
         by_axes = tuple(each for figure in own for each in figure.errors_by_axes)
         seconds = statistics.mean(figure.seconds for figure in own)
         planning = statistics.mean(figure.planning for figure in own)
-        found.append(Accuracy("all", name, errors, by_axes, seconds, planning))
+        running = statistics.mean(figure.run for figure in own)
+        found.append(Accuracy("all", name, errors, by_axes, seconds, planning, running))
     return found
 
 

@@ -3,6 +3,7 @@
 import itertools
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -151,6 +152,24 @@ class TestDistributed:
         (einsum,) = model.graph.einsums
         cost = model.vertex_cost(einsum, promoting(einsum, "ij"))
         assert (cost.joined, cost.tuples) == (5000 * 1000 / (100 * 50), 20)
+
+    @pytest.mark.parametrize(
+        ("promoted", "joined"),
+        [
+            ("ijk", 3 * 500 * 800 / 200),
+            # Of rows or columns there is one an index, so that none of them crowd.
+            ("j", 160),
+            ("ij", 500 * 160 / 200),
+            ("jk", 200 * 800 / 200),
+            ("ik", 100 * 50),
+        ],
+    )
+    def test_entries_that_crowd_at_shared_indices_have_more_pairs(self, promoted: str, joined: float) -> None:
+        model = model_of(PRODUCT, OPERANDS)
+        (einsum,) = model.graph.einsums
+        result = replace(model.statistics["C"], crowding={"j": 3.0})
+        crowded = replace(model, statistics={**model.statistics, "C": result})
+        assert crowded.vertex_cost(einsum, promoting(einsum, promoted)).joined == pytest.approx(joined)
 
     def test_one_operand_is_moved_alone(self) -> None:
         model = model_of("R[i] = sum(A[i, j])", {"A": OPERANDS["A"]})

@@ -59,7 +59,7 @@ REFUSED = [
     # Syntax
     ("C[i] = ", 1, 8, f"the program ends here, expected {OPERAND}"),
     ("C[i] = sum(A[i, j]", 1, 19, "the program ends here, expected ')', ',' or an operator"),
-    ("C[i = A[i]", 1, 5, "found '=', expected ',' or ']'"),
+    ("C[i = A[i]", 1, 5, "found '=', expected ',', ':' or ']'"),
     ("C = A[i]", 1, 3, f"found '=', expected '['{NEEDS_LABELS}"),
     ("C[i] = eta", 1, 8, NO_LABELS),
     ("C[i] = eta * A[i]", 1, 8, NO_LABELS),

@@ -17,9 +17,9 @@ from sparseeinsum.semantics.exactness import Values, evaluate_exactly
 from sparseeinsum.semantics.ranges import Range
 from sparseeinsum.statistics import counts
 from sparseeinsum.statistics.counts import Bins, Counts, binned, measure_counts, occupied_cells
-from sparseeinsum.statistics.estimate import Statistics, estimate, occupied
+from sparseeinsum.statistics.estimate import Statistics, estimate, join_tuples, occupied
 from sparseeinsum.statistics.estimators import Estimator
-from sparseeinsum.statistics.sketch import SketchEstimator
+from sparseeinsum.statistics.sketch_estimates import SketchEstimator
 
 Array = NDArray[np.float64]
 
@@ -169,6 +169,20 @@ class TestProducts:
             assert found[name].entries == pytest.approx(true, rel=0.15)
             assert max(plain[name].entries / true, true / plain[name].entries) > 1.2
 
+    def test_pairs_that_crowd_at_few_indices(self) -> None:
+        """Hubs of a graph: most pairs meet there, which is known exactly of inputs."""
+        a, b = power_law(300, 1), power_law(300, 2)
+        found = sketched(self.TEXT, A=a, B=b)["C"].crowding
+        u, v = counted(a), counted(b)
+        evenly = join_tuples(u.entries, v.entries, {"j": u.distinct[1]}, {"j": v.distinct[0]})
+        assert found == {"j": pytest.approx(float(a.sum(axis=0) @ b.sum(axis=1)) / evenly)}
+        assert found["j"] > 2
+        assert uniform(self.TEXT, A=a, B=b)["C"].crowding == {}
+
+    def test_pairs_of_entries_spread_evenly_do_not_crowd(self) -> None:
+        a, b = evenly((100, 300), 0.3, 3), evenly((300, 100), 0.3, 4)
+        assert sketched(self.TEXT, A=a, B=b)["C"].crowding == {"j": pytest.approx(1, rel=0.01)}
+
     def test_distinct_indices_of_a_chain(self) -> None:
         arrays = {name: evenly((500, 500), 0.002, seed) for seed, name in enumerate("ABC", 9)}
         found = sketched("X[i, k] = sum(A[i, j] * B[j, k])\nY[i, l] = sum(X[i, k] * C[k, l])", **arrays)
@@ -236,6 +250,18 @@ class TestOthers:
         arrays = {"A": power_law(50, 19), "B": power_law(50, 20)}
         monkeypatch.setattr(counts, "LARGEST_BOUND", 49)
         assert sketched(TestProducts.TEXT, **arrays)["C"] == uniform(TestProducts.TEXT, **arrays)["C"]
+
+    @pytest.mark.parametrize("rank", [6, 16, 40])
+    def test_many_axes(self, rank: int) -> None:
+        """Too many to count cells of, in the end; the first index of every axis has most entries."""
+        counted_axis = Counts(np.array([75.0, 25.0]), np.ones(2))
+        known = dict.fromkeys("AB", Statistics(100, (2,) * rank, (2,) * rank))
+        labels = [f"x{axis}" for axis in range(rank)]
+        others = ["y", *labels[1:]]
+        text = f"C[{', '.join(labels)}] = sum(A[{', '.join(labels)}] * B[{', '.join(others)}])"
+        found = estimated(text, SketchEstimator(dict.fromkeys("AB", (counted_axis,) * rank)), known)["C"]
+        assert 1 <= found.entries <= 100
+        assert len(found.distinct) == rank
 
     def test_of_evenly_spread_entries_it_is_nearly_the_uniform_estimate(self) -> None:
         known = {"A": Statistics(500, (100, 200), (100, 200)), "B": Statistics(800, (200, 50), (200, 50))}

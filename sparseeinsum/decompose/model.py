@@ -94,7 +94,7 @@ class CostModel:
             for operand, dense in zip(einsum.operands, absence.dense, strict=True)
         ]
         sizes = ContractionSizes(
-            joined=_joined_tuples(operands, absence.join),
+            joined=_joined_tuples(operands, absence.join) * self._crowding(einsum, choice, absence),
             groups=_groups(einsum, operands, absence.join),
             is_grouped=not promoted <= frozenset(einsum.output.labels),
             operand_bytes=sum(operand.tuple_bytes for operand in operands),
@@ -110,6 +110,22 @@ class CostModel:
         filling = Work(sum(created), moved)
         seconds = (join + aggregation + filling).seconds(self.constants)
         return VertexCost(sizes.joined, sizes.aggregated, join, aggregation, filling, seconds, absence)
+
+    def _crowding(self, einsum: EinSum, choice: Choice, absence: Absence) -> float:
+        """How many times more tuples join than if entries were spread evenly.
+
+        Tuples whose only key is the shared one are one an index, so that none of theirs crowd.
+        """
+        if absence.join != JoinKind.INNER:
+            return 1.0
+        tiles = dict(zip(einsum.labels, choice, strict=True))
+        crowding = self.statistics[einsum.output.tensor].crowding
+        crowded = (
+            factor
+            for label, factor in crowding.items()
+            if tiles[label] == 1 and all(_has_other_keys(operand, label, tiles) for operand in einsum.operands)
+        )
+        return math.prod(crowded)
 
     def repartition_work(self, tensor: str, before: Choice, after: Choice) -> Work:
         """Work of changing a tensor's decomposition from the tiles `before` to the tiles `after`."""
@@ -218,6 +234,10 @@ def _joined_tuples(operands: list[_Operand], kind: JoinKind) -> float:
         return operands[0].tuples
     u, v = operands
     return joined_tuples(kind, u.tuples, v.tuples, u.distinct, v.distinct)
+
+
+def _has_other_keys(operand: Reference, label: str, tiles: Mapping[str, int]) -> bool:
+    return any(tiles[other] != DEMOTED for other in operand.labels if other != label)
 
 
 def _groups(einsum: EinSum, operands: list[_Operand], kind: JoinKind) -> float:

@@ -23,6 +23,7 @@ from sparseeinsum.statistics.templates import filled, placeholders, template
 Vector = NDArray[np.float64]
 
 LARGEST_BOUND = 1 << 20  # of an axis whose indices are counted one by one
+_MOST_AXES = 32  # of an array
 _MOST_CELLS = 1 << 14  # of a grid of bins
 _NARROWEST_BIN = 1e-9  # on a logarithmic scale: less is rounding
 
@@ -68,8 +69,8 @@ def even_counts(bound: int, entries: float, distinct: float) -> Counts:
 
 
 def is_countable(shape: Sequence[int]) -> bool:
-    """Whether all axes are short enough to keep a number for every index."""
-    return all(bound <= LARGEST_BOUND for bound in shape)
+    """Whether all axes are short enough to keep a number for every index, and they are not too many for cells."""
+    return len(shape) <= _MOST_AXES and all(bound <= LARGEST_BOUND for bound in shape)
 
 
 def even_tensor(statistics: Statistics) -> tuple[Counts, ...]:
@@ -160,7 +161,7 @@ class Bins:
 def binned(axes: Iterable[Counts]) -> list[Bins]:
     """Axes whose cells are to be counted: the fewer bins each, the more axes there are."""
     weights = [counts.weights for counts in axes]
-    most = max(2, int(_MOST_CELLS ** (1 / max(len(weights), 1))))
+    most = max(1, int(_MOST_CELLS ** (1 / max(len(weights), 1))))
     return [Bins.of(each, most) for each in weights]
 
 

@@ -26,6 +26,8 @@ class Statistics:
         most: For results, the most tuples that there can be with some axes promoted, as far as the operands' tuples
             tell; by the positions of those axes.
         measured: Tuples that were counted instead of estimated, by the tiles of all axes.
+        crowding: For results, how many times more pairs of the operands' entries have the same index than if entries
+            were spread evenly; by the label of that index.
     """
 
     entries: float
@@ -33,6 +35,7 @@ class Statistics:
     shape: tuple[int, ...]
     most: Mapping[frozenset[int], float] = field(default_factory=dict)
     measured: Mapping[tuple[int, ...], float] = field(default_factory=dict, compare=False)
+    crowding: Mapping[str, float] = field(default_factory=dict)
 
     def tuples(self, tiles: Sequence[int]) -> float:
         """T(P): expected tuples of a decomposition, which gives every axis a tile, or DEMOTED.

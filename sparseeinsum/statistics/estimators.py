@@ -10,7 +10,7 @@ from sparseeinsum.semantics.exactness import Evaluation
 from sparseeinsum.statistics.estimate import Statistics, estimate
 from sparseeinsum.statistics.exact import ExactEstimator
 from sparseeinsum.statistics.measure import Executor
-from sparseeinsum.statistics.sketch import SketchEstimator
+from sparseeinsum.statistics.sketch_estimates import SketchEstimator
 
 ESTIMATORS = ("uniform", "sketch", "exact")
 DEFAULT_ESTIMATOR = "sketch"

@@ -6,7 +6,7 @@ Values that cancel out, or that happen to be the fill, count as entries.
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -14,9 +14,10 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.tensors import DEMOTED, StoredTensor
 from sparseeinsum.semantics.exactness import Evaluation, JoinKind
 from sparseeinsum.statistics.columns import coordinate
-from sparseeinsum.statistics.estimate import Statistics, estimate
+from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.indices import entry_indices, index_column
 from sparseeinsum.statistics.measure import Executor
+from sparseeinsum.statistics.sketch_estimates import SketchEstimator
 
 _MOST_AXES = 4  # of a relation of whose every set of axes the tuples are counted
 _MOST_COUNTED = 8  # axes of a tensor for whose every set of axes counts are kept
@@ -60,7 +61,7 @@ class ExactEstimator:
         Raises:
             EngineError: The database refused the query, as where memory does not suffice.
         """
-        known = estimate(graph, measured, evaluations)
+        known = SketchEstimator.measuring(self.stored, measured, self.executor)(graph, measured, evaluations)
         structures = _Structures(graph, self.executor.dialect)
         for name in measured:
             is_everywhere = measured[name].entries >= self.stored[name].tensor.size
@@ -105,7 +106,7 @@ def _with_counts(statistics: Statistics, structure: _Structure, counts: Mapping[
         if found is not None:
             measured[tiles] = found
     distinct = tuple(tuples([position]) or 0.0 for position in range(rank))
-    return Statistics(tuples(range(rank)) or 0.0, distinct, shape, measured=measured)
+    return replace(statistics, entries=tuples(range(rank)) or 0.0, distinct=distinct, measured=measured)
 
 
 class _Structures:
