@@ -9,7 +9,6 @@ after five times what the chosen one takes. The fastest five are then timed agai
 import argparse
 import json
 import math
-import os
 import statistics
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -20,6 +19,7 @@ from rich.table import Table
 from scipy.stats import spearmanr
 
 import sparseeinsum as se
+from bench.datasets import add_data_folder
 from bench.programs import PROGRAMS, Case, source
 from bench.stopping import seconds_within
 from bench.timing import CONSOLE, race
@@ -167,12 +167,11 @@ def _plan_count(text: str) -> int:
 
 
 if __name__ == "__main__":
-    folder = os.environ.get("SPARSEEINSUM_DATA")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=_programs, default=list(PROGRAMS), help="names, separated by commas")
     parser.add_argument("--plans", type=_plan_count, default=100, help="cheapest plans; half as many random ones")
     parser.add_argument("--repeat", type=int, default=7, help="runs of each finalist; the median counts")
-    parser.add_argument("--data", type=Path, default=Path(folder) if folder else None, help="folder of .npz graphs")
+    add_data_folder(parser)
     parser.add_argument("--output", type=Path, default=Path("bench/results"), help="folder for the figures as JSON")
     asked = parser.parse_args()
     data = source(asked.data)
