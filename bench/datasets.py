@@ -38,14 +38,30 @@ def graph_of(name: str, folder: Path | None) -> Graph:
 
 
 def arguments(description: str, default: list[str]) -> argparse.Namespace:
-    """The command line that all benchmarks share."""
-    parser = argparse.ArgumentParser(description=description)
-    folder = os.environ.get("SPARSEEINSUM_DATA")
-    parser.add_argument("graphs", nargs="*", metavar="GRAPH", help=f"graphs to run on: {', '.join(SIZES)}")
-    parser.add_argument("--data", type=Path, default=Path(folder) if folder else None, help="folder of .npz graphs")
-    parser.add_argument("--repeat", type=int, default=7, help="runs of each; the median counts")
+    """The command line of benchmarks that race the relational plan, too."""
+    parser = graph_parser(description, repeat=7)
     parser.add_argument("--without-relational", action="store_true", help="skip the relational plan, which takes long")
+    return chosen_graphs(parser, default)
+
+
+def graph_parser(description: str, repeat: int) -> argparse.ArgumentParser:
+    """What the command lines of all benchmarks on graphs share."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("graphs", nargs="*", metavar="GRAPH", help=f"graphs to run on: {', '.join(SIZES)}")
+    add_data_folder(parser)
+    parser.add_argument("--repeat", type=int, default=repeat, help="runs of each; the median counts")
     parser.add_argument("--output", type=Path, default=Path("bench/results"), help="folder for the figures as JSON")
+    return parser
+
+
+def add_data_folder(parser: argparse.ArgumentParser) -> None:
+    """The folder of real graphs; by default what SPARSEEINSUM_DATA names."""
+    folder = os.environ.get("SPARSEEINSUM_DATA")
+    parser.add_argument("--data", type=Path, default=Path(folder) if folder else None, help="folder of .npz graphs")
+
+
+def chosen_graphs(parser: argparse.ArgumentParser, default: list[str]) -> argparse.Namespace:
+    """What the command line asks for; graphs are those of the default where it names none."""
     asked = parser.parse_args()
     asked.graphs = asked.graphs or default
     for name in asked.graphs:

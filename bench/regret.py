@@ -1,98 +1,182 @@
-"""How much slower the chosen plan is than the fastest of many: the 200 cheapest and 100 random ones.
+"""How much slower the chosen plan is than the fastest of many, and whether expected costs order plans as times do.
 
-    python -m bench.regret
+    python -m bench.regret --programs gcn_2,distances --plans 30 --data DIR
 
-Every plan is timed twice; the fastest few are then timed again, in turn with the chosen one. Small versions of the
-graph network and of sparse attention, so that slow plans end.
+For every program of bench/programs.py, its cheapest and half as many random plans are run twice; a plan is stopped
+after five times what the chosen one takes. The fastest five are then timed again, in turn with the chosen one.
 """
 
 import argparse
-import time
-from collections.abc import Callable, Mapping
+import json
+import math
+import statistics
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
-import numpy as np
+from rich.table import Table
+from scipy.stats import spearmanr
 
 import sparseeinsum as se
-from bench.timing import CONSOLE, Figure, race, report
+from bench.datasets import add_data_folder
+from bench.programs import PROGRAMS, Case, source
+from bench.stopping import seconds_within
+from bench.timing import CONSOLE, race
 from sparseeinsum.calibration import random_plans
-from sparseeinsum.examples import (
-    GCN,
-    Matrix,
-    attention_inputs,
-    attention_program,
-    citation_graph,
-    gcn_inputs,
-    load,
-)
 
-CHEAPEST, RANDOM, FINALISTS = 200, 100, 8
-WIDTH = 128
-LIMIT_MILLISECONDS = 2000
+_FINALISTS = 5
+_SLOWER, _LEAST_LIMIT = 5, 0.3  # a plan is stopped after so many times the chosen one's seconds, but not before
 
 
-def cases() -> dict[str, tuple[str, Mapping[str, Matrix]]]:
-    """Programs and inputs by name."""
-    graph = citation_graph(600, 3000, 300, 12000, seed=1)
-    return {
-        "GCN": (GCN, gcn_inputs(graph, hidden=64, classes=8)),
-        "attention": (attention_program(WIDTH), attention_inputs(graph, WIDTH)),
-    }
+@dataclass(frozen=True)
+class Regret:
+    """What the plans of one program took.
+
+    Attributes:
+        program: Its name.
+        plans: How many were run, the chosen one included.
+        stopped: How many of them were not waited for.
+        chosen: Seconds of the chosen plan, the median of its runs beside the fastest.
+        fastest: The same of the fastest plan, which may be the chosen one.
+        correlation: Spearman's, of expected costs and seconds; those that were stopped are slower than all others.
+        chosen_plan: Its notation.
+        fastest_plan: That of the fastest.
+        costs: Expected seconds of every plan, by notation.
+        seconds: The better of two runs, by notation; None where it was stopped.
+    """
+
+    program: str
+    plans: int
+    stopped: int
+    chosen: float
+    fastest: float
+    correlation: float
+    chosen_plan: str
+    fastest_plan: str
+    costs: Mapping[str, float]
+    seconds: Mapping[str, float | None]
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long as the fastest the chosen plan takes."""
+        return self.chosen / self.fastest
 
 
-def run(name: str, text: str, inputs: Mapping[str, Matrix], repeat: int) -> list[Figure]:
-    """Time all plans of one program, and race the chosen one against the fastest."""
-    database = load(se.connect(), inputs)
-    program = se.program(text)
-    cheapest = database.plan(program, top=CHEAPEST)
-    chosen = cheapest[0]
-    others = {"; ".join(plan.notation()): plan for plan in cheapest[1:] + random_plans(database, program, RANDOM)}
-    others.pop("; ".join(chosen.notation()), None)
-    database.connection.execute(f"SET max_execution_time = {LIMIT_MILLISECONDS}")
-    taken = {notation: _seconds(database, plan) for notation, plan in others.items()}
-    finalists = sorted(taken, key=lambda notation: taken[notation])[:FINALISTS]
-    _describe(name, list(taken.values()))
-    plans = {"chosen": chosen} | {f"finalist {place}": others[each] for place, each in enumerate(finalists, 1)}
-    figures = race(
-        name, {each: _runner(database, plan) for each, plan in plans.items()}, dict.fromkeys(plans, repeat), "chosen"
+def run(case: Case, plans: int, repeat: int) -> Regret:
+    """Time the plans of one program, and race the fastest against the chosen one."""
+    with case.database() as database:
+        program = se.program(case.text)
+        chosen, *cheapest = database.plan(program, top=plans)
+        # By notation: a random plan may be among the cheapest.
+        candidates = {
+            _notation(plan): plan for plan in [chosen, *cheapest, *random_plans(database, program, plans // 2)]
+        }
+        seconds_within(database, chosen, math.inf)  # compiles kernels, and loads them
+        limit = max(_SLOWER * seconds_within(database, chosen, math.inf), _LEAST_LIMIT)
+        taken = {notation: _better_of_two(database, plan, limit) for notation, plan in candidates.items()}
+        medians = _raced(case.name, database, _finalists(candidates, taken, _notation(chosen)), repeat)
+    fastest = min(medians, key=lambda notation: medians[notation])
+    costs = {notation: plan.cost for notation, plan in candidates.items()}
+    return Regret(
+        case.name,
+        len(candidates),
+        sum(map(math.isinf, taken.values())),
+        medians[_notation(chosen)],
+        medians[fastest],
+        rank_correlation(list(costs.values()), list(taken.values())),
+        _notation(chosen),
+        fastest,
+        costs,
+        {notation: None if math.isinf(seconds) else seconds for notation, seconds in taken.items()},
     )
-    fastest = min(figures, key=lambda figure: figure.seconds)
-    CONSOLE.print(f"{name}: chosen / fastest = {figures[0].seconds / fastest.seconds:.2f} ({fastest.contender})")
-    if fastest.contender != "chosen":
-        CONSOLE.print("\n".join(plans[fastest.contender].notation()), markup=False)
-    return figures
 
 
-def _runner(database: se.Database, plan: se.Plan) -> Callable[[], object]:
-    return lambda: database.run(plan, progress=False)
+def rank_correlation(costs: list[float], seconds: list[float]) -> float:
+    """Spearman's, by average ranks of those that are equal; NaN where all costs or all times are equal."""
+    if len(set(costs)) < 2 or len(set(seconds)) < 2:
+        return math.nan
+    return float(spearmanr(costs, seconds).statistic)
 
 
-def _seconds(database: se.Database, plan: se.Plan) -> float:
-    """The better of two runs; infinite where one took too long."""
-    taken = []
-    for _ in range(2):
-        start = time.perf_counter()
-        try:
-            database.run(plan, progress=False)
-        except se.EngineError:
-            return float("inf")
-        taken.append(time.perf_counter() - start)
-    return min(taken)
+def _notation(plan: se.Plan) -> str:
+    return "; ".join(plan.notation())
 
 
-def _describe(name: str, seconds: list[float]) -> None:
-    finite = np.array([each for each in seconds if np.isfinite(each)])
-    low, middle, high = np.quantile(finite, (0, 0.5, 1))
-    CONSOLE.print(
-        f"{name}: {len(seconds)} other plans took {low * 1e3:.0f} ms to {high * 1e3:.0f} ms, half of them more than "
-        f"{middle * 1e3:.0f} ms; {len(seconds) - len(finite)} were stopped after {LIMIT_MILLISECONDS} ms"
-    )
+def _better_of_two(database: se.Database, plan: se.Plan, limit: float) -> float:
+    """Infinite where the first run is stopped; the second, which may be disturbed, then makes no difference."""
+    first = seconds_within(database, plan, limit)
+    return first if math.isinf(first) else min(first, seconds_within(database, plan, limit))
+
+
+def _finalists(plans: Mapping[str, se.Plan], taken: Mapping[str, float], chosen: str) -> dict[str, se.Plan]:
+    """The chosen plan and the fastest others."""
+    others = sorted((notation for notation in plans if notation != chosen), key=lambda notation: taken[notation])
+    finite = [notation for notation in others if math.isfinite(taken[notation])]
+    return {notation: plans[notation] for notation in [chosen, *finite[:_FINALISTS]]}
+
+
+def _raced(name: str, database: se.Database, plans: Mapping[str, se.Plan], repeat: int) -> dict[str, float]:
+    """Median seconds of every plan, in turn with the others."""
+    runners = {notation: partial(database.run, plan, progress=False) for notation, plan in plans.items()}
+    figures = race(name, runners, dict.fromkeys(plans, repeat), next(iter(plans)))
+    return {figure.contender: figure.seconds for figure in figures}
+
+
+def report(found: list[Regret], path: Path) -> None:
+    """Print a table, the plans that were beaten, and keep the figures."""
+    table = Table(title="The chosen plan and the fastest of many", title_justify="left")
+    table.add_column("program")
+    for heading in ("plans", "stopped", "chosen ms", "fastest ms", "chosen / fastest", "rank correlation"):
+        table.add_column(heading, justify="right")
+    for regret in found:
+        table.add_row(
+            regret.program,
+            str(regret.plans),
+            str(regret.stopped),
+            f"{regret.chosen * 1e3:.1f}",
+            f"{regret.fastest * 1e3:.1f}",
+            f"{regret.ratio:.2f}",
+            f"{regret.correlation:.2f}",
+        )
+    CONSOLE.print(table)
+    ratios = [regret.ratio for regret in found]
+    CONSOLE.print(f"chosen / fastest: median {statistics.median(ratios):.2f}, worst {max(ratios):.2f}")
+    for regret in found:
+        if regret.fastest_plan != regret.chosen_plan:
+            CONSOLE.print(f"{regret.program}, chosen:  {regret.chosen_plan}", markup=False)
+            CONSOLE.print(f"{regret.program}, fastest: {regret.fastest_plan}", markup=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps([asdict(regret) for regret in found], indent=2) + "\n")
+
+
+def _programs(text: str) -> list[str]:
+    """Names of programs, separated by commas."""
+    names = text.split(",")
+    for name in names:
+        if name not in PROGRAMS:
+            raise argparse.ArgumentTypeError(f"there is no program {name}; choose from {', '.join(PROGRAMS)}")
+    return names
+
+
+def _plan_count(text: str) -> int:
+    count = int(text)
+    if count < 2:
+        raise argparse.ArgumentTypeError(f"{count} plans cannot be compared; ask for 2 or more")
+    return count
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeat", type=int, default=15, help="runs of each finalist; the median counts")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", type=_programs, default=list(PROGRAMS), help="names, separated by commas")
+    parser.add_argument("--plans", type=_plan_count, default=100, help="cheapest plans; half as many random ones")
+    parser.add_argument("--repeat", type=int, default=7, help="runs of each finalist; the median counts")
+    add_data_folder(parser)
     parser.add_argument("--output", type=Path, default=Path("bench/results"), help="folder for the figures as JSON")
     asked = parser.parse_args()
-    found = [figure for name, (text, inputs) in cases().items() for figure in run(name, text, inputs, asked.repeat)]
-    report("The chosen plan and the fastest others", found, "chosen", asked.output / "regret.json")
+    data = source(asked.data)
+    regrets = []
+    for name in asked.programs:
+        regrets.append(run(PROGRAMS[name](data), asked.plans, asked.repeat))
+        CONSOLE.print(f"{name}: chosen / fastest = {regrets[-1].ratio:.2f}")
+    report(regrets, asked.output / "regret.json")

@@ -1,0 +1,39 @@
+"""The programs of the benchmarks: what they are called, and that they compute what they say."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from reference import evaluate_program
+
+import sparseeinsum as se
+from bench.programs import PROGRAMS, Case, small_source
+
+SHARE = 0.02
+
+
+def dense(case: Case, name: str) -> NDArray[np.float64]:
+    data = case.inputs[name]
+    if isinstance(data, np.ndarray):
+        return data
+    entries = data.tocoo()
+    array = np.full(entries.shape, case.fills.get(name, 0.0))
+    array[tuple(entries.coords)] = entries.data
+    return array
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(name: str) -> None:
+    case = PROGRAMS[name](small_source(SHARE))
+    assert case.name == name
+    program = se.program(case.text)
+    expected = evaluate_program(program, {each: dense(case, each) for each in case.inputs})
+    with case.database() as database:
+        found = database.run(program, progress=False)
+    assert found
+    for each, result in found.items():
+        np.testing.assert_allclose(result.to_numpy(), expected[each], rtol=1e-9, atol=1e-9, err_msg=each)
+        assert np.ptp(expected[each]) > 0 or not expected[each].shape, f"{each} is the same everywhere"
+
+
+def test_there_are_twenty_programs() -> None:
+    assert len(PROGRAMS) == 20
