@@ -62,6 +62,7 @@ def measure(stored: StoredTensor, executor: Executor) -> Measurement:
         DataError: It holds NULL, an index out of range or a coordinate twice; the first such row is named.
         EngineError: The database refused the scan, as it does for arrays of a wrong length; `check_rows` says which.
     """
+    (found_fingerprint,) = fingerprints([stored], executor)  # first: rows that come in between then look changed
     scan = _scan(stored, executor.dialect)
     (row,) = executor.rows(scan.statement)
     values = dict(zip(scan.columns, row, strict=True))
@@ -76,7 +77,6 @@ def measure(stored: StoredTensor, executor: Executor) -> Measurement:
         distinct[position] = float(found[f"{prefix}_{position}"])
     tuples = {} if stored.decomposition.is_scalar else {stored.decomposition.tiles: float(found["tuples"])}
     statistics = Statistics(float(found["entries"]), tuple(distinct), stored.tensor.shape, measured=tuples)
-    (found_fingerprint,) = fingerprints([stored], executor)
     known = Values(_range(lowest, highest), has_fill=found["entries"] < stored.tensor.size)
     return Measurement(statistics, found["tuples"], known, found_fingerprint)
 
