@@ -11,7 +11,7 @@ import duckdb
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from sparseeinsum import pipeline
+from sparseeinsum import pipeline, running
 from sparseeinsum.decompose.tiling import TILES
 from sparseeinsum.engines import execution, tables
 from sparseeinsum.engines.arguments import Description
@@ -271,7 +271,7 @@ class Database:
         """
         with _progress(progress) as show:
             if isinstance(program, Plan):
-                return dict(pipeline.run_plan(program, self._engine, into or {}, show).results)
+                return dict(running.run_plan(program, self._engine, into or {}, show).results)
             options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, 1)
             return dict(pipeline.run_program(_program(program), self._engine, options, into or {}, show).results)
 

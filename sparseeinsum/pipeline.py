@@ -1,8 +1,8 @@
-"""The way through the house: a program and a database in, plans out; a plan in, results out; a line or two a stage."""
+"""The way through the house: a program and a database in, plans or results out; a line or two a stage."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -12,30 +12,30 @@ from sparseeinsum.decompose.constants import constants_for
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.pricing import least_seconds
-from sparseeinsum.engines.catalogue import Catalogue, check_relation, require
+from sparseeinsum.engines.catalogue import Catalogue, require
 from sparseeinsum.engines.duckdb import DuckDB
-from sparseeinsum.engines.execution import Execution, Progress, execute, run_each
+from sparseeinsum.engines.execution import Execution, Progress, execute
 from sparseeinsum.engines.generated import generated_source
-from sparseeinsum.engines.tables import check_target
-from sparseeinsum.errors import EngineError, PlanError
-from sparseeinsum.explain import Analysis
+from sparseeinsum.engines.measuring import is_complete, measure_all
+from sparseeinsum.errors import PlanError
 from sparseeinsum.kernels.user_functions import require_function
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Program
 from sparseeinsum.language.scalar import FUNCTIONS, functions_of
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, entries
 from sparseeinsum.plan import Plan
-from sparseeinsum.rewrite.assumptions import broken_assumption, rewritten_results
+from sparseeinsum.rewrite.assumptions import rewritten_results
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.sparse_sums import compensate
+from sparseeinsum.running import analyze_plan, check_into
 from sparseeinsum.saved_plans.files import SavedPlan
 from sparseeinsum.saved_plans.fitting import check_exact, decomposed_as, rebuilt
 from sparseeinsum.semantics.exactness import ExactGraph, Values, evaluate_exactly
 from sparseeinsum.statistics.blocks import measure_blocks, with_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR, Estimator, make_estimator
-from sparseeinsum.statistics.measure import Measurement, check_rows, fingerprints, measure
+from sparseeinsum.statistics.measure import Measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class _Data:
 def _read_data(program: Program, engine: DuckDB, options: PlanOptions) -> _Data:
     stored = require(Catalogue(engine), program.inputs)
     stored |= _generated(program, stored)
-    measured = _measure(stored, engine)
+    measured = measure_all(stored, engine)
     statistics = {
         name: with_blocks(measured[name].statistics, source, options.tiles, engine) for name, source in stored.items()
     }
@@ -170,7 +170,7 @@ class _Making:
         """The plan of some choices."""
         stored, engine = self.data.stored, self.engine
         parts = _parts(self.bound, self.exact.graph)
-        complete = frozenset(name for name in stored if _is_complete(stored[name], self.data.measured[name]))
+        complete = frozenset(name for name in stored if is_complete(stored[name], self.data.measured[name]))
         return Plan(
             self.program,
             decomposed,
@@ -187,7 +187,7 @@ class _Making:
             engine.sql,
             engine.threads(),
             self.planning_seconds,
-            lambda plan: _analyze(plan, engine),
+            lambda plan: analyze_plan(plan, engine),
         )
 
 
@@ -197,35 +197,13 @@ def _allows_nonfinite(options: PlanOptions) -> bool:
     return options.nonfinite == "allow"
 
 
-def _analyze(plan: Plan, engine: DuckDB) -> Analysis:
-    """Run a plan, then every EinSum of it alone."""
-    with _running(plan, engine):
-        runs = execute(plan, engine, {}, lambda *_: None).runs
-        return Analysis(tuple(run.seconds for run in runs), run_each(plan, engine))
-
-
-def run_plan(plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progress) -> Execution:
-    """Run a plan in a transaction of its own, on the data as they are now."""
-    with _running(plan, engine):
-        _check_into(plan, engine, into)
-        return execute(plan, engine, into, progress)
-
-
-@contextmanager
-def _running(plan: Plan, engine: DuckDB) -> Iterator[None]:
-    """A transaction in which a plan is right for the data."""
-    with _telling_what_is_gone(plan.stored, engine), engine.transaction():
-        _check_unchanged(plan, engine)
-        yield
-
-
 def run_program(
     program: Program, engine: DuckDB, options: PlanOptions, into: Mapping[str, str], progress: Progress
 ) -> Execution:
     """Plan and run a program in one transaction, so that both see the same data."""
     with engine.transaction():
         (plan,) = make_plans(program, engine, options)
-        _check_into(plan, engine, into)
+        check_into(plan, engine, into)
         return execute(plan, engine, into, progress)
 
 
@@ -236,23 +214,9 @@ def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: DuckDB
         if len(tiles) != len(stored[name].tensor.axes) or min(tiles, default=0) < DEMOTED:
             axes = ", ".join(axis.name for axis in stored[name].tensor.axes)
             raise PlanError(f"{tuple(tiles)} are no tiles of {name}; give each axis ({axes}) one, or 0 to demote it")
-    statistics = _measure(stored, engine)[name].statistics
+    statistics = measure_all(stored, engine)[name].statistics
     measured = {**statistics.measured, **measure_blocks(stored[name], tilings, engine)}
     return replace(statistics, measured=measured)
-
-
-def _measure(stored: Mapping[str, StoredTensor], engine: DuckDB) -> dict[str, Measurement]:
-    found = {}
-    for name, source in stored.items():
-        check_relation(engine, source)
-        try:
-            found[name] = measure(source, engine)
-        except EngineError:
-            # The error has undone the transaction that this may run in, so that rows are looked at from beside it.
-            with suppress(EngineError), engine.beside() as other:
-                check_rows(source, other)
-            raise
-    return found
 
 
 def _generated(program: Program, stored: Mapping[str, StoredTensor]) -> dict[str, StoredTensor]:
@@ -320,64 +284,6 @@ def _layouts(program: Program, graph: EinGraph, options: PlanOptions) -> dict[st
         elif options.layout == "entries":
             layouts[name] = entries(len(axes))
     return layouts
-
-
-def _is_complete(stored: StoredTensor, measured: Measurement) -> bool:
-    """Whether every tuple that there can be is there."""
-    return measured.tuples == stored.decomposition.most_tuples(stored.tensor.shape)
-
-
-def _check_unchanged(plan: Plan, engine: DuckDB) -> None:
-    """Refuse to run on data for which the plan may be wrong: what made it exact must still hold."""
-    kept = [name for name, stored in plan.stored.items() if not stored.is_generated]
-    for name, stored in require(Catalogue(engine), kept).items():
-        if stored != plan.stored[name]:
-            raise EngineError(f"tensor {name} was defined anew since the plan was made; plan again")
-    found = zip(plan.stored.items(), fingerprints(list(plan.stored.values()), engine), strict=True)
-    changed = {name: stored for (name, stored), now in found if now != plan.measured[name].fingerprint}
-    if not changed:
-        return
-    now = {**plan.measured, **_measure(changed, engine)}
-    lost = [
-        name
-        for name, stored in changed.items()
-        if _is_complete(stored, plan.measured[name]) and not _is_complete(stored, now[name])
-    ]
-    values = {name: plan.measured[name].values.united(measurement.values) for name, measurement in now.items()}
-    graph, allows_nonfinite = plan.decomposed.graph, plan.nonfinite == "allow"
-    exact = evaluate_exactly(graph, values, allows_nonfinite)
-    differs = any(
-        exact.evaluations[name].decision != evaluation.decision for name, evaluation in plan.evaluations.items()
-    )
-    if lost or differs:
-        raise EngineError(f"tensor {next(iter(lost or changed))} has changed since the plan was made; plan again")
-    before, after = ({name: found.values for name, found in each.items()} for each in (plan.measured, now))
-    reason = broken_assumption(graph, plan.rewritten, before, after, allows_nonfinite)
-    if reason is not None:
-        raise EngineError(f"{reason}; plan again")
-
-
-@contextmanager
-def _telling_what_is_gone(stored: Mapping[str, StoredTensor], engine: DuckDB) -> Iterator[None]:
-    """Put the failure of a statement down to a table that is gone or has changed, if there is one."""
-    try:
-        yield
-    except EngineError as error:
-        if error.statement is not None:
-            engine.rows("SELECT 1")  # a connection that is closed says so here
-            for source in stored.values():
-                check_relation(engine, source)
-        raise
-
-
-def _check_into(plan: Plan, engine: DuckDB, into: Mapping[str, str]) -> None:
-    results: dict[tuple[str, ...], str] = {}
-    for name, table in into.items():
-        if name not in plan.outputs:
-            raise PlanError(f"the plan returns no {name} to put into a table; it returns {', '.join(plan.outputs)}")
-        other = results.setdefault(check_target(engine, name, table), name)
-        if other != name:
-            raise PlanError(f"{other} and {name} are both to go into the table {table}; give each a table of its own")
 
 
 class _Clock:

@@ -31,6 +31,7 @@ ROOMS = (
     "picture",
     "plan",
     "engines",
+    "running",
     "pipeline",
     "database",
     "arrays",

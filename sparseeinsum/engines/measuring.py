@@ -1,0 +1,35 @@
+"""Engines: the stored tensors of a plan, measured as they are now."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from sparseeinsum.engines.catalogue import check_relation
+from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.errors import EngineError
+from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.statistics.measure import Measurement, check_rows, measure
+
+
+def measure_all(stored: Mapping[str, StoredTensor], engine: DuckDB) -> dict[str, Measurement]:
+    """A scan of every tensor.
+
+    Raises:
+        CatalogueError: A table is gone.
+        DataError: Rows are no tensor; the first such row is named.
+    """
+    found = {}
+    for name, source in stored.items():
+        check_relation(engine, source)
+        try:
+            found[name] = measure(source, engine)
+        except EngineError:
+            # The error has undone the transaction that this may run in, so that rows are looked at from beside it.
+            with suppress(EngineError), engine.beside() as other:
+                check_rows(source, other)
+            raise
+    return found
+
+
+def is_complete(stored: StoredTensor, measured: Measurement) -> bool:
+    """Whether every tuple that there can be is there."""
+    return measured.tuples == stored.decomposition.most_tuples(stored.tensor.shape)

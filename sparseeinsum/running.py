@@ -1,0 +1,102 @@
+"""A plan and the database that it was made for in, results out; what made the plan right is checked anew."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from sparseeinsum.engines.catalogue import Catalogue, check_relation, require
+from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.execution import Execution, Progress, execute, run_each
+from sparseeinsum.engines.measuring import is_complete, measure_all
+from sparseeinsum.engines.tables import check_target
+from sparseeinsum.errors import EngineError, PlanError
+from sparseeinsum.explain import Analysis
+from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.plan import Plan
+from sparseeinsum.rewrite.assumptions import broken_assumption
+from sparseeinsum.semantics.exactness import evaluate_exactly
+from sparseeinsum.statistics.measure import fingerprints
+
+
+def analyze_plan(plan: Plan, engine: DuckDB) -> Analysis:
+    """Run a plan, then every EinSum of it alone; raises what `run_plan` does."""
+    with _running(plan, engine):
+        runs = execute(plan, engine, {}, lambda *_: None).runs
+        return Analysis(tuple(run.seconds for run in runs), run_each(plan, engine))
+
+
+def run_plan(plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progress) -> Execution:
+    """Run a plan in a transaction of its own, on the data as they are now.
+
+    Raises:
+        EngineError: The plan may be wrong for the data, a table is gone, or the database refused a statement.
+    """
+    with _running(plan, engine):
+        check_into(plan, engine, into)
+        return execute(plan, engine, into, progress)
+
+
+@contextmanager
+def _running(plan: Plan, engine: DuckDB) -> Iterator[None]:
+    """A transaction in which a plan is right for the data."""
+    with _telling_what_is_gone(plan.stored, engine), engine.transaction():
+        _check_unchanged(plan, engine)
+        yield
+
+
+def _check_unchanged(plan: Plan, engine: DuckDB) -> None:
+    """Refuse to run on data for which the plan may be wrong: what made it exact must still hold."""
+    kept = [name for name, stored in plan.stored.items() if not stored.is_generated]
+    for name, stored in require(Catalogue(engine), kept).items():
+        if stored != plan.stored[name]:
+            raise EngineError(f"tensor {name} was defined anew since the plan was made; plan again")
+    found = zip(plan.stored.items(), fingerprints(list(plan.stored.values()), engine), strict=True)
+    changed = {name: stored for (name, stored), now in found if now != plan.measured[name].fingerprint}
+    if not changed:
+        return
+    now = {**plan.measured, **measure_all(changed, engine)}
+    lost = [
+        name
+        for name, stored in changed.items()
+        if is_complete(stored, plan.measured[name]) and not is_complete(stored, now[name])
+    ]
+    values = {name: plan.measured[name].values.united(measurement.values) for name, measurement in now.items()}
+    graph, allows_nonfinite = plan.decomposed.graph, plan.nonfinite == "allow"
+    exact = evaluate_exactly(graph, values, allows_nonfinite)
+    differs = any(
+        exact.evaluations[name].decision != evaluation.decision for name, evaluation in plan.evaluations.items()
+    )
+    if lost or differs:
+        raise EngineError(f"tensor {next(iter(lost or changed))} has changed since the plan was made; plan again")
+    before, after = ({name: found.values for name, found in each.items()} for each in (plan.measured, now))
+    reason = broken_assumption(graph, plan.rewritten, before, after, allows_nonfinite)
+    if reason is not None:
+        raise EngineError(f"{reason}; plan again")
+
+
+@contextmanager
+def _telling_what_is_gone(stored: Mapping[str, StoredTensor], engine: DuckDB) -> Iterator[None]:
+    """Put the failure of a statement down to a table that is gone or has changed, if there is one."""
+    try:
+        yield
+    except EngineError as error:
+        if error.statement is not None:
+            engine.rows("SELECT 1")  # a connection that is closed says so here
+            for source in stored.values():
+                check_relation(engine, source)
+        raise
+
+
+def check_into(plan: Plan, engine: DuckDB, into: Mapping[str, str]) -> None:
+    """Refuse tables that results must not go into.
+
+    Raises:
+        PlanError: The plan has no such result, or two are to go into one table.
+        CatalogueError: A table must not be replaced.
+    """
+    results: dict[tuple[str, ...], str] = {}
+    for name, table in into.items():
+        if name not in plan.outputs:
+            raise PlanError(f"the plan returns no {name} to put into a table; it returns {', '.join(plan.outputs)}")
+        other = results.setdefault(check_target(engine, name, table), name)
+        if other != name:
+            raise PlanError(f"{other} and {name} are both to go into the table {table}; give each a table of its own")
