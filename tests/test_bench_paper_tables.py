@@ -2,13 +2,25 @@
 
 import statistics
 from collections.abc import Iterator
-from dataclasses import astuple, replace
+from dataclasses import asdict, replace
 
 import pytest
 
 import sparseeinsum as se
 from bench import timing
-from bench.paper_tables import DRAWS, FACTORS, SHAPES, mistaken, replanned, run, with_noise, wrong_constants
+from bench.paper_tables import (
+    CONSTANTS,
+    DRAWS,
+    FACTORS,
+    SHAPES,
+    mistaken,
+    replanned,
+    run,
+    run_programs,
+    with_noise,
+    wrong_constants,
+)
+from bench.programs import PROGRAMS, small_source
 from sparseeinsum.examples import GCN, citation_graph, gcn_inputs, load
 from sparseeinsum.statistics.estimate import Statistics
 
@@ -43,7 +55,8 @@ def test_planned_again_with_wrong_constants(database: se.Database, plan: se.Plan
 
 def test_every_constant_is_wrong_in_every_way(database: se.Database, plan: se.Plan) -> None:
     changes = wrong_constants(database, plan)
-    assert len(changes) == len(astuple(plan.alternatives.model.constants)) * len(FACTORS) == 16
+    assert len(changes) == len(CONSTANTS) * len(FACTORS) == 16
+    assert set(CONSTANTS.values()) == set(asdict(plan.alternatives.model.constants))
 
 
 def test_noise_is_of_results_alone(plan: se.Plan) -> None:
@@ -91,3 +104,13 @@ def test_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         assert row.ratio == pytest.approx(row.seconds / unchanged.seconds)
         assert 1 <= row.plans <= (DRAWS if row.table == 12 and row.change != "none" else 1)
     assert any(row.plans > 1 for row in rows)
+
+
+def test_rows_of_greedy_search_for_all_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "_PAUSE_SECONDS", 0)
+    rows = list(run_programs(small_source(0.02), repeat=1))
+    assert [(row.case, row.change) for row in rows] == [
+        (name, each) for name in PROGRAMS for each in ("none", "greedy")
+    ]
+    for unchanged, greedy in zip(rows[::2], rows[1::2], strict=True):
+        assert greedy.expected >= unchanged.expected * (1 - 1e-9)
