@@ -39,6 +39,7 @@ CONSTANTS = {
     "C_xfer": "transfer_seconds_per_byte",
     "C_kernel": "kernel_seconds_per_operation",
     "C_kernel of products": "matrix_seconds_per_operation",
+    "C_kernel of expressions": "expression_seconds_per_operation",
     "C_fixed": "fixed_seconds_per_tuple",
 }
 _SLOWER, _LEAST_LIMIT = 10, 1.0  # a plan is stopped after so many times the chosen one's seconds, but not before

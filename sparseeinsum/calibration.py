@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
+import numpy as np
 
 from sparseeinsum.database import Database, connect
 from sparseeinsum.decompose.constants import constants_for, store_constants
@@ -20,6 +21,7 @@ from sparseeinsum.language.eingraph import Program
 from sparseeinsum.plan import Plan
 
 _WIDTH = 128
+_DISTANCES = "D[i, k] = sum(abs(X[i, j] - Z[k, j]))\nS[i, k] = exp(-D[i, k])"
 _BEST = 8  # plans of every program: so many of the cheapest,
 _OTHERS = 16  # and so many with random decompositions, which do other kinds of work
 _TOO_SLOW = 0.5  # expected seconds beyond which a plan is not timed, or not again
@@ -46,7 +48,7 @@ class Calibration:
 def calibrate(progress: Callable[[int, int], None] = lambda done, total: None) -> Calibration:
     """Measure the cost constants of DuckDB on this machine; nothing is kept until `store` is called.
 
-    Plans of a graph network and of sparse attention, small ones, are run: the cheapest and random others.
+    Plans of a graph network, of sparse attention and of distances, small ones, are run: the cheapest and random others.
 
     Args:
         progress: Told how many queries were timed, of how many.
@@ -58,15 +60,17 @@ def calibrate(progress: Callable[[int, int], None] = lambda done, total: None) -
         observations.append(Observation("; ".join(plan.notation()), plan.decomposed.work, _time(database, plan)))
     progress(len(plans), len(plans))
     machine = f"DuckDB {duckdb.__version__}, {platform.machine()}, {_threads(plans[0][0])} threads"
-    origin = f"{len(plans)} plans of GCN and sparse attention on {machine}, {time.strftime('%Y-%m-%d')}"
+    origin = f"{len(plans)} plans of GCN, sparse attention and distances on {machine}, {time.strftime('%Y-%m-%d')}"
     return Calibration(fit_constants(observations, constants_for("duckdb")), origin)
 
 
 def _plans() -> Iterator[tuple[Database, Plan]]:
     graph = citation_graph(600, 3000, 300, 12000, seed=1)
+    rng = np.random.default_rng(0)
     for text, inputs in (
         (GCN, gcn_inputs(graph, 64, 8)),
         (attention_program(_WIDTH), attention_inputs(graph, _WIDTH)),
+        (_DISTANCES, {"X": rng.random((200, _WIDTH)), "Z": rng.random((100, _WIDTH))}),
     ):
         database = load(connect(), inputs)
         chosen = database.plan(text, top=_BEST) + random_plans(database, program(text), _OTHERS)

@@ -22,10 +22,11 @@ DEFAULT = CostConstants(
     transfer_seconds_per_byte=4e-10,
     kernel_seconds_per_operation=1e-10,
     matrix_seconds_per_operation=2e-11,
+    expression_seconds_per_operation=6e-10,
     fixed_seconds_per_tuple=1e-8,
 )
 OVERHEAD = 0.001
-KINDS = ("tuples", "bytes_moved", "kernel_operations", "matrix_operations")
+KINDS = ("tuples", "bytes_moved", "kernel_operations", "matrix_operations", "expression_operations")
 # What each kind of work takes by default, in the order of KINDS.
 UNITS = dict(
     zip(
@@ -35,20 +36,21 @@ UNITS = dict(
             DEFAULT.transfer_seconds_per_byte,
             DEFAULT.kernel_seconds_per_operation,
             DEFAULT.matrix_seconds_per_operation,
+            DEFAULT.expression_seconds_per_operation,
         ),
         strict=True,
     )
 )
 
 
-def scaled(tuples: float, moved: float, kernel: float, matrix: float) -> CostConstants:
+def scaled(tuples: float, moved: float, kernel: float, matrix: float, expression: float) -> CostConstants:
     """The default constants, each times a factor."""
-    transfer, arrays, products, fixed = astuple(DEFAULT)
-    return CostConstants(transfer * moved, arrays * kernel, products * matrix, fixed * tuples)
+    transfer, arrays, products, expressions, fixed = astuple(DEFAULT)
+    return CostConstants(transfer * moved, arrays * kernel, products * matrix, expressions * expression, fixed * tuples)
 
 
 def observations(
-    true: CostConstants, kinds: Iterable[str] = KINDS, noise: float = 0.0, count: int = 48
+    true: CostConstants, kinds: Iterable[str] = KINDS, noise: float = 0.0, count: int = 60
 ) -> list[Observation]:
     """Queries that do mostly one kind of work each, and take what these constants say."""
     rng = random.Random(3)
@@ -73,9 +75,9 @@ class TestFit:
         assert fit.median_error == pytest.approx(0, abs=1e-9)
 
     @pytest.mark.parametrize(
-        "factors", [(0.4, 0.4, 0.4, 0.4), (2, 0.5, 1, 1.5), (0.3, 3, 2, 0.7), (1, 1, 4, 0.25)], ids=str
+        "factors", [(0.4, 0.4, 0.4, 0.4, 0.4), (2, 0.5, 1, 1.5, 1), (0.3, 3, 2, 0.7, 1.4), (1, 1, 4, 0.25, 2)], ids=str
     )
-    def test_constants_are_recovered(self, factors: tuple[float, float, float, float]) -> None:
+    def test_constants_are_recovered(self, factors: tuple[float, float, float, float, float]) -> None:
         true = scaled(*factors)
         fit = fit_constants(observations(true), DEFAULT)
         assert astuple(fit.constants) == pytest.approx(astuple(true), rel=0.05)
@@ -84,21 +86,21 @@ class TestFit:
     @pytest.mark.parametrize("factor", [2, 4, 10])
     def test_slow_machine(self, factor: float) -> None:
         """The defaults draw, but do not outweigh what was measured; the ratios, on which plans depend, are right."""
-        true = scaled(factor, factor, factor, factor)
+        true = scaled(*[factor] * 5)
         fit = fit_constants(observations(true), DEFAULT)
         ratios = [found / right for found, right in zip(astuple(fit.constants), astuple(true), strict=True)]
         assert 0.8 < min(ratios) <= max(ratios) < 1.05
         assert max(ratios) / min(ratios) < 1.1
 
     def test_noise_of_a_tenth(self) -> None:
-        true = scaled(2, 0.5, 1, 1.5)
+        true = scaled(2, 0.5, 1, 1.5, 0.8)
         fit = fit_constants(observations(true, noise=0.1), DEFAULT)
         assert astuple(fit.constants) == pytest.approx(astuple(true), rel=0.15)
         assert fit.median_error < 0.12
 
     @pytest.mark.parametrize("missing", KINDS)
     def test_work_that_was_not_done_keeps_its_default(self, missing: str) -> None:
-        true = scaled(2, 0.5, 1, 1.5)
+        true = scaled(2, 0.5, 1, 1.5, 0.8)
         fit = fit_constants(observations(true, [kind for kind in KINDS if kind != missing]), DEFAULT)
         done = {kind: Work(**{kind: 1.0}).seconds for kind in KINDS}
         assert done[missing](fit.constants) == pytest.approx(done[missing](DEFAULT), rel=1e-6)
@@ -145,7 +147,7 @@ class TestStored:
         assert json.loads(config.read_text(encoding="utf-8"))["origin"] == "a test"
 
     def test_calibration_stores_what_it_fitted(self, config: Path) -> None:
-        true = scaled(2, 2, 2, 2)
+        true = scaled(*[2] * 5)
         calibration = Calibration(fit_constants(observations(true), DEFAULT), "a test")
         assert calibration.store() == config
         assert constants_for("duckdb") == calibration.fit.constants
@@ -154,7 +156,7 @@ class TestStored:
         db.tensor("A", np.eye(2))
         assert not config.exists()
         before = db.plan("B[i] = sum(A[i, j])", pin={"B": "IJ"}, layout="any")
-        store_constants("duckdb", CostConstants(0, 0, 0, 5.0), "a test")
+        store_constants("duckdb", CostConstants(0, 0, 0, 0, 5.0), "a test")
         after = db.plan("B[i] = sum(A[i, j])", pin={"B": "IJ"}, layout="any")
         assert after.decomposed.work == before.decomposed.work
         assert after.cost == pytest.approx(5 * after.decomposed.work.tuples)

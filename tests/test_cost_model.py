@@ -32,6 +32,7 @@ CONSTANTS = CostConstants(
     transfer_seconds_per_byte=2,
     kernel_seconds_per_operation=3,
     matrix_seconds_per_operation=5,
+    expression_seconds_per_operation=11,
     fixed_seconds_per_tuple=7,
 )
 DISTRIBUTED, EMBEDDED = DistributedAccounting(), EmbeddedAccounting()
@@ -57,7 +58,9 @@ def promoting(einsum: EinSum, labels: str) -> Choice:
     return tuple(int(label in labels) for label in einsum.labels)
 
 
-def sizes(groups: float = 200, is_grouped: bool = True, is_matrix_product: bool = False) -> ContractionSizes:
+def sizes(
+    groups: float = 200, is_grouped: bool = True, is_matrix_product: bool = False, is_expression: bool = False
+) -> ContractionSizes:
     return ContractionSizes(
         joined=1000,
         groups=groups,
@@ -67,6 +70,7 @@ def sizes(groups: float = 200, is_grouped: bool = True, is_matrix_product: bool 
         result_size=4,
         operations=50,
         is_matrix_product=is_matrix_product,
+        is_expression=is_expression,
     )
 
 
@@ -76,15 +80,16 @@ class TestWork:
         assert Work(bytes_moved=1).seconds(CONSTANTS) == 2
         assert Work(kernel_operations=1).seconds(CONSTANTS) == 3
         assert Work(matrix_operations=1).seconds(CONSTANTS) == 5
-        assert Work(10, 20, 30, 40).seconds(CONSTANTS) == 70 + 40 + 90 + 200
+        assert Work(expression_operations=1).seconds(CONSTANTS) == 11
+        assert Work(10, 20, 30, 40, 50).seconds(CONSTANTS) == 70 + 40 + 90 + 200 + 550
 
     def test_sum(self) -> None:
-        assert Work(1, 2, 3, 4) + Work(10, 20, 30, 40) == Work(11, 22, 33, 44)
+        assert Work(1, 2, 3, 4, 5) + Work(10, 20, 30, 40, 50) == Work(11, 22, 33, 44, 55)
 
     @pytest.mark.parametrize("wrong", [-1.0, float("nan"), float("inf")])
     def test_constants_are_checked(self, wrong: float) -> None:
         with pytest.raises(ValueError, match=r"fixed_seconds_per_tuple is .* 0 or more"):
-            CostConstants(1, 1, 1, wrong)
+            CostConstants(1, 1, 1, 1, wrong)
 
 
 class TestDistributed:
@@ -230,6 +235,7 @@ class TestEmbedded:
     def test_join_writes_nothing_that_is_added_at_once(self) -> None:
         assert EMBEDDED.join(sizes()) == Work(1000, 0, 50_000)
         assert EMBEDDED.join(sizes(is_matrix_product=True)) == Work(1000, 0, 0, 50_000)
+        assert EMBEDDED.join(sizes(is_expression=True)) == Work(1000, 0, 0, 0, 50_000)
 
     def test_aggregation_writes_every_group_once(self) -> None:
         assert EMBEDDED.aggregation(sizes(groups=200)) == Work(200, 200 * 40)

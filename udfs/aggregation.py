@@ -65,10 +65,22 @@ def fold_line(aggregate, w, at, stride, u, n):
     """Fold u[0:n] into w[at], w[at + stride], ...; stride 0 folds all into one element."""
     if stride == 1:
         return fold(aggregate, w[at : at + n], u)
+    if stride == 0 and aggregate == SUM and n > 0:
+        w[at] += _sum_of(u, n)
+        return 0
     for i in range(n):
         place = at + i * stride
         fold(aggregate, w[place : place + 1], u[i : i + 1])
     return 0
+
+
+@njit(fastmath={"reassoc", "contract"})  # lets the compiler sum in several lanes; NaN and inf stay as they are
+def _sum_of(u, n):
+    """Sum of u[0:n], of at least one element."""
+    total = u[0]
+    for i in range(1, n):
+        total += u[i]
+    return total
 
 
 @njit

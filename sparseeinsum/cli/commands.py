@@ -112,6 +112,7 @@ def _constants_table(found: Calibration) -> Table:
         ("C_xfer: a byte moved", constants.transfer_seconds_per_byte),
         ("C_kernel: a floating-point operation", constants.kernel_seconds_per_operation),
         ("C_kernel inside a matrix product", constants.matrix_seconds_per_operation),
+        ("C_kernel inside an expression", constants.expression_seconds_per_operation),
         ("C_fixed: a tuple handled", constants.fixed_seconds_per_tuple),
     ):
         table.add_row(meaning, f"{value:.2e}")

@@ -18,12 +18,14 @@ class CostConstants:
         transfer_seconds_per_byte: C_xfer, for a byte moved.
         kernel_seconds_per_operation: C_kernel, for a floating-point operation of a kernel that walks arrays.
         matrix_seconds_per_operation: The same for a kernel that is a matrix product, which BLAS computes.
+        expression_seconds_per_operation: The same for a kernel that evaluates an expression, block by block.
         fixed_seconds_per_tuple: C_fixed, for a tuple handled.
     """
 
     transfer_seconds_per_byte: float
     kernel_seconds_per_operation: float
     matrix_seconds_per_operation: float
+    expression_seconds_per_operation: float
     fixed_seconds_per_tuple: float
 
     def __post_init__(self) -> None:
@@ -40,6 +42,7 @@ class Work:
     bytes_moved: float = 0.0
     kernel_operations: float = 0.0
     matrix_operations: float = 0.0
+    expression_operations: float = 0.0
 
     def __add__(self, other: "Work") -> "Work":
         return Work(
@@ -47,6 +50,7 @@ class Work:
             self.bytes_moved + other.bytes_moved,
             self.kernel_operations + other.kernel_operations,
             self.matrix_operations + other.matrix_operations,
+            self.expression_operations + other.expression_operations,
         )
 
     def seconds(self, constants: CostConstants) -> float:
@@ -56,6 +60,7 @@ class Work:
             + self.bytes_moved * constants.transfer_seconds_per_byte
             + self.kernel_operations * constants.kernel_seconds_per_operation
             + self.matrix_operations * constants.matrix_seconds_per_operation
+            + self.expression_operations * constants.expression_seconds_per_operation
         )
 
 
@@ -72,6 +77,7 @@ class ContractionSizes:
         result_size: Elements of an array of the result.
         operations: Floating-point operations of the kernel for one pair.
         is_matrix_product: Whether BLAS computes them.
+        is_expression: Whether they are those of an expression over arrays, other than a sum of products.
     """
 
     joined: float
@@ -82,6 +88,7 @@ class ContractionSizes:
     result_size: int
     operations: float
     is_matrix_product: bool
+    is_expression: bool
 
     @property
     def aggregated(self) -> float:
@@ -91,6 +98,8 @@ class ContractionSizes:
     def kernel(self) -> Work:
         """The kernel's operations, for all pairs."""
         operations = self.joined * self.operations
+        if self.is_expression:
+            return Work(expression_operations=operations)
         return Work(matrix_operations=operations) if self.is_matrix_product else Work(kernel_operations=operations)
 
 

@@ -11,7 +11,7 @@ from sparseeinsum.decompose.cost import CostConstants, Work
 
 # How far a measurement must speak before a constant leaves its default; without it, work that the queries hardly
 # contain would get a constant of nearly nothing.
-_RIDGE = 0.1
+_RIDGE = 0.085
 _ROUNDS = 10
 
 
@@ -62,7 +62,7 @@ def fit_constants(observations: Sequence[Observation], default: CostConstants) -
     would count for less than too high a one.
     """
     measured = np.array([each.seconds for each in observations])
-    scale = np.array([measured.min(), *_seconds_of_each(Work(1, 1, 1, 1), default)])
+    scale = np.array([measured.min(), *_seconds_of_each(Work(1, 1, 1, 1, 1), default)])
     explained = np.array([[scale[0], *_seconds_of_each(each.work, default)] for each in observations])
     expected, factors = measured, np.ones(len(scale))
     for _ in range(_ROUNDS):
@@ -72,8 +72,8 @@ def fit_constants(observations: Sequence[Observation], default: CostConstants) -
         rows = np.vstack([explained * weights[:, None], drawn])
         factors, _ = nnls(rows, np.concatenate([measured * weights, drawn.sum(axis=1)]))
         expected = explained @ factors
-    overhead, tuples, moved, kernel, matrix = (float(value) for value in factors * scale)
-    return Fit(CostConstants(moved, kernel, matrix, tuples), overhead, tuple(observations))
+    overhead, tuples, moved, kernel, matrix, expression = (float(value) for value in factors * scale)
+    return Fit(CostConstants(moved, kernel, matrix, expression, tuples), overhead, tuple(observations))
 
 
 def _seconds_of_each(work: Work, constants: CostConstants) -> NDArray[np.float64]:

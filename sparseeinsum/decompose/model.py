@@ -102,6 +102,7 @@ class CostModel:
             result_size=self._array_size(einsum.output, result_tiles(einsum, choice)),
             operations=self._operations(einsum, choice),
             is_matrix_product=self._has_matrices(einsum) and _is_matrix_product(einsum, choice),
+            is_expression=not einsum.is_multilinear and any(tile != 1 for tile in choice),
         )
         join, aggregation = self.accounting.join(sizes), self.accounting.aggregation(sizes)
         created = [operand.tuples - operand.present for operand in operands]
