@@ -162,7 +162,7 @@ def test_calibrate_keeps_what_it_found(
     assert "C_xfer" in printed
     (kept,) = tmp_path.rglob("calibration-duckdb.json")
     constants = json.loads(kept.read_text())["constants"]
-    assert len(constants) == 4
+    assert len(constants) == 5
     assert all(0 < value < 1e-5 for value in constants.values())
 
 
