@@ -70,7 +70,7 @@ def _plans() -> Iterator[tuple[Database, Plan]]:
     for text, inputs in (
         (GCN, gcn_inputs(graph, 64, 8)),
         (attention_program(_WIDTH), attention_inputs(graph, _WIDTH)),
-        (_DISTANCES, {"X": rng.random((200, _WIDTH)), "Z": rng.random((100, _WIDTH))}),
+        (_DISTANCES, {"X": rng.random((300, _WIDTH)), "Z": rng.random((300, _WIDTH))}),
     ):
         database = load(connect(), inputs)
         chosen = database.plan(text, top=_BEST) + random_plans(database, program(text), _OTHERS)

@@ -5,7 +5,7 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear
 
 from sparseeinsum.decompose.cost import CostConstants, Work
 
@@ -13,6 +13,7 @@ from sparseeinsum.decompose.cost import CostConstants, Work
 # contain would get a constant of nearly nothing.
 _RIDGE = 0.085
 _ROUNDS = 10
+_LEAST = 0.05  # of a default: no work is free, whatever noise says
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Fit:
 
 
 def fit_constants(observations: Sequence[Observation], default: CostConstants) -> Fit:
-    """The constants, none negative, with the least squares of relative errors; drawn slightly to the defaults.
+    """The constants, all positive, with the least squares of relative errors; drawn slightly to the defaults.
 
     An error is relative to the geometric mean of what was expected and measured, as otherwise too low an expectation
     would count for less than too high a one.
@@ -65,12 +66,14 @@ def fit_constants(observations: Sequence[Observation], default: CostConstants) -
     scale = np.array([measured.min(), *_seconds_of_each(Work(1, 1, 1, 1, 1), default)])
     explained = np.array([[scale[0], *_seconds_of_each(each.work, default)] for each in observations])
     expected, factors = measured, np.ones(len(scale))
+    least = np.array([0.0, *np.full(len(scale) - 1, _LEAST)])
     for _ in range(_ROUNDS):
         weights = 1 / np.sqrt(measured * expected)
         # In units of what is fitted: on a slow machine the defaults would else weigh more than what was measured.
         drawn = _RIDGE * np.sqrt(len(observations)) * np.diag(1 / np.maximum(factors, 1))[1:]
         rows = np.vstack([explained * weights[:, None], drawn])
-        factors, _ = nnls(rows, np.concatenate([measured * weights, drawn.sum(axis=1)]))
+        wanted = np.concatenate([measured * weights, drawn.sum(axis=1)])
+        factors = lsq_linear(rows, wanted, bounds=(least, np.inf), tol=1e-12).x
         expected = explained @ factors
     overhead, tuples, moved, kernel, matrix, expression = (float(value) for value in factors * scale)
     return Fit(CostConstants(moved, kernel, matrix, expression, tuples), overhead, tuple(observations))
