@@ -178,8 +178,6 @@ class _Making:
             self.alternatives,
             stored,
             self.data.measured,
-            self.alternatives.model.statistics,
-            self.exact.evaluations,
             {name: tuple(part.output.tensor for part in computed[:-1]) for name, computed in parts.items()},
             rewritten_results(self.bound, self.exact.graph),
             self.options.nonfinite,

@@ -34,8 +34,6 @@ class Plan:
         alternatives: All that might have been chosen.
         stored: The input tensors, where they lie.
         measured: What scans of the inputs found.
-        statistics: T and V of every tensor: measured for inputs, estimated for results.
-        evaluations: What is exact for every EinSum.
         parts: For every EinSum as written, the results of EinSums that it was taken apart into.
         rewritten: Results of EinSums that are not as they were written.
         nonfinite: What a run does where values turn NaN or infinite: `error` or `allow`.
@@ -52,8 +50,6 @@ class Plan:
     alternatives: Alternatives
     stored: Mapping[str, StoredTensor]
     measured: Mapping[str, Measurement]
-    statistics: Mapping[str, Statistics]
-    evaluations: Mapping[str, Evaluation]
     parts: Mapping[str, tuple[str, ...]]
     rewritten: tuple[str, ...]
     nonfinite: str
@@ -62,6 +58,16 @@ class Plan:
     threads: int
     planning_seconds: Mapping[str, float]
     analyze: Callable[["Plan"], Analysis]
+
+    @property
+    def statistics(self) -> Mapping[str, Statistics]:
+        """T and V of every tensor: measured for inputs, estimated for results."""
+        return self.alternatives.model.statistics
+
+    @property
+    def evaluations(self) -> Mapping[str, Evaluation]:
+        """What is exact for every EinSum."""
+        return self.alternatives.model.evaluations
 
     @property
     def cost(self) -> float:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from random_statements import draw_statements
 
 import sparseeinsum as se
 from sparseeinsum.language.binding import bind
@@ -299,12 +300,4 @@ def _random_estimates(data: st.DataObject) -> dict[str, Statistics]:
         array = (rng.random(shape) < rng.random(shape) ** data.draw(st.sampled_from([0.3, 1, 6]))).astype(float)
         array.flat[0] = 1
         arrays[name] = array
-    lines = []
-    for result, (first, second) in {"X": ("A", "B"), "Y": ("X", "C"), "Z": ("X", "Y")}.items():
-        used = dict.fromkeys([*labels_of[first], *labels_of[second]])
-        labels_of[result] = [label for label in used if data.draw(st.booleans())]
-        join = data.draw(st.sampled_from(["{} * {}", "{} + {}", "{} * ({} + 1)"]))
-        body = join.format(*(f"{name}[{', '.join(labels_of[name])}]" for name in (first, second)))
-        folded = f"sum({body})" if len(labels_of[result]) < len(used) else body
-        lines.append(f"{result}[{', '.join(labels_of[result])}] = {folded}")
-    return sketched("\n".join(lines), **arrays)
+    return sketched(draw_statements(data, labels_of), **arrays)

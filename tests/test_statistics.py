@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from random_statements import draw_statements
 
 import sparseeinsum as se
 from sparseeinsum.language.binding import bind
@@ -396,15 +397,7 @@ def _random_estimates(data: st.DataObject) -> dict[str, Statistics]:
         shape = tuple(bounds[label] for label in labels)
         entries = max(1, round(math.prod(shape) * data.draw(st.sampled_from([1, 0.1, 0.001]))))
         known[name] = Statistics(float(entries), tuple(float(min(bound, entries)) for bound in shape), shape)
-    lines = []
-    for result, (first, second) in {"X": ("A", "B"), "Y": ("X", "C"), "Z": ("X", "Y")}.items():
-        used = dict.fromkeys([*labels_of[first], *labels_of[second]])
-        labels_of[result] = [label for label in used if data.draw(st.booleans())]
-        join = data.draw(st.sampled_from(["{} * {}", "{} + {}", "{} * ({} + 1)"]))
-        body = join.format(*(f"{name}[{', '.join(labels_of[name])}]" for name in (first, second)))
-        folded = f"sum({body})" if len(labels_of[result]) < len(used) else body
-        lines.append(f"{result}[{', '.join(labels_of[result])}] = {folded}")
-    return estimated("\n".join(lines), **known)
+    return estimated(draw_statements(data, labels_of), **known)
 
 
 class TestError:

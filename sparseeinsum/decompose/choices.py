@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from types import MappingProxyType
 
 from sparseeinsum.decompose.model import Choice, CostModel, promoted_labels, promoted_tiles
+from sparseeinsum.decompose.tiling import TILES, tiles_below
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum, by_hand, write_einsum
 from sparseeinsum.language.tensors import DEMOTED, keys_of
 
 ChoicesOf = Callable[[EinSum], tuple[Choice, ...]]
 
-_SMALLER = (64, 512)  # tiles for arrays that would not fit into memory whole
 _MOST_TILINGS = 1024  # choices of one EinSum, where its labels have tiles
 
 # Rows that an engine hands to a kernel at once: DuckDB's vector (facts of duckdb.h, duckdb_vector_size).
@@ -71,10 +71,7 @@ def _choices(
 def _with_smaller(model: CostModel, einsum: EinSum, tiles: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
     """Tiles by label, and those among which there are some for any memory."""
     bounds = {label: model.graph.bound_of(einsum, label) for label in einsum.labels}
-    return {
-        label: tuple(sorted({*tiles.get(label, ()), *(tile for tile in _SMALLER if tile < bound)}))
-        for label, bound in bounds.items()
-    }
+    return {label: tiles_below(bound, (*tiles.get(label, ()), *TILES)) for label, bound in bounds.items()}
 
 
 def all_choices(

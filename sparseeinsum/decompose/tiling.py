@@ -43,12 +43,13 @@ def tiles_by_label(
             for position, label in enumerate(reference.labels):
                 bound = graph.bound_of(einsum, label)
                 candidates = {*found.get(together.of((reference.tensor, position)), ()), *sizes}
-                labels[label] = _below(bound, candidates)
+                labels[label] = tiles_below(bound, candidates)
     return tiles
 
 
-def _below(bound: int, tiles: Iterable[int]) -> tuple[int, ...]:
-    return tuple(sorted(tile for tile in tiles if 1 < tile < bound))
+def tiles_below(bound: int, tiles: Iterable[int]) -> tuple[int, ...]:
+    """The tiles that hold several indices of a label and not all of them, ascending."""
+    return tuple(sorted({tile for tile in tiles if 1 < tile < bound}))
 
 
 class _Groups:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.language.tensors import is_ragged
+from sparseeinsum.language.tensors import is_ragged, keys_of
 from sparseeinsum.render.calls import call, constant, function_named, in_parentheses, integer
 from sparseeinsum.statistics.extents import Extent, as_sql, extent, product
 
@@ -25,7 +25,7 @@ def _extent_of_axis(schema: Schema, position: int, key_of: KeyOf) -> Extent:
 def quotient(whole: Extent, part: int) -> Extent:
     """How many parts of so many indices a whole has; the last may be shorter."""
     if isinstance(whole, int):
-        return -(-whole // part)
+        return keys_of(part, whole)
     if part == 1:
         return whole
     rounded = exp.Paren(this=exp.Add(this=whole.copy(), expression=integer(part - 1)))

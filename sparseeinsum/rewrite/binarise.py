@@ -9,13 +9,14 @@ import numpy as np
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.inference import bounds_of
-from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, evaluate, operands_in_order, operands_of
+from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, evaluate, operands_of
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.rewrite.chains import Chain, chain_of, substituted
 from sparseeinsum.rewrite.contraction import find_order, steps
 from sparseeinsum.rewrite.known import Known, KnownTensor
 from sparseeinsum.rewrite.names import Names
 from sparseeinsum.rewrite.network import Estimates, Network, is_as_precise
+from sparseeinsum.rewrite.parts import labels_among, part_of
 from sparseeinsum.rewrite.real_parts import with_real_parts
 from sparseeinsum.semantics.exactness import Values
 from sparseeinsum.statistics.estimate import LabelStatistics, Statistics, dense_statistics
@@ -118,15 +119,10 @@ class _Breaking:
         return Operand(len(self.references) - 1)
 
     def _einsum(self, output: Reference, join: Scalar, aggregate: str | None) -> EinSum:
-        used = operands_in_order(join)
-        operands = tuple(self.references[position] for position in used)
-        labels = frozenset().union(*(operand.labels for operand in operands))
-        renumbered = substituted(join, {position: Operand(number) for number, position in enumerate(used)})
-        fold = aggregate if labels - frozenset(output.labels) else None
-        return EinSum(output, operands, renumbered, fold, self.einsum.promoted_among(labels))
+        return part_of(self.einsum, self.references, output, join, aggregate)
 
     def _labels(self, expression: Scalar) -> frozenset[str]:
-        return frozenset().union(*(self.references[position].labels for position in operands_of(expression)))
+        return labels_among(expression, self.references)
 
     def _tensor(self, reference: Reference) -> Tensor:
         return self.known.tensors[reference.tensor].tensor

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.inference import dtype_of
-from sparseeinsum.language.scalar import Call, Operand, Scalar, operands_in_order, operands_of
-from sparseeinsum.rewrite.chains import substituted
+from sparseeinsum.language.scalar import Call, Operand, Scalar, operands_of
 from sparseeinsum.rewrite.known import Known
 from sparseeinsum.rewrite.names import Names
+from sparseeinsum.rewrite.parts import labels_among, part_of
 
 # The same in real and in complex arithmetic, of finite numbers.
 _ALIKE = frozenset(("add", "sub", "mul", "neg", "conj", "eq", "ne", "and", "or", "not"))
@@ -49,7 +49,8 @@ class _Parting:
         if not any(self._is_complex(part) for part in _parts(join)) or self._is_alike(join):
             return [self.einsum]
         parted = self._parted(join)
-        return [*self.done, self._einsum(self.einsum.output, parted, self.einsum.aggregate)]
+        last = part_of(self.einsum, self.references, self.einsum.output, parted, self.einsum.aggregate)
+        return [*self.done, last]
 
     def _parted(self, expression: Scalar) -> Scalar:
         """An expression of new results that one dtype is right for."""
@@ -88,20 +89,14 @@ class _Parting:
         """A new result: the value of an expression at every index."""
         if not operands_of(expression):
             return expression
-        of_it = frozenset().union(*(self.references[position].labels for position in operands_of(expression)))
+        of_it = labels_among(expression, self.references)
         labels = tuple(label for label in self.einsum.labels if label in of_it)
-        einsum = self._einsum(Reference(self.names.invent(self.einsum.output.tensor), labels), expression, None)
+        output = Reference(self.names.invent(self.einsum.output.tensor), labels)
+        einsum = part_of(self.einsum, self.references, output, expression, None)
         self.done.append(einsum)
         self.dtypes.append(dtype_of(expression, self.dtypes, self.einsum))
         self.references.append(einsum.output)
         return Operand(len(self.references) - 1)
-
-    def _einsum(self, output: Reference, join: Scalar, aggregate: str | None) -> EinSum:
-        used = operands_in_order(join)
-        operands = tuple(self.references[position] for position in used)
-        renumbered = substituted(join, {position: Operand(number) for number, position in enumerate(used)})
-        labels = frozenset(label for operand in operands for label in operand.labels)
-        return EinSum(output, operands, renumbered, aggregate, self.einsum.promoted_among(labels))
 
 
 def _parts(expression: Scalar) -> Iterator[Scalar]:

@@ -22,7 +22,6 @@ from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.semantics.aggregated_ranges import aggregated_range
 from sparseeinsum.semantics.computation import computing_dtype
 from sparseeinsum.semantics.ranges import (
-    ANYTHING,
     NOTHING,
     Range,
     exactly,
@@ -295,8 +294,3 @@ class _Vertex:
         pairs = zip(self.einsum.operands, matters, strict=True)
         names = list(dict.fromkeys(operand.tensor for operand, counts in pairs if counts))
         return f"where {' or '.join(names)} is absent the expression depends on the other operand"
-
-
-def unknown_values(tensor: Tensor) -> Values:
-    """Of a tensor that nothing is known of."""
-    return Values(ANYTHING, has_fill=True)

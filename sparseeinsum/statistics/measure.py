@@ -195,10 +195,6 @@ def _numbered_rows(stored: StoredTensor, dialect: str) -> exp.Subquery:
     return select.subquery("numbered")
 
 
-def _keys_of_axis(stored: StoredTensor, position: int) -> int:
-    return keys_of(stored.decomposition.tiles[position], stored.tensor.shape[position])
-
-
 def _array_length(stored: StoredTensor, keys: Iterable[exp.Expr]) -> Extent:
     """Elements of the array in a row with these keys: of complex numbers both parts."""
     return product([*extents_of(stored, keys), 2 if is_complex(stored.tensor.dtype) else 1])
@@ -208,7 +204,8 @@ def _bad_row(stored: StoredTensor, numbered: exp.Subquery) -> exp.Select:
     """The first row with a NULL, an index out of range or an array of a wrong length."""
     conditions: list[exp.Expr] = [exp.column("value").is_(exp.null())]
     for i, position in enumerate(stored.decomposition.promoted):
-        key, bound = exp.column(f"key_{i}"), _keys_of_axis(stored, position)
+        key = exp.column(f"key_{i}")
+        bound = keys_of(stored.decomposition.tiles[position], stored.tensor.shape[position])
         conditions += [key.is_(exp.null()), exp.LT(this=key, expression=exp.Literal.number(0))]
         conditions.append(exp.GTE(this=key, expression=exp.Literal.number(bound)))
     size = _array_length(stored, _keys(stored))
