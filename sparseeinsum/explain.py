@@ -187,6 +187,8 @@ class Explanation:
             table.add_column("seconds", justify="right")
         for index, statement in enumerate(self.statements):
             kept = "temporary table" if statement.stage else "returned"
+            if statement.passes:
+                kept += f", in {len(statement.passes) + 1} passes"
             cells = [", ".join(statement.computes) or statement.name, f"{statement.name}: {kept}"]
             if self.analysis is not None:
                 cells.append(write_seconds(self.analysis.statement_seconds[index]))

@@ -9,6 +9,7 @@ from functools import partial
 from sparseeinsum.algebra.translate import Inputs, translate
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.constants import constants_for
+from sparseeinsum.decompose.memory import Memory
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.pricing import least_seconds
@@ -28,7 +29,7 @@ from sparseeinsum.rewrite.assumptions import rewritten_results
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.sparse_sums import compensate
-from sparseeinsum.running import analyze_plan, check_into
+from sparseeinsum.running import analyze_plan, check_into, keeping_to_memory
 from sparseeinsum.saved_plans.files import SavedPlan
 from sparseeinsum.saved_plans.fitting import check_exact, decomposed_as, rebuilt
 from sparseeinsum.semantics.exactness import ExactGraph, Values, evaluate_exactly
@@ -147,10 +148,11 @@ def _alternatives(
     pins: Mapping[str, Mapping[str, int]],
 ) -> Alternatives:
     statistics = data.estimator(exact.graph, data.statistics, exact.evaluations)
-    model = CostModel(exact.graph, statistics, exact.evaluations, constants_for(engine.dialect))
-    decompositions = {name: source.decomposition for name, source in data.stored.items()}
     limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
-    return Alternatives(options.optimizer, model, decompositions, layouts, limit, pins, options.tiles)
+    memory = Memory(limit, engine.threads())
+    model = CostModel(exact.graph, statistics, exact.evaluations, constants_for(engine.dialect), memory=memory)
+    decompositions = {name: source.decomposition for name, source in data.stored.items()}
+    return Alternatives(options.optimizer, model, decompositions, layouts, pins, options.tiles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +204,8 @@ def run_program(
     with engine.transaction():
         (plan,) = make_plans(program, engine, options)
         check_into(plan, engine, into)
-        return execute(plan, engine, into, progress)
+        with keeping_to_memory(plan, engine, into):
+            return execute(plan, engine, into, progress)
 
 
 def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: DuckDB) -> Statistics:

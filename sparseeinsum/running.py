@@ -1,5 +1,6 @@
 """A plan and the database that it was made for in, results out; what made the plan right is checked anew."""
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -7,6 +8,7 @@ from sparseeinsum.engines.catalogue import Catalogue, check_relation, require
 from sparseeinsum.engines.duckdb import DuckDB
 from sparseeinsum.engines.execution import Execution, Progress, execute, run_each
 from sparseeinsum.engines.measuring import is_complete, measure_all
+from sparseeinsum.engines.memory import LEAST_BUFFER_BYTES, bounded
 from sparseeinsum.engines.tables import check_target
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.explain import Analysis
@@ -19,7 +21,7 @@ from sparseeinsum.statistics.measure import fingerprints
 
 def analyze_plan(plan: Plan, engine: DuckDB) -> Analysis:
     """Run a plan, then every EinSum of it alone; raises what `run_plan` does."""
-    with _running(plan, engine):
+    with _running(plan, engine), keeping_to_memory(plan, engine, {}):
         runs = execute(plan, engine, {}, lambda *_: None).runs
         return Analysis(tuple(run.seconds for run in runs), run_each(plan, engine))
 
@@ -30,9 +32,31 @@ def run_plan(plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Prog
     Raises:
         EngineError: The plan may be wrong for the data, a table is gone, or the database refused a statement.
     """
-    with _running(plan, engine):
+    with _running(plan, engine), keeping_to_memory(plan, engine, into):
         check_into(plan, engine, into)
         return execute(plan, engine, into, progress)
+
+
+@contextmanager
+def keeping_to_memory(plan: Plan, engine: DuckDB, into: Mapping[str, str]) -> Iterator[None]:
+    """Bound what the database takes, so that with aggregation states and results a run keeps to its memory.
+
+    Raises:
+        PlanError: Results that are to be returned would leave too little.
+    """
+    memory, needed = plan.alternatives.model.memory, plan.largest_statement
+    sizes = {name: plan.delivered_bytes(name) for name in plan.outputs if name not in into}
+    returned = sum(sizes.values())
+    left = memory.usable_bytes - needed.states_bytes - returned
+    if left < needed.vector_bytes and returned > LEAST_BUFFER_BYTES:
+        name = max(sizes, key=lambda each: sizes[each])
+        raise PlanError(
+            f"results that are returned are expected to take {math.ceil(returned):,} bytes, most of it {name}, which "
+            f"leaves too little of the memory limit of {memory.limit_bytes:,} bytes; give {name} a table, as in "
+            f"into={{{name!r}: ...}}, or raise memory_limit"
+        )
+    with bounded(engine, left):
+        yield
 
 
 @contextmanager

@@ -53,6 +53,16 @@ class Work:
             self.expression_operations + other.expression_operations,
         )
 
+    def times(self, count: int) -> "Work":
+        """The work done so often."""
+        return Work(
+            self.tuples * count,
+            self.bytes_moved * count,
+            self.kernel_operations * count,
+            self.matrix_operations * count,
+            self.expression_operations * count,
+        )
+
     def seconds(self, constants: CostConstants) -> float:
         """How long the work takes."""
         return (

@@ -7,7 +7,7 @@ SparseEinSum, algorithm 1: a label is promoted in all tensors that have it, or i
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sparseeinsum.decompose.cost import (
     Accounting,
@@ -17,16 +17,22 @@ from sparseeinsum.decompose.cost import (
     RepartitionSizes,
     Work,
 )
-from sparseeinsum.language.dtypes import ITEM_BYTES
+from sparseeinsum.decompose.memory import UNLIMITED, Arrays, Footprint, Memory, Passes, vector_bytes
+from sparseeinsum.decompose.moves import Move, Moving
+from sparseeinsum.language.dtypes import ITEM_BYTES, is_complex
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import count_operations
-from sparseeinsum.language.tensors import DEMOTED, Decomposition, common_tile, mean_extent, tuple_bytes
+from sparseeinsum.language.tensors import DEMOTED, Decomposition, common_tile, keys_of, mean_extent, tuple_bytes
 from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 from sparseeinsum.statistics.estimate import Statistics, by_label, dense_statistics, joined_distinct, joined_tuples
 
 Choice = tuple[int, ...]
 
 _EMBEDDED = EmbeddedAccounting()
+_NOTHING = Work()
+
+# Aggregates of numbers that the engine's own functions compute, in states that it can spill.
+_ENGINE_AGGREGATES = frozenset({"sum", "max", "min", "any", "all"})
 
 # Operands whose values a join fills in where they are missing: the engine copies them for every row.
 _FILLED_IN = {JoinKind.INNER: (), JoinKind.LEFT: (1,), JoinKind.RIGHT: (0,), JoinKind.FULL: (0, 1)}
@@ -44,6 +50,8 @@ class VertexCost:
         filling: To make operands dense, or to fill in what a join finds no partner for.
         seconds: Of all of it.
         absence: How absent tuples are dealt with: the cheapest exact way.
+        passes: In which it is computed, so that it keeps to the memory; None where one is enough, or none are.
+        rereading: To read operands once more for every pass after the first, and to keep the result in a table.
     """
 
     joined: float
@@ -53,6 +61,13 @@ class VertexCost:
     filling: Work
     seconds: float
     absence: Absence
+    passes: Passes | None = None
+    rereading: Work = _NOTHING
+
+    @property
+    def reads(self) -> int:
+        """How often operands are read."""
+        return 1 if self.passes is None else self.passes.count
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +80,7 @@ class CostModel:
         evaluations: What is exact for every EinSum.
         constants: What elementary work takes.
         accounting: What work the engine does.
+        memory: What a run may take; EinSums that would take more are priced in passes.
     """
 
     graph: EinGraph
@@ -72,6 +88,7 @@ class CostModel:
     evaluations: Mapping[str, Evaluation]
     constants: CostConstants
     accounting: Accounting = _EMBEDDED
+    memory: Memory = UNLIMITED
     _sizes: dict[tuple[str, Choice], tuple[float, int]] = field(default_factory=dict, init=False, repr=False)
     _operands: dict[tuple[Reference, Choice, bool], "_Operand"] = field(default_factory=dict, init=False, repr=False)
     _costs: dict[tuple[str, Choice], VertexCost] = field(default_factory=dict, init=False, repr=False)
@@ -84,6 +101,7 @@ class CostModel:
             keys = tuple(promoted.intersection(operand.labels) for operand in einsum.operands)
             ways = self.evaluations[einsum.output.tensor].absences(keys)
             known = min((self._priced(einsum, choice, absence) for absence in ways), key=lambda cost: cost.seconds)
+            known = self._kept_to_memory(einsum, choice, known)
             self._costs[einsum.output.tensor, choice] = known
         return known
 
@@ -112,6 +130,75 @@ class CostModel:
         seconds = (join + aggregation + filling).seconds(self.constants)
         return VertexCost(sizes.joined, sizes.aggregated, join, aggregation, filling, seconds, absence)
 
+    def _kept_to_memory(self, einsum: EinSum, choice: Choice, cost: VertexCost) -> VertexCost:
+        """The cost in the cheapest passes that keep to the memory; as it is where it keeps to it or nothing helps."""
+        if self.memory.limit_bytes == math.inf:
+            return cost
+        footprint = self._footprint(einsum, choice, cost)
+        if footprint.needed_bytes(self.memory) <= self.memory.limit_bytes:
+            return cost
+        ways = [self._in_passes(einsum, choice, cost, passes) for passes in footprint.ways(self.memory)]
+        return min(ways, key=lambda way: (max(self._shortage(footprint, way), 0), way.seconds), default=cost)
+
+    def _shortage(self, footprint: Footprint, cost: VertexCost) -> float:
+        """Bytes that are needed beyond the limit."""
+        return footprint.needed_bytes(self.memory, cost.passes) - self.memory.limit_bytes
+
+    def _in_passes(self, einsum: EinSum, choice: Choice, cost: VertexCost, passes: Passes) -> VertexCost:
+        """The cost in passes: operands that have the label are looked through, the others joined again."""
+        again = Work()
+        for operand, dense in zip(einsum.operands, cost.absence.dense, strict=True):
+            found = self._operand(operand, reference_tiles(einsum, operand, choice), dense)
+            size = 0 if passes.label in operand.labels else found.tuple_bytes
+            again += Work(found.tuples, found.tuples * size)
+        kept = Work(cost.tuples, cost.tuples * self.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice)))
+        rereading = again.times(passes.count - 1) + kept
+        seconds = cost.seconds + rereading.seconds(self.constants)
+        return replace(cost, passes=passes, rereading=rereading, seconds=seconds)
+
+    def single_pass_seconds(self, einsum: EinSum, choice: Choice) -> float:
+        """What an EinSum would cost if memory had no end."""
+        cost = self.vertex_cost(einsum, choice)
+        return cost.seconds - cost.rereading.seconds(self.constants)
+
+    def footprint(self, einsum: EinSum, choice: Choice) -> Footprint:
+        """What an EinSum takes of the memory under a choice, in one pass."""
+        return self._footprint(einsum, choice, self.vertex_cost(einsum, choice))
+
+    def needed_bytes(self, einsum: EinSum, choice: Choice) -> float:
+        """The memory limit that is enough for an EinSum under a choice, in the passes that are priced."""
+        cost = self.vertex_cost(einsum, choice)
+        return self._footprint(einsum, choice, cost).needed_bytes(self.memory, cost.passes)
+
+    def _footprint(self, einsum: EinSum, choice: Choice, cost: VertexCost) -> Footprint:
+        promoted = promoted_tiles(einsum, choice)
+        keys = {label: keys_of(tile, self.graph.bound_of(einsum, label)) for label, tile in promoted.items()}
+        is_grouped = not promoted.keys() <= frozenset(einsum.output.labels)
+        # A sum of products adds to its groups in place, and has no result a row.
+        returned = () if einsum.is_multilinear and is_grouped else (Arrays(keys, self._result_bytes(einsum, choice)),)
+        read = tuple(
+            Arrays(
+                {label: keys[label] for label in keys if label in operand.labels},
+                self.array_bytes(einsum, operand, choice),
+            )
+            for operand in einsum.operands
+        )
+        known = {label for operand in einsum.operands for label in operand.labels}
+        kept = {label: keys[label] for label in einsum.output.labels if label in keys and label in known}
+        state_bytes = self._result_bytes(einsum, choice) if is_grouped else 0
+        if self._has_engine_states(einsum, choice):
+            state_bytes = 0
+        states = cost.tuples if cost.tuples < cost.joined / 2 else cost.joined  # T_agg stops at half of the pairs
+        return Footprint(read, returned, states, cost.joined, state_bytes, kept)
+
+    def _has_engine_states(self, einsum: EinSum, choice: Choice) -> bool:
+        is_number = all(tile == 1 for tile in result_tiles(einsum, choice))
+        dtype = self.evaluations[einsum.output.tensor].computed_in
+        return is_number and not is_complex(dtype) and einsum.aggregate in _ENGINE_AGGREGATES
+
+    def _result_bytes(self, einsum: EinSum, choice: Choice) -> int:
+        return self.array_bytes(einsum, einsum.output, choice)
+
     def _crowding(self, einsum: EinSum, choice: Choice, absence: Absence) -> float:
         """How many times more tuples join than if entries were spread evenly.
 
@@ -129,25 +216,41 @@ class CostModel:
         return math.prod(crowded)
 
     def repartition_work(self, tensor: str, before: Choice, after: Choice) -> Work:
-        """Work of changing a tensor's decomposition from the tiles `before` to the tiles `after`."""
-        if before == after:
-            return Work()
-        between = tuple(map(common_tile, before, after))
-        return self.accounting.repartition(
-            RepartitionSizes(
-                before=self.tuples(tensor, before),
-                between=self.tuples(tensor, between),
-                after=self.tuples(tensor, after),
-                between_bytes=self.tuple_bytes(tensor, between),
-                after_bytes=self.tuple_bytes(tensor, after),
-                slices=between != before,
-                stacks=between != after,
-            )
+        """Work of changing a tensor's decomposition from the tiles `before` to the tiles `after`, all at once."""
+        return (
+            Work() if before == after else self.accounting.repartition(self._repartition_sizes(tensor, before, after))
         )
 
-    def repartition_cost(self, tensor: str, before: Choice, after: Choice) -> float:
-        """Seconds of changing a tensor's decomposition."""
-        return self.repartition_work(tensor, before, after).seconds(self.constants)
+    def move(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> Move:
+        """The cheapest change of a tensor's decomposition that keeps to the memory, to be read so often."""
+        if before == after:
+            return Move(Work())
+        axes = self.graph.tensors[tensor].axes
+        keys = {axis.name: keys_of(tile, axis.bound) for axis, tile in zip(axes, after, strict=True) if tile != DEMOTED}
+        sizes = self._repartition_sizes(tensor, before, after)
+        vectors = sum(
+            vector_bytes(*self._size(tensor, tiles), self.memory.rows)
+            for tiles in {before, tuple(map(common_tile, before, after)), after}
+            if any(tile != 1 for tile in tiles)  # vectors of numbers are small
+        )
+        moving = Moving(sizes, self.accounting.repartition(sizes), keys, vectors)
+        return moving.cheapest(self.memory, self.constants, reads)
+
+    def _repartition_sizes(self, tensor: str, before: Choice, after: Choice) -> RepartitionSizes:
+        between = tuple(map(common_tile, before, after))
+        return RepartitionSizes(
+            before=self.tuples(tensor, before),
+            between=self.tuples(tensor, between),
+            after=self.tuples(tensor, after),
+            between_bytes=self.tuple_bytes(tensor, between),
+            after_bytes=self.tuple_bytes(tensor, after),
+            slices=between != before,
+            stacks=between != after,
+        )
+
+    def repartition_cost(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> float:
+        """Seconds of changing a tensor's decomposition, to be read so often; without end where memory is not enough."""
+        return self.move(tensor, before, after, reads).seconds(self.constants)
 
     def tuples(self, tensor: str, tiles: Choice) -> float:
         """Expected tuples of a tensor in a decomposition."""

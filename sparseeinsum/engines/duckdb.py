@@ -13,6 +13,9 @@ from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
 
 _PROBE = "tensor_einsum"
 
+# What threads may keep of memory that they have freed while memory is short; DuckDB's default is 128 MiB.
+_FLUSHED_BYTES = 4_000_000
+
 
 class DuckDB:
     """A connection to a DuckDB database that has the functions of this package."""
@@ -113,6 +116,24 @@ class DuckDB:
         """Bytes that the database may use."""
         return parse_bytes(self._setting("memory_limit"))
 
+    @contextmanager
+    def memory_limited_to(self, limit_bytes: float) -> Iterator[None]:
+        """Change what the database may use, and change it back, from beside this connection: it may have failed."""
+        before = {name: self._setting(name) for name in ("memory_limit", "allocator_flush_threshold")}
+        with self.beside() as other:
+            other.execute(f"SET memory_limit = '{int(limit_bytes)}B'")
+            other.execute(f"SET allocator_flush_threshold = '{_FLUSHED_BYTES}B'")
+            try:
+                yield
+            finally:
+                for name, size in before.items():
+                    other.execute(f"SET {name} = '{_in_full(size)}'")
+
+    def buffer_bytes(self) -> int:
+        """Bytes that the database uses."""
+        ((used,),) = self.rows("SELECT SUM(memory_usage_bytes)::BIGINT FROM duckdb_memory()")
+        return int(str(used))
+
     def threads(self) -> int:
         """Threads that the database runs statements with."""
         return int(self._setting("threads"))
@@ -140,6 +161,12 @@ def open_duckdb(target: str | Path | duckdb.DuckDBPyConnection | None) -> DuckDB
     except duckdb.Error as error:
         raise EngineError(f"cannot open {target}: {error}") from error
     return DuckDB(connection, is_owned=True)
+
+
+def _in_full(size: str) -> str:
+    """A size that DuckDB shows as it shows this one, of which it may have cut off digits behind the point."""
+    digits, _, unit = size.partition(" ")
+    return f"{digits}5 {unit}" if "." in digits else size
 
 
 _UNITS = {"": 1, "b": 1, "byte": 1, "bytes": 1}

@@ -67,7 +67,7 @@ def execute(plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progr
         progress(done, len(statements), statement.name)
         start = time.perf_counter()
         if statement.stage is not None:
-            tuples = _create(engine, statement.text)
+            tuples = sum(_create(engine, text) for text in statement.texts)
         elif statement.name in into:
             tuples = _create(engine, _replacement(table_named(into[statement.name], engine.dialect), statement.query))
         else:

@@ -6,13 +6,25 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Computed, Contract, Convert, Densify, Relation, Schema, Slice, Stack, Stored
+from sparseeinsum.algebra.operators import (
+    Computed,
+    Contract,
+    Convert,
+    Densify,
+    Kept,
+    Relation,
+    Restrict,
+    Schema,
+    Slice,
+    Stack,
+    Stored,
+)
 from sparseeinsum.language.eingraph import Reference, write_reference
 from sparseeinsum.language.tensors import DEMOTED
 from sparseeinsum.render.contract import contract_select, is_cross_join, is_grouped
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import convert_select, densify_select, slice_select, stack_select
-from sparseeinsum.render.sources import Source, plain_source, stored_source
+from sparseeinsum.render.sources import Source, plain_source, restricted_source, stored_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +52,14 @@ class Renderer:
         dialect: Of the engine.
         tables: Tables that hold results already, by tensor.
         boundaries: Row numbers at which to split the scans of inputs, by tensor.
+        kept: Tables that hold relations already.
         blocks: What was rendered so far, in order.
     """
 
     dialect: Dialect
     tables: Mapping[str, exp.Table]
     boundaries: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    kept: Mapping[Kept, exp.Table] = field(default_factory=dict)
     blocks: list[Block] = field(default_factory=list)
     _sources: dict[Relation, Source] = field(default_factory=dict)
     _names: set[str] = field(default_factory=lambda: {"recursive"})  # WITH recursive would say something else
@@ -72,6 +86,11 @@ class Renderer:
                 return stored_source(stored, self.dialect, self.boundaries.get(stored.tensor.name, ()))
             case Computed(schema):
                 return plain_source(self.tables[schema.tensor.name], schema)
+            case Kept():
+                table = self.kept.get(relation)
+                return self.source(relation.input) if table is None else plain_source(table, relation.schema)
+            case Restrict():
+                return restricted_source(relation, self._apart_from_joins(self.source(relation.input)))
             case Slice() | Stack() | Densify() | Convert():
                 source = self.source(relation.input)
                 if isinstance(relation, Slice):
