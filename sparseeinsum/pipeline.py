@@ -1,5 +1,6 @@
 """The way through the house: a program and a database in, plans or results out; a line or two a stage."""
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from sparseeinsum.engines.duckdb import DuckDB
 from sparseeinsum.engines.execution import Execution, Progress, execute
 from sparseeinsum.engines.generated import generated_source
 from sparseeinsum.engines.measuring import is_complete, measure_all
+from sparseeinsum.engines.memory import bounded
 from sparseeinsum.errors import PlanError
 from sparseeinsum.kernels.user_functions import require_function
 from sparseeinsum.language.binding import bind
@@ -65,13 +67,18 @@ class PlanOptions:
     estimator: str = DEFAULT_ESTIMATOR
     top: int = 1
 
+    @property
+    def most_bytes(self) -> float:
+        """What queries of planning may take; the database sees to its own limit."""
+        return math.inf if self.memory_limit is None else self.memory_limit
+
 
 def make_plans(program: Program, engine: DuckDB, options: PlanOptions) -> list[Plan]:
     """Plan a program on the tensors of a database; best plan first."""
     clock = _Clock()
-    with clock.stage("statistics"):
+    with clock.stage("statistics"), bounded(engine, options.most_bytes):
         data = _read_data(program, engine, options)
-    with clock.stage("optimizer"):
+    with clock.stage("optimizer"), bounded(engine, options.most_bytes):
         bound = _bind(program, data.stored, options)
         binary = _rewritten(bound, data, engine, options)
         pins = _pins(bound, binary, options)
@@ -91,9 +98,9 @@ def load_plan(saved: SavedPlan, engine: DuckDB) -> Plan:
     """
     clock = _Clock()
     options = PlanOptions(saved.optimizer, saved.memory_limit, outputs=saved.outputs, nonfinite=saved.nonfinite)
-    with clock.stage("statistics"):
+    with clock.stage("statistics"), bounded(engine, options.most_bytes):
         data = _read_data(saved.program, engine, options)
-    with clock.stage("optimizer"):
+    with clock.stage("optimizer"), bounded(engine, options.most_bytes):
         bound = _bind(saved.program, data.stored, options)
         binary = rebuilt(saved, bound)
         exact = evaluate_exactly(binary, data.values, _allows_nonfinite(options))

@@ -151,8 +151,8 @@ class TestSettings:
         assert self.of(limited) == before
         np.testing.assert_array_equal(limited.run("Y[i] = sum(A[i, j])")["Y"].to_numpy(), 1)
 
-    def test_lowered_meanwhile(self) -> None:
-        engine = open_duckdb(None)
+    def test_lowered_meanwhile(self, db: se.Database) -> None:
+        engine = open_duckdb(db.connection)
         before = engine.memory_limit()
         with bounded(engine, 500_000_000):
             assert 490_000_000 < engine.memory_limit() < 600_000_000
@@ -161,8 +161,8 @@ class TestSettings:
             assert 490_000_000 < engine.memory_limit() < 600_000_000
         assert engine.memory_limit() == before
 
-    def test_a_lower_limit_of_the_user_stays(self) -> None:
-        engine = open_duckdb(None)
+    def test_a_lower_limit_of_the_user_stays(self, db: se.Database) -> None:
+        engine = open_duckdb(db.connection)
         engine.execute("SET memory_limit = '100MB'")
         with bounded(engine, 500_000_000):
             assert engine.memory_limit() <= 100_000_000
@@ -188,7 +188,7 @@ from bench.memory import come_to_rest, resident_bytes
 
 rng = np.random.default_rng(0)
 db = se.connect()
-db.tensor("A", sp.random_array((20_000, 1_000), density=0.005, rng=rng))
+db.tensor("A", sp.random_array((40_000, 1_000), density=0.003, rng=rng))
 db.tensor("B", rng.random((1_000, 1_000)))
 text = "T[i, k] = sum(A[i, j] * B[j, k])\\ny[i] = max(abs(T[i, k] - 1))"
 limit = json.loads(sys.argv[1])
@@ -210,7 +210,7 @@ def test_peak_stays_below_the_limit() -> None:
         peak, total, notation = json.loads(done.stdout.splitlines()[-1])  # DuckDB may draw a bar before
         return peak, total, notation
 
-    limit = 100_000_000
+    limit = 200_000_000
     without, with_limit = run(None), run(limit)
     assert with_limit[0] < limit, with_limit
     assert without[0] > 3 * limit, without

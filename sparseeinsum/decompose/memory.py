@@ -16,7 +16,10 @@ VECTOR_ROWS = 2048
 # engine keeps and can spill, and for what allocators waste (measured: bench/memory.py).
 VECTORS_LIMIT = 2
 STATES_LIMIT = 4
-_WASTED_SHARE = 1 / 5
+# And so many times what states take of that which shares a statement with other such.
+TOGETHER_LIMIT = 16
+_WASTED_SHARE = 0.15
+_WASTED_BYTES = 25_000_000  # by threads and statements, however little they compute
 
 STATE_OVERHEAD_BYTES = 96  # of one state beside its array: its row in the hash table, and what malloc adds
 _MOST_PASSES = 1024
@@ -42,7 +45,7 @@ class Memory:
     @property
     def usable_bytes(self) -> float:
         """Of what may be taken, what can be planned with."""
-        return self.limit_bytes * (1 - _WASTED_SHARE)
+        return self.limit_bytes * (1 - _WASTED_SHARE) - _WASTED_BYTES
 
 
 UNLIMITED = Memory(math.inf, 1)

@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.cost import CostConstants, RepartitionSizes, Work
-from sparseeinsum.decompose.memory import STATE_OVERHEAD_BYTES, STATES_LIMIT, VECTORS_LIMIT, Memory, Passes
+from sparseeinsum.decompose.memory import (
+    STATE_OVERHEAD_BYTES,
+    STATES_LIMIT,
+    TOGETHER_LIMIT,
+    VECTORS_LIMIT,
+    Memory,
+    Passes,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +64,8 @@ class Moving:
     def cheapest(self, memory: Memory, constants: CostConstants, reads: int) -> Move:
         """The cheapest way that keeps to the memory, where the result is read so often."""
         states = self._states_bytes(memory)
-        needed = max(STATES_LIMIT * states, VECTORS_LIMIT * self.vector_bytes)
+        together = TOGETHER_LIMIT if self.keys else STATES_LIMIT  # what has no keys cannot go on its own in passes
+        needed = max(together * states, VECTORS_LIMIT * self.vector_bytes)
         at_once = Move(self.work.times(reads), None, states, self.vector_bytes, needed, needed <= memory.limit_bytes)
         if reads == 1 and at_once.is_possible:
             return at_once

@@ -3,12 +3,10 @@
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
+from sparseeinsum.decompose.memory import TOGETHER_LIMIT
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.moves import Move
 from sparseeinsum.decompose.plan import DecomposedGraph, Step
-
-# An EinSum that takes more of the memory shares no statement with another that does: what it leaves goes into a table.
-_LARGE_SHARE = 1 / 16
 
 
 def staged_results(plan: DecomposedGraph, model: CostModel) -> tuple[str, ...]:
@@ -44,7 +42,7 @@ def staged_results(plan: DecomposedGraph, model: CostModel) -> tuple[str, ...]:
 
 def _is_large(plan: DecomposedGraph, step: Step, model: CostModel) -> bool:
     taken = _vector_bytes(plan, step, model) + _states_bytes(plan, step, model)
-    return taken > _LARGE_SHARE * model.memory.limit_bytes
+    return taken * TOGETHER_LIMIT > model.memory.limit_bytes
 
 
 def _vector_bytes(plan: DecomposedGraph, step: Step, model: CostModel) -> int:
