@@ -30,6 +30,7 @@ bench: $(VENV)/ready
 	$(BIN)/python -m bench.planning
 	$(BIN)/python -m bench.estimates
 	$(BIN)/python -m bench.tiles
+	$(BIN)/python -m bench.memory
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
