@@ -18,8 +18,8 @@ from sparseeinsum.semantics.exactness import Values, evaluate_exactly
 from sparseeinsum.semantics.ranges import Range
 from sparseeinsum.statistics import counts
 from sparseeinsum.statistics.counts import Bins, Counts, binned, measure_counts, occupied_cells
-from sparseeinsum.statistics.estimate import Statistics, estimate, join_tuples, occupied
-from sparseeinsum.statistics.estimators import Estimator
+from sparseeinsum.statistics.estimate import Statistics, join_tuples, occupied
+from sparseeinsum.statistics.estimators import Estimator, UniformEstimator
 from sparseeinsum.statistics.sketch_estimates import SketchEstimator
 
 Array = NDArray[np.float64]
@@ -59,7 +59,7 @@ def sketched(text: str, **arrays: Array) -> dict[str, Statistics]:
 
 def uniform(text: str, **arrays: Array) -> dict[str, Statistics]:
     """Estimates as if entries were spread evenly."""
-    return estimated(text, estimate, {name: counted(array) for name, array in arrays.items()})
+    return estimated(text, UniformEstimator(), {name: counted(array) for name, array in arrays.items()})
 
 
 def power_law(size: int, seed: int, share: float = 3) -> Array:
@@ -267,7 +267,9 @@ class TestOthers:
     def test_of_evenly_spread_entries_it_is_nearly_the_uniform_estimate(self) -> None:
         known = {"A": Statistics(500, (100, 200), (100, 200)), "B": Statistics(800, (200, 50), (200, 50))}
         found = estimated(TestProducts.TEXT, SketchEstimator({}), known)["C"]
-        assert found.entries == pytest.approx(estimated(TestProducts.TEXT, estimate, known)["C"].entries, rel=0.01)
+        assert found.entries == pytest.approx(
+            estimated(TestProducts.TEXT, UniformEstimator(), known)["C"].entries, rel=0.01
+        )
 
     @settings(max_examples=100)
     @given(st.data())

@@ -1,6 +1,7 @@
 """Statistics: the ways to estimate results, by name."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from sparseeinsum.errors import PlanError
@@ -30,6 +31,37 @@ class Estimator(Protocol):
             evaluations: What is exact for each EinSum.
         """
 
+    def knowing(
+        self, stored: Mapping[str, StoredTensor], measured: Mapping[str, Statistics], executor: Executor
+    ) -> "Estimator":
+        """The estimator for graphs that read further stored tensors, too.
+
+        Args:
+            stored: Those tensors.
+            measured: Their statistics.
+            executor: Runs queries.
+
+        Raises:
+            EngineError: A relation cannot be read.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class UniformEstimator:
+    """Takes entries to be spread evenly (SparseEinSum, section 8.2)."""
+
+    def __call__(
+        self, graph: EinGraph, measured: Mapping[str, Statistics], evaluations: Mapping[str, Evaluation]
+    ) -> dict[str, Statistics]:
+        """Statistics of every tensor of a graph."""
+        return estimate(graph, measured, evaluations)
+
+    def knowing(
+        self, stored: Mapping[str, StoredTensor], measured: Mapping[str, Statistics], executor: Executor
+    ) -> "UniformEstimator":
+        """Itself: statistics are all that it needs."""
+        return self
+
 
 def make_estimator(
     name: str, stored: Mapping[str, StoredTensor], measured: Mapping[str, Statistics], executor: Executor
@@ -49,7 +81,7 @@ def make_estimator(
     """
     match name:
         case "uniform":
-            return estimate
+            return UniformEstimator()
         case "sketch":
             return SketchEstimator.measuring(stored, measured, executor)
         case "exact":

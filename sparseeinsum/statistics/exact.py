@@ -53,6 +53,12 @@ class ExactEstimator:
     stored: Mapping[str, StoredTensor]
     executor: Executor
 
+    def knowing(
+        self, stored: Mapping[str, StoredTensor], measured: Mapping[str, Statistics], executor: Executor
+    ) -> "ExactEstimator":
+        """The estimator that counts from further stored tensors, too."""
+        return ExactEstimator({**self.stored, **stored}, executor)
+
     def __call__(
         self, graph: EinGraph, measured: Mapping[str, Statistics], evaluations: Mapping[str, Evaluation]
     ) -> dict[str, Statistics]:

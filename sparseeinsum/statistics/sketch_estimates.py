@@ -38,6 +38,16 @@ class SketchEstimator:
         countable = {name: each for name, each in stored.items() if is_countable(each.tensor.shape)}
         return cls({name: measure_counts(each, measured[name], executor) for name, each in countable.items()})
 
+    def knowing(
+        self, stored: Mapping[str, StoredTensor], measured: Mapping[str, Statistics], executor: Executor
+    ) -> "SketchEstimator":
+        """The estimator with the counts of further stored tensors.
+
+        Raises:
+            EngineError: A relation cannot be read.
+        """
+        return SketchEstimator({**self.counts, **self.measuring(stored, measured, executor).counts})
+
     def __call__(
         self, graph: EinGraph, measured: Mapping[str, Statistics], evaluations: Mapping[str, Evaluation]
     ) -> dict[str, Statistics]:
