@@ -29,14 +29,16 @@ from sparseeinsum.statistics.measure import Measurement, measure
 _MOST_OPERANDS = 2
 _OFF = 2.0  # times more tuples than expected, or fewer, from which on the rest is looked at
 _SCAN_SECONDS_PER_BYTE = 4e-9  # of a table: 0.1 s for a million entries with two keys
+_LIKELY_GAIN = 0.5  # of what the rest takes, before anything is known of other plans
+_MOST_DEGREE = 4  # of how work grows with the tuples of a table
 _LEAST_GAIN = 0.1  # of what the rest takes as planned: less is within what the cost model errs by
 
 
 def replan(plan: Plan, tables: Mapping[str, int], engine: DuckDB) -> Replanned | None:
     """Plan the rest of a plan anew, where a table does not hold what was expected and that may pay.
 
-    It may where what is left is expected to take longer than to scan the table and to plan. The new plan is taken where
-    it is expected to be faster than to go on.
+    It may where half of what is left is expected to take longer than to scan the table and to plan. The new plan is
+    taken where it is expected to be faster than to go on.
 
     Args:
         plan: What runs.
@@ -55,12 +57,12 @@ def replan(plan: Plan, tables: Mapping[str, int], engine: DuckDB) -> Replanned |
     planning_seconds = _seconds_to_plan(plan, name, tuples)
     graph = _rest(plan.decomposed.graph, tables)
     is_expected = 1 / _OFF < more < _OFF
-    if is_expected or not graph.einsums or _later_seconds(plan, graph) * max(more, 1.0) <= planning_seconds:
+    if is_expected or not graph.einsums or _LIKELY_GAIN * _at_stake(plan, graph, name, more) <= planning_seconds:
         return None
     start = time.perf_counter()
     rest = _Rest.measuring(plan, graph, tables, engine)
     kept = rest.kept()
-    best = _fastest([kept, *rest.others(kept)]) if kept.seconds > planning_seconds else kept
+    best = _fastest([kept, *rest.others(kept)]) if _LIKELY_GAIN * kept.seconds > planning_seconds else kept
     is_better = best.seconds < (1 - _LEAST_GAIN) * kept.seconds
     taken = time.perf_counter() - start
     now = rest.plan(best, taken) if is_better else None
@@ -72,9 +74,10 @@ def _fastest(ways: Sequence["_Found"]) -> "_Found":
 
 
 def _seconds_to_plan(plan: Plan, name: str, tuples: int) -> float:
-    """Expected of a scan of a table, and of planning the rest."""
+    """Expected of a scan of a table, and of planning the rest, as planning went before."""
     scanned = tuples * plan.expected_sizes(name).tuple_bytes
-    return plan.planning_seconds["optimizer"] + scanned * _SCAN_SECONDS_PER_BYTE
+    scan_seconds = plan.planning_seconds["statistics"] / max(len(plan.stored), 1)
+    return plan.planning_seconds["optimizer"] + scan_seconds + scanned * _SCAN_SECONDS_PER_BYTE
 
 
 def _rest(graph: EinGraph, tables: Mapping[str, int]) -> EinGraph:
@@ -89,10 +92,17 @@ def _rest(graph: EinGraph, tables: Mapping[str, int]) -> EinGraph:
     return EinGraph(graph.tensors, tuple(reversed(einsums)), outputs)
 
 
-def _later_seconds(plan: Plan, rest: EinGraph) -> float:
+def _at_stake(plan: Plan, rest: EinGraph, name: str, more: float) -> float:
+    """What the rest would take as planned: with so many times more tuples, of a product with itself as many squared."""
+    degrees = {name: 1}
     left = {einsum.output.tensor for einsum in rest.einsums}
-    seconds = sum(step.seconds for step in plan.decomposed.steps if step.einsum.output.tensor in left)
-    return seconds + plan.decomposed.delivery_seconds
+    seconds = plan.decomposed.delivery_seconds
+    for step in plan.decomposed.steps:
+        if step.einsum.output.tensor in left:
+            degree = sum(degrees.get(operand.tensor, 0) for operand in step.einsum.operands)
+            degrees[step.einsum.output.tensor] = min(degree, _MOST_DEGREE)
+            seconds += step.seconds * max(more, 1.0) ** degrees[step.einsum.output.tensor]
+    return seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +190,7 @@ class _Rest:
             measured=self.measured,
             estimator=self.estimator,
             parts=part_names(written, found.decomposed.graph),
-            planning_seconds={"optimizer": planning_seconds},
+            planning_seconds={"statistics": 0.0, "optimizer": planning_seconds},
         )
 
     @property
