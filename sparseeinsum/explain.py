@@ -115,6 +115,7 @@ class Explanation:
         stored: The inputs.
         evaluations: What is exact for each EinSum.
         parts: For every EinSum as written, the results of EinSums that it was taken apart into.
+        merged: Results as written that are computed once with others, by the names of those.
         statements: What a run executes.
         planning_seconds: By stage.
         analysis: Of a run, if there was one.
@@ -126,6 +127,7 @@ class Explanation:
     stored: Mapping[str, StoredTensor]
     evaluations: Mapping[str, Evaluation]
     parts: Mapping[str, tuple[str, ...]]
+    merged: Mapping[str, str]
     statements: Sequence[Statement]
     planning_seconds: Mapping[str, float]
     analysis: Analysis | None
@@ -227,12 +229,13 @@ class Explanation:
         return table
 
     def notes(self) -> list[str]:
-        """What was rewritten, and how what is absent is dealt with, a line each."""
+        """What was rewritten, how what is absent is dealt with, and where a run planned anew, a line each."""
         notes = [
             f"{name}: taken apart into {', '.join(parts)}: fewer operands each, or only sparse ones, are cheaper"
             for name, parts in self.parts.items()
             if parts
         ]
+        notes += [f"{name}: the same as {kept}, which is computed once for both" for name, kept in self.merged.items()]
         for step in self.decomposed.steps:
             name = step.einsum.output.tensor
             operands = step.einsum.operands

@@ -27,7 +27,7 @@ from sparseeinsum.plan import Plan
 from sparseeinsum.replanning import replan
 from sparseeinsum.rewrite.assumptions import rewritten_results
 from sparseeinsum.rewrite.binarise import binarise
-from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
+from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions, merged_results
 from sparseeinsum.rewrite.parts import part_names, parts_of
 from sparseeinsum.rewrite.sparse_sums import compensate
 from sparseeinsum.running import analyze_plan, check_into
@@ -91,7 +91,14 @@ def load_plan(saved: SavedPlan, engine: DuckDB) -> Plan:
         PlanError: The plan does not fit the data, or is not exact for them.
     """
     clock = _Clock()
-    options = PlanOptions(saved.optimizer, saved.memory_limit, outputs=saved.outputs, nonfinite=saved.nonfinite)
+    options = PlanOptions(
+        saved.optimizer,
+        saved.memory_limit,
+        outputs=saved.outputs,
+        nonfinite=saved.nonfinite,
+        tiles=saved.allowed_tiles,
+        estimator=saved.estimator,
+    )
     with clock.stage("statistics"):
         data = _read_data(saved.program, engine, options)
     with clock.stage("optimizer"):
@@ -182,6 +189,7 @@ class _Making:
             self.data.estimator,
             part_names(_written(self.bound), self.exact.graph),
             rewritten_results(self.bound, self.exact.graph),
+            merged_results(self.bound, self.exact.graph),
             self.options.nonfinite,
             self.options.memory_limit,
             engine.sql,

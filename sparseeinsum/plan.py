@@ -39,6 +39,7 @@ class Plan:
         estimator: Estimated the sizes of results.
         parts: For every EinSum as written, the results of EinSums that it was taken apart into.
         rewritten: Results of EinSums that are not as they were written.
+        merged: Results as written that are computed once with others, by the names of those.
         nonfinite: What a run does where values turn NaN or infinite: `error` or `allow`.
         memory_limit: Bytes that a run was allowed, or None for the limit of the database.
         dialect: Of the engine that it was made for.
@@ -56,6 +57,7 @@ class Plan:
     estimator: Estimator
     parts: Mapping[str, tuple[str, ...]]
     rewritten: tuple[str, ...]
+    merged: Mapping[str, str]
     nonfinite: str
     memory_limit: int | None
     dialect: Dialect
@@ -91,7 +93,14 @@ class Plan:
         """The plan as JSON text, which `Database.load_plan` reads: program, choices and expected costs, but no data."""
         values = {name: measured.values for name, measured in self.measured.items()}
         return write_plan(
-            self.program, self.decomposed, values, self.alternatives.optimizer, self.memory_limit, self.nonfinite
+            self.program,
+            self.decomposed,
+            values,
+            self.alternatives.optimizer,
+            self.memory_limit,
+            self.nonfinite,
+            self.estimator.name,
+            self.alternatives.tiles,
         )
 
     def save(self, path: str | Path) -> None:
@@ -129,6 +138,7 @@ class Plan:
             self.stored,
             self.evaluations,
             self.parts,
+            self.merged,
             self.watched_statements,
             self.planning_seconds,
             self.analyze(self) if analyze else None,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph
@@ -18,7 +18,13 @@ DEFAULT_ESTIMATOR = "sketch"
 
 
 class Estimator(Protocol):
-    """Tells what the results of a graph will be like."""
+    """Tells what the results of a graph will be like.
+
+    Attributes:
+        name: Of the way in which it does: one of ESTIMATORS.
+    """
+
+    name: ClassVar[str]
 
     def __call__(
         self, graph: EinGraph, measured: Mapping[str, Statistics], evaluations: Mapping[str, Evaluation]
@@ -49,6 +55,8 @@ class Estimator(Protocol):
 @dataclass(frozen=True, slots=True)
 class UniformEstimator:
     """Takes entries to be spread evenly (SparseEinSum, section 8.2)."""
+
+    name: ClassVar[str] = "uniform"
 
     def __call__(
         self, graph: EinGraph, measured: Mapping[str, Statistics], evaluations: Mapping[str, Evaluation]

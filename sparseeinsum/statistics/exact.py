@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from sqlglot import exp
 
@@ -49,6 +50,8 @@ class ExactEstimator:
         stored: The inputs.
         executor: Runs the query.
     """
+
+    name: ClassVar[str] = "exact"
 
     stored: Mapping[str, StoredTensor]
     executor: Executor

@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import StoredTensor
@@ -23,6 +24,8 @@ class SketchEstimator:
     Attributes:
         counts: For inputs, the counts of every axis; entries of others are taken to be spread evenly.
     """
+
+    name: ClassVar[str] = "sketch"
 
     counts: Mapping[str, tuple[Counts, ...]]
 
