@@ -39,7 +39,7 @@ class SketchEstimator:
             EngineError: A relation cannot be read.
         """
         countable = {name: each for name, each in stored.items() if is_countable(each.tensor.shape)}
-        return cls({name: measure_counts(each, measured[name], executor) for name, each in countable.items()})
+        return cls(measure_counts(countable, measured, executor))
 
     def knowing(
         self, stored: Mapping[str, StoredTensor], measured: Mapping[str, Statistics], executor: Executor
