@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self, overload
+from typing import Any, Self, overload
 
 import duckdb
 from rich.console import Console
@@ -16,7 +16,8 @@ from sparseeinsum.decompose.tiling import TILES
 from sparseeinsum.engines import execution, tables
 from sparseeinsum.engines.arguments import Description
 from sparseeinsum.engines.catalogue import Catalogue
-from sparseeinsum.engines.duckdb import DuckDB, open_duckdb, parse_bytes
+from sparseeinsum.engines.duckdb import open_duckdb, parse_bytes
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.loading import columns_of
 from sparseeinsum.engines.results import TensorResult
 from sparseeinsum.errors import EngineError, PlanError
@@ -48,12 +49,12 @@ def connect(target: str | Path | duckdb.DuckDBPyConnection | None = None) -> "Da
 class Database:
     """Tensors in a database, and what is computed from them. Made by `connect`."""
 
-    def __init__(self, engine: DuckDB) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     @property
-    def connection(self) -> duckdb.DuckDBPyConnection:
-        """The DuckDB connection, for SQL of your own."""
+    def connection(self) -> Any:  # noqa: ANN401  # of the engine's driver, whose types are its own
+        """The connection of the engine's driver, for SQL of your own: a DuckDBPyConnection."""
         return self._engine.connection
 
     def tensor(

@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-import duckdb
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
 from sparseeinsum import assets
-from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.exactness import check_values
 from sparseeinsum.errors import CatalogueError, EngineError
 from sparseeinsum.language.dtypes import Number, is_complex
@@ -36,7 +35,7 @@ _COLUMNS = (
 class Catalogue:
     """The tensors of one database."""
 
-    def __init__(self, engine: DuckDB) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def all(self) -> dict[str, StoredTensor]:
@@ -45,16 +44,12 @@ class Catalogue:
         Raises:
             CatalogueError: The table that should list them is another one.
         """
-        exists = self._engine.rows(
-            f"SELECT COUNT(*) FROM duckdb_tables() WHERE database_name = current_database() "
-            f"AND schema_name = '{SCHEMA}' AND table_name = '{TABLE}'"
-        )
-        if exists[0][0] == 0:
+        if not self._engine.has_table(SCHEMA, TABLE):
             return {}
         try:
             rows = self._engine.rows(f"SELECT {', '.join(_COLUMNS)} FROM {SCHEMA}.{TABLE} ORDER BY name")
         except EngineError as error:
-            if not isinstance(error.__cause__, duckdb.BinderException):
+            if not self._engine.lacks_column(error):
                 raise
             raise CatalogueError(
                 f"the table {SCHEMA}.{TABLE} of this database is not the one in which tensors are recorded; rename it"
@@ -64,7 +59,7 @@ class Catalogue:
     def add(self, stored: StoredTensor) -> None:
         """Record a tensor, in place of one of the same name."""
         self._engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-        self._engine.execute(assets.read("sql/duckdb/catalogue.sql"))
+        self._engine.execute(assets.read(f"sql/{self._engine.dialect}/catalogue.sql"))
         self._keep_fills_as_text()
         values = [_literal(value) for value in _values(stored)]
         table = exp.to_table(f"{SCHEMA}.{TABLE}")
@@ -74,12 +69,12 @@ class Catalogue:
 
     def _keep_fills_as_text(self) -> None:
         """Bring the table of an earlier version, which kept them as DOUBLE, to this one."""
-        (kind,) = self._engine.types(f"SELECT fill FROM {SCHEMA}.{TABLE}")
-        if kind == "DOUBLE":
+        (column,) = self._engine.columns(f"SELECT fill FROM {SCHEMA}.{TABLE}")
+        if column.sql_type == "DOUBLE":
             self._engine.execute(f"ALTER TABLE {SCHEMA}.{TABLE} ALTER fill TYPE TEXT")
 
 
-def check_name(name: str, known: Iterable[str]) -> None:
+def check_name(name: str, known: Iterable[str], engine: Engine) -> None:
     """Refuse a name that a new tensor cannot have beside those that there are.
 
     Raises:
@@ -90,8 +85,8 @@ def check_name(name: str, known: Iterable[str]) -> None:
     for other in known:
         if other.lower() == name.lower() and other != name:
             raise CatalogueError(
-                f"there is a tensor {other} already; DuckDB does not tell {name} and {other} apart, so choose another "
-                "name"
+                f"there is a tensor {other} already; {engine.title} does not tell {name} and {other} apart, so choose "
+                "another name"
             )
 
 
@@ -144,7 +139,7 @@ def _find(known: Mapping[str, StoredTensor], name: str) -> StoredTensor:
     raise CatalogueError(f"there is no tensor {name} in this database; {shown}")
 
 
-def check_relation(engine: DuckDB, stored: StoredTensor) -> None:
+def check_relation(engine: Engine, stored: StoredTensor) -> None:
     """Refuse a tensor whose table is gone, has lost a column, or has one that is no longer what it was.
 
     Raises:
@@ -153,7 +148,7 @@ def check_relation(engine: DuckDB, stored: StoredTensor) -> None:
     """
     where = f"tensor {stored.tensor.name} can no longer be read from {stored.relation}"
     try:
-        _, *types = engine.types(_columns_query(stored, engine.dialect))
+        _, *types = [column.sql_type for column in engine.columns(_columns_query(stored, engine.dialect))]
     except EngineError as error:
         reason = str(error.__cause__ or error).splitlines()[0]
         raise CatalogueError(f"{where}: {reason}; bring it back, or define the tensor anew") from None

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.translate import delivery
 from sparseeinsum.engines.catalogue import table_named
-from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.results import TensorResult
 from sparseeinsum.explain import EinSumRun
 from sparseeinsum.plan import Plan
@@ -48,7 +48,7 @@ class Execution:
     runs: tuple[StatementRun, ...]
 
 
-def execute(plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progress) -> Execution:
+def execute(plan: Plan, engine: Engine, into: Mapping[str, str], progress: Progress) -> Execution:
     """Run a plan inside the transaction that is open.
 
     Args:
@@ -67,9 +67,9 @@ def execute(plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progr
         progress(done, len(statements), statement.name)
         start = time.perf_counter()
         if statement.stage is not None:
-            tuples = _create(engine, statement.text)
+            tuples = engine.create(statement.text)
         elif statement.name in into:
-            tuples = _create(engine, _replacement(table_named(into[statement.name], engine.dialect), statement.query))
+            tuples = engine.replace_table(table_named(into[statement.name], engine.dialect), statement.query)
         else:
             rows = engine.arrow(statement.text)
             results[statement.name] = TensorResult(delivery(plan.decomposed, statement.name).schema, rows)
@@ -82,20 +82,11 @@ def execute(plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progr
     return Execution(results, tuple(runs))
 
 
-def _create(engine: DuckDB, command: exp.Expr | str) -> int:
-    ((tuples,),) = engine.rows(command)
-    return int(str(tuples))
-
-
-def _replacement(table: exp.Table, query: exp.Select) -> exp.Create:
-    return exp.Create(this=table, kind="TABLE", replace=True, expression=query)
-
-
-def _drop(engine: DuckDB, table: exp.Table) -> None:
+def _drop(engine: Engine, table: exp.Table) -> None:
     engine.execute(exp.Drop(tables=[table.copy()], kind="TABLE"))
 
 
-def run_each(plan: Plan, engine: DuckDB) -> dict[str, EinSumRun]:
+def run_each(plan: Plan, engine: Engine) -> dict[str, EinSumRun]:
     """Run every EinSum of a plan on its own, inside the transaction that is open: from tables into a table.
 
     A result that is expected to take more than a share of the memory gets no table: it is counted, and computed again
@@ -111,7 +102,7 @@ def run_each(plan: Plan, engine: DuckDB) -> dict[str, EinSumRun]:
         if plan.expected_bytes(name) <= limit:
             start = time.perf_counter()
             tables[name] = plan.stage_of(name)
-            tuples = _create(engine, created(tables[name], query))
+            tuples = engine.create(created(tables[name], query))
             found[name] = EinSumRun(tuples, time.perf_counter() - start)
         else:
             ((count,),) = engine.rows(exp.select("COUNT(*)").from_(query.subquery("counted")))
