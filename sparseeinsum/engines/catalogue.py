@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
 from sqlglot.errors import ParseError
+from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
 from sparseeinsum import assets
 from sparseeinsum.engines.engine import Engine
@@ -58,9 +60,11 @@ class Catalogue:
 
     def add(self, stored: StoredTensor) -> None:
         """Record a tensor, in place of one of the same name."""
-        self._engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-        self._engine.execute(assets.read(f"sql/{self._engine.dialect}/catalogue.sql"))
-        self._keep_fills_as_text()
+        if self._engine.has_table(SCHEMA, TABLE):
+            self._keep_fills_as_text()
+        else:
+            self._engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+            self._engine.execute(assets.read(f"sql/{self._engine.dialect}/catalogue.sql"))
         values = [_literal(value) for value in _values(stored)]
         table = exp.to_table(f"{SCHEMA}.{TABLE}")
         source = exp.values([tuple(values)])
@@ -107,11 +111,17 @@ def table_named(text: str, dialect: str) -> exp.Table:
         CatalogueError: It is no name.
     """
     try:
-        return exp.to_table(text, dialect=dialect)
+        table = exp.to_table(text, dialect=dialect)
+        return normalize_identifiers(table, dialect) if folds_case(dialect) else table
     except ParseError:
         raise CatalogueError(
             f"{text!r} names no table; write table, schema.table or database.schema.table, keywords in double quotes"
         ) from None
+
+
+def folds_case(dialect: str) -> bool:
+    """Whether names are lower-cased where they are not quoted, and told apart by case where they are."""
+    return Dialect.get_or_raise(dialect).normalization_strategy is NormalizationStrategy.LOWERCASE
 
 
 def table_in(schema: str, name: str, dialect: str, catalog: str | None = None) -> exp.Table:

@@ -141,7 +141,7 @@ class DuckDB:
         """What a bare name may mean, first what it does mean."""
         with self._errors(f"-- look for {name}"):
             found = self.connection.execute(assets.read("sql/duckdb/relations.sql"), {"name": name}).fetchall()
-        return [Relation(schema, spelled, is_temporary) for schema, spelled, is_temporary in found]
+        return [Relation(*each) for each in found]
 
     def lacks_column(self, error: EngineError) -> bool:
         """Whether a statement was refused because there is no column of some name."""
@@ -165,14 +165,16 @@ class DuckDB:
             self.connection.close()
 
 
-def open_duckdb(target: str | Path | duckdb.DuckDBPyConnection | None) -> DuckDB:
+def open_duckdb(target: object) -> DuckDB:
     """Open a file, an in-memory database (None), or take a connection that the user has.
 
     Raises:
-        EngineError: The file cannot be opened, or the connection lacks the functions.
+        EngineError: It is none of these, the file cannot be opened, or the connection lacks the functions.
     """
     if isinstance(target, duckdb.DuckDBPyConnection):
         return DuckDB(target, is_owned=False)
+    if not (target is None or isinstance(target, str | Path)):
+        raise EngineError(f"{type(target).__name__} is no database; give a path, a postgresql:// URL or a connection")
     try:
         connection = duckdb.connect(":memory:" if target is None else str(target))
     except duckdb.Error as error:

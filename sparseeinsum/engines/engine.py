@@ -30,14 +30,14 @@ class Relation:
     """A table or view.
 
     Attributes:
-        schema: Where it lies.
+        catalog: The database that it lies in; None for the current one.
+        schema: Of that database.
         name: As the database spells it.
-        is_temporary: Whether it goes with the connection.
     """
 
+    catalog: str | None
     schema: str
     name: str
-    is_temporary: bool
 
 
 class Engine(Protocol):

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Convert, Stored
 from sparseeinsum.algebra.translate import repartition
 from sparseeinsum.engines.arguments import Description
-from sparseeinsum.engines.catalogue import SCHEMA, TABLE, Catalogue, check_name, table_in, table_named
+from sparseeinsum.engines.catalogue import SCHEMA, TABLE, Catalogue, check_name, folds_case, table_in, table_named
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.exactness import check_values
 from sparseeinsum.engines.loading import Columns
@@ -29,7 +29,7 @@ from sparseeinsum.statistics.columns import (
 from sparseeinsum.statistics.measure import check_rows, measure
 
 _INCOMING = "sparseeinsum_incoming"
-_GIVEN = "temp.sparseeinsum_given"
+_GIVEN = "sparseeinsum_given"
 _FILE_ENDINGS = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 _COMPRESSED_ENDINGS = (".gz", ".zst")
 
@@ -65,15 +65,16 @@ def load(engine: Engine, columns: Columns, sums_duplicates: bool) -> StoredTenso
         if columns.may_repeat and not sums:
             _check_repeated(engine, given)
         if given is not stored:
-            engine.execute(f"DROP TABLE {_GIVEN}")
+            engine.execute(f"DROP TABLE {given.relation}")
         catalogue.add(stored)
     return stored
 
 
 def _cut(engine: Engine, table: exp.Table, columns: Columns, query: exp.Select) -> StoredTensor:
     """Store a tensor in another decomposition than it is given in; returns it as given, in a temporary table."""
-    given = _stored(columns.tensor, columns.decomposition, _GIVEN)
-    engine.create(created(exp.to_table(_GIVEN), query))
+    temporary = exp.table_(_GIVEN, db=engine.sql.temporary_schema)
+    given = _stored(columns.tensor, columns.decomposition, temporary.sql(engine.dialect))
+    engine.create(created(temporary, query))
     cut = repartition(Stored(given), columns.wanted)
     select = relation_query(Convert(cut) if columns.tensor.dtype == "bool" else cut, engine.sql)
     engine.replace_table(table, select)
@@ -111,7 +112,7 @@ def check_target(engine: Engine, result: str, table: str) -> tuple[str, ...]:
 
     def whole_name(text: str) -> tuple[str, ...]:
         parts = table_named(text, engine.dialect).parts
-        return _whole_name(tuple(part.name.lower() for part in parts), database, schema)
+        return _whole_name(tuple(part.name.lower() for part in parts), database, schema, engine.sql.default_schema)
 
     target = whole_name(table)
     if target == (SCHEMA, TABLE):
@@ -124,16 +125,16 @@ def check_target(engine: Engine, result: str, table: str) -> tuple[str, ...]:
     return target
 
 
-def _whole_name(parts: tuple[str, ...], database: str, schema: str) -> tuple[str, ...]:
+def _whole_name(parts: tuple[str, ...], database: str, schema: str, default: str | None) -> tuple[str, ...]:
     """Schema and name; before them the database where it is not the current one."""
-    if len(parts) > 1 and parts[0] == database:
-        parts, schema = parts[1:], "main"  # the schema where only a database is named
+    if len(parts) > (2 if default is None else 1) and parts[0] == database:
+        parts, schema = parts[1:], default or schema
     return (schema, *parts) if len(parts) == 1 else parts
 
 
 def _table(engine: Engine, name: str) -> exp.Table:
     _, schema = engine.location()
-    return table_in(schema, name, engine.dialect)
+    return table_in(schema, name.lower() if folds_case(engine.dialect) else name, engine.dialect)
 
 
 def _owned(known: Mapping[str, StoredTensor], name: str) -> StoredTensor | None:
@@ -280,7 +281,7 @@ def _relation(engine: Engine, relation: str) -> exp.Table:
     if not found:
         raise CatalogueError(f"there is no table, view or file {relation} in this database")
     first = found[0]
-    return table_in(first.schema, first.name, engine.dialect, "temp" if first.is_temporary else None)
+    return table_in(first.schema, first.name, engine.dialect, first.catalog)
 
 
 def _is_file(relation: str) -> bool:

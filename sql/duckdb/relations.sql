@@ -1,8 +1,8 @@
 -- Tables and views that a bare name may mean, whatever its case; first what it does mean.
 SELECT
+  CASE WHEN temporary THEN database_name END AS catalog,
   schema_name,
-  name,
-  temporary
+  name
 FROM (
   SELECT database_name, schema_name, table_name AS name, temporary, internal FROM duckdb_tables()
   UNION ALL
