@@ -54,17 +54,17 @@ class PostgreSQL:
     def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
         """All rows of a query."""
         with self._statement(statement) as text:
-            return self.connection.execute(text).fetchall()
+            return self.connection.execute(text, prepare=False).fetchall()
 
     def execute(self, statement: exp.Expr | str) -> None:
         """Run a statement whose rows do not matter."""
         with self._statement(statement) as text:
-            self.connection.execute(text)
+            self.connection.execute(text, prepare=False)
 
     def create(self, statement: exp.Expr | str) -> int:
         """Create a table from a query; returns its rows."""
         with self._statement(statement) as text:
-            return self.connection.execute(text).rowcount
+            return self.connection.execute(text, prepare=False).rowcount
 
     def replace_table(self, table: exp.Table, query: exp.Select) -> int:
         """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
@@ -90,7 +90,7 @@ class PostgreSQL:
     def columns(self, query: exp.Expr | str) -> list[Column]:
         """Columns of a query; it is not run."""
         with self._statement(query) as text, self.connection.cursor() as cursor:
-            cursor.execute(f"SELECT * FROM ({text}) AS described LIMIT 0")
+            cursor.execute(f"SELECT * FROM ({text}) AS described LIMIT 0", prepare=False)
             assert cursor.description is not None
             return [Column(column.name, _type_named(column.type_display)) for column in cursor.description]
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
@@ -36,6 +36,11 @@ _WHOLE_LIMITS = {
 class PostgreSQLGenerator(PostgresGenerator):
     """Writes trees that hold functions of DuckDB, and names as they are spelled, not folded to lower case."""
 
+    TRANSFORMS: ClassVar[dict[Any, Any]] = {
+        kind: write
+        for kind, write in PostgresGenerator.TRANSFORMS.items()
+        if kind not in (exp.AnyValue, exp.IntDiv, exp.TryCast)  # written below
+    }
     RESERVED_KEYWORDS: ClassVar[set[str]] = set(_RESERVED.split())
 
     def identifier_sql(self, expression: exp.Identifier) -> str:
@@ -54,6 +59,12 @@ class PostgreSQLGenerator(PostgresGenerator):
         text = super().literal_sql(expression)
         is_whole = expression.is_string or text.lstrip("-").isdigit()
         return text if is_whole or isinstance(expression.parent, exp.Cast) else f"CAST({text} AS DOUBLE PRECISION)"
+
+    def array_sql(self, expression: exp.Array) -> str:
+        """An array; an empty one as text, which is of whatever type is needed."""
+        if not expression.expressions and not isinstance(expression.parent, exp.Cast):
+            return self.sql(exp.Literal.string("{}"))
+        return f"ARRAY[{self.expressions(expression, flat=True)}]"
 
     def intdiv_sql(self, expression: exp.IntDiv) -> str:
         """The whole part of a quotient of whole numbers."""
@@ -125,13 +136,13 @@ class PostgreSQLGenerator(PostgresGenerator):
         kind = expression.to
         element = kind.expressions[0] if kind.is_type(exp.DType.ARRAY) else kind
         is_truth = isinstance(expression.this.unnest(), exp.Predicate) or expression.meta.get(IS_TRUTH)
-        if element.is_type(exp.DType.BOOLEAN) or is_truth:
-            way = exp.DataType.build("INT")
-            if element is not kind:
-                way = exp.DataType(this=exp.DType.ARRAY, expressions=[way], nested=True)
-            whole = exp.Cast(this=expression.this.copy(), to=way)
-            return super().cast_sql(exp.Cast(this=whole, to=kind.copy()), safe_prefix)
-        return super().cast_sql(expression, safe_prefix)
+        if element.is_type(exp.DType.INT) or not (is_truth or element.is_type(exp.DType.BOOLEAN)):
+            return super().cast_sql(expression, safe_prefix)
+        way = exp.DataType(this=exp.DType.INT)
+        if element is not kind:
+            way = exp.DataType(this=exp.DType.ARRAY, expressions=[way], nested=True)
+        whole = exp.Cast(this=expression.this.copy(), to=way)
+        return super().cast_sql(exp.Cast(this=whole, to=kind.copy()), safe_prefix)
 
     def trycast_sql(self, expression: exp.TryCast) -> str:
         """A cast of a number, NULL where the type does not hold it."""
