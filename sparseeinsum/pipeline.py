@@ -13,7 +13,7 @@ from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.pricing import least_seconds
 from sparseeinsum.engines.catalogue import Catalogue, require
-from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import Execution, Progress, execute
 from sparseeinsum.engines.generated import generated_source
 from sparseeinsum.engines.measuring import is_complete, measure_all
@@ -67,7 +67,7 @@ class PlanOptions:
     top: int = 1
 
 
-def make_plans(program: Program, engine: DuckDB, options: PlanOptions) -> list[Plan]:
+def make_plans(program: Program, engine: Engine, options: PlanOptions) -> list[Plan]:
     """Plan a program on the tensors of a database; best plan first."""
     clock = _Clock()
     with clock.stage("statistics"):
@@ -84,7 +84,7 @@ def make_plans(program: Program, engine: DuckDB, options: PlanOptions) -> list[P
     return [made.plan(decomposed) for decomposed in found]
 
 
-def load_plan(saved: SavedPlan, engine: DuckDB) -> Plan:
+def load_plan(saved: SavedPlan, engine: Engine) -> Plan:
     """A saved plan for the data of a database: its choices, with sizes and costs as they are there.
 
     Raises:
@@ -127,7 +127,7 @@ class _Data:
         return {name: found.values for name, found in self.measured.items()}
 
 
-def _read_data(program: Program, engine: DuckDB, options: PlanOptions) -> _Data:
+def _read_data(program: Program, engine: Engine, options: PlanOptions) -> _Data:
     stored = require(Catalogue(engine), program.inputs)
     stored |= _generated(program, stored)
     measured = measure_all(stored, engine)
@@ -138,7 +138,7 @@ def _read_data(program: Program, engine: DuckDB, options: PlanOptions) -> _Data:
     return _Data(stored, measured, statistics, estimator)
 
 
-def _rewritten(bound: EinGraph, data: _Data, engine: DuckDB, options: PlanOptions) -> EinGraph:
+def _rewritten(bound: EinGraph, data: _Data, engine: Engine, options: PlanOptions) -> EinGraph:
     """The graph as EinSums of one or two operands each, sums over what is absent taken apart where that is cheaper."""
     known, values, allows_nonfinite = data.statistics, data.values, _allows_nonfinite(options)
     binary = binarise(bound, known, values, allows_nonfinite)
@@ -150,7 +150,7 @@ def _rewritten(bound: EinGraph, data: _Data, engine: DuckDB, options: PlanOption
 def _alternatives(
     exact: ExactGraph,
     data: _Data,
-    engine: DuckDB,
+    engine: Engine,
     options: PlanOptions,
     layouts: Mapping[str, Decomposition],
     pins: Mapping[str, Mapping[str, int]],
@@ -167,7 +167,7 @@ class _Making:
     """All that the plans for one program share."""
 
     program: Program
-    engine: DuckDB
+    engine: Engine
     options: PlanOptions
     data: _Data
     bound: EinGraph
@@ -207,7 +207,7 @@ def _allows_nonfinite(options: PlanOptions) -> bool:
 
 def run_program(
     program: Program,
-    engine: DuckDB,
+    engine: Engine,
     options: PlanOptions,
     into: Mapping[str, str],
     progress: Progress,
@@ -220,7 +220,7 @@ def run_program(
         return execute(plan, engine, into, progress, replan if replans else None)
 
 
-def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: DuckDB) -> Statistics:
+def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engine) -> Statistics:
     """T and V of a stored tensor, as it is now, and its tuples in some decompositions."""
     stored = require(Catalogue(engine), [name])
     for tiles in tilings:

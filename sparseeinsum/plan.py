@@ -192,7 +192,7 @@ class Plan:
 
     def stage_of(self, name: str) -> exp.Table:
         """The temporary table that keeps a result while a plan runs."""
-        return _table(f"sparseeinsum_{name}", "temp")
+        return _table(f"sparseeinsum_{name}", self.dialect.temporary_schema)
 
     def _statements(
         self, tables: Mapping[str, exp.Table], boundaries: Mapping[str, tuple[int, ...]]

@@ -12,7 +12,7 @@ from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.translate import Inputs, translate
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
-from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import Replanned
 from sparseeinsum.engines.measuring import is_complete
 from sparseeinsum.explain import Replanning
@@ -34,7 +34,7 @@ _MOST_DEGREE = 4  # of how work grows with the tuples of a table
 _LEAST_GAIN = 0.1  # of what the rest takes as planned: less is within what the cost model errs by
 
 
-def replan(plan: Plan, tables: Mapping[str, int], engine: DuckDB) -> Replanned | None:
+def replan(plan: Plan, tables: Mapping[str, int], engine: Engine) -> Replanned | None:
     """Plan the rest of a plan anew, where a table does not hold what was expected and that may pay.
 
     It may where half of what is left is expected to take longer than to scan the table and to plan. The new plan is
@@ -136,7 +136,7 @@ class _Rest:
     estimator: Estimator
 
     @classmethod
-    def measuring(cls, plan: Plan, graph: EinGraph, tables: Mapping[str, int], engine: DuckDB) -> "_Rest":
+    def measuring(cls, plan: Plan, graph: EinGraph, tables: Mapping[str, int], engine: Engine) -> "_Rest":
         """With scans of the tables that are still read."""
         read = {operand.tensor for einsum in graph.einsums for operand in einsum.operands}
         kept = {name: _as_stored(plan, name) for name in tables if name in read}

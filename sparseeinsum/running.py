@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from sparseeinsum.engines.catalogue import Catalogue, check_relation, require
-from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import Execution, Progress, execute, run_each
 from sparseeinsum.engines.measuring import is_complete, measure_all
 from sparseeinsum.engines.tables import check_target
@@ -18,7 +18,7 @@ from sparseeinsum.semantics.exactness import evaluate_exactly
 from sparseeinsum.statistics.measure import fingerprints
 
 
-def analyze_plan(plan: Plan, engine: DuckDB) -> Analysis:
+def analyze_plan(plan: Plan, engine: Engine) -> Analysis:
     """Run a plan, then every EinSum of it alone; raises what `run_plan` does."""
     with _running(plan, engine):
         execution = execute(plan, engine, {}, lambda *_: None, replan)
@@ -27,7 +27,7 @@ def analyze_plan(plan: Plan, engine: DuckDB) -> Analysis:
 
 
 def run_plan(
-    plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progress, replans: bool = True
+    plan: Plan, engine: Engine, into: Mapping[str, str], progress: Progress, replans: bool = True
 ) -> Execution:
     """Run a plan in a transaction of its own, on the data as they are now.
 
@@ -47,14 +47,14 @@ def run_plan(
 
 
 @contextmanager
-def _running(plan: Plan, engine: DuckDB) -> Iterator[None]:
+def _running(plan: Plan, engine: Engine) -> Iterator[None]:
     """A transaction in which a plan is right for the data."""
     with _telling_what_is_gone(plan.stored, engine), engine.transaction():
         _check_unchanged(plan, engine)
         yield
 
 
-def _check_unchanged(plan: Plan, engine: DuckDB) -> None:
+def _check_unchanged(plan: Plan, engine: Engine) -> None:
     """Refuse to run on data for which the plan may be wrong: what made it exact must still hold."""
     kept = [name for name, stored in plan.stored.items() if not stored.is_generated]
     for name, stored in require(Catalogue(engine), kept).items():
@@ -85,7 +85,7 @@ def _check_unchanged(plan: Plan, engine: DuckDB) -> None:
 
 
 @contextmanager
-def _telling_what_is_gone(stored: Mapping[str, StoredTensor], engine: DuckDB) -> Iterator[None]:
+def _telling_what_is_gone(stored: Mapping[str, StoredTensor], engine: Engine) -> Iterator[None]:
     """Put the failure of a statement down to a table that is gone or has changed, if there is one."""
     try:
         yield
@@ -97,7 +97,7 @@ def _telling_what_is_gone(stored: Mapping[str, StoredTensor], engine: DuckDB) ->
         raise
 
 
-def check_into(plan: Plan, engine: DuckDB, into: Mapping[str, str]) -> None:
+def check_into(plan: Plan, engine: Engine, into: Mapping[str, str]) -> None:
     """Refuse tables that results must not go into.
 
     Raises:

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.translate import delivery
 from sparseeinsum.engines.catalogue import table_named
-from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.results import TensorResult
 from sparseeinsum.explain import EinSumRun, Replanning
 from sparseeinsum.plan import Plan
@@ -67,7 +67,7 @@ class Replanned:
 class Replan(Protocol):
     """Looks for another plan for the rest of one; None where there is no reason to."""
 
-    def __call__(self, plan: Plan, tables: Mapping[str, int], engine: DuckDB) -> Replanned | None:
+    def __call__(self, plan: Plan, tables: Mapping[str, int], engine: Engine) -> Replanned | None:
         """Called when there is another table.
 
         Args:
@@ -78,7 +78,7 @@ class Replan(Protocol):
 
 
 def execute(
-    plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progress, replan: Replan | None = None
+    plan: Plan, engine: Engine, into: Mapping[str, str], progress: Progress, replan: Replan | None = None
 ) -> Execution:
     """Run a plan inside the transaction that is open.
 
@@ -99,7 +99,7 @@ class _Run:
     """The run of one plan, which may become another on the way."""
 
     def __init__(
-        self, plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progress, replan: Replan | None
+        self, plan: Plan, engine: Engine, into: Mapping[str, str], progress: Progress, replan: Replan | None
     ) -> None:
         self._plan = plan
         self._outputs = plan.outputs
@@ -139,10 +139,10 @@ class _Run:
     def _tuples(self, plan: Plan, statement: Statement) -> int:
         """Run a statement; the tuples that it left or returned."""
         if statement.stage is not None:
-            return _create(self._engine, statement.text)
+            return self._engine.create(statement.text)
         if statement.name in self._into:
             table = table_named(self._into[statement.name], self._engine.dialect)
-            return _create(self._engine, _replacement(table, statement.query))
+            return self._engine.replace_table(table, statement.query)
         rows = self._engine.arrow(statement.text)
         self._results[statement.name] = TensorResult(delivery(plan.decomposed, statement.name).schema, rows)
         return int(rows.num_rows)
@@ -163,20 +163,11 @@ class _Run:
         return statement.stage is None and statement.name in self._tables
 
 
-def _create(engine: DuckDB, command: exp.Expr | str) -> int:
-    ((tuples,),) = engine.rows(command)
-    return int(str(tuples))
-
-
-def _replacement(table: exp.Table, query: exp.Select) -> exp.Create:
-    return exp.Create(this=table, kind="TABLE", replace=True, expression=query)
-
-
-def _drop(engine: DuckDB, table: exp.Table) -> None:
+def _drop(engine: Engine, table: exp.Table) -> None:
     engine.execute(exp.Drop(tables=[table.copy()], kind="TABLE"))
 
 
-def run_each(plan: Plan, engine: DuckDB) -> dict[str, EinSumRun]:
+def run_each(plan: Plan, engine: Engine) -> dict[str, EinSumRun]:
     """Run every EinSum of a plan on its own, inside the transaction that is open: from tables into a table.
 
     A result that is expected to take more than a share of the memory gets no table: it is counted, and computed again
@@ -192,7 +183,7 @@ def run_each(plan: Plan, engine: DuckDB) -> dict[str, EinSumRun]:
         if plan.expected_sizes(name).expected_bytes <= limit:
             start = time.perf_counter()
             tables[name] = plan.stage_of(name)
-            tuples = _create(engine, created(tables[name], query))
+            tuples = engine.create(created(tables[name], query))
             found[name] = EinSumRun(tuples, time.perf_counter() - start)
         else:
             ((count,),) = engine.rows(exp.select("COUNT(*)").from_(query.subquery("counted")))

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from sparseeinsum.engines.catalogue import check_relation
-from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import EngineError
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.measure import Measurement, check_rows, fingerprints, measure
 
 
-def measure_all(stored: Mapping[str, StoredTensor], engine: DuckDB) -> dict[str, Measurement]:
+def measure_all(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, Measurement]:
     """A scan of every tensor.
 
     Raises:

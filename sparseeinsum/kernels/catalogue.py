@@ -42,6 +42,7 @@ class Function:
     name: str
     is_aggregate: bool
     is_check: bool  # returns its second argument as it is, or an error
+    has_background: bool  # an aggregate whose states merge by what they held before any row
     arguments: tuple[Argument, ...]
     returns: ValueType
     dtypes: tuple[str, ...]
@@ -66,6 +67,7 @@ def _function(entry: dict[str, object]) -> Function:
         name=str(entry["name"]),
         is_aggregate=kind == "aggregate",
         is_check=kind == "check",
+        has_background=bool(entry.get("background", False)),
         arguments=tuple(_argument(text) for text in arguments),
         returns=ValueType(str(entry["returns"])),
         dtypes=tuple(dtypes),

@@ -60,6 +60,11 @@ STACK_TOO_LARGE = -51
 STATE_SHAPE = -52
 ODD_LENGTH = -53
 NOT_ONE_COMPLEX = -54
+WRONG_ARGUMENTS = -55
+NOT_AN_AGGREGATE = -56
+WRONG_ELEMENTS = -57
+DAMAGED_ARRAY = -58
+DAMAGED_STATE = -59
 
 MESSAGES_BY_CODE: dict[int, str] = {
     -1: "the spec has a character that is no letter, comma or ->; write it as in 'ij,jk->ik'",
@@ -100,6 +105,11 @@ MESSAGES_BY_CODE: dict[int, str] = {
     STACK_TOO_LARGE: "%lld arrays of %lld elements are more than 2^40 elements",
     ODD_LENGTH: "argument %lld has %lld elements, an odd number; complex arrays hold re, im, re, im, ...",
     NOT_ONE_COMPLEX: "argument %lld has %lld elements; a complex number is an array of two, [re, im]",
+    WRONG_ARGUMENTS: "declared with %lld arguments, but the library knows it with %lld; install both from one version",
+    NOT_AN_AGGREGATE: "called by itself; it computes only inside its aggregate",
+    WRONG_ELEMENTS: "argument %lld is an array of the type with OID %lld, but is declared as one of the type %lld",
+    DAMAGED_ARRAY: "argument %lld is a damaged array",
+    DAMAGED_STATE: "the aggregate's state is damaged",
     -61: "int64 overflow: a result is below -2^63 or above 2^63 - 1; cast the operands to DOUBLE to compute in float64",
     -62: "an exponent is negative, and int64 has no such powers; cast the operands to DOUBLE",
     -63: "the expression has a literal that is no int64, but computes in int64; cast the operands to DOUBLE",

@@ -131,12 +131,28 @@ def _fingerprints_statement(stored: tuple[StoredTensor, ...], dialect: str) -> s
     for place, each in enumerate(stored):
         value = exp.Literal.number(1) if each.value is None else exp.column(each.value, quoted=True)  # no cast hides
         columns = [*(exp.column(key, quoted=True) for key in each.keys), value]
-        projections = [projection.copy() for projection in fingerprint.expressions]
-        for call in [call for projection in projections for call in projection.find_all(exp.Anonymous)]:
-            call.set("expressions", [column.copy() for column in columns])
-        select = exp.select(exp.Literal.number(place).as_("number"), *projections)
-        selects.append(select.from_(relation_of(each, dialect)))
+        relation = relation_of(each, dialect)
+        projections = [
+            filled(_with_columns(projection.copy(), columns), {"relation": relation})
+            for projection in fingerprint.expressions
+        ]
+        selects.append(exp.select(exp.Literal.number(place).as_("number"), *projections).from_(relation))
     return (exp.union(*selects, distinct=False) if len(selects) > 1 else selects[0]).sql(dialect)
+
+
+def _with_columns(projection: exp.Expr, columns: Sequence[exp.Expr]) -> exp.Expr:
+    """The projection with all columns in place of `columns`; an argument that mentions `each` once for every column."""
+    for call in list(projection.find_all(exp.Anonymous, exp.Concat)):
+        arguments: list[exp.Expr] = []
+        for argument in call.expressions:
+            if isinstance(argument, exp.Column) and argument.name == "columns":
+                arguments += [column.copy() for column in columns]
+            elif isinstance(call, exp.Concat):
+                arguments += [filled(argument, {"each": column}) for column in columns]
+            else:
+                arguments.append(argument)
+        call.set("expressions", arguments)
+    return projection
 
 
 def _repeat(projection: exp.Expr, stored: StoredTensor, dialect: str) -> Iterator[exp.Expr]:
