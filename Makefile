@@ -29,6 +29,7 @@ bench: $(VENV)/ready
 	$(BIN)/python -m bench.attention
 	$(BIN)/python -m bench.planning
 	$(BIN)/python -m bench.estimates
+	$(BIN)/python -m bench.replanning
 	$(BIN)/python -m bench.tiles
 
 $(VENV)/ready: pyproject.toml

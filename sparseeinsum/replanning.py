@@ -23,6 +23,7 @@ from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.composition import composed
 from sparseeinsum.rewrite.parts import part_names
 from sparseeinsum.semantics.exactness import Values, evaluate_exactly
+from sparseeinsum.statistics.counts import count_entries, counted_statistics, is_countable
 from sparseeinsum.statistics.estimators import Estimator
 from sparseeinsum.statistics.measure import Measurement, measure
 
@@ -140,18 +141,22 @@ class _Rest:
         """With scans of the tables that are still read."""
         read = {operand.tensor for einsum in graph.einsums for operand in einsum.operands}
         kept = {name: _as_stored(plan, name) for name in tables if name in read}
-        scanned = {name: measure(source, engine) for name, source in kept.items()}
-        statistics = {name: measurement.statistics for name, measurement in scanned.items()}
-        # What was proven of values made the plan exact; by it, what is left of the plan stays so.
-        values = {name: plan.evaluations[name].values for name in kept}
-        measured = {name: replace(measurement, values=values[name]) for name, measurement in scanned.items()}
+        counts = count_entries(
+            {name: source for name, source in kept.items() if is_countable(source.tensor.shape)}, engine
+        )
+        measured = {}
+        for name, source in kept.items():
+            scanned = counted_statistics(source, counts[name], tables[name]) if name in counts else None
+            statistics = scanned or measure(source, engine).statistics
+            # What was proven of values made the plan exact; by it, what is left of the plan stays so.
+            measured[name] = Measurement(statistics, tables[name], plan.evaluations[name].values, fingerprint=None)
         inputs = {name: source for name, source in plan.stored.items() if name in read}
         return cls(
             plan,
             graph,
             {**inputs, **kept},
             {**{name: plan.measured[name] for name in inputs}, **measured},
-            plan.estimator.knowing(kept, statistics, engine),
+            plan.estimator.knowing(kept, counts),
         )
 
     def kept(self) -> _Found:
