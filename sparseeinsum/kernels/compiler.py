@@ -18,10 +18,18 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.cpu import CPUContext, CPUTargetOptions
 from numba.core.dispatcher import Dispatcher
 
-from sparseeinsum.kernels import duckdb_aggregates, duckdb_capi, duckdb_hint, duckdb_scalars, measures, native
+from sparseeinsum.kernels import (
+    duckdb_aggregates,
+    duckdb_capi,
+    duckdb_hint,
+    duckdb_scalars,
+    duckdb_views,
+    measures,
+    native,
+)
 from sparseeinsum.kernels.arithmetic import numbers_of
 from sparseeinsum.kernels.catalogue import functions
-from sparseeinsum.kernels.descriptors import USERS_FUNCTIONS
+from sparseeinsum.kernels.descriptors import RESIDENTS, USERS_FUNCTIONS
 from sparseeinsum.kernels.row_kernels import row_kernels
 
 _Function = Callable[..., int]
@@ -38,6 +46,9 @@ _CALLBACKS: tuple[_Function, ...] = (
     duckdb_aggregates.aggregate_combine,
     duckdb_aggregates.aggregate_finalize,
     duckdb_aggregates.aggregate_destroy,
+    duckdb_aggregates.resident_finalize,
+    duckdb_views.view_rows,
+    duckdb_views.view_numbers,
     duckdb_hint.hint_bind,
     duckdb_hint.hint_init,
     duckdb_hint.hint_scan,
@@ -62,6 +73,8 @@ _C_LIBRARY = frozenset(
         "cos",
         "tan",
         "sinh",
+        "pthread_mutex_lock",
+        "pthread_mutex_unlock",
     )
 )
 
@@ -130,11 +143,11 @@ def compile_group(group: str) -> bytes:
 def _exported(group: str) -> Iterator[tuple[str, _Function]]:
     if group == "callbacks":
         yield from ((callback.__name__, callback) for callback in _CALLBACKS)
-        for name in sorted({function.measure for function in functions()}):
+        for name in sorted({function.measure for function in functions()} - {""}):
             yield native.measure_symbol(name), getattr(measures, f"measure_{name}")
         return
     kernels = row_kernels(numbers_of(group))
-    for name in sorted({function.kernel for function in functions() if group in function.dtypes}):
+    for name in sorted({function.kernel for function in functions() if group in function.dtypes} - {""}):
         for part in native.PARTS:
             function = getattr(kernels[name], part)
             if function is not None:
@@ -222,7 +235,7 @@ def _check_externals(module: llvm.ModuleRef) -> None:
     blas = (name for name, _ in _GEMMS.values())
     known = {*duckdb_capi.CALLED_BY_KERNELS, *_C_LIBRARY, "sparseeinsum_blas_threads", *blas}
     symbols = (*module.functions, *module.global_variables)
-    needed = {symbol.name for symbol in symbols if symbol.is_declaration} - {USERS_FUNCTIONS}
+    needed = {symbol.name for symbol in symbols if symbol.is_declaration} - {USERS_FUNCTIONS, RESIDENTS}
     unknown = sorted(name for name in needed - known if not name.startswith("llvm."))
     if unknown:
         raise RuntimeError(f"kernels call functions that no host supplies: {', '.join(unknown)}")
