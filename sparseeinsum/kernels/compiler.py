@@ -48,7 +48,6 @@ _CALLBACKS: tuple[_Function, ...] = (
     duckdb_aggregates.aggregate_destroy,
     duckdb_aggregates.resident_finalize,
     duckdb_views.view_rows,
-    duckdb_views.view_numbers,
     duckdb_hint.hint_bind,
     duckdb_hint.hint_init,
     duckdb_hint.hint_scan,

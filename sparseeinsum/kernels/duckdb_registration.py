@@ -49,7 +49,6 @@ _DEPTHS = {  # how many lists deep the elements are
 _NOT_FOLDED = frozenset(("tensor_fill",))
 _LARGEST_VECTOR = 128 << 30  # bytes; DuckDB has none larger
 _RESULTS = ("value", "list", "lists")  # by their depth, in the names of callbacks
-_VIEWS = {ValueType.TENSOR: "view_rows", ValueType.NUMBER: "view_numbers"}
 _AGGREGATE_CALLBACKS = ("aggregate_size", "aggregate_init", "aggregate_update", "aggregate_combine")
 
 _Words = ctypes.Array[ctypes.c_int64]
@@ -93,7 +92,7 @@ def _new_function(kind: str, function: Function, dtype: str) -> int:
 
 def _set_scalar_callback(made: int, function: Function) -> None:
     if function.kind == Kind.VIEW:
-        name = _VIEWS[function.returns]
+        name = "view_rows"
         c_function("duckdb_scalar_function_set_special_handling", None, Pointer)(made)  # a NULL handle is no NULL row
     else:
         kind = "checked" if function.kind == Kind.CHECK else "scalar"

@@ -1,6 +1,6 @@
 """Kernels: what DuckDB calls for functions that read resident arrays; a result refers to the array, and copies nothing.
 
-The arguments are a handle, a position, of a row the number of its elements, and the fill: where the handle is NULL
+The arguments are a handle, a position, the number of a row's elements, and the fill: where the handle is NULL
 nothing was put into the array, and every element holds the fill.
 """
 
@@ -33,8 +33,7 @@ _set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.vo
 _create_vector = types.ExternalFunction("duckdb_create_vector", word(word, word))
 _destroy_vector = types.ExternalFunction("duckdb_destroy_vector", types.void(word))
 
-_HANDLE, _POSITION, _SIZE, _FILL = 0, 1, 2, 3  # arguments of a row; of a number there is no size
-_NUMBER_FILL = 2
+_HANDLE, _POSITION, _SIZE, _FILL = 0, 1, 2, 3
 
 _NONE, _ONE, _SEVERAL = 0, 1, 2  # arrays that the rows of a chunk read
 
@@ -59,24 +58,9 @@ def view_rows(info, chunk, result):
 
 
 @njit
-def view_numbers(info, chunk, result):
-    """A function that returns single elements of resident arrays."""
-    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
-    work = start_work(chunk, descriptor)
-    if work == 0:
-        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
-        return 0
-    code = _copy_numbers(descriptor, work, get_rows(chunk), result)
-    if code < 0:
-        _set_error(info, message_of(descriptor, code, work))
-    free(work)
-    return 0
-
-
-@njit
-def _has_result(work, row, fill):
+def _has_result(work, row):
     """Whether no argument of a row but the handle is NULL."""
-    for index in range(1, fill + 1):
+    for index in range(_POSITION, _FILL + 1):
         if not argument_is_valid(work, index, row):
             return False
     return True
@@ -92,7 +76,7 @@ def _count_arrays(work, rows):
     """Whether the rows that have a result read no array, one or several; a handle that is NULL is one of its own."""
     found, known, has_known = _NONE, word(0), False
     for row in range(rows):
-        if _has_result(work, row, _FILL):
+        if _has_result(work, row):
             handle = word(0)
             if argument_is_valid(work, _HANDLE, row):
                 handle = _integer(work, _HANDLE, row)
@@ -107,7 +91,7 @@ def _count_arrays(work, rows):
 @njit
 def _first_handle(work, rows):
     for row in range(rows):
-        if _has_result(work, row, _FILL):
+        if _has_result(work, row):
             return _integer(work, _HANDLE, row)
     return 0
 
@@ -136,7 +120,7 @@ def _refer_to_rows(descriptor, work, rows, result):
     entries = array_at(get_data(result), 2 * rows, word)
     for row in range(rows):
         position, size = word(0), word(0)
-        if _has_result(work, row, _FILL):
+        if _has_result(work, row):
             position, size = _integer(work, _POSITION, row), _integer(work, _SIZE, row)
             code = _check_place(work, position, size, elements)
             if code < 0:
@@ -154,7 +138,7 @@ def _copy_rows(descriptor, work, rows, result):
     limit, total = descriptor[d.LIMIT_BYTES] // item_bytes, word(0)
     for row in range(rows):
         size = word(0)
-        if _has_result(work, row, _FILL):
+        if _has_result(work, row):
             size = _integer(work, _SIZE, row)
             if size < 0 or size > limit - total:
                 report(work, size if size < 0 else (total + size) * item_bytes, descriptor[d.LIMIT_BYTES])
@@ -168,10 +152,10 @@ def _copy_rows(descriptor, work, rows, result):
         return start
     out, code = get_data(get_child(result)), 0
     for row in range(rows):
-        if _has_result(work, row, _FILL):
+        if _has_result(work, row):
             entries[2 * row] += start
             target = out + entries[2 * row] * item_bytes
-            code = _copy_row(descriptor, work, row, target, entries[2 * row + 1], _FILL)
+            code = _copy_row(descriptor, work, row, target, entries[2 * row + 1])
             if code < 0:
                 break
     _unpin(work)
@@ -179,22 +163,7 @@ def _copy_rows(descriptor, work, rows, result):
 
 
 @njit
-def _copy_numbers(descriptor, work, rows, result):
-    out, item_bytes = get_data(result), descriptor[d.RESULT_BYTES]
-    code = 0
-    for row in range(rows):
-        if _has_result(work, row, _NUMBER_FILL):
-            code = _copy_row(descriptor, work, row, out + row * item_bytes, 1, _NUMBER_FILL)
-        else:
-            set_null(result, row)
-        if code < 0:
-            break
-    _unpin(work)
-    return code
-
-
-@njit
-def _copy_row(descriptor, work, row, target, size, fill):
+def _copy_row(descriptor, work, row, target, size):
     """One row of its array, or `size` fills where the handle is NULL; 0 or a code."""
     item_bytes, position = descriptor[d.RESULT_BYTES], _integer(work, _POSITION, row)
     if not argument_is_valid(work, _HANDLE, row):
@@ -202,7 +171,7 @@ def _copy_row(descriptor, work, row, target, size, fill):
             report(work, position, size, 0)
             return d.OUTSIDE_RESIDENT
         for index in range(size):
-            _copy_bytes(target + index * item_bytes, value_address(work, fill, row, item_bytes), item_bytes)
+            _copy_bytes(target + index * item_bytes, value_address(work, _FILL, row, item_bytes), item_bytes)
         return 0
     elements = _pin(descriptor, work, _integer(work, _HANDLE, row))
     code = _check_place(work, position, size, elements) if elements >= 0 else elements
