@@ -3,12 +3,14 @@
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import duckdb
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from sql_errors import expect_error
 
 import sparseeinsum as se
@@ -46,8 +48,8 @@ def nothing_stays() -> Iterator[None]:
     assert count_residents() == 0
 
 
-def expected_rows(dtype: type = np.float64) -> np.ndarray:
-    rows = (np.arange(ROWS)[:, None] * 10 + np.arange(WIDTH)).astype(dtype)
+def expected_rows(dtype: type = np.float64) -> NDArray[Any]:
+    rows: NDArray[Any] = (np.arange(ROWS)[:, None] * 10 + np.arange(WIDTH)).astype(dtype)
     rows[ABSENT] = -1
     return rows
 
@@ -58,7 +60,7 @@ def test_rows_are_those_of_the_array(connection: Connection, sql_type: str) -> N
         f"WITH v AS (SELECT tensor_resident(val::{sql_type}[], j, {ROWS}, -1::{sql_type}) AS handle FROM x) "
         f"SELECT u.j, tensor_row(v.handle, u.j, {WIDTH}, -1::{sql_type}) AS val FROM edges AS u CROSS JOIN v"
     ).fetchnumpy()
-    rows = np.stack(found["val"])
+    rows = np.array(list(found["val"]))
     assert rows.dtype == TYPES[sql_type]
     np.testing.assert_array_equal(rows, expected_rows(TYPES[sql_type])[found["j"]])
 
@@ -75,9 +77,10 @@ def test_sums_over_groups(connection: Connection, materialized: str, threads: in
         found = np.array([val for _, val in connection.execute(query).fetchall()])
     finally:
         connection.execute("RESET threads")
-    i, j, w = connection.execute("SELECT i, j, w FROM edges").fetchnumpy().values()
+    i, j, w = np.array(connection.execute("SELECT i, j, w FROM edges").fetchall()).T
+    i, j = i.astype(int), j.astype(int)
     expected = np.zeros((211, WIDTH))
-    np.add.at(expected, i, w.astype(float)[:, None] * expected_rows()[j])
+    np.add.at(expected, i, w[:, None] * expected_rows()[j])
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -109,7 +112,7 @@ def test_statements_of_every_shape(connection: Connection, shape: str) -> None:
     connection.execute(shape.format(query=plain))
     found = connection.execute(f"SELECT j, val FROM {shape.split()[5]}").fetchnumpy()
     assert len(found["j"]) >= 500
-    np.testing.assert_array_equal(np.stack(found["val"]), expected_rows()[found["j"]])
+    np.testing.assert_array_equal(np.array(list(found["val"])), expected_rows()[found["j"]])
 
 
 def test_a_scalar_subquery_and_a_correlated_one(connection: Connection) -> None:
@@ -117,7 +120,7 @@ def test_a_scalar_subquery_and_a_correlated_one(connection: Connection) -> None:
     lateral = f"SELECT u.j, r.val FROM edges AS u, ({SHARED}) AS v, LATERAL (SELECT {row_of('v', 'u.j')} AS val) AS r"
     for query in (scalar, lateral):
         found = connection.execute(query).fetchnumpy()
-        np.testing.assert_array_equal(np.stack(found["val"]), expected_rows()[found["j"]])
+        np.testing.assert_array_equal(np.array(list(found["val"])), expected_rows()[found["j"]])
 
 
 def test_functions_that_build_lists_leave_the_array_alone(connection: Connection) -> None:

@@ -15,15 +15,17 @@ class Dialect:
             engine needs none.
         row_number: Pseudo-column that numbers a table's rows from 0.
         rows_per_thread: Rows of a table that one thread scans at least.
+        keeps_residents: Whether functions can read an array that a statement keeps in memory.
     """
 
     name: str
     probe_hint: str | None
     row_number: str
     rows_per_thread: int
+    keeps_residents: bool
 
 
-DUCKDB = Dialect("duckdb", "tensor_no_tuples", "rowid", 122_880)
+DUCKDB = Dialect("duckdb", "tensor_no_tuples", "rowid", 122_880, keeps_residents=True)
 
 
 def write_sql(statement: exp.Expr, dialect: Dialect) -> str:
