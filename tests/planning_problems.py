@@ -159,7 +159,7 @@ class PricedByHand(CostModel):
 
     def vertex_cost(self, einsum: EinSum, choice: Choice) -> VertexCost:
         seconds = 10 ** self._draw(einsum.output.tensor, choice)
-        return VertexCost(0, 0, Work(), Work(), Work(), seconds, Absence(JoinKind.INNER, ()))
+        return VertexCost(0, 0, Work(), Work(), Work(), seconds, Absence(JoinKind.INNER, ()), None)
 
     def repartition_cost(self, tensor: str, before: Choice, after: Choice) -> float:
         return 0.0 if before == after else self._draw(tensor, before, after)

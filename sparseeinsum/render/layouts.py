@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Convert, Densify, Schema, Slice, Stack
+from sparseeinsum.algebra.operators import Convert, Densify, Resident, Schema, Slice, Stack
 from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, keys_of
 from sparseeinsum.render.calls import (
@@ -27,9 +27,11 @@ from sparseeinsum.render.extents import (
     quotient,
 )
 from sparseeinsum.render.sources import Source, aliased, key_column, named, unused
-from sparseeinsum.statistics.columns import stored_type, type_named
+from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 from sparseeinsum.statistics.extents import Extent, as_sql, product
 from sparseeinsum.statistics.numbers import number
+
+HANDLE_COLUMN = "handle"
 
 
 def slice_select(relation: Slice, source: Source) -> exp.Select:
@@ -203,6 +205,33 @@ def densify_select(relation: Densify, source: Source) -> exp.Select:
         .from_(everything.subquery("g"))
         .join(aliased(source.table, "t"), on=exp.and_(*equal), join_type="LEFT")
     )
+
+
+def resident_select(relation: Resident, source: Source) -> exp.Select:
+    """All arrays in one, by their keys in C order, and the handle under which it is in memory."""
+    schema = relation.schema
+    handle = call("tensor_resident", source.value("t"), *_place_of_row(schema, _keys_of(source, "t")), _element(schema))
+    return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(aliased(source.table, "t"))
+
+
+def _place_of_row(schema: Schema, key_of: KeyOf) -> tuple[exp.Expr, exp.Expr]:
+    """Which row of a resident array a tuple is, and how many rows there are."""
+    counts = schema.key_counts
+    position = position_of([(in_parentheses(key_of(axis)), count) for axis, count in counts.items()])
+    return position, integer(math.prod(counts.values()))
+
+
+def row_of(schema: Schema, handle: exp.Expr, key_of: KeyOf) -> exp.Expr:
+    """The array of the tuple with these keys in a resident array."""
+    position, _ = _place_of_row(schema, key_of)
+    size = schema.array_size * (2 if is_complex(schema.tensor.dtype) else 1)
+    return call("tensor_row", handle, position, integer(size), _element(schema))
+
+
+def _element(schema: Schema) -> exp.Expr:
+    """The fill as an element of an array; of complex arrays, whose fill is 0 here, a part of it."""
+    dtype = schema.tensor.dtype
+    return exp.cast(integer(0), number_type(dtype)) if is_complex(dtype) else constant(schema.tensor.fill, dtype)
 
 
 def convert_select(relation: Convert, source: Source) -> exp.Select:
