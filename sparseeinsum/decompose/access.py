@@ -13,10 +13,9 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import DEMOTED, is_ragged
 from sparseeinsum.statistics.columns import NUMBER_TYPES
 
-# Parts of what a join takes (measured: bench/indexed.py). To find a row by its place takes a part of finding it in a
-# hash table. To add rows to groups: a join reads rows in order and meets groups anywhere; with an index it is the
-# other way round where tuples come in the order of the groups, and neither is in order where they do not.
-_TUPLES = 0.35
+# Parts of what a join takes (measured: bench/indexed.py). To add rows to groups: a join reads rows in order and meets
+# groups anywhere; with an index it is the other way round where tuples come in the order of the groups, and neither is
+# in order where they do not.
 _GROUPS_IN_ORDER = 0.6
 _GROUPS_ANYWHERE = 1.25
 _KEPT_BYTES = 0.75  # of moving a byte in a repartition: arrays are written once, in large pieces
@@ -36,7 +35,7 @@ class ResidentSizes:
 
     def keeping(self) -> Work:
         """To put the tuples into one array."""
-        return Work(self.tuples, self.size_bytes * _KEPT_BYTES)
+        return Work(self.tuples, self.size_bytes * _KEPT_BYTES, operators=1)
 
 
 def indexable_operands(einsum: EinSum, choice: tuple[int, ...], graph: EinGraph, computed_in: str) -> Iterator[int]:
@@ -64,7 +63,7 @@ def _is_kept_as_computed(dtype: str, computed_in: str, has_other_fill: bool) -> 
 
 
 def indexed(join: Work, is_grouped: bool, is_in_order: bool) -> Work:
-    """What a join's work becomes if one operand is read by index.
+    """What a join's work becomes if one operand is read by index: a row is found by its place, not in a hash table.
 
     Args:
         join: To join tuples and run the kernel.
@@ -74,4 +73,4 @@ def indexed(join: Work, is_grouped: bool, is_in_order: bool) -> Work:
     share = 1.0
     if is_grouped:
         share = _GROUPS_IN_ORDER if is_in_order else _GROUPS_ANYWHERE
-    return replace(join, tuples=join.tuples * _TUPLES, kernel_operations=join.kernel_operations * share)
+    return replace(join, hashed_tuples=0.0, kernel_operations=join.kernel_operations * share)

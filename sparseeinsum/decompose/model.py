@@ -129,8 +129,10 @@ class CostModel:
         ]
         sizes = ContractionSizes(
             joined=_joined_tuples(operands, absence.join) * self._crowding(einsum, choice, absence),
+            matched=sum(operand.tuples for operand in operands) if _shares_keys(operands) else 0.0,
             groups=_groups(einsum, operands, absence.join),
             is_grouped=not promoted <= frozenset(einsum.output.labels),
+            has_keys=not promoted.isdisjoint(einsum.output.labels),
             operand_bytes=sum(operand.tuple_bytes for operand in operands),
             result_bytes=self.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice)),
             result_size=self._array_size(einsum.output, result_tiles(einsum, choice)),
@@ -142,7 +144,7 @@ class CostModel:
         created = [0.0 if place == index else each.tuples - each.present for place, each in enumerate(operands)]
         moved = sum(tuples * operand.tuple_bytes for tuples, operand in zip(created, operands, strict=True))
         moved += sizes.joined * sum(operands[index].tuple_bytes for index in _FILLED_IN[absence.join])
-        filling = Work(sum(created), moved)
+        filling = Work(sum(created), moved, operators=sum(tuples > 0 for tuples in created))
         if index is not None:
             join = indexed(join, sizes.is_grouped, self._is_in_order(einsum, choice, 1 - index))
             filling += self._resident(einsum, choice, index).keeping()
@@ -173,6 +175,7 @@ class CostModel:
         return self.accounting.repartition(
             RepartitionSizes(
                 before=self.tuples(tensor, before),
+                parts=self.tuples(tensor, before) * self._mean_size(tensor, before) / self._mean_size(tensor, between),
                 between=self.tuples(tensor, between),
                 after=self.tuples(tensor, after),
                 between_bytes=self.tuple_bytes(tensor, between),
@@ -221,6 +224,10 @@ class CostModel:
 
     def _array_size(self, reference: Reference, tiles: Choice) -> int:
         return Decomposition(tiles).array_size(self.graph.tensors[reference.tensor].shape)
+
+    def _mean_size(self, tensor: str, tiles: Choice) -> float:
+        """Elements of an array, on average."""
+        return math.prod(map(mean_extent, tiles, self.graph.tensors[tensor].shape))
 
     def _operand(self, operand: Reference, tiles: Choice, dense: bool) -> "_Operand":
         """An operand in the tiles of its axes; kept, because many choices have it in the same."""
@@ -272,6 +279,11 @@ def _joined_tuples(operands: list[_Operand], kind: JoinKind) -> float:
         return operands[0].tuples
     u, v = operands
     return joined_tuples(kind, u.tuples, v.tuples, u.distinct, v.distinct)
+
+
+def _shares_keys(operands: list[_Operand]) -> bool:
+    first, *others = operands
+    return any(not first.distinct.keys().isdisjoint(other.distinct) for other in others)
 
 
 def _has_other_keys(operand: Reference, label: str, tiles: Mapping[str, int]) -> bool:
