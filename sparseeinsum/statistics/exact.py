@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from sqlglot import exp
 
@@ -50,8 +51,16 @@ class ExactEstimator:
         executor: Runs the query.
     """
 
+    name: ClassVar[str] = "exact"
+
     stored: Mapping[str, StoredTensor]
     executor: Executor
+
+    def knowing(
+        self, stored: Mapping[str, StoredTensor], measured: Mapping[str, Statistics], executor: Executor
+    ) -> "ExactEstimator":
+        """The estimator that counts from further stored tensors, too."""
+        return ExactEstimator({**self.stored, **stored}, executor)
 
     def __call__(
         self, graph: EinGraph, measured: Mapping[str, Statistics], evaluations: Mapping[str, Evaluation]
