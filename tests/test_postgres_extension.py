@@ -132,7 +132,7 @@ def test_build_for_every_version(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert {file.name for file in folder.iterdir()} == names
     printed = capsys.readouterr().out
     assert all(str(folder / name) in printed for name in names)
-    command = ["nm", "-D", folder / "sparseeinsum.so"]
+    command = ["nm", "-D", str(folder / "sparseeinsum.so")]
     symbols = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     exported = {line.split()[2] for line in symbols.splitlines() if " T " in line}
     assert exported == set(postgres_library._exported(se.__version__))
