@@ -118,7 +118,7 @@ def test_a_script_of_another_version_is_refused(
     postgres: PostgresServer, older: None, database: psycopg.Connection
 ) -> None:
     server = find_server(postgres.pg_config)
-    build_library(server.library_folder / "sparseeinsum.so", 15, se.__version__)
+    build_library(server.library_folder / "sparseeinsum.so", server.major, se.__version__)
     with pytest.raises(errors.UndefinedFunction, match="sparseeinsum_0_0_9_version"):
         database.execute("CREATE EXTENSION sparseeinsum")
     assert database.execute("SELECT extname FROM pg_extension WHERE extname = 'sparseeinsum'").fetchall() == []

@@ -125,7 +125,8 @@ def force_workers(connection: psycopg.Connection, workers: int) -> None:
     for setting in ("parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size"):
         connection.execute(f"SET {setting} = 0")
     connection.execute(f"SET max_parallel_workers_per_gather = {workers}")
-    connection.execute(f"SET force_parallel_mode = {'on' if workers else 'off'}")
+    forced = "force_parallel_mode" if connection.info.server_version < 160_000 else "debug_parallel_query"
+    connection.execute(f"SET {forced} = {'on' if workers else 'off'}")
 
 
 @pytest.mark.parametrize(("call", "dtype"), AGGREGATES)
