@@ -245,6 +245,10 @@ class Explanation:
                 notes.append(f"{name}: every tuple of {', '.join(made)} must be present, because {evaluation.reason}")
             elif step.absence.join != JoinKind.INNER:
                 notes.append(f"{name}: a {step.absence.join} join fills in what is absent, because {evaluation.reason}")
+            if step.indexed is not None:
+                kept = operands[step.indexed]
+                read = ", ".join(label for label in kept.labels if label in step.promoted)
+                notes.append(f"{name}: {kept.tensor} is kept in memory as one array and read at {read}, without a join")
             if _compensates(step, evaluation):
                 notes.append(
                     f"{name}: {step.einsum.aggregate} counts {evaluation.constant} for every pair of tuples left out"

@@ -39,6 +39,9 @@ from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR, Estimator, make_estimator
 from sparseeinsum.statistics.measure import Measurement
 
+# Of the memory, for an operand that is kept there: every thread that puts tuples into it may have one of its own.
+_RESIDENT_SHARE = 0.25
+
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
@@ -156,9 +159,16 @@ def _alternatives(
     pins: Mapping[str, Mapping[str, int]],
 ) -> Alternatives:
     statistics = data.estimator(exact.graph, data.statistics, exact.evaluations)
-    model = CostModel(exact.graph, statistics, exact.evaluations, constants_for(engine.dialect))
-    decompositions = {name: source.decomposition for name, source in data.stored.items()}
     limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
+    model = CostModel(
+        exact.graph,
+        statistics,
+        exact.evaluations,
+        constants_for(engine.dialect),
+        resident_bytes=limit * _RESIDENT_SHARE / engine.threads() if engine.sql.keeps_residents else 0,
+        in_order={name: source.decomposition.tiles for name, source in data.stored.items() if source.is_owned},
+    )
+    decompositions = {name: source.decomposition for name, source in data.stored.items()}
     return Alternatives(options.optimizer, model, decompositions, layouts, limit, pins, options.tiles)
 
 

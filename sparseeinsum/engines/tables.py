@@ -173,7 +173,7 @@ def _summed(columns: Columns) -> exp.Select:
         )
     else:
         total = exp.Sum(this=value)
-    return _grouped(columns, _entries(columns, total))
+    return _grouped(columns, _entries(columns, total)).order_by(*_keys(columns))
 
 
 def _entries(columns: Columns, value: exp.Expr) -> exp.Select:

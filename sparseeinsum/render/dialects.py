@@ -19,6 +19,7 @@ class Dialect:
             engine needs none.
         row_number: Pseudo-column that numbers a table's rows from 0; None where there is none, or no need of it.
         rows_per_thread: Rows of a table that one thread scans at least.
+        keeps_residents: Whether functions can read an array that a statement keeps in memory.
     """
 
     name: str
@@ -27,10 +28,11 @@ class Dialect:
     probe_hint: str | None
     row_number: str | None
     rows_per_thread: int
+    keeps_residents: bool
 
 
-DUCKDB = Dialect("duckdb", "temp", "main", "tensor_no_tuples", "rowid", 122_880)
-POSTGRESQL = Dialect(PostgreSQL.__name__.lower(), "pg_temp", None, None, None, 1)
+DUCKDB = Dialect("duckdb", "temp", "main", "tensor_no_tuples", "rowid", 122_880, keeps_residents=True)
+POSTGRESQL = Dialect(PostgreSQL.__name__.lower(), "pg_temp", None, None, None, 1, keeps_residents=False)
 
 
 def write_sql(statement: exp.Expr, dialect: Dialect) -> str:

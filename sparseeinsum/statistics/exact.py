@@ -176,8 +176,8 @@ class _Structures:
     def _range(self, einsum: EinSum, label: str, alias: str) -> exp.Subquery:
         """All indices of a label."""
         bound = exp.Literal.number(self._graph.bound_of(einsum, label))
-        places = exp.Anonymous(this="UNNEST", expressions=[exp.Anonymous(this="RANGE", expressions=[bound])])
-        return exp.select(places.as_("place")).subquery(alias)
+        places = exp.Table(this=exp.Anonymous(this="RANGE", expressions=[bound]))
+        return exp.select(exp.column("range").as_("place")).from_(places).subquery(alias)
 
     def _add(self, axes: _Positions, query: exp.Query) -> _Structure:
         relation = f"structure_{len(self._queries)}"
