@@ -15,6 +15,7 @@ from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import Replanned
 from sparseeinsum.engines.measuring import is_complete
+from sparseeinsum.errors import PlanError
 from sparseeinsum.explain import Replanning
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
@@ -118,6 +119,14 @@ class _Found:
         return self.decomposed.seconds
 
 
+def _found(alternatives: Alternatives) -> list[_Found]:
+    """The best of all; none where every choice would need too much memory, so that nothing is better than to go on."""
+    try:
+        return [_Found(each, alternatives) for each in alternatives.best(1)]
+    except PlanError:
+        return []
+
+
 @dataclass(frozen=True, slots=True)
 class _Rest:
     """What is left of a plan, and what is known for it now.
@@ -172,13 +181,13 @@ class _Rest:
 
     def others(self, kept: _Found) -> list[_Found]:
         """The best of the same EinSums, and of other ones where they may be contracted in another order."""
-        found = [_Found(each, kept.alternatives) for each in kept.alternatives.best(1)]
+        found = _found(kept.alternatives)
         parts = {part for parts in self.before.parts.values() for part in parts}
         whole = composed(self.graph, parts - self.before.alternatives.pinned.keys())
         if any(len(einsum.operands) > _MOST_OPERANDS for einsum in whole.einsums):
             statistics = {name: each.statistics for name, each in self.measured.items()}
             alternatives = self._alternatives(binarise(whole, statistics, self._values, self._allows_nonfinite))
-            found += [_Found(each, alternatives) for each in alternatives.best(1)]
+            found += _found(alternatives)
         return found
 
     def plan(self, found: _Found, planning_seconds: float) -> Plan:
