@@ -90,6 +90,12 @@ def _add_run(commands_of: _Commands) -> None:
         "--into", action="append", default=[], metavar="RESULT=TABLE", help="keep a result in a table, replacing it"
     )
     parser.add_argument("--rows", type=int, default=10, help="how many rows of each result to show (default 10)")
+    parser.add_argument(
+        "--no-replan",
+        dest="replan",
+        action="store_false",
+        help="keep to the plan, even where results on the way turn out larger or smaller than expected",
+    )
     parser.set_defaults(command=commands.run)
 
 

@@ -23,6 +23,7 @@ from sparseeinsum.kernels import (
     duckdb_capi,
     duckdb_hint,
     duckdb_scalars,
+    duckdb_views,
     matrix_products,
     measures,
     native,
@@ -32,7 +33,7 @@ from sparseeinsum.kernels import (
 )
 from sparseeinsum.kernels.arithmetic import numbers_of
 from sparseeinsum.kernels.catalogue import functions
-from sparseeinsum.kernels.descriptors import USERS_FUNCTIONS
+from sparseeinsum.kernels.descriptors import RESIDENTS, USERS_FUNCTIONS
 from sparseeinsum.kernels.row_kernels import row_kernels
 
 _Function = Callable[..., int]
@@ -49,6 +50,8 @@ _DUCKDB_CALLBACKS: tuple[_Function, ...] = (
     duckdb_aggregates.aggregate_combine,
     duckdb_aggregates.aggregate_finalize,
     duckdb_aggregates.aggregate_destroy,
+    duckdb_aggregates.resident_finalize,
+    duckdb_views.view_rows,
     duckdb_hint.hint_bind,
     duckdb_hint.hint_init,
     duckdb_hint.hint_scan,
@@ -84,6 +87,8 @@ _C_LIBRARY = frozenset(
         "cos",
         "tan",
         "sinh",
+        "pthread_mutex_lock",
+        "pthread_mutex_unlock",
     )
 )
 
@@ -141,6 +146,7 @@ _SUPPLIED = frozenset(
         *(name for name, _ in _GEMMS.values()),
         "sparseeinsum_blas_threads",
         USERS_FUNCTIONS,
+        RESIDENTS,
     )
 )
 
@@ -180,7 +186,7 @@ def _exported(group: str) -> Iterator[tuple[str, _Function]]:
         case "matrix_products":
             yield from matrix_products.matrix_products().items()
         case "measures":
-            for name in sorted({function.measure for function in functions()}):
+            for name in sorted({function.measure for function in functions()} - {""}):
                 yield native.measure_symbol(name), getattr(measures, f"measure_{name}")
         case _:
             yield from _exported_kernels(group)
@@ -188,7 +194,7 @@ def _exported(group: str) -> Iterator[tuple[str, _Function]]:
 
 def _exported_kernels(group: str) -> Iterator[tuple[str, _Function]]:
     kernels = row_kernels(numbers_of(group))
-    for name in sorted({function.kernel for function in functions() if group in function.dtypes}):
+    for name in sorted({function.kernel for function in functions() if group in function.dtypes} - {""}):
         for part in native.PARTS:
             function = getattr(kernels[name], part)
             if function is not None:
