@@ -15,11 +15,11 @@ from psycopg import errors
 import sparseeinsum as se
 from sparseeinsum import cli
 from sparseeinsum.errors import ExtensionError
-from sparseeinsum.kernels import postgres_installation, postgres_library
-from sparseeinsum.kernels.catalogue import functions
-from sparseeinsum.kernels.postgres_functions import aggregates, c_functions, scalars
+from sparseeinsum.kernels import postgres_installation, postgres_library, processors
+from sparseeinsum.kernels.postgres_functions import aggregates, c_functions, scalars, vocabulary
 from sparseeinsum.kernels.postgres_installation import find_server, install_extension
 from sparseeinsum.kernels.postgres_library import VERSIONS, build_library
+from sparseeinsum.kernels.processors import is_x86
 
 OLDER = "0.0.9"
 
@@ -61,8 +61,8 @@ def test_every_function_is_there_and_commented(database: psycopg.Connection) -> 
         WHERE d.deptype = 'e' AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'sparseeinsum')"""
     found = database.execute(query).fetchall()
     assert len(found) == 1 + len(c_functions()) + len(aggregates())
-    vocabulary = {name for name, *_ in found if name.startswith("tensor_")}
-    assert vocabulary == {function.name for function in functions()}
+    named = {name for name, *_ in found if name.startswith("tensor_")}
+    assert named == {function.name for function in vocabulary()}
     for name, kind, volatility, parallel, is_strict, comment in found:
         assert (volatility, parallel) == ("i", "s")
         assert is_strict == (kind == "f" and not name.endswith(("_transition", "_version"))), name
@@ -177,3 +177,22 @@ def test_several_servers_are_not_chosen_between(tmp_path: Path, monkeypatch: pyt
         (tmp_path / major / "bin" / "pg_config").touch()
     with pytest.raises(ExtensionError, match=r"--pg-config: .*15/bin/pg_config, .*17/bin/pg_config"):
         find_server()
+
+
+@pytest.mark.skipif(not is_x86(), reason="this processor has no levels")
+def test_a_library_for_another_processor_is_refused(
+    postgres: PostgresServer, database: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error when it is loaded, not a crash when it meets an instruction that the processor does not know."""
+    server = find_server(postgres.pg_config)
+    monkeypatch.setitem(processors._BITS[(1, "ecx")], "reserved", 16)  # a bit that no processor sets
+    monkeypatch.setattr(postgres_library, "features", lambda processor: {"sse3", "reserved"})
+    install_extension(server, se.__version__)
+    monkeypatch.undo()
+    try:
+        with pytest.raises(errors.FeatureNotSupported, match="another processor"):
+            database.execute("CREATE EXTENSION sparseeinsum")
+    finally:
+        install_extension(server, se.__version__)
+    with postgres.connect("of_one_test") as fresh:
+        fresh.execute("CREATE EXTENSION sparseeinsum")
