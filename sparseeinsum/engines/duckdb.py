@@ -12,6 +12,7 @@ from sparseeinsum import assets
 from sparseeinsum.engines.engine import Column, Relation
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
+from sparseeinsum.render.statements import Statement
 
 _PROBE = "tensor_einsum"
 
@@ -52,14 +53,24 @@ class DuckDB:
         with self._errors(statement) as text:
             return self.connection.sql(text).to_arrow_table()
 
-    def create(self, statement: exp.Expr | str) -> int:
+    def create(self, table: exp.Table, query: exp.Select, is_temporary: bool) -> int:
         """Create a table from a query; returns its rows."""
-        ((tuples,),) = self.rows(statement)
+        return self._create(table, query, exp.TemporaryProperty() if is_temporary else None)
+
+    def stage(self, statement: Statement) -> int:
+        """Run a statement that keeps its rows in a temporary table; returns how many there are."""
+        ((tuples,),) = self.rows(statement.text)
         return int(str(tuples))
 
     def replace_table(self, table: exp.Table, query: exp.Select) -> int:
         """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
-        return self.create(exp.Create(this=table, kind="TABLE", replace=True, expression=query))
+        return self._create(table, query, None, replace=True)
+
+    def _create(self, table: exp.Table, query: exp.Select, kind: exp.Property | None, replace: bool = False) -> int:
+        properties = exp.Properties(expressions=[kind] if kind is not None else [])
+        command = exp.Create(this=table.copy(), kind="TABLE", properties=properties, expression=query, replace=replace)
+        ((tuples,),) = self.rows(command)
+        return int(str(tuples))
 
     def columns(self, query: exp.Expr | str) -> list[Column]:
         """Columns of a query; it is not run."""

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.statements import Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,11 @@ class Engine(Protocol):
     def execute(self, statement: exp.Expr | str) -> None:
         """Run a statement whose rows do not matter."""
 
-    def create(self, statement: exp.Expr | str) -> int:
+    def create(self, table: exp.Table, query: exp.Select, is_temporary: bool) -> int:
         """Create a table from a query; returns its rows."""
+
+    def stage(self, statement: Statement) -> int:
+        """Run a statement that keeps its rows in a temporary table; returns how many there are."""
 
     def replace_table(self, table: exp.Table, query: exp.Select) -> int:
         """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""

@@ -13,7 +13,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.results import TensorResult
 from sparseeinsum.explain import EinSumRun
 from sparseeinsum.plan import Plan
-from sparseeinsum.render.statements import Statement, created
+from sparseeinsum.render.statements import Statement
 
 _STAGED_SHARE = 0.25  # of the memory, for the result of one EinSum that is measured alone
 
@@ -67,7 +67,7 @@ def execute(plan: Plan, engine: Engine, into: Mapping[str, str], progress: Progr
         progress(done, len(statements), statement.name)
         start = time.perf_counter()
         if statement.stage is not None:
-            tuples = engine.create(statement.text)
+            tuples = engine.stage(statement)
         elif statement.name in into:
             tuples = engine.replace_table(table_named(into[statement.name], engine.dialect), statement.query)
         else:
@@ -102,7 +102,7 @@ def run_each(plan: Plan, engine: Engine) -> dict[str, EinSumRun]:
         if plan.expected_bytes(name) <= limit:
             start = time.perf_counter()
             tables[name] = plan.stage_of(name)
-            tuples = engine.create(created(tables[name], query))
+            tuples = engine.create(tables[name], query, is_temporary=True)
             found[name] = EinSumRun(tuples, time.perf_counter() - start)
         else:
             ((count,),) = engine.rows(exp.select("COUNT(*)").from_(query.subquery("counted")))

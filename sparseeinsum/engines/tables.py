@@ -16,7 +16,7 @@ from sparseeinsum.engines.loading import Columns
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, ShapeError
 from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import VALUE_COLUMN, Decomposition, StoredTensor, Tensor, entries
-from sparseeinsum.render.statements import created, relation_query
+from sparseeinsum.render.statements import relation_query
 from sparseeinsum.statistics.columns import (
     computed_type,
     dtype_of,
@@ -74,7 +74,7 @@ def _cut(engine: Engine, table: exp.Table, columns: Columns, query: exp.Select) 
     """Store a tensor in another decomposition than it is given in; returns it as given, in a temporary table."""
     temporary = exp.table_(_GIVEN, db=engine.sql.temporary_schema)
     given = _stored(columns.tensor, columns.decomposition, temporary.sql(engine.dialect))
-    engine.create(created(temporary, query))
+    engine.create(temporary, query, is_temporary=True)
     cut = repartition(Stored(given), columns.wanted)
     select = relation_query(Convert(cut) if columns.tensor.dtype == "bool" else cut, engine.sql)
     engine.replace_table(table, select)

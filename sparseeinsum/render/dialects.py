@@ -19,6 +19,8 @@ class Dialect:
             engine needs none.
         row_number: Pseudo-column that numbers a table's rows from 0; None where there is none, or no need of it.
         rows_per_thread: Rows of a table that one thread scans at least.
+        largest_inline: Bytes up to which an array lies in its row; a longer one is fetched anew at every use. None
+            where all do.
     """
 
     name: str
@@ -27,10 +29,11 @@ class Dialect:
     probe_hint: str | None
     row_number: str | None
     rows_per_thread: int
+    largest_inline: int | None
 
 
-DUCKDB = Dialect("duckdb", "temp", "main", "tensor_no_tuples", "rowid", 122_880)
-POSTGRESQL = Dialect(PostgreSQL.__name__.lower(), "pg_temp", None, None, None, 1)
+DUCKDB = Dialect("duckdb", "temp", "main", "tensor_no_tuples", "rowid", 122_880, None)
+POSTGRESQL = Dialect(PostgreSQL.__name__.lower(), "pg_temp", None, None, None, 1, 8_000)
 
 
 def write_sql(statement: exp.Expr, dialect: Dialect) -> str:
