@@ -186,19 +186,19 @@ def check_array(array, element_type, work, index):
     if found != element_type:
         report(work, index + 1, found, element_type)
         return d.WRONG_ELEMENTS
-    dimensions = half_at(array + _DIMENSIONS)
-    item_bytes = 0 if element_type == NUMERIC else _bytes_of_number(element_type)
+    dimensions, offset, end = half_at(array + _DIMENSIONS), half_at(array + _DATA_OFFSET), array + bytes_of(array)
     if not 0 <= dimensions <= _MOST_DIMENSIONS:
         report(work, index + 1, dimensions)
         return d.DAMAGED_ARRAY
     data, size = elements_of(array)
-    if data + size * item_bytes > array + bytes_of(array):
-        report(work, index + 1, size)
-        return d.DAMAGED_ARRAY
-    if half_at(array + _DATA_OFFSET) != 0 and _contains_nulls(array) != 0:
-        report(work, index + 1, size)
-        return d.HOLDS_NULL
-    return 0
+    report(work, index + 1, size)
+    if offset != 0:
+        if array + _ARRAY_HEADER + 8 * dimensions + (size + 7) // 8 > min(data, end):
+            return d.DAMAGED_ARRAY
+        if _contains_nulls(array) != 0:
+            return d.HOLDS_NULL
+    item_bytes = 0 if element_type == NUMERIC else _bytes_of_number(element_type)
+    return d.DAMAGED_ARRAY if data + size * item_bytes > end else 0
 
 
 @njit

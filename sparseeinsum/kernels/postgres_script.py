@@ -77,8 +77,15 @@ def _aggregate(aggregate: Aggregate, or_replace: str) -> str:
 
 
 def _comment(description: str, example: str) -> str:
-    (shown,) = sqlglot.transpile(example, read="duckdb", write="postgres")
-    return f"{description} Example: {shown}"
+    tree = sqlglot.parse_one(example, read="duckdb")
+    parts = [part for part in tree.args.get("expression", exp.Array()).expressions if isinstance(part, exp.Array)]
+    if parts:  # a set of arrays
+        return f"{description} One row each. Example: {_sql(tree.this)} gives {' and '.join(map(_sql, parts))}"
+    return f"{description} Example: {_sql(tree)}"
+
+
+def _sql(tree: exp.Expression) -> str:
+    return tree.sql("postgres", normalize_functions=False)
 
 
 def _declared(parameters: tuple[Parameter, ...]) -> str:
