@@ -168,9 +168,8 @@ def _summed(columns: Columns) -> exp.Select:
     if columns.tensor.dtype == "bool":
         total = exp.func("bool_or", value)
     elif is_complex(columns.tensor.dtype):
-        total = exp.array(
-            *[exp.Sum(this=exp.func("list_extract", value.copy(), exp.Literal.number(n))) for n in (1, 2)]
-        )
+        parts = [exp.Bracket(this=value.copy(), expressions=[exp.Literal.number(n)], offset=1) for n in (1, 2)]
+        total = exp.array(*[exp.Sum(this=part) for part in parts])
     else:
         total = exp.Sum(this=value)
     return _grouped(columns, _entries(columns, total))
@@ -272,6 +271,8 @@ def _dtype_of_column(column: str, sql_type: str, wanted: str | None) -> str:
 def _relation(engine: Engine, relation: str) -> exp.Table:
     """A file by its path, else a table or view by its whole name, so that no CTE can stand in its way."""
     if _is_file(relation):
+        if not engine.sql.reads_files:
+            raise CatalogueError(f"{engine.title} reads no files; load {relation} with db.tensor(...), or into a table")
         path = relation if "://" in relation else str(Path(relation).resolve())
         return exp.Table(this=exp.Literal.string(path))
     table = table_named(relation, engine.dialect)

@@ -21,6 +21,8 @@ class Dialect:
         rows_per_thread: Rows of a table that one thread scans at least.
         largest_inline: Bytes up to which an array lies in its row; a longer one is fetched anew at every use. None
             where all do.
+        reads_files: Whether a path stands for the rows of a file.
+        calls_python: Whether functions of users run in it.
     """
 
     name: str
@@ -30,10 +32,16 @@ class Dialect:
     row_number: str | None
     rows_per_thread: int
     largest_inline: int | None
+    reads_files: bool
+    calls_python: bool
 
 
-DUCKDB = Dialect("duckdb", "temp", "main", "tensor_no_tuples", "rowid", 122_880, None)
-POSTGRESQL = Dialect(PostgreSQL.__name__.lower(), "pg_temp", None, None, None, 1, 8_000)
+DUCKDB = Dialect(
+    "duckdb", "temp", "main", "tensor_no_tuples", "rowid", 122_880, None, reads_files=True, calls_python=True
+)
+POSTGRESQL = Dialect(
+    PostgreSQL.__name__.lower(), "pg_temp", None, None, None, 1, 8_000, reads_files=False, calls_python=False
+)
 
 
 def write_sql(statement: exp.Expr, dialect: Dialect) -> str:
