@@ -84,7 +84,7 @@ def _comment(description: str, example: str) -> str:
     return f"{description} Example: {_sql(tree)}"
 
 
-def _sql(tree: exp.Expression) -> str:
+def _sql(tree: exp.Expr) -> str:
     return tree.sql("postgres", normalize_functions=False)
 
 
