@@ -40,24 +40,27 @@ def forget_functions() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def engine(request: pytest.FixtureRequest) -> str:
-    """The engine that a test's databases are of: DuckDB, and PostgreSQL, too, for tests marked `every_engine`."""
+    """The engine that a test's databases are of: DuckDB, unless a mark names others."""
     return str(getattr(request, "param", "duckdb"))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run tests of databases on every engine that they are marked for."""
-    if "engine" in metafunc.fixturenames and metafunc.definition.get_closest_marker("every_engine"):
-        metafunc.parametrize("engine", ["duckdb", "postgresql"], indirect=True, scope="session")
+    marker = metafunc.definition.get_closest_marker("engines")
+    if marker is not None and "engine" in metafunc.fixturenames:
+        metafunc.parametrize("engine", marker.args, indirect=True, scope="session")
 
 
 @pytest.fixture(scope="session")
-def postgres_database(postgres: postgres_server.PostgresServer) -> str:
-    """The URL of a database that has the extension."""
-    with postgres.connect() as maintenance:
-        maintenance.execute("CREATE DATABASE tensors")
-    with postgres.connect("tensors") as connection:
-        connection.execute("CREATE EXTENSION sparseeinsum")
-    return postgres.url("tensors")
+def postgres_urls(postgres: postgres_server.PostgresServer) -> dict[str, str]:
+    """The URLs of databases that have the extension: one for each test in turn, and one for each module."""
+    names = ("db", "shared_db")
+    for name in names:
+        with postgres.connect() as maintenance:
+            maintenance.execute(f"CREATE DATABASE {name}")
+        with postgres.connect(name) as connection:
+            connection.execute("CREATE EXTENSION sparseeinsum")
+    return {name: postgres.url(name) for name in names}
 
 
 @contextmanager
@@ -67,7 +70,7 @@ def _opened(engine: str, request: pytest.FixtureRequest) -> Iterator[se.Database
         with se.connect() as database:
             yield database
         return
-    url = request.getfixturevalue("postgres_database")
+    url = request.getfixturevalue("postgres_urls")[request.fixturename]
     with se.connect(url) as database:
         database.connection.execute("CREATE SCHEMA main; SET search_path = main, public")
         yield database

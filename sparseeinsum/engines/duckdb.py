@@ -13,6 +13,7 @@ from sparseeinsum.engines.engine import Column, Relation
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
 from sparseeinsum.render.statements import Statement
+from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 
 _PROBE = "tensor_einsum"
 
@@ -157,6 +158,16 @@ class DuckDB:
     def lacks_column(self, error: EngineError) -> bool:
         """Whether a statement was refused because there is no column of some name."""
         return isinstance(error.__cause__, duckdb.BinderException)
+
+    def is_beyond_float32(self, value: exp.Expr) -> exp.Expr:
+        """Whether a number of type DOUBLE, which is no infinity, would become one as a float32."""
+        return exp.TryCast(this=value, to=number_type("float32")).is_(exp.null())
+
+    def is_changed_by_cast(self, value: exp.Expr, sql_type: str, dtype: str) -> exp.Expr:
+        """Whether a number of a type would be another one as a dtype; one of them is of whole numbers or truth."""
+        cast = exp.TryCast(this=value.copy(), to=type_named(stored_type(dtype, is_scalar=True)))
+        back = exp.TryCast(this=cast, to=exp.DataType.build(sql_type, dialect=self.dialect))
+        return exp.NullSafeNEQ(this=back, expression=value)
 
     def memory_limit(self) -> int:
         """Bytes that the database may use."""

@@ -105,6 +105,12 @@ class Engine(Protocol):
     def lacks_column(self, error: EngineError) -> bool:
         """Whether a statement was refused because there is no column of some name."""
 
+    def is_beyond_float32(self, value: exp.Expr) -> exp.Expr:
+        """Whether a number of type DOUBLE, which is no infinity, would become one as a float32."""
+
+    def is_changed_by_cast(self, value: exp.Expr, sql_type: str, dtype: str) -> exp.Expr:
+        """Whether a number of a type would be another one as a dtype; one of them is of whole numbers or truth."""
+
     def memory_limit(self) -> int:
         """Bytes that the database may use."""
 

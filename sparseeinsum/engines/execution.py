@@ -12,6 +12,7 @@ from sparseeinsum.engines.catalogue import table_named
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.results import TensorResult
 from sparseeinsum.explain import EinSumRun
+from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.plan import Plan
 from sparseeinsum.render.statements import Statement
 
@@ -71,8 +72,9 @@ def execute(plan: Plan, engine: Engine, into: Mapping[str, str], progress: Progr
         elif statement.name in into:
             tuples = engine.replace_table(table_named(into[statement.name], engine.dialect), statement.query)
         else:
-            rows = engine.arrow(statement.text)
-            results[statement.name] = TensorResult(delivery(plan.decomposed, statement.name).schema, rows)
+            schema = delivery(plan.decomposed, statement.name).schema
+            rows = engine.arrow(statement.text).rename_columns([*schema.keys, VALUE_COLUMN])  # some engines cut names
+            results[statement.name] = TensorResult(schema, rows)
             tuples = rows.num_rows
         runs.append(StatementRun(statement, tuples, time.perf_counter() - start))
     progress(len(statements), len(statements), "")

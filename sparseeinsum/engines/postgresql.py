@@ -16,6 +16,7 @@ from sparseeinsum.engines.engine import Column, Relation
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
 from sparseeinsum.render.statements import Statement
+from sparseeinsum.statistics.columns import number_type
 
 if TYPE_CHECKING:
     import psycopg
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 _PROBE = "tensor_einsum"
 _EXTENSION = "sparseeinsum"
 _LEAST_VERSION = 150_000
+_LIMITS_OF_INT64 = (str(-(1 << 63)), str(1 << 63))  # the first beyond
+_INFINITE_FLOAT32 = "3.4028235677973366e38"  # the least that is rounded to it
 _LARGEST_ROW = 8160  # bytes, in a page of 8 KiB
 _WORK_SHARE = 16  # of the memory, every sort and hash table of a statement may take
 # During transactions of ours. To compile queries takes longer than most of them.
@@ -231,6 +234,28 @@ class PostgreSQL:
     def lacks_column(self, error: EngineError) -> bool:
         """Whether a statement was refused because there is no column of some name."""
         return isinstance(error.__cause__, self._driver.errors.UndefinedColumn)
+
+    def is_beyond_float32(self, value: exp.Expr) -> exp.Expr:
+        """Whether a number of type DOUBLE, which is no infinity, would become one as a float32."""
+        special = [exp.Literal.string(name) for name in ("inf", "-inf", "nan")]
+        is_large = exp.GTE(this=exp.Abs(this=value.copy()), expression=exp.Literal.number(_INFINITE_FLOAT32))
+        return exp.and_(is_large, exp.Not(this=exp.In(this=value, expressions=special)))
+
+    def is_changed_by_cast(self, value: exp.Expr, sql_type: str, dtype: str) -> exp.Expr:
+        """Whether a number of a type would be another one as a dtype; one of them is of whole numbers or truth.
+
+        Whole numbers beyond 64 bits count as changed by a cast to a floating-point dtype, even where they are not.
+        """
+        if dtype == "bool":
+            return exp.Not(this=exp.In(this=value, expressions=[exp.Literal.number(0), exp.Literal.number(1)]))
+        least, beyond = (exp.Literal.number(limit) for limit in _LIMITS_OF_INT64)
+        is_beyond = exp.or_(exp.LT(this=value.copy(), expression=least), exp.GTE(this=value.copy(), expression=beyond))
+        if dtype == "int64":
+            return exp.or_(is_beyond, exp.NEQ(this=value, expression=exp.Floor(this=value.copy())))
+        cast: exp.Expr = exp.cast(exp.cast(value.copy(), number_type(dtype)), "double")
+        is_rounded_beyond = exp.GTE(this=cast.copy(), expression=exp.cast(beyond.copy(), "double"))
+        is_other = exp.NEQ(this=exp.cast(cast, "bigint"), expression=value.copy())
+        return exp.case().when(is_beyond, exp.true()).when(is_rounded_beyond, exp.true()).else_(is_other)
 
     def memory_limit(self) -> int:
         """Bytes that the server is told that it may count on."""

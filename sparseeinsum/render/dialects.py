@@ -21,6 +21,7 @@ class Dialect:
         rows_per_thread: Rows of a table that one thread scans at least.
         largest_inline: Bytes up to which an array lies in its row; a longer one is fetched anew at every use. None
             where all do.
+        casts_truth: Whether a cast makes numbers of truth.
         reads_files: Whether a path stands for the rows of a file.
         calls_python: Whether functions of users run in it.
     """
@@ -32,15 +33,34 @@ class Dialect:
     row_number: str | None
     rows_per_thread: int
     largest_inline: int | None
+    casts_truth: bool
     reads_files: bool
     calls_python: bool
 
 
 DUCKDB = Dialect(
-    "duckdb", "temp", "main", "tensor_no_tuples", "rowid", 122_880, None, reads_files=True, calls_python=True
+    name="duckdb",
+    temporary_schema="temp",
+    default_schema="main",
+    probe_hint="tensor_no_tuples",
+    row_number="rowid",
+    rows_per_thread=122_880,
+    largest_inline=None,
+    casts_truth=True,
+    reads_files=True,
+    calls_python=True,
 )
 POSTGRESQL = Dialect(
-    PostgreSQL.__name__.lower(), "pg_temp", None, None, None, 1, 8_000, reads_files=False, calls_python=False
+    name=PostgreSQL.__name__.lower(),
+    temporary_schema="pg_temp",
+    default_schema=None,
+    probe_hint=None,
+    row_number=None,
+    rows_per_thread=1,
+    largest_inline=8_000,
+    casts_truth=False,
+    reads_files=False,
+    calls_python=False,
 )
 
 
