@@ -142,9 +142,11 @@ def _residuals_table(found: Calibration) -> Table:
 
 
 def _duration(seconds: float) -> str:
-    """In the largest unit of which there is at least one."""
+    """In the largest unit of which there is at least one; less than the smallest is nothing."""
     units = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
-    unit = next((unit for unit, size in units.items() if seconds >= size), "ps")
+    unit = next((unit for unit, size in units.items() if seconds >= size), None)
+    if unit is None:
+        return "0 s"
     return f"{seconds / units[unit]:.3g} {unit}"
 
 

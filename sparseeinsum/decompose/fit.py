@@ -10,7 +10,7 @@ from sparseeinsum.decompose.cost import CostConstants, Work
 
 # How far a measurement must speak before a constant leaves its default; without it, work that the queries hardly
 # contain would get a constant of nearly nothing.
-_RIDGE = 0.085
+_RIDGE = 0.07
 _ROUNDS = 20
 _LEAST = 0.2  # of a default: no work is free, whatever noise says
 _USUAL = 0.4  # error, as the logarithm of a factor, beyond which a query was disturbed, and counts for less
