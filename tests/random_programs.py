@@ -123,8 +123,8 @@ class Case:
         for name, array in self.inputs.items():
             db.tensor(name, array, fill=self.fills[name], promoted=self.stored[name])
 
-    def run(self, db: se.Database) -> dict[str, se.TensorResult]:
-        return db.run(
+    def plan(self, db: se.Database) -> se.Plan:
+        return db.plan(
             self.text,
             optimizer=self.optimizer,
             pin=self.pin,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from indexing import index_wherever_possible, indexed_steps
 from random_programs import FAMILIES, Case, cases
 
 import sparseeinsum as se
@@ -18,7 +19,12 @@ COUNTED: Counter[str] = Counter()  # programs run, by kind; conftest.py prints t
 
 @pytest.mark.parametrize("optimizer", ["dp", "greedy", "relational", "dense"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_results_are_numpys(shared_db: se.Database, family: str, optimizer: str) -> None:
+def test_results_are_numpys(
+    shared_db: se.Database, family: str, optimizer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if optimizer == "greedy":  # the others weigh what it costs
+        index_wherever_possible(monkeypatch)
+
     @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
     @given(st.data())
     def run(data: st.DataObject) -> None:
@@ -32,7 +38,9 @@ def test_results_are_numpys(shared_db: se.Database, family: str, optimizer: str)
 def check(db: se.Database, case: Case) -> None:
     case.load(db)
     try:
-        found = case.run(db)
+        plan = case.plan(db)
+        COUNTED["with operands read by index"] += bool(indexed_steps(plan))
+        found = db.run(plan)
     except se.SparseEinsumError as error:
         assert may_be_refused(case, error), str(error)
         return
