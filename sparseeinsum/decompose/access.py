@@ -13,13 +13,26 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import DEMOTED, is_ragged
 from sparseeinsum.statistics.columns import NUMBER_TYPES
 
-# Parts of what a join takes (measured: bench/indexed.py). To find a row by its place takes a part of finding it in a
-# hash table. To add rows to groups: a join reads rows in order and meets groups anywhere; with an index it is the
-# other way round where tuples come in the order of the groups, and neither is in order where they do not.
+# Parts of what a join is expected to take (measured: bench/indexed.py). To find a row by its place takes a part of
+# finding it in a hash table. To add rows to groups: a join reads rows in order and meets groups anywhere; with an index
+# it is the other way round where tuples come in the order of the groups, and neither is in order where they do not.
 _TUPLES = 0.35
 _GROUPS_IN_ORDER = 0.6
 _GROUPS_ANYWHERE = 1.25
-_KEPT_BYTES = 0.75  # of moving a byte in a repartition: arrays are written once, in large pieces
+_KEPT_BYTES = 0.3  # of moving a byte in a repartition: arrays are written once, in large pieces
+
+
+@dataclass(frozen=True, slots=True)
+class StoredOrder:
+    """How the tuples of a stored tensor lie.
+
+    Attributes:
+        tiles: Of its axes.
+        ascending: Positions of promoted axes whose keys never descend from one tuple to the next.
+    """
+
+    tiles: tuple[int, ...]
+    ascending: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from sparseeinsum.kernels.duckdb_vectors import (
     write_entry,
 )
 from sparseeinsum.kernels.memory import array_at, copy_elements
-from sparseeinsum.kernels.residents import share
+from sparseeinsum.kernels.resident_access import share
 
 _extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
 _set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.void(word, word))
