@@ -19,6 +19,7 @@ from sparseeinsum.statistics.columns import NUMBER_TYPES
 _TUPLES = 0.35
 _GROUPS_IN_ORDER = 0.6
 _GROUPS_ANYWHERE = 1.25
+_OTHER_ARRAYS = 0.5  # of two arrays a join copies one for every pair
 _KEPT_BYTES = 0.3  # of moving a byte in a repartition: arrays are written once, in large pieces
 
 
@@ -76,15 +77,16 @@ def _is_kept_as_computed(dtype: str, computed_in: str, has_other_fill: bool) -> 
     return is_alike and not (is_complex(dtype) and has_other_fill)
 
 
-def indexed(join: Work, is_grouped: bool, is_in_order: bool) -> Work:
+def indexed(join: Work, is_grouped: bool, is_in_order: bool, has_other_arrays: bool) -> Work:
     """What a join's work becomes if one operand is read by index.
 
     Args:
         join: To join tuples and run the kernel.
         is_grouped: Whether pairs are aggregated.
         is_in_order: Whether the tuples that say what to read come in the order of the groups.
+        has_other_arrays: Whether those tuples hold arrays, too.
     """
-    share = 1.0
+    share = _OTHER_ARRAYS if has_other_arrays else 1.0
     if is_grouped:
-        share = _GROUPS_IN_ORDER if is_in_order else _GROUPS_ANYWHERE
+        share *= _GROUPS_IN_ORDER if is_in_order else _GROUPS_ANYWHERE
     return replace(join, tuples=join.tuples * _TUPLES, kernel_operations=join.kernel_operations * share)

@@ -142,7 +142,8 @@ class CostModel:
         moved += sizes.joined * sum(operands[index].tuple_bytes for index in _FILLED_IN[absence.join])
         filling = Work(sum(created), moved)
         if index is not None:
-            join = indexed(join, sizes.is_grouped, self._is_in_order(einsum, choice, 1 - index))
+            has_arrays = any(tile != 1 for tile in reference_tiles(einsum, einsum.operands[1 - index], choice))
+            join = indexed(join, sizes.is_grouped, self._is_in_order(einsum, choice, 1 - index), has_arrays)
             filling += self._resident(einsum, choice, index).keeping()
         seconds = (join + aggregation + filling).seconds(self.constants)
         return VertexCost(sizes.joined, sizes.aggregated, join, aggregation, filling, seconds, absence, index)
