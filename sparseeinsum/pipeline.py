@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from sparseeinsum.algebra.translate import Inputs, translate
+from sparseeinsum.decompose.access import StoredOrder
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.constants import constants_for
 from sparseeinsum.decompose.model import CostModel
@@ -38,6 +39,7 @@ from sparseeinsum.statistics.blocks import measure_blocks, with_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR, Estimator, make_estimator
 from sparseeinsum.statistics.measure import Measurement
+from sparseeinsum.statistics.order import ascending_axes
 
 # Of the memory, for an operand that is kept there: every thread that puts tuples into it may have one of its own.
 _RESIDENT_SHARE = 0.25
@@ -57,6 +59,7 @@ class PlanOptions:
         tiles: Tiles of several indices that any label may have; besides them those that inputs are stored in.
         estimator: How sizes of results are estimated: uniform, sketch or exact.
         top: How many plans.
+        indexes: Whether operands may be kept in memory and read by index, where the engine can do that.
     """
 
     optimizer: str = "dp"
@@ -68,6 +71,7 @@ class PlanOptions:
     tiles: tuple[int, ...] = ()
     estimator: str = DEFAULT_ESTIMATOR
     top: int = 1
+    indexes: bool = True
 
 
 def make_plans(program: Program, engine: Engine, options: PlanOptions) -> list[Plan]:
@@ -118,11 +122,12 @@ def load_plan(saved: SavedPlan, engine: Engine) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Data:
-    """The tensors that a program reads, what scans of them found, and how sizes of results are estimated."""
+    """The tensors that a program reads, what scans of them found, how they lie, and how sizes are estimated."""
 
     stored: Mapping[str, StoredTensor]
     measured: Mapping[str, Measurement]
     statistics: Mapping[str, Statistics]
+    orders: Mapping[str, StoredOrder]
     estimator: Estimator
 
     @property
@@ -138,7 +143,14 @@ def _read_data(program: Program, engine: Engine, options: PlanOptions) -> _Data:
         name: with_blocks(measured[name].statistics, source, options.tiles, engine) for name, source in stored.items()
     }
     estimator = make_estimator(options.estimator, stored, statistics, engine)
-    return _Data(stored, measured, statistics, estimator)
+    return _Data(stored, measured, statistics, _orders(stored, engine), estimator)
+
+
+def _orders(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, StoredOrder]:
+    """How the tuples of tensors of several keys lie, in tables that hold them in an order of their own."""
+    several = {name: each for name, each in stored.items() if each.is_owned and len(each.keys) > 1}
+    axes = ascending_axes(several, engine) if engine.sql.keeps_residents else {}
+    return {name: StoredOrder(stored[name].decomposition.tiles, ascending) for name, ascending in axes.items()}
 
 
 def _rewritten(bound: EinGraph, data: _Data, engine: Engine, options: PlanOptions) -> EinGraph:
@@ -160,13 +172,14 @@ def _alternatives(
 ) -> Alternatives:
     statistics = data.estimator(exact.graph, data.statistics, exact.evaluations)
     limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
+    may_index = options.indexes and engine.sql.keeps_residents
     model = CostModel(
         exact.graph,
         statistics,
         exact.evaluations,
         constants_for(engine.dialect),
-        resident_bytes=limit * _RESIDENT_SHARE / engine.threads() if engine.sql.keeps_residents else 0,
-        in_order={name: source.decomposition.tiles for name, source in data.stored.items() if source.is_owned},
+        resident_bytes=limit * _RESIDENT_SHARE / engine.threads() if may_index else 0,
+        orders=data.orders,
     )
     decompositions = {name: source.decomposition for name, source in data.stored.items()}
     return Alternatives(options.optimizer, model, decompositions, layouts, limit, pins, options.tiles)

@@ -124,8 +124,8 @@ class Case:
         for name, array in self.inputs.items():
             db.tensor(name, array, fill=self.fills[name], promoted=self.stored[name])
 
-    def run(self, db: se.Database) -> dict[str, se.TensorResult]:
-        return db.run(
+    def plan(self, db: se.Database) -> se.Plan:
+        return db.plan(
             self.text,
             optimizer=self.optimizer,
             pin=self.pin,
@@ -168,19 +168,21 @@ def graph_of(text: str, inputs: dict[str, Array]) -> EinGraph:
     return bind(se.program(text), tensors)
 
 
-def check(db: se.Database, case: Case) -> None:
-    """Run it, and compare with what numpy says."""
+def check(db: se.Database, case: Case) -> se.Plan | None:
+    """Run it, and compare with what numpy says; its plan, or None where it is refused."""
     case.load(db)
     try:
-        found = case.run(db)
+        plan = case.plan(db)
+        found = db.run(plan)
     except se.SparseEinsumError as error:
         assert may_be_refused(case, error), str(error)
-        return
+        return None
     assert case.nonfinite == "allow" or not must_be_refused(case)
     for name, result in found.items():
         wanted, computed = case.expected[name], result.to_numpy()
         assert (computed.shape, computed.dtype) == (wanted.shape, wanted.dtype), name
         np.testing.assert_allclose(computed, wanted, rtol=0, atol=case.tolerance(name), err_msg=name)
+    return plan
 
 
 def may_be_refused(case: Case, error: Exception) -> bool:

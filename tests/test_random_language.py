@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from indexing import index_wherever_possible, indexed_steps
 from random_programs import FAMILIES, Case, cases, check
 
 import sparseeinsum as se
@@ -17,13 +18,19 @@ COUNTED: Counter[str] = Counter()  # programs run, by kind; conftest.py prints t
 
 @pytest.mark.parametrize("optimizer", ["dp", "greedy", "relational", "dense"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_results_are_numpys(shared_db: se.Database, family: str, optimizer: str) -> None:
+def test_results_are_numpys(
+    shared_db: se.Database, family: str, optimizer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if optimizer == "greedy":  # the others weigh what it costs
+        index_wherever_possible(monkeypatch)
+
     @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
     @given(st.data())
     def run(data: st.DataObject) -> None:
         case = data.draw(cases(family, optimizer))
         count(case, family)
-        check(shared_db, case)
+        plan = check(shared_db, case)
+        COUNTED["with operands read by index"] += plan is not None and bool(indexed_steps(plan))
 
     run()
 

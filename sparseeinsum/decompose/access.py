@@ -13,12 +13,26 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import DEMOTED, is_ragged
 from sparseeinsum.statistics.columns import NUMBER_TYPES
 
-# Parts of what a join takes (measured: bench/indexed.py). To add rows to groups: a join reads rows in order and meets
-# groups anywhere; with an index it is the other way round where tuples come in the order of the groups, and neither is
-# in order where they do not.
+# Parts of what a join is expected to take (measured: bench/indexed.py). To add rows to groups, a join reads rows in
+# order and meets groups anywhere; with an index it is the other way round where tuples come in the order of the groups,
+# and neither is in order where they do not.
 _GROUPS_IN_ORDER = 0.6
 _GROUPS_ANYWHERE = 1.25
-_KEPT_BYTES = 0.75  # of moving a byte in a repartition: arrays are written once, in large pieces
+_OTHER_ARRAYS = 0.5  # of two arrays a join copies one for every pair
+_KEPT_BYTES = 0.3  # of moving a byte in a repartition: arrays are written once, in large pieces
+
+
+@dataclass(frozen=True, slots=True)
+class StoredOrder:
+    """How the tuples of a stored tensor lie.
+
+    Attributes:
+        tiles: Of its axes.
+        ascending: Positions of promoted axes whose keys never descend from one tuple to the next.
+    """
+
+    tiles: tuple[int, ...]
+    ascending: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +76,16 @@ def _is_kept_as_computed(dtype: str, computed_in: str, has_other_fill: bool) -> 
     return is_alike and not (is_complex(dtype) and has_other_fill)
 
 
-def indexed(join: Work, is_grouped: bool, is_in_order: bool) -> Work:
+def indexed(join: Work, is_grouped: bool, is_in_order: bool, has_other_arrays: bool) -> Work:
     """What a join's work becomes if one operand is read by index: a row is found by its place, not in a hash table.
 
     Args:
         join: To join tuples and run the kernel.
         is_grouped: Whether pairs are aggregated.
         is_in_order: Whether the tuples that say what to read come in the order of the groups.
+        has_other_arrays: Whether those tuples hold arrays, too.
     """
-    share = 1.0
+    share = _OTHER_ARRAYS if has_other_arrays else 1.0
     if is_grouped:
-        share = _GROUPS_IN_ORDER if is_in_order else _GROUPS_ANYWHERE
+        share *= _GROUPS_IN_ORDER if is_in_order else _GROUPS_ANYWHERE
     return replace(join, hashed_tuples=0.0, kernel_operations=join.kernel_operations * share)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from sparseeinsum.decompose.access import ResidentSizes, indexable_operands, indexed
+from sparseeinsum.decompose.access import ResidentSizes, StoredOrder, indexable_operands, indexed
 from sparseeinsum.decompose.cost import (
     Accounting,
     ContractionSizes,
@@ -69,7 +69,7 @@ class CostModel:
         constants: What elementary work takes.
         accounting: What work the engine does.
         resident_bytes: How large an operand may be that is kept in memory and read by index.
-        in_order: Tensors whose tuples ascend by their keys, in axis order, in the tiles given here.
+        orders: How the tuples of stored tensors lie, where that is known.
     """
 
     graph: EinGraph
@@ -78,7 +78,7 @@ class CostModel:
     constants: CostConstants
     accounting: Accounting = _EMBEDDED
     resident_bytes: float = 0.0
-    in_order: Mapping[str, Choice] = field(default_factory=dict)
+    orders: Mapping[str, StoredOrder] = field(default_factory=dict)
     _sizes: dict[tuple[str, Choice], tuple[float, int]] = field(default_factory=dict, init=False, repr=False)
     _operands: dict[tuple[Reference, Choice, bool], "_Operand"] = field(default_factory=dict, init=False, repr=False)
     _costs: dict[tuple[str, Choice], VertexCost] = field(default_factory=dict, init=False, repr=False)
@@ -111,14 +111,12 @@ class CostModel:
         return ResidentSizes(self.tuples(operand.tensor, tiles), tuples * self.tuple_bytes(operand.tensor, tiles))
 
     def _is_in_order(self, einsum: EinSum, choice: Choice, index: int) -> bool:
-        """Whether an operand's tuples come in the order of the groups that they go to."""
+        """Whether an operand's tuples come in the order of the groups that they go to, read as they are stored."""
         operand = einsum.operands[index]
-        if self.in_order.get(operand.tensor) != reference_tiles(einsum, operand, choice):
+        order = self.orders.get(operand.tensor)
+        if order is None or order.tiles != reference_tiles(einsum, operand, choice):
             return False
-        promoted = promoted_labels(einsum, choice)
-        groups = promoted.intersection(einsum.output.labels)
-        keys = [label for label in operand.labels if label in promoted]
-        return frozenset(keys[: len(groups)]) == groups
+        return any(operand.labels[axis] in einsum.output.labels for axis in order.ascending)
 
     def _priced(self, einsum: EinSum, choice: Choice, absence: Absence, index: int | None = None) -> VertexCost:
         """Costs of one way; `index` is the operand that is read by index, as if every tuple of it were there."""
@@ -146,7 +144,8 @@ class CostModel:
         moved += sizes.joined * sum(operands[index].tuple_bytes for index in _FILLED_IN[absence.join])
         filling = Work(sum(created), moved, operators=sum(tuples > 0 for tuples in created))
         if index is not None:
-            join = indexed(join, sizes.is_grouped, self._is_in_order(einsum, choice, 1 - index))
+            has_arrays = any(tile != 1 for tile in reference_tiles(einsum, einsum.operands[1 - index], choice))
+            join = indexed(join, sizes.is_grouped, self._is_in_order(einsum, choice, 1 - index), has_arrays)
             filling += self._resident(einsum, choice, index).keeping()
         seconds = (join + aggregation + filling).seconds(self.constants)
         return VertexCost(sizes.joined, sizes.aggregated, join, aggregation, filling, seconds, absence, index)

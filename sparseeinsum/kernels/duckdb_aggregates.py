@@ -37,7 +37,8 @@ from sparseeinsum.kernels.kernel_calls import (
     words_at,
 )
 from sparseeinsum.kernels.memory import array_at, call, copy_elements
-from sparseeinsum.kernels.residents import MAX_RESIDENTS, publish, withdraw
+from sparseeinsum.kernels.resident_access import publish, withdraw
+from sparseeinsum.kernels.residents import MAX_RESIDENTS
 
 _extra_info = types.ExternalFunction("duckdb_aggregate_function_get_extra_info", word(word))
 _create_vector = types.ExternalFunction("duckdb_create_vector", word(word, word))

@@ -23,7 +23,7 @@ from sparseeinsum.kernels.duckdb_vectors import (
 )
 from sparseeinsum.kernels.kernel_calls import ROW, copy_bytes, message_of, report, template_of
 from sparseeinsum.kernels.memory import array_at
-from sparseeinsum.kernels.residents import share
+from sparseeinsum.kernels.resident_access import share
 
 _extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
 _set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.void(word, word))

@@ -1,41 +1,29 @@
-WITH T0 AS (
+WITH WQ_resident AS (
+  /* WQ[DIM_0, dim_1], all tuples in one array in memory while the statement runs */
+  SELECT
+    tensor_resident(t.val, t.dim_0, 1433, CAST(0 AS DOUBLE)) AS handle
+  FROM main.WQ AS t
+), T0 AS (
   /* T0[I, k] = sum(X[I, M] * WQ[M, k]) */
   SELECT
     u.dim_0 AS i,
-    tensor_sum_scaled(u.val, v.val) AS val
+    tensor_sum_scaled(u.val, tensor_row(v.handle, u.dim_1, 1024, CAST(0 AS DOUBLE))) AS val
   FROM main.X AS u
-  JOIN (
-    SELECT
-      t.dim_0,
-      t.val
-    FROM main.WQ AS t
-    UNION ALL
-    SELECT
-      NULL,
-      NULL
-    FROM tensor_no_tuples()
-  ) AS v
-    ON u.dim_1 = v.dim_0
+  CROSS JOIN WQ_resident AS v
   GROUP BY
     u.dim_0
+), WK_resident AS (
+  /* WK[DIM_0, dim_1], all tuples in one array in memory while the statement runs */
+  SELECT
+    tensor_resident(t.val, t.dim_0, 1433, CAST(0 AS DOUBLE)) AS handle
+  FROM main.WK AS t
 ), T1 AS (
   /* T1[J, k] = sum(X[J, N] * WK[N, k]) */
   SELECT
     u.dim_0 AS j,
-    tensor_sum_scaled(u.val, v.val) AS val
+    tensor_sum_scaled(u.val, tensor_row(v.handle, u.dim_1, 1024, CAST(0 AS DOUBLE))) AS val
   FROM main.X AS u
-  JOIN (
-    SELECT
-      t.dim_0,
-      t.val
-    FROM main.WK AS t
-    UNION ALL
-    SELECT
-      NULL,
-      NULL
-    FROM tensor_no_tuples()
-  ) AS v
-    ON u.dim_1 = v.dim_0
+  CROSS JOIN WK_resident AS v
   GROUP BY
     u.dim_0
 ), T2 AS (
