@@ -14,20 +14,22 @@ from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.pricing import least_seconds
 from sparseeinsum.engines.catalogue import Catalogue, require
-from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import Execution, Progress, execute
 from sparseeinsum.engines.generated import generated_source
 from sparseeinsum.engines.measuring import is_complete, measure_all
 from sparseeinsum.errors import PlanError
 from sparseeinsum.kernels.user_functions import require_function
 from sparseeinsum.language.binding import bind
-from sparseeinsum.language.eingraph import EinGraph, EinSum, Program
+from sparseeinsum.language.eingraph import EinGraph, Program
 from sparseeinsum.language.scalar import FUNCTIONS, functions_of
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, entries
 from sparseeinsum.plan import Plan
+from sparseeinsum.replanning import replan
 from sparseeinsum.rewrite.assumptions import rewritten_results
 from sparseeinsum.rewrite.binarise import binarise
-from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
+from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions, merged_results
+from sparseeinsum.rewrite.parts import part_names, parts_of
 from sparseeinsum.rewrite.sparse_sums import compensate
 from sparseeinsum.running import analyze_plan, check_into
 from sparseeinsum.saved_plans.files import SavedPlan
@@ -72,7 +74,7 @@ class PlanOptions:
     indexes: bool = True
 
 
-def make_plans(program: Program, engine: DuckDB, options: PlanOptions) -> list[Plan]:
+def make_plans(program: Program, engine: Engine, options: PlanOptions) -> list[Plan]:
     """Plan a program on the tensors of a database; best plan first."""
     clock = _Clock()
     with clock.stage("statistics"):
@@ -89,14 +91,21 @@ def make_plans(program: Program, engine: DuckDB, options: PlanOptions) -> list[P
     return [made.plan(decomposed) for decomposed in found]
 
 
-def load_plan(saved: SavedPlan, engine: DuckDB) -> Plan:
+def load_plan(saved: SavedPlan, engine: Engine) -> Plan:
     """A saved plan for the data of a database: its choices, with sizes and costs as they are there.
 
     Raises:
         PlanError: The plan does not fit the data, or is not exact for them.
     """
     clock = _Clock()
-    options = PlanOptions(saved.optimizer, saved.memory_limit, outputs=saved.outputs, nonfinite=saved.nonfinite)
+    options = PlanOptions(
+        saved.optimizer,
+        saved.memory_limit,
+        outputs=saved.outputs,
+        nonfinite=saved.nonfinite,
+        tiles=saved.allowed_tiles,
+        estimator=saved.estimator,
+    )
     with clock.stage("statistics"):
         data = _read_data(saved.program, engine, options)
     with clock.stage("optimizer"):
@@ -126,7 +135,7 @@ class _Data:
         return {name: found.values for name, found in self.measured.items()}
 
 
-def _read_data(program: Program, engine: DuckDB, options: PlanOptions) -> _Data:
+def _read_data(program: Program, engine: Engine, options: PlanOptions) -> _Data:
     stored = require(Catalogue(engine), program.inputs)
     stored |= _generated(program, stored)
     measured = measure_all(stored, engine)
@@ -137,14 +146,14 @@ def _read_data(program: Program, engine: DuckDB, options: PlanOptions) -> _Data:
     return _Data(stored, measured, statistics, _orders(stored, engine), estimator)
 
 
-def _orders(stored: Mapping[str, StoredTensor], engine: DuckDB) -> dict[str, StoredOrder]:
+def _orders(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, StoredOrder]:
     """How the tuples of tensors of several keys lie, in tables that hold them in an order of their own."""
     several = {name: each for name, each in stored.items() if each.is_owned and len(each.keys) > 1}
     axes = ascending_axes(several, engine) if engine.sql.keeps_residents else {}
     return {name: StoredOrder(stored[name].decomposition.tiles, ascending) for name, ascending in axes.items()}
 
 
-def _rewritten(bound: EinGraph, data: _Data, engine: DuckDB, options: PlanOptions) -> EinGraph:
+def _rewritten(bound: EinGraph, data: _Data, engine: Engine, options: PlanOptions) -> EinGraph:
     """The graph as EinSums of one or two operands each, sums over what is absent taken apart where that is cheaper."""
     known, values, allows_nonfinite = data.statistics, data.values, _allows_nonfinite(options)
     binary = binarise(bound, known, values, allows_nonfinite)
@@ -156,7 +165,7 @@ def _rewritten(bound: EinGraph, data: _Data, engine: DuckDB, options: PlanOption
 def _alternatives(
     exact: ExactGraph,
     data: _Data,
-    engine: DuckDB,
+    engine: Engine,
     options: PlanOptions,
     layouts: Mapping[str, Decomposition],
     pins: Mapping[str, Mapping[str, int]],
@@ -181,7 +190,7 @@ class _Making:
     """All that the plans for one program share."""
 
     program: Program
-    engine: DuckDB
+    engine: Engine
     options: PlanOptions
     data: _Data
     bound: EinGraph
@@ -192,7 +201,6 @@ class _Making:
     def plan(self, decomposed: DecomposedGraph) -> Plan:
         """The plan of some choices."""
         stored, engine = self.data.stored, self.engine
-        parts = _parts(self.bound, self.exact.graph)
         complete = frozenset(name for name in stored if is_complete(stored[name], self.data.measured[name]))
         return Plan(
             self.program,
@@ -201,8 +209,10 @@ class _Making:
             self.alternatives,
             stored,
             self.data.measured,
-            {name: tuple(part.output.tensor for part in computed[:-1]) for name, computed in parts.items()},
+            self.data.estimator,
+            part_names(_written(self.bound), self.exact.graph),
             rewritten_results(self.bound, self.exact.graph),
+            merged_results(self.bound, self.exact.graph),
             self.options.nonfinite,
             self.options.memory_limit,
             engine.sql,
@@ -219,16 +229,21 @@ def _allows_nonfinite(options: PlanOptions) -> bool:
 
 
 def run_program(
-    program: Program, engine: DuckDB, options: PlanOptions, into: Mapping[str, str], progress: Progress
+    program: Program,
+    engine: Engine,
+    options: PlanOptions,
+    into: Mapping[str, str],
+    progress: Progress,
+    replans: bool = True,
 ) -> Execution:
-    """Plan and run a program in one transaction, so that both see the same data."""
+    """Plan and run a program in one transaction, so that both see the same data; `replans` as for `run_plan`."""
     with engine.transaction():
         (plan,) = make_plans(program, engine, options)
         check_into(plan, engine, into)
-        return execute(plan, engine, into, progress)
+        return execute(plan, engine, into, progress, replan if replans else None)
 
 
-def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: DuckDB) -> Statistics:
+def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engine) -> Statistics:
     """T and V of a stored tensor, as it is now, and its tuples in some decompositions."""
     stored = require(Catalogue(engine), [name])
     for tiles in tilings:
@@ -266,22 +281,13 @@ def _require_functions(graph: EinGraph) -> None:
             require_function(name, python)
 
 
-def _parts(bound: EinGraph, binary: EinGraph) -> dict[str, tuple[EinSum, ...]]:
-    """The EinSums that compute every EinSum as written that is still there, those of its parts first."""
-    written = {einsum.output.tensor for einsum in bound.einsums}
-    found: dict[str, tuple[EinSum, ...]] = {}
-    parts: list[EinSum] = []
-    for einsum in binary.einsums:
-        parts.append(einsum)
-        if einsum.output.tensor in written:
-            found[einsum.output.tensor] = tuple(parts)
-            parts = []
-    return found
+def _written(bound: EinGraph) -> set[str]:
+    return {einsum.output.tensor for einsum in bound.einsums}
 
 
 def _pins(bound: EinGraph, binary: EinGraph, options: PlanOptions) -> dict[str, Mapping[str, int]]:
     """Labels to promote by result; where an EinSum was taken apart, its parts promote those of them that they have."""
-    parts = _parts(bound, binary)
+    parts = parts_of(_written(bound), binary)
     pins: dict[str, Mapping[str, int]] = {}
     for einsum in bound.einsums:
         name = einsum.output.tensor

@@ -7,10 +7,13 @@ from typing import Any
 
 import duckdb
 import hypothesis
+import postgres_server
+import psycopg
 import pytest
 from edge_tables import EDGES
 
 import sparseeinsum as se
+from sparseeinsum import cli
 from sparseeinsum.language.scalar import FUNCTIONS
 
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
@@ -61,6 +64,30 @@ def on_four_threads(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.Du
     connection.execute("SET threads = 4")
     yield connection
     connection.execute("RESET threads")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[postgres_server.PostgresServer]:
+    """A PostgreSQL server of the tests' own, with the extension installed."""
+    missing = postgres_server.missing()
+    if missing:
+        pytest.skip(missing)
+    with postgres_server.start_server() as server:
+        assert cli.main(["install", "postgres", "--pg-config", server.pg_config]) == 0
+        yield server
+
+
+@pytest.fixture(scope="module")
+def postgres_connection(
+    postgres: postgres_server.PostgresServer, request: pytest.FixtureRequest
+) -> Iterator[psycopg.Connection]:
+    """A connection to a database of the module's own, in which the extension is."""
+    name = request.module.__name__
+    with postgres.connect() as maintenance:
+        maintenance.execute(f"CREATE DATABASE {name}")
+    with postgres.connect(name) as connection:
+        connection.execute("CREATE EXTENSION sparseeinsum")
+        yield connection
 
 
 def _counted() -> Counter[str]:

@@ -30,13 +30,13 @@ def row_of(table: str, position: str, size: int = WIDTH) -> str:
 @pytest.fixture(scope="module")
 def connection(shared_db: se.Database) -> Connection:
     """A relation x of rows j, of which one is absent, and 10,000 edges that read them."""
-    connection = shared_db.connection
+    connection: Connection = shared_db.connection
     elements = f"list_transform(range({WIDTH}), lambda k: j * 10 + k)"
     connection.execute(
         f"CREATE TABLE x AS SELECT j, {elements}::DOUBLE[] AS val FROM range({ROWS}) AS t(j) WHERE j <> {ABSENT}"
     )
     connection.execute(
-        f"CREATE TABLE edges AS SELECT n % 211 AS i, n * 7919 % {ROWS} AS j, n * 0.5 AS w FROM range(10000) AS t(n)"
+        f"CREATE TABLE edges AS SELECT n % 211 AS i, n * 7919 % {ROWS} AS j, n / 2 AS w FROM range(10000) AS t(n)"
     )
     return connection
 

@@ -127,26 +127,36 @@ class CostModel:
         ]
         sizes = ContractionSizes(
             joined=_joined_tuples(operands, absence.join) * self._crowding(einsum, choice, absence),
+            matched=sum(operand.tuples for operand in operands) if _shares_keys(operands) else 0.0,
             groups=_groups(einsum, operands, absence.join),
             is_grouped=not promoted <= frozenset(einsum.output.labels),
+            has_keys=not promoted.isdisjoint(einsum.output.labels),
             operand_bytes=sum(operand.tuple_bytes for operand in operands),
             result_bytes=self.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice)),
             result_size=self._array_size(einsum.output, result_tiles(einsum, choice)),
             operations=self._operations(einsum, choice),
             is_matrix_product=self._has_matrices(einsum) and _is_matrix_product(einsum, choice),
             is_expression=not einsum.is_multilinear and any(tile != 1 for tile in choice),
+            copied_bytes=0 if index is not None else self._copied_bytes(einsum, choice, absence, operands),
         )
         join, aggregation = self.accounting.join(sizes), self.accounting.aggregation(sizes)
         created = [0.0 if place == index else each.tuples - each.present for place, each in enumerate(operands)]
         moved = sum(tuples * operand.tuple_bytes for tuples, operand in zip(created, operands, strict=True))
         moved += sizes.joined * sum(operands[index].tuple_bytes for index in _FILLED_IN[absence.join])
-        filling = Work(sum(created), moved)
+        filling = Work(sum(created), moved, operators=sum(tuples > 0 for tuples in created))
         if index is not None:
-            has_arrays = any(tile != 1 for tile in reference_tiles(einsum, einsum.operands[1 - index], choice))
-            join = indexed(join, sizes.is_grouped, self._is_in_order(einsum, choice, 1 - index), has_arrays)
+            is_scattered = sizes.is_grouped and not self._is_in_order(einsum, choice, 1 - index)
+            join = indexed(join, sizes.joined * operands[index].tuple_bytes if is_scattered else 0.0)
             filling += self._resident(einsum, choice, index).keeping()
         seconds = (join + aggregation + filling).seconds(self.constants)
         return VertexCost(sizes.joined, sizes.aggregated, join, aggregation, filling, seconds, absence, index)
+
+    def _copied_bytes(self, einsum: EinSum, choice: Choice, absence: Absence, operands: list["_Operand"]) -> int:
+        """Bytes of the array that a join copies for every pair: of two arrays it refers to the larger one alone."""
+        tiles = [reference_tiles(einsum, operand, choice) for operand in einsum.operands]
+        has_two_arrays = len(tiles) == 2 and all(any(tile != 1 for tile in each) for each in tiles)
+        is_matching = absence.join == JoinKind.INNER and has_two_arrays and _shares_keys(operands)
+        return min(operand.tuple_bytes for operand in operands) if is_matching else 0
 
     def _crowding(self, einsum: EinSum, choice: Choice, absence: Absence) -> float:
         """How many times more tuples join than if entries were spread evenly.
@@ -172,6 +182,7 @@ class CostModel:
         return self.accounting.repartition(
             RepartitionSizes(
                 before=self.tuples(tensor, before),
+                parts=self.tuples(tensor, before) * self._mean_size(tensor, before) / self._mean_size(tensor, between),
                 between=self.tuples(tensor, between),
                 after=self.tuples(tensor, after),
                 between_bytes=self.tuple_bytes(tensor, between),
@@ -220,6 +231,10 @@ class CostModel:
 
     def _array_size(self, reference: Reference, tiles: Choice) -> int:
         return Decomposition(tiles).array_size(self.graph.tensors[reference.tensor].shape)
+
+    def _mean_size(self, tensor: str, tiles: Choice) -> float:
+        """Elements of an array, on average."""
+        return math.prod(map(mean_extent, tiles, self.graph.tensors[tensor].shape))
 
     def _operand(self, operand: Reference, tiles: Choice, dense: bool) -> "_Operand":
         """An operand in the tiles of its axes; kept, because many choices have it in the same."""
@@ -271,6 +286,11 @@ def _joined_tuples(operands: list[_Operand], kind: JoinKind) -> float:
         return operands[0].tuples
     u, v = operands
     return joined_tuples(kind, u.tuples, v.tuples, u.distinct, v.distinct)
+
+
+def _shares_keys(operands: list[_Operand]) -> bool:
+    first, *others = operands
+    return any(not first.distinct.keys().isdisjoint(other.distinct) for other in others)
 
 
 def _has_other_keys(operand: Reference, label: str, tiles: Mapping[str, int]) -> bool:

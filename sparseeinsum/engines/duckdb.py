@@ -8,6 +8,8 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
+from sparseeinsum import assets
+from sparseeinsum.engines.engine import Column, Relation
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
 
@@ -17,6 +19,7 @@ _PROBE = "tensor_einsum"
 class DuckDB:
     """A connection to a DuckDB database that has the functions of this package."""
 
+    title = "DuckDB"
     sql: Dialect = DUCKDB
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, is_owned: bool) -> None:
@@ -49,10 +52,20 @@ class DuckDB:
         with self._errors(statement) as text:
             return self.connection.sql(text).to_arrow_table()
 
-    def types(self, query: exp.Expr | str) -> list[str]:
-        """SQL types of a query's columns; it is not run."""
+    def create(self, statement: exp.Expr | str) -> int:
+        """Create a table from a query; returns its rows."""
+        ((tuples,),) = self.rows(statement)
+        return int(str(tuples))
+
+    def replace_table(self, table: exp.Table, query: exp.Select) -> int:
+        """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
+        return self.create(exp.Create(this=table, kind="TABLE", replace=True, expression=query))
+
+    def columns(self, query: exp.Expr | str) -> list[Column]:
+        """Columns of a query; it is not run."""
         with self._errors(query) as text:
-            return [str(kind) for kind in self.connection.sql(text).types]
+            described = self.connection.sql(text)
+            return [Column(name, str(kind)) for name, kind in zip(described.columns, described.types, strict=True)]
 
     @contextmanager
     def _errors(self, statement: exp.Expr | str) -> Iterator[str]:
@@ -109,6 +122,31 @@ class DuckDB:
         finally:
             self.connection.unregister(name)
 
+    def location(self) -> tuple[str, str]:
+        """The database and the schema in which a bare name stands for a new table."""
+        ((database, schema),) = self.rows("SELECT current_database(), current_schema()")
+        return str(database), str(schema)
+
+    def has_table(self, schema: str, name: str) -> bool:
+        """Whether the database has a permanent table."""
+        with self._errors("-- look for a table"):
+            found = self.connection.execute(
+                "SELECT COUNT(*) FROM duckdb_tables() WHERE database_name = current_database() "
+                "AND schema_name = $1 AND table_name = $2",
+                [schema, name],
+            ).fetchone()
+        return found is not None and found[0] > 0
+
+    def relations_named(self, name: str) -> Sequence[Relation]:
+        """What a bare name may mean, first what it does mean."""
+        with self._errors(f"-- look for {name}"):
+            found = self.connection.execute(assets.read("sql/duckdb/relations.sql"), {"name": name}).fetchall()
+        return [Relation(*each) for each in found]
+
+    def lacks_column(self, error: EngineError) -> bool:
+        """Whether a statement was refused because there is no column of some name."""
+        return isinstance(error.__cause__, duckdb.BinderException)
+
     def memory_limit(self) -> int:
         """Bytes that the database may use."""
         return parse_bytes(self._setting("memory_limit"))
@@ -127,14 +165,16 @@ class DuckDB:
             self.connection.close()
 
 
-def open_duckdb(target: str | Path | duckdb.DuckDBPyConnection | None) -> DuckDB:
+def open_duckdb(target: object) -> DuckDB:
     """Open a file, an in-memory database (None), or take a connection that the user has.
 
     Raises:
-        EngineError: The file cannot be opened, or the connection lacks the functions.
+        EngineError: It is none of these, the file cannot be opened, or the connection lacks the functions.
     """
     if isinstance(target, duckdb.DuckDBPyConnection):
         return DuckDB(target, is_owned=False)
+    if not (target is None or isinstance(target, str | Path)):
+        raise EngineError(f"{type(target).__name__} is no database; give a path, a postgresql:// URL or a connection")
     try:
         connection = duckdb.connect(":memory:" if target is None else str(target))
     except duckdb.Error as error:

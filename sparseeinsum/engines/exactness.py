@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DataError
 from sparseeinsum.language.dtypes import is_complex, is_float
 from sparseeinsum.language.tensors import StoredTensor
@@ -16,7 +16,7 @@ _EXACT_BITS = {"bool": 1, "float32": 24, "float64": 53, "int64": 63}
 _VALUE = exp.column("value")
 
 
-def check_values(engine: DuckDB, stored: StoredTensor, sql_type: str) -> None:
+def check_values(engine: Engine, stored: StoredTensor, sql_type: str) -> None:
     """Refuse a column of which a value would change when it is read as the tensor's dtype.
 
     Numbers with digits behind the point may be rounded to a floating-point dtype; whole numbers may not.

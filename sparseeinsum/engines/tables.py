@@ -9,14 +9,14 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Convert, Stored
 from sparseeinsum.algebra.translate import repartition
 from sparseeinsum.engines.arguments import Description
-from sparseeinsum.engines.catalogue import SCHEMA, TABLE, Catalogue, check_name, table_in, table_named
-from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.catalogue import SCHEMA, TABLE, Catalogue, check_name, folds_case, table_in, table_named
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.exactness import check_values
 from sparseeinsum.engines.loading import Columns
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, ShapeError
 from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import VALUE_COLUMN, Decomposition, StoredTensor, Tensor, entries
-from sparseeinsum.render.statements import relation_query
+from sparseeinsum.render.statements import created, relation_query
 from sparseeinsum.statistics.columns import (
     computed_type,
     dtype_of,
@@ -29,12 +29,12 @@ from sparseeinsum.statistics.columns import (
 from sparseeinsum.statistics.measure import check_rows, measure
 
 _INCOMING = "sparseeinsum_incoming"
-_GIVEN = "temp.sparseeinsum_given"
+_GIVEN = "sparseeinsum_given"
 _FILE_ENDINGS = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 _COMPRESSED_ENDINGS = (".gz", ".zst")
 
 
-def load(engine: DuckDB, columns: Columns, sums_duplicates: bool) -> StoredTensor:
+def load(engine: Engine, columns: Columns, sums_duplicates: bool) -> StoredTensor:
     """Store a tensor in a table of its own name, in place of one loaded before, and record it in the catalogue.
 
     Raises:
@@ -45,7 +45,7 @@ def load(engine: DuckDB, columns: Columns, sums_duplicates: bool) -> StoredTenso
     with engine.registered(columns.table, _INCOMING), engine.transaction():
         catalogue = Catalogue(engine)
         known = catalogue.all()
-        check_name(name, known)
+        check_name(name, known, engine)
         table = _table(engine, name)
         relation = table.sql(engine.dialect)
         replaced = _owned(known, name)
@@ -58,26 +58,26 @@ def load(engine: DuckDB, columns: Columns, sums_duplicates: bool) -> StoredTenso
             _check_sums(engine, columns)
         query = _summed(columns) if sums else _selected(columns)
         if columns.wanted == columns.decomposition:
-            engine.execute(exp.Create(this=table, kind="TABLE", replace=True, expression=query))
+            engine.replace_table(table, query)
             given = stored
         else:
             given = _cut(engine, table, columns, query)
         if columns.may_repeat and not sums:
             _check_repeated(engine, given)
         if given is not stored:
-            engine.execute(f"DROP TABLE {_GIVEN}")
+            engine.execute(f"DROP TABLE {given.relation}")
         catalogue.add(stored)
     return stored
 
 
-def _cut(engine: DuckDB, table: exp.Table, columns: Columns, query: exp.Select) -> StoredTensor:
+def _cut(engine: Engine, table: exp.Table, columns: Columns, query: exp.Select) -> StoredTensor:
     """Store a tensor in another decomposition than it is given in; returns it as given, in a temporary table."""
-    given = _stored(columns.tensor, columns.decomposition, _GIVEN)
-    temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
-    engine.execute(exp.Create(this=exp.to_table(_GIVEN), kind="TABLE", properties=temporary, expression=query))
+    temporary = exp.table_(_GIVEN, db=engine.sql.temporary_schema)
+    given = _stored(columns.tensor, columns.decomposition, temporary.sql(engine.dialect))
+    engine.create(created(temporary, query))
     cut = repartition(Stored(given), columns.wanted)
     select = relation_query(Convert(cut) if columns.tensor.dtype == "bool" else cut, engine.sql)
-    engine.execute(exp.Create(this=table, kind="TABLE", replace=True, expression=select))
+    engine.replace_table(table, select)
     return given
 
 
@@ -89,7 +89,7 @@ def _stored(tensor: Tensor, decomposition: Decomposition, relation: str) -> Stor
     return StoredTensor(tensor, decomposition, relation, keys, VALUE_COLUMN, casts, is_owned=True)
 
 
-def _check_repeated(engine: DuckDB, stored: StoredTensor) -> None:
+def _check_repeated(engine: Engine, stored: StoredTensor) -> None:
     """Refuse entries that give a coordinate twice; all else about them was checked before."""
     table = table_named(stored.relation, engine.dialect)
     one = exp.alias_(exp.Literal.number(1), "number")  # for a tensor without axes
@@ -102,17 +102,17 @@ def _check_repeated(engine: DuckDB, stored: StoredTensor) -> None:
         check_rows(stored, engine)
 
 
-def check_target(engine: DuckDB, result: str, table: str) -> tuple[str, ...]:
+def check_target(engine: Engine, result: str, table: str) -> tuple[str, ...]:
     """The whole name of a table that is to take a result, in lower case.
 
     Raises:
         CatalogueError: It must not be replaced: a tensor was loaded into it, or it is the catalogue.
     """
-    ((database, schema),) = engine.rows("SELECT LOWER(current_database()), LOWER(current_schema())")
+    database, schema = (name.lower() for name in engine.location())
 
     def whole_name(text: str) -> tuple[str, ...]:
         parts = table_named(text, engine.dialect).parts
-        return _whole_name(tuple(part.name.lower() for part in parts), str(database), str(schema))
+        return _whole_name(tuple(part.name.lower() for part in parts), database, schema, engine.sql.default_schema)
 
     target = whole_name(table)
     if target == (SCHEMA, TABLE):
@@ -125,16 +125,16 @@ def check_target(engine: DuckDB, result: str, table: str) -> tuple[str, ...]:
     return target
 
 
-def _whole_name(parts: tuple[str, ...], database: str, schema: str) -> tuple[str, ...]:
+def _whole_name(parts: tuple[str, ...], database: str, schema: str, default: str | None) -> tuple[str, ...]:
     """Schema and name; before them the database where it is not the current one."""
-    if len(parts) > 1 and parts[0] == database:
-        parts, schema = parts[1:], "main"  # the schema where only a database is named
+    if len(parts) > (2 if default is None else 1) and parts[0] == database:
+        parts, schema = parts[1:], default or schema
     return (schema, *parts) if len(parts) == 1 else parts
 
 
-def _table(engine: DuckDB, name: str) -> exp.Table:
-    ((schema,),) = engine.rows("SELECT current_schema()")
-    return table_in(str(schema), name, engine.dialect)
+def _table(engine: Engine, name: str) -> exp.Table:
+    _, schema = engine.location()
+    return table_in(schema, name.lower() if folds_case(engine.dialect) else name, engine.dialect)
 
 
 def _owned(known: Mapping[str, StoredTensor], name: str) -> StoredTensor | None:
@@ -143,32 +143,20 @@ def _owned(known: Mapping[str, StoredTensor], name: str) -> StoredTensor | None:
     return stored if stored is not None and stored.is_owned else None
 
 
-def _drop(engine: DuckDB, replaced: StoredTensor | None) -> None:
+def _drop(engine: Engine, replaced: StoredTensor | None) -> None:
     """Drop the table of a tensor that another takes the place of."""
     if replaced is not None:
         table = table_named(replaced.relation, engine.dialect)
         engine.execute(exp.Drop(tables=[table], kind="TABLE", exists=True))
 
 
-def _check_free(engine: DuckDB, name: str) -> None:
+def _check_free(engine: Engine, name: str) -> None:
     """A table may be replaced only if loading made it."""
-    for _, _, spelled in _relations_named(engine, name):
+    for found in engine.relations_named(name):
         raise CatalogueError(
-            f"there is a table or view {spelled} that was not loaded as a tensor; choose another name, or make a "
-            f"tensor of it with db.tensor_from_table({name!r}, {spelled!r}, index=[...])"
+            f"there is a table or view {found.name} that was not loaded as a tensor; choose another name, or make a "
+            f"tensor of it with db.tensor_from_table({name!r}, {found.name!r}, index=[...])"
         )
-
-
-def _relations_named(engine: DuckDB, name: str) -> Sequence[tuple[object, ...]]:
-    """What a bare name may mean, first what it does mean: (whether it is temporary, schema, name as spelled)."""
-    return engine.rows(
-        "SELECT temporary, schema_name, name FROM ("
-        "SELECT database_name, schema_name, table_name AS name, temporary, internal FROM duckdb_tables() UNION ALL "
-        "SELECT database_name, schema_name, view_name AS name, temporary, internal FROM duckdb_views()) AS relations "
-        f"WHERE LOWER(name) = {exp.Literal.string(name.lower()).sql(engine.dialect)} "
-        "AND NOT internal AND (temporary OR (database_name = current_database() AND schema_name = current_schema())) "
-        "ORDER BY temporary DESC"
-    )
 
 
 def _selected(columns: Columns) -> exp.Select:
@@ -203,7 +191,7 @@ def _grouped(columns: Columns, select: exp.Select) -> exp.Select:
     return select.group_by(*keys) if keys else select.having("COUNT(*) > 0")
 
 
-def _check_sums(engine: DuckDB, columns: Columns) -> None:
+def _check_sums(engine: Engine, columns: Columns) -> None:
     """Refuse sums beyond the dtype; the database adds up int64 and float32 in wider types."""
     dtype = columns.tensor.dtype
     if dtype not in ("int64", "float32"):
@@ -219,7 +207,7 @@ def _check_sums(engine: DuckDB, columns: Columns) -> None:
 
 
 def refer(
-    engine: DuckDB, description: Description, relation: str, index: Sequence[str], value: str | None
+    engine: Engine, description: Description, relation: str, index: Sequence[str], value: str | None
 ) -> StoredTensor:
     """Record a table, view or file as a tensor; nothing is copied.
 
@@ -231,7 +219,7 @@ def refer(
     with engine.transaction():
         catalogue = Catalogue(engine)
         known = catalogue.all()
-        check_name(name, known)
+        check_name(name, known, engine)
         table = _relation(engine, relation)
         text = table.sql(engine.dialect)
         replaced = _owned(known, name)
@@ -281,7 +269,7 @@ def _dtype_of_column(column: str, sql_type: str, wanted: str | None) -> str:
     raise DataError(f"{column} has type {sql_type}; {way}")
 
 
-def _relation(engine: DuckDB, relation: str) -> exp.Table:
+def _relation(engine: Engine, relation: str) -> exp.Table:
     """A file by its path, else a table or view by its whole name, so that no CTE can stand in its way."""
     if _is_file(relation):
         path = relation if "://" in relation else str(Path(relation).resolve())
@@ -289,11 +277,11 @@ def _relation(engine: DuckDB, relation: str) -> exp.Table:
     table = table_named(relation, engine.dialect)
     if table.db:
         return table
-    found = _relations_named(engine, table.name)
+    found = engine.relations_named(table.name)
     if not found:
         raise CatalogueError(f"there is no table, view or file {relation} in this database")
-    is_temporary, schema, name = found[0]
-    return table_in(str(schema), str(name), engine.dialect, "temp" if is_temporary else None)
+    first = found[0]
+    return table_in(first.schema, first.name, engine.dialect, first.catalog)
 
 
 def _is_file(relation: str) -> bool:
@@ -301,13 +289,13 @@ def _is_file(relation: str) -> bool:
     return (path.with_suffix("") if path.suffix in _COMPRESSED_ENDINGS else path).suffix in _FILE_ENDINGS
 
 
-def _column_types(engine: DuckDB, name: str, relation: str, table: exp.Table, columns: Sequence[str]) -> dict[str, str]:
+def _column_types(engine: Engine, name: str, relation: str, table: exp.Table, columns: Sequence[str]) -> dict[str, str]:
     """SQL types of columns, as the user spells them."""
     try:
-        described = engine.rows(f"DESCRIBE SELECT * FROM {table.sql(engine.dialect)}")
+        described = engine.columns(exp.select("*").from_(table.copy()))
     except EngineError as error:
         raise CatalogueError(f"tensor {name}: {relation} cannot be read: {error.__cause__ or error}") from None
-    types = {str(column).lower(): str(kind) for column, kind, *_ in described}
+    types = {column.name.lower(): column.sql_type for column in described}
     for column in columns:
         if column.lower() not in types:
             near = difflib.get_close_matches(column.lower(), types, n=1)
@@ -316,7 +304,7 @@ def _column_types(engine: DuckDB, name: str, relation: str, table: exp.Table, co
     return {column: types[column.lower()] for column in columns}
 
 
-def _greatest(engine: DuckDB, table: exp.Table, index: Sequence[str]) -> list[int]:
+def _greatest(engine: Engine, table: exp.Table, index: Sequence[str]) -> list[int]:
     """One more than the greatest index of every column: the smallest shape that holds them."""
     if not index:
         return []

@@ -51,6 +51,7 @@ class Function:
 
     name: str
     kind: Kind
+    has_background: bool  # an aggregate whose states merge by what they held before any row
     arguments: tuple[Argument, ...]
     returns: ValueType
     dtypes: tuple[str, ...]
@@ -84,6 +85,7 @@ def _function(entry: dict[str, object]) -> Function:
     return Function(
         name=str(entry["name"]),
         kind=Kind(str(entry.get("kind", Kind.SCALAR))),
+        has_background=bool(entry.get("background", False)),
         arguments=tuple(_argument(text) for text in arguments),
         returns=ValueType(str(entry["returns"])),
         dtypes=tuple(dtypes),

@@ -64,10 +64,15 @@ STACK_TOO_LARGE = -51
 STATE_SHAPE = -52
 ODD_LENGTH = -53
 NOT_ONE_COMPLEX = -54
-NOT_RESIDENT = -55
-RESIDENT_TYPE_DIFFERS = -56
-OUTSIDE_RESIDENT = -57
-TOO_MANY_RESIDENTS = -58
+WRONG_ARGUMENTS = -55
+NOT_AN_AGGREGATE = -56
+WRONG_ELEMENTS = -57
+DAMAGED_ARRAY = -58
+DAMAGED_STATE = -59
+NOT_RESIDENT = -65
+RESIDENT_TYPE_DIFFERS = -66
+OUTSIDE_RESIDENT = -67
+TOO_MANY_RESIDENTS = -68
 
 MESSAGES_BY_CODE: dict[int, str] = {
     -1: "the spec has a character that is no letter, comma or ->; write it as in 'ij,jk->ik'",
@@ -108,6 +113,11 @@ MESSAGES_BY_CODE: dict[int, str] = {
     STACK_TOO_LARGE: "%lld arrays of %lld elements are more than 2^40 elements",
     ODD_LENGTH: "argument %lld has %lld elements, an odd number; complex arrays hold re, im, re, im, ...",
     NOT_ONE_COMPLEX: "argument %lld has %lld elements; a complex number is an array of two, [re, im]",
+    WRONG_ARGUMENTS: "declared with %lld arguments, but the library knows it with %lld; install both from one version",
+    NOT_AN_AGGREGATE: "called by itself; it computes only inside its aggregate",
+    WRONG_ELEMENTS: "argument %lld is an array of the type with OID %lld, but is declared as one of the type %lld",
+    DAMAGED_ARRAY: "argument %lld is a damaged array",
+    DAMAGED_STATE: "the aggregate's state is damaged",
     NOT_RESIDENT: "no array is resident under the handle %lld; one is only while the statement runs that made it",
     RESIDENT_TYPE_DIFFERS: "the array under the handle %lld has elements of another type than the fill",
     OUTSIDE_RESIDENT: "row %lld of %lld elements each is none of a resident array of %lld elements",

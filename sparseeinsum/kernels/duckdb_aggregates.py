@@ -8,29 +8,33 @@ from numba import njit, types
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.duckdb_vectors import (
     FIRST_ROW,
-    NULL_ROW,
-    ROW,
-    compute,
-    compute_batch,
+    compute_even_rows,
     find_steps,
     free,
     get_child,
     get_data,
     get_rows,
     malloc,
-    measure,
-    message_of,
     new_work,
     read_row,
-    report,
     reserve_elements,
     set_null,
-    shape_of,
     start_work,
-    template_of,
     word,
-    words_at,
     write_entry,
+)
+from sparseeinsum.kernels.kernel_calls import (
+    NULL_ROW,
+    ROW,
+    compute,
+    copy_bytes,
+    find_misfit,
+    measure,
+    message_of,
+    report,
+    shape_of,
+    template_of,
+    words_at,
 )
 from sparseeinsum.kernels.memory import array_at, call, copy_elements
 from sparseeinsum.kernels.resident_access import publish, withdraw
@@ -128,7 +132,7 @@ def _update_batch(descriptor, work, rows, address):
     if code < 0:
         return code
     out = array_at(address, _STATE_WORDS, word)[_STATE_ADDRESS]
-    code = compute_batch(descriptor, work, rows, out, size)
+    code = compute_even_rows(descriptor, work, rows, out, size)
     return _NOT_BATCHED if code == 0 else min(code, 0)
 
 
@@ -137,7 +141,7 @@ def _start_state(descriptor, work, row, address, size):
     """Make the state ready for a result of `size` elements: new memory, or a check of its size; 0 or a code."""
     state = array_at(address, _STATE_WORDS, word)
     if state[_STATE_ADDRESS] != 0:
-        code, found, known = _find_misfit(state, size, shape_of(work), descriptor[d.RESULT_BYTES])
+        code, found, known = _misfit_of(state, size, shape_of(work), descriptor[d.RESULT_BYTES])
         if code < 0:
             report(work, found, known)
         return code
@@ -184,17 +188,8 @@ def _shape_of_state(state, item_bytes):
 
 
 @njit
-def _find_misfit(state, size, shape, item_bytes):
-    """(0, 0, 0) if an array of such a size and shape can be folded into a state, else a code, and what differs."""
-    if state[_STATE_SIZE] != size:
-        return d.STATE_LENGTH, size, state[_STATE_SIZE]
-    known = _shape_of_state(state, item_bytes)
-    shared = min(shape.size, known.size)
-    for index in range(shared if size > 0 else 0):
-        place = (index + 1) % shared  # the number of words last: it says less than they
-        if shape[place] != known[place]:
-            return d.STATE_SHAPE, shape[place], known[place]
-    return 0, 0, 0
+def _misfit_of(state, size, shape, item_bytes):
+    return find_misfit(size, shape, state[_STATE_SIZE], _shape_of_state(state, item_bytes))
 
 
 @njit
@@ -235,22 +230,15 @@ def _merge_states(descriptor, source, target):
         memory = _allocate(descriptor, target, state_bytes)
         if memory == 0:
             return d.OUT_OF_MEMORY, state_bytes, 0
-        _copy_bytes(memory, source[_STATE_ADDRESS], state_bytes)
+        copy_bytes(memory, source[_STATE_ADDRESS], state_bytes)
         copy_elements(target[:_STATE_OWNER], source[:_STATE_OWNER])
         target[_STATE_ADDRESS] = memory
         return 0, 0, 0
-    code, found, known = _find_misfit(target, size, shape, item_bytes)
+    code, found, known = _misfit_of(target, size, shape, item_bytes)
     if code < 0:
         return code, found, known
     background = target.ctypes.data + 8 * _STATE_BACKGROUND
     return call(descriptor[d.COMBINE], (target[_STATE_ADDRESS], source[_STATE_ADDRESS], size, background)), 0, 0
-
-
-@njit
-def _copy_bytes(target, source, size):
-    to, origin = array_at(target, size, types.uint8), array_at(source, size, types.uint8)
-    for i in range(size):
-        to[i] = origin[i]
 
 
 @njit
@@ -284,7 +272,7 @@ def _write_states(descriptor, states, result, offset, start):
         if state[_STATE_ADDRESS] == 0:
             set_null(result, offset + index)
         else:
-            _copy_bytes(out + start * item_bytes, state[_STATE_ADDRESS], state[_STATE_SIZE] * item_bytes)
+            copy_bytes(out + start * item_bytes, state[_STATE_ADDRESS], state[_STATE_SIZE] * item_bytes)
         start += state[_STATE_SIZE]
 
 

@@ -8,24 +8,21 @@ from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.duckdb_vectors import (
-    ROW,
     argument_is_valid,
     free,
     get_child,
     get_data,
     get_rows,
-    message_of,
-    report,
     reserve_elements,
     set_list_size,
     set_null,
     start_work,
-    template_of,
     value_address,
     word,
     write_entry,
 )
-from sparseeinsum.kernels.memory import array_at, copy_elements
+from sparseeinsum.kernels.kernel_calls import ROW, copy_bytes, message_of, report, template_of
+from sparseeinsum.kernels.memory import array_at
 from sparseeinsum.kernels.resident_access import share
 
 _extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
@@ -171,12 +168,12 @@ def _copy_row(descriptor, work, row, target, size):
             report(work, position, size, 0)
             return d.OUTSIDE_RESIDENT
         for index in range(size):
-            _copy_bytes(target + index * item_bytes, value_address(work, _FILL, row, item_bytes), item_bytes)
+            copy_bytes(target + index * item_bytes, value_address(work, _FILL, row, item_bytes), item_bytes)
         return 0
     elements = _pin(descriptor, work, _integer(work, _HANDLE, row))
     code = _check_place(work, position, size, elements) if elements >= 0 else elements
     if code == 0:
-        _copy_bytes(target, array_at(_pinned(work), 2, word)[1] + position * size * item_bytes, size * item_bytes)
+        copy_bytes(target, array_at(_pinned(work), 2, word)[1] + position * size * item_bytes, size * item_bytes)
     return code
 
 
@@ -208,12 +205,3 @@ def _unpin(work):
     if array_at(_pinned(work), 1, word)[0] != 0:
         _destroy_vector(_pinned(work))  # leaves 0 there
         array_at(_pinned(work), 1, word)[0] = 0
-
-
-@njit
-def _copy_bytes(target, source, size):
-    """Copy bytes, eight at a time as long as there are so many."""
-    words = size // 8
-    copy_elements(array_at(target, words, word), array_at(source, words, word))
-    rest = size - 8 * words
-    copy_elements(array_at(target + 8 * words, rest, types.uint8), array_at(source + 8 * words, rest, types.uint8))

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from sparseeinsum.render.postgresql import PostgreSQL
+
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
@@ -11,21 +13,26 @@ class Dialect:
 
     Attributes:
         name: Of the dialect in sqlglot, and of the engine's folder in stats/.
+        temporary_schema: Where temporary tables lie.
+        default_schema: That of a table of which only the database is named; None where that cannot be.
         probe_hint: Table function without rows that makes the side of a join with arrays probe; None where the
             engine needs none.
-        row_number: Pseudo-column that numbers a table's rows from 0.
+        row_number: Pseudo-column that numbers a table's rows from 0; None where there is none, or no need of it.
         rows_per_thread: Rows of a table that one thread scans at least.
         keeps_residents: Whether functions can read an array that a statement keeps in memory.
     """
 
     name: str
+    temporary_schema: str
+    default_schema: str | None
     probe_hint: str | None
-    row_number: str
+    row_number: str | None
     rows_per_thread: int
     keeps_residents: bool
 
 
-DUCKDB = Dialect("duckdb", "tensor_no_tuples", "rowid", 122_880, keeps_residents=True)
+DUCKDB = Dialect("duckdb", "temp", "main", "tensor_no_tuples", "rowid", 122_880, keeps_residents=True)
+POSTGRESQL = Dialect(PostgreSQL.__name__.lower(), "pg_temp", None, None, None, 1, keeps_residents=False)
 
 
 def write_sql(statement: exp.Expr, dialect: Dialect) -> str:

@@ -66,14 +66,14 @@ def scan_boundaries(stored: StoredTensor, rows: int, threads: int, dialect: Dial
     parts = min(
         threads, rows // _LEAST_ROWS, rows * stored.decomposition.array_size(stored.tensor.shape) // _LEAST_VALUES
     )
-    if not stored.is_owned or parts < 2 or rows >= threads * dialect.rows_per_thread:
+    if dialect.row_number is None or not stored.is_owned or parts < 2 or rows >= threads * dialect.rows_per_thread:
         return ()
     return tuple(rows * part // parts for part in range(1, parts))
 
 
-def _in_ranges(table: exp.Expr, boundaries: Sequence[int], row_number: str) -> exp.Expr:
+def _in_ranges(table: exp.Expr, boundaries: Sequence[int], row_number: str | None) -> exp.Expr:
     """The table, or all of it by ranges of its rows, which an engine scans in parallel."""
-    if not boundaries:
+    if not boundaries or row_number is None:
         return table
     ranges = []
     for low, high in zip((None, *boundaries), (*boundaries, None), strict=True):

@@ -1,0 +1,258 @@
+"""Engines: PostgreSQL, through psycopg."""
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sparseeinsum import assets
+from sparseeinsum.engines import copy_format
+from sparseeinsum.engines.engine import Column, Relation
+from sparseeinsum.errors import EngineError
+from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
+
+if TYPE_CHECKING:
+    import psycopg
+
+_PROBE = "tensor_einsum"
+_EXTENSION = "sparseeinsum"
+_LEAST_VERSION = 150_000
+
+# PostgreSQL's names of types, in the spelling of `statistics.columns`; others are shown as they are.
+_TYPES = {
+    "bool": "BOOLEAN",
+    "int2": "SMALLINT",
+    "int4": "INTEGER",
+    "int8": "BIGINT",
+    "float4": "FLOAT",
+    "float8": "DOUBLE",
+    "numeric": "NUMERIC",
+}
+
+
+class PostgreSQL:
+    """A connection to a PostgreSQL database that has the functions of this package."""
+
+    title = "PostgreSQL"
+    sql: Dialect = POSTGRESQL
+
+    def __init__(self, connection: "psycopg.Connection[Any]", driver: ModuleType, is_owned: bool) -> None:
+        self.connection = connection
+        self._driver = driver
+        self._is_owned = is_owned
+
+    @property
+    def dialect(self) -> str:
+        """Name of the SQL dialect."""
+        return self.sql.name
+
+    def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
+        """All rows of a query."""
+        with self._statement(statement) as text:
+            return self.connection.execute(text, prepare=False).fetchall()
+
+    def execute(self, statement: exp.Expr | str) -> None:
+        """Run a statement whose rows do not matter."""
+        with self._statement(statement) as text:
+            self.connection.execute(text, prepare=False)
+
+    def create(self, statement: exp.Expr | str) -> int:
+        """Create a table from a query; returns its rows."""
+        with self._statement(statement) as text:
+            return self.connection.execute(text, prepare=False).rowcount
+
+    def replace_table(self, table: exp.Table, query: exp.Select) -> int:
+        """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
+        schema = table.db or self.location()[1]
+        old = exp.table_(table.this.copy(), db=exp.to_identifier(schema), catalog=table.args.get("catalog"))
+        new = exp.table_(exp.to_identifier(f"sparseeinsum_new_{table.name}"), db=exp.to_identifier(schema))
+        tuples = self.create(exp.Create(this=new, kind="TABLE", expression=query))
+        self.execute(exp.Drop(tables=[old], kind="TABLE", exists=True))
+        renamed = exp.AlterRename(this=exp.table_(table.this.copy()))
+        self.execute(exp.Alter(this=new.copy(), kind="TABLE", actions=[renamed]))
+        return tuples
+
+    def arrow(self, statement: exp.Expr | str) -> pa.Table:
+        """The result of a query as an Arrow table."""
+        columns = self.columns(statement)
+        with self._statement(statement) as text, self.connection.cursor() as cursor:
+            data = bytearray()
+            with cursor.copy(f"COPY ({text}) TO STDOUT (FORMAT BINARY)") as copy:
+                for piece in copy:
+                    data += piece
+        return copy_format.decode(data, [each.name for each in columns], [each.sql_type for each in columns])
+
+    def columns(self, query: exp.Expr | str) -> list[Column]:
+        """Columns of a query; it is not run."""
+        with self._statement(query) as text, self.connection.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM ({text}) AS described LIMIT 0", prepare=False)
+            assert cursor.description is not None
+            return [Column(column.name, _type_named(column.type_display)) for column in cursor.description]
+
+    @contextmanager
+    def _statement(self, statement: exp.Expr | str) -> Iterator[str]:
+        """A statement as text; what it does takes effect at once where nobody began a transaction."""
+        text = statement if isinstance(statement, str) else write_sql(statement, self.sql)
+        try:
+            with self._own_transaction():
+                yield text
+        except self._driver.Error as error:
+            raise EngineError(str(error), text) from error
+
+    def _own_transaction(self) -> AbstractContextManager[object]:
+        is_idle = self.connection.info.transaction_status == self._driver.pq.TransactionStatus.IDLE
+        return self.connection.transaction() if is_idle and not self.connection.autocommit else nullcontext()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All of the statements within take effect, or none; in a transaction that is open, once that is committed."""
+        try:
+            with self.connection.transaction():
+                yield
+        except self._driver.Error as error:
+            raise EngineError(str(error)) from error
+
+    @contextmanager
+    def beside(self) -> Iterator["PostgreSQL"]:
+        """Another connection to the same database, which sees what is committed, whatever happens on this one."""
+        info = self.connection.info
+        try:
+            other = self._driver.connect(info.dsn, password=info.password or None, autocommit=True)
+        except self._driver.Error as error:
+            raise EngineError(f"cannot connect again: {error}") from error
+        with other:
+            yield PostgreSQL(other, self._driver, is_owned=False)
+
+    @contextmanager
+    def registered(self, table: pa.Table, name: str) -> Iterator[None]:
+        """An Arrow table as a temporary table of that name."""
+        with self.transaction():
+            self._copy(table, exp.table_(name))
+            yield
+            self.execute(exp.Drop(tables=[exp.table_(name)], kind="TABLE"))
+
+    def _copy(self, table: pa.Table, name: exp.Table) -> None:
+        columns = [
+            exp.ColumnDef(
+                this=exp.to_identifier(column.name), kind=exp.DataType.build(copy_format.sql_type(column.type))
+            )
+            for column in table.schema
+        ]
+        temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
+        created = exp.Create(this=exp.Schema(this=name, expressions=columns), kind="TABLE", properties=temporary)
+        self.execute(created)
+        command = f"COPY {name.sql(self.dialect)} FROM STDIN (FORMAT BINARY)"
+        with self._statement(command), self.connection.cursor() as cursor, cursor.copy(command) as copy:
+            for piece in copy_format.encode(table):
+                copy.write(piece)
+
+    def location(self) -> tuple[str, str]:
+        """The database and the schema in which a bare name stands for a new table.
+
+        Raises:
+            EngineError: There is no such schema on the search_path.
+        """
+        ((database, schema),) = self.rows("SELECT current_database(), current_schema()")
+        if schema is None:
+            raise EngineError("no schema on the search_path exists, so that there is nowhere to create tables; set one")
+        return str(database), str(schema)
+
+    def has_table(self, schema: str, name: str) -> bool:
+        """Whether the database has a permanent table."""
+        with self._statement("-- look for a table"):
+            query = "SELECT COUNT(*) FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = %s"
+            found = self.connection.execute(query, (schema, name)).fetchone()
+        return found is not None and found[0] > 0
+
+    def relations_named(self, name: str) -> Sequence[Relation]:
+        """What a bare name may mean, first what it does mean."""
+        with self._statement(f"-- look for {name}"):
+            query = assets.read("sql/postgresql/relations.sql")
+            found = self.connection.execute(query, {"name": name}).fetchall()
+        return [Relation(None, schema, spelled) for schema, spelled in found]
+
+    def lacks_column(self, error: EngineError) -> bool:
+        """Whether a statement was refused because there is no column of some name."""
+        return isinstance(error.__cause__, self._driver.errors.UndefinedColumn)
+
+    def memory_limit(self) -> int:
+        """Bytes that the server is told that it may count on."""
+        ((size,),) = self.rows("SELECT pg_size_bytes(current_setting('effective_cache_size'))")
+        return int(str(size))
+
+    def threads(self) -> int:
+        """Processes that a query may run in."""
+        ((workers,),) = self.rows("SELECT current_setting('max_parallel_workers_per_gather')")
+        return int(str(workers)) + 1
+
+    def close(self) -> None:
+        """Close the connection, if it was opened here."""
+        if self._is_owned:
+            self.connection.close()
+
+
+def is_postgresql(target: object) -> TypeGuard["str | psycopg.Connection[Any]"]:
+    """Whether a database that a user names, or a connection that they have, is of PostgreSQL."""
+    if isinstance(target, str):
+        return target.startswith(("postgresql://", "postgres://"))
+    driver = sys.modules.get("psycopg")
+    return driver is not None and isinstance(target, driver.Connection)
+
+
+def open_postgresql(target: "str | psycopg.Connection[Any]") -> PostgreSQL:
+    """Connect to a server, or take a connection that the user has.
+
+    Raises:
+        EngineError: The server cannot be reached, is too old, or the database lacks the extension.
+    """
+    try:
+        import psycopg  # noqa: PLC0415  # an optional dependency
+    except ImportError:
+        raise EngineError("psycopg is needed for PostgreSQL; pip install 'sparseeinsum[postgres]'") from None
+    if isinstance(target, psycopg.Connection):
+        engine = PostgreSQL(target, psycopg, is_owned=False)
+    else:
+        try:
+            engine = PostgreSQL(psycopg.connect(target, autocommit=True), psycopg, is_owned=True)
+        except psycopg.Error as error:
+            raise EngineError(f"cannot connect: {error}") from error
+    try:
+        _check(engine)
+    except EngineError:
+        engine.close()
+        raise
+    return engine
+
+
+def _check(engine: PostgreSQL) -> None:
+    version = engine.connection.info.server_version
+    if version < _LEAST_VERSION:
+        raise EngineError(
+            f"this server is PostgreSQL {version // 10_000}; version {_LEAST_VERSION // 10_000} or later is needed"
+        )
+    found = engine.rows(f"SELECT 1 FROM pg_proc WHERE proname = '{_PROBE}' AND pg_function_is_visible(oid) LIMIT 1")
+    if found:
+        return
+    is_installed = engine.rows(f"SELECT 1 FROM pg_available_extensions WHERE name = '{_EXTENSION}'")
+    if is_installed:
+        way = f"run CREATE EXTENSION {_EXTENSION} in it, or put the schema that has it on the search_path"
+    else:
+        way = f"run `sparseeinsum install postgres` on the server, and CREATE EXTENSION {_EXTENSION} in the database"
+    raise EngineError(f"the database {engine.connection.info.dbname} lacks the functions of this package; {way}")
+
+
+_DECIMAL = re.compile(r"numeric\((\d+), ?(-?\d+)\)\Z")
+
+
+def _type_named(shown: str) -> str:
+    """A type in the spelling of `statistics.columns`."""
+    decimal = _DECIMAL.match(shown)
+    if decimal is not None:
+        return f"DECIMAL({decimal[1]},{decimal[2]})"
+    element = shown.removesuffix("[]")
+    return _TYPES.get(element, element.upper()) + shown[len(element) :]
