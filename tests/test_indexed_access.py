@@ -154,9 +154,34 @@ def test_the_order_of_rows_is_measured(graph: se.Database) -> None:
 
     by_rows = costs()
     assert by_rows[0] < by_rows[1]
-    graph.connection.execute("CREATE OR REPLACE TABLE A AS SELECT * FROM A ORDER BY dim_1, dim_0")
+    rows, columns, values = graph.connection.execute("SELECT * FROM A").fetchnumpy().values()
+    graph.tensor("A", (np.stack([rows, columns]), values), shape=(NODES, NODES), order=["dim_1", "dim_0"])
     by_columns = costs()
     assert by_columns[1] == pytest.approx(by_rows[0], rel=0.05)
     assert by_columns[0] > by_rows[0]
     graph.connection.execute("CREATE OR REPLACE TABLE A AS SELECT * FROM A ORDER BY hash(rowid)")
     assert costs() == pytest.approx([by_columns[0], by_rows[1]], rel=0.05)
+
+
+@pytest.mark.parametrize("order", [("dim_0", "dim_1"), ("dim_1", "dim_0"), ("dim_1",), ()])
+@pytest.mark.parametrize("promoted", [None, ("dim_0", "dim_1"), {"dim_0": 2, "dim_1": 3}])
+def test_rows_are_stored_in_order(db: se.Database, order: tuple[str, ...], promoted: Any) -> None:  # noqa: ANN401
+    rng = np.random.default_rng(0)
+    at = np.array([divmod(place, 9) for place in rng.permutation(63)]).T
+    values = rng.random(63)
+    db.tensor("A", (at, values), shape=(7, 9), promoted=promoted, order=order)
+    keys = db.connection.execute("SELECT dim_0, dim_1 FROM A").fetchall()
+    wanted = order or ("dim_0", "dim_1") if promoted is None or order else None
+    if wanted is not None:
+        places = [("dim_0", "dim_1").index(axis) for axis in wanted]
+        ordered = [tuple(key[place] for place in places) for key in keys]
+        assert ordered == sorted(ordered)
+    expected = np.zeros((7, 9))
+    expected[tuple(at)] = values
+    found = db.run("T[i, j] = A[i, j] + 0 * A[i, j]")["T"].to_numpy()
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_only_keys_order_rows(db: se.Database) -> None:
+    with pytest.raises(se.ShapeError, match="A has no key column dim_1 to order its rows by; it has dim_0"):
+        db.tensor("A", np.ones((3, 4)), order=["dim_1"])
