@@ -211,7 +211,7 @@ def count_compilations(monkeypatch: pytest.MonkeyPatch, objects: tuple[bytes, ..
     """Let compiling give known objects at once; returns a list of how often that happened, kept up to date."""
     count = [0]
 
-    def compile_groups(groups: list[str], folder: Path) -> dict[str, bytes]:
+    def compile_groups(groups: list[str], folder: Path, processor: str) -> dict[str, bytes]:
         count[0] += len(groups)
         return {group: objects[GROUPS.index(group)] for group in groups}
 

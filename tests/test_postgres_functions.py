@@ -15,7 +15,10 @@ from postgres_sql import in_postgres, numbers
 from sql_rows import Array, Oracle, Rows, arguments_of
 from test_sql_vocabulary import EXAMPLE_ROWS
 
-from sparseeinsum.kernels.catalogue import Function, functions
+from sparseeinsum.kernels.catalogue import Function
+from sparseeinsum.kernels.postgres_functions import vocabulary
+
+FUNCTIONS = tuple(vocabulary())
 
 ROWS = 300
 NULL_EVERY = {"u": 5, "v": 7, "s": 3}
@@ -160,7 +163,7 @@ def test_aggregate_of_nothing(connection: psycopg.Connection, call: str) -> None
         assert connection.execute(f"SELECT {in_postgres(call)} FROM {relation}").fetchall() == [(None,)]
 
 
-@pytest.mark.parametrize("function", functions(), ids=lambda function: function.example)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.example)
 def test_examples_run(connection: psycopg.Connection, function: Function) -> None:
     if function.is_aggregate:
         relation, expected = EXAMPLE_ROWS[function.example]

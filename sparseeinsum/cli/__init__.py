@@ -177,6 +177,12 @@ def _add_build(commands_of: _Commands) -> None:
     parser.add_argument(
         "--version", type=int, metavar="MAJOR", help="major version of the server, 15 to 18; by default the one here"
     )
+    parser.add_argument(
+        "--processor",
+        choices=extensions.PROCESSORS,
+        default="native",
+        help="processor of the server, by default the one here; nearly all of the last ten years are x86-64-v3",
+    )
     parser.set_defaults(command=extensions.build)
 
 

@@ -2,7 +2,7 @@
 
 Every exported function takes and returns int64 and becomes a C function of its own name. Nothing in an object
 refers to Python: it can be loaded by a process without numba, or linked into a database's own extension. Run as
-`python -m sparseeinsum.kernels.compiler GROUP FILE`, so that the compiler's memory goes when it is done.
+`python -m sparseeinsum.kernels.compiler GROUP FILE PROCESSOR`, so that the compiler's memory goes when it is done.
 """
 
 import inspect
@@ -151,8 +151,8 @@ _SUPPLIED = frozenset(
 )
 
 
-def compile_group(group: str) -> bytes:
-    """Compile one of the groups of native.py for this machine's processor; returns a relocatable object file."""
+def compile_group(group: str, processor: str) -> bytes:
+    """Compile one of the groups of native.py for a processor; returns a relocatable object file."""
     exported = dict(_exported(group))
     module = llvm.parse_assembly(_NO_REFERENCE_COUNTS)
     for text in _written_by_hand(group):
@@ -164,9 +164,9 @@ def compile_group(group: str) -> bytes:
             if function not in inner_names:
                 inner_names[function] = _compile(function, module, linked)
             native.export(module, inner_names[function], name, _count_parameters(function))
-    native.optimise(module, (*exported, *_GEMM_NAMES))
+    native.optimise(module, (*exported, *_GEMM_NAMES), processor)
     _check_externals(module)
-    return bytes(native.target_machine().emit_object(module))
+    return bytes(native.target_machine(processor).emit_object(module))
 
 
 def _written_by_hand(group: str) -> Iterator[str]:
@@ -289,4 +289,4 @@ def _check_externals(module: llvm.ModuleRef) -> None:
 if __name__ == "__main__":
     for external in _SUPPLIED - _C_LIBRARY:
         llvm.add_symbol(external, 1)  # never called here; LLVM ends the process on a name that it cannot resolve
-    Path(sys.argv[2]).write_bytes(compile_group(sys.argv[1]))
+    Path(sys.argv[2]).write_bytes(compile_group(sys.argv[1], sys.argv[3]))

@@ -77,8 +77,8 @@ class Aggregate:
     finish: CFunction | None
 
 
-def _functions() -> Iterator[Function]:
-    """Those of the catalogue, without arrays that a statement keeps in memory: its processes share none."""
+def vocabulary() -> Iterator[Function]:
+    """The catalogue's functions, without those of arrays that stay in memory, of which its processes share none."""
     return (function for function in functions() if not function.is_of_residents)
 
 
@@ -87,7 +87,7 @@ def scalars() -> tuple[CFunction, ...]:
     """The functions of the vocabulary that are no aggregates."""
     return tuple(
         _c_function(function, dtype, number)
-        for function in _functions()
+        for function in vocabulary()
         if not function.is_aggregate
         for dtype in function.dtypes
         for number in _declared_numbers(function, dtype)
@@ -99,7 +99,7 @@ def aggregates() -> tuple[Aggregate, ...]:
     """Those that are."""
     return tuple(
         _aggregate(function, dtype, number)
-        for function in _functions()
+        for function in vocabulary()
         if function.is_aggregate
         for dtype in function.dtypes
         for number in _declared_numbers(function, dtype)
