@@ -13,13 +13,11 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import DEMOTED, is_ragged
 from sparseeinsum.statistics.columns import NUMBER_TYPES
 
-# Parts of what a join is expected to take (measured: bench/indexed.py). To add rows to groups, a join reads rows in
-# order and meets groups anywhere; with an index it is the other way round where tuples come in the order of the groups,
-# and neither is in order where they do not.
-_GROUPS_IN_ORDER = 0.6
-_GROUPS_ANYWHERE = 1.25
-_OTHER_ARRAYS = 0.5  # of two arrays a join copies one for every pair
-_KEPT_BYTES = 0.3  # of moving a byte in a repartition: arrays are written once, in large pieces
+# Parts of moving a byte in a repartition (measured: bench/indexed.py). Arrays are kept in large pieces, one after the
+# other. Rows that are added to groups are at random places where the tuples that say so come in no order of the groups,
+# and so are the groups; a join meets only the groups so, and with tuples in order only the rows are.
+_KEPT_BYTES = 0.35
+_SCATTERED_BYTES = 0.07
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +60,8 @@ def indexable_operands(einsum: EinSum, choice: tuple[int, ...], graph: EinGraph,
         tensor = graph.tensors[operand.tensor]
         has_rows = bool(keys[index]) and any(tiles[label] != 1 for label in operand.labels)
         bounds = {label: axis.bound for label, axis in zip(operand.labels, tensor.axes, strict=True)}
-        is_plain = len(bounds) == len(operand.labels) and not any(
-            is_ragged(tiles[each], bounds[each]) for each in bounds
-        )
+        is_even = not any(is_ragged(tiles[label], bound) for label, bound in bounds.items())
+        is_plain = is_even and len(bounds) == len(operand.labels)
         is_kept = _is_kept_as_computed(tensor.dtype, computed_in, bool(tensor.fill))
         if has_rows and is_plain and is_kept and keys[index] <= keys[1 - index]:
             yield index
@@ -76,16 +73,11 @@ def _is_kept_as_computed(dtype: str, computed_in: str, has_other_fill: bool) -> 
     return is_alike and not (is_complex(dtype) and has_other_fill)
 
 
-def indexed(join: Work, is_grouped: bool, is_in_order: bool, has_other_arrays: bool) -> Work:
+def indexed(join: Work, scattered_bytes: float) -> Work:
     """What a join's work becomes if one operand is read by index: a row is found by its place, not in a hash table.
 
     Args:
         join: To join tuples and run the kernel.
-        is_grouped: Whether pairs are aggregated.
-        is_in_order: Whether the tuples that say what to read come in the order of the groups.
-        has_other_arrays: Whether those tuples hold arrays, too.
+        scattered_bytes: Of rows that are added to groups out of order.
     """
-    share = _OTHER_ARRAYS if has_other_arrays else 1.0
-    if is_grouped:
-        share *= _GROUPS_IN_ORDER if is_in_order else _GROUPS_ANYWHERE
-    return replace(join, hashed_tuples=0.0, kernel_operations=join.kernel_operations * share)
+    return replace(join, hashed_tuples=0.0, bytes_moved=join.bytes_moved + scattered_bytes * _SCATTERED_BYTES)

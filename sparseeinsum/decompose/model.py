@@ -137,6 +137,7 @@ class CostModel:
             operations=self._operations(einsum, choice),
             is_matrix_product=self._has_matrices(einsum) and _is_matrix_product(einsum, choice),
             is_expression=not einsum.is_multilinear and any(tile != 1 for tile in choice),
+            copied_bytes=0 if index is not None else self._copied_bytes(einsum, choice, absence, operands),
         )
         join, aggregation = self.accounting.join(sizes), self.accounting.aggregation(sizes)
         created = [0.0 if place == index else each.tuples - each.present for place, each in enumerate(operands)]
@@ -144,11 +145,18 @@ class CostModel:
         moved += sizes.joined * sum(operands[index].tuple_bytes for index in _FILLED_IN[absence.join])
         filling = Work(sum(created), moved, operators=sum(tuples > 0 for tuples in created))
         if index is not None:
-            has_arrays = any(tile != 1 for tile in reference_tiles(einsum, einsum.operands[1 - index], choice))
-            join = indexed(join, sizes.is_grouped, self._is_in_order(einsum, choice, 1 - index), has_arrays)
+            is_scattered = sizes.is_grouped and not self._is_in_order(einsum, choice, 1 - index)
+            join = indexed(join, sizes.joined * operands[index].tuple_bytes if is_scattered else 0.0)
             filling += self._resident(einsum, choice, index).keeping()
         seconds = (join + aggregation + filling).seconds(self.constants)
         return VertexCost(sizes.joined, sizes.aggregated, join, aggregation, filling, seconds, absence, index)
+
+    def _copied_bytes(self, einsum: EinSum, choice: Choice, absence: Absence, operands: list["_Operand"]) -> int:
+        """Bytes of the array that a join copies for every pair: of two arrays it refers to the larger one alone."""
+        tiles = [reference_tiles(einsum, operand, choice) for operand in einsum.operands]
+        has_two_arrays = len(tiles) == 2 and all(any(tile != 1 for tile in each) for each in tiles)
+        is_matching = absence.join == JoinKind.INNER and has_two_arrays and _shares_keys(operands)
+        return min(operand.tuple_bytes for operand in operands) if is_matching else 0
 
     def _crowding(self, einsum: EinSum, choice: Choice, absence: Absence) -> float:
         """How many times more tuples join than if entries were spread evenly.

@@ -34,14 +34,22 @@ _FILE_ENDINGS = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 _COMPRESSED_ENDINGS = (".gz", ".zst")
 
 
-def load(engine: Engine, columns: Columns, sums_duplicates: bool) -> StoredTensor:
+def load(engine: Engine, columns: Columns, sums_duplicates: bool, order: Sequence[str] = ()) -> StoredTensor:
     """Store a tensor in a table of its own name, in place of one loaded before, and record it in the catalogue.
+
+    Args:
+        engine: Where.
+        columns: What.
+        sums_duplicates: Whether values of a coordinate that is given twice are added up.
+        order: Key columns by which to order the rows of the table; else they lie as they are given.
 
     Raises:
         CatalogueError: A table or view of that name is there that was not made by loading.
+        ShapeError: An axis to order by is no key column.
         DataError: The data are no tensor; the database is as it was.
     """
     name = columns.tensor.name
+    keys = _checked_order(columns, order)
     with engine.registered(columns.table, _INCOMING), engine.transaction():
         catalogue = Catalogue(engine)
         known = catalogue.all()
@@ -58,10 +66,10 @@ def load(engine: Engine, columns: Columns, sums_duplicates: bool) -> StoredTenso
             _check_sums(engine, columns)
         query = _summed(columns) if sums else _selected(columns)
         if columns.wanted == columns.decomposition:
-            engine.replace_table(table, query)
+            engine.replace_table(table, _ordered(query, keys))
             given = stored
         else:
-            given = _cut(engine, table, columns, query)
+            given = _cut(engine, table, columns, query, keys)
         if columns.may_repeat and not sums:
             _check_repeated(engine, given)
         if given is not stored:
@@ -70,14 +78,30 @@ def load(engine: Engine, columns: Columns, sums_duplicates: bool) -> StoredTenso
     return stored
 
 
-def _cut(engine: Engine, table: exp.Table, columns: Columns, query: exp.Select) -> StoredTensor:
+def _checked_order(columns: Columns, order: Sequence[str]) -> list[exp.Column]:
+    known = [columns.tensor.axes[position].name for position in columns.wanted.promoted]
+    for axis in order:
+        if axis.lower() not in known:
+            raise ShapeError(
+                f"tensor {columns.tensor.name} has no key column {axis} to order its rows by; it has {', '.join(known)}"
+            )
+    return [exp.column(axis.lower()) for axis in order]
+
+
+def _ordered(query: exp.Select, keys: Sequence[exp.Column]) -> exp.Select:
+    return query.order_by(*[key.copy() for key in keys], append=False) if keys else query
+
+
+def _cut(
+    engine: Engine, table: exp.Table, columns: Columns, query: exp.Select, keys: Sequence[exp.Column]
+) -> StoredTensor:
     """Store a tensor in another decomposition than it is given in; returns it as given, in a temporary table."""
     temporary = exp.table_(_GIVEN, db=engine.sql.temporary_schema)
     given = _stored(columns.tensor, columns.decomposition, temporary.sql(engine.dialect))
     engine.create(temporary, query, is_temporary=True)
     cut = repartition(Stored(given), columns.wanted)
     select = relation_query(Convert(cut) if columns.tensor.dtype == "bool" else cut, engine.sql)
-    engine.replace_table(table, select)
+    engine.replace_table(table, _ordered(select, keys))
     return given
 
 

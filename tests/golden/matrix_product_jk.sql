@@ -6,11 +6,6 @@ WITH A_by_dim_1 AS (
   FROM main.A AS t
   GROUP BY
     t.dim_1
-), A_resident AS (
-  /* A[dim_0, DIM_1], all tuples in one array in memory while the statement runs */
-  SELECT
-    tensor_resident(t.val, t.dim_1, 4, CAST(0 AS DOUBLE)) AS handle
-  FROM A_by_dim_1 AS t
 ), B_by_dim_0_dim_1 AS (
   /* B[DIM_0, DIM_1] */
   SELECT
@@ -28,9 +23,10 @@ WITH A_by_dim_1 AS (
   /* C[i, K] = sum(A[i, J] * B[J, K]) */
   SELECT
     v.dim_1 AS k,
-    tensor_sum_scaled(v.val, tensor_row(u.handle, v.dim_0, 3, CAST(0 AS DOUBLE))) AS val
-  FROM B_by_dim_0_dim_1 AS v
-  CROSS JOIN A_resident AS u
+    tensor_sum_scaled(v.val, u.val) AS val
+  FROM A_by_dim_1 AS u
+  JOIN B_by_dim_0_dim_1 AS v
+    ON u.dim_1 = v.dim_0
   GROUP BY
     v.dim_1
 )
