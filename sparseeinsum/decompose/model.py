@@ -138,7 +138,7 @@ class CostModel:
         return self.accounting.repartition(
             RepartitionSizes(
                 before=self.tuples(tensor, before),
-                parts=self.tuples(tensor, before) * self._mean_size(tensor, before) / self._mean_size(tensor, between),
+                parts=self.tuples(tensor, before) * self._parts(tensor, before, between),
                 between=self.tuples(tensor, between),
                 after=self.tuples(tensor, after),
                 between_bytes=self.tuple_bytes(tensor, between),
@@ -188,9 +188,12 @@ class CostModel:
     def _array_size(self, reference: Reference, tiles: Choice) -> int:
         return Decomposition(tiles).array_size(self.graph.tensors[reference.tensor].shape)
 
-    def _mean_size(self, tensor: str, tiles: Choice) -> float:
-        """Elements of an array, on average."""
-        return math.prod(map(mean_extent, tiles, self.graph.tensors[tensor].shape))
+    def _parts(self, tensor: str, before: Choice, after: Choice) -> float:
+        """Into how many parts an array is cut, on average."""
+        whole, part = (
+            math.prod(map(mean_extent, tiles, self.graph.tensors[tensor].shape)) for tiles in (before, after)
+        )
+        return whole / part if whole else 0.0
 
     def _operand(self, operand: Reference, tiles: Choice, dense: bool) -> "_Operand":
         """An operand in the tiles of its axes; kept, because many choices have it in the same."""
