@@ -16,6 +16,7 @@ EXAMPLES = int(os.environ.get("EXAMPLES", "130"))
 COUNTED: Counter[str] = Counter()  # programs run, by kind; conftest.py prints them
 
 
+@pytest.mark.usefixtures("operators_are_free")  # or hardly a sum would be taken apart
 @pytest.mark.parametrize("optimizer", ["dp", "greedy", "relational", "dense"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_results_are_numpys(
