@@ -76,7 +76,7 @@ def make_plans(program: Program, engine: Engine, options: PlanOptions) -> list[P
     with clock.stage("statistics"):
         data = _read_data(program, engine, options)
     with clock.stage("optimizer"):
-        bound = _bind(program, data.stored, options)
+        bound = _bind(program, data.stored, options, engine)
         binary = _rewritten(bound, data, engine, options)
         pins = _pins(bound, binary, options)
         exact = evaluate_exactly(merge_common_subexpressions(binary, pins), data.values, _allows_nonfinite(options))
@@ -105,7 +105,7 @@ def load_plan(saved: SavedPlan, engine: Engine) -> Plan:
     with clock.stage("statistics"):
         data = _read_data(saved.program, engine, options)
     with clock.stage("optimizer"):
-        bound = _bind(saved.program, data.stored, options)
+        bound = _bind(saved.program, data.stored, options, engine)
         binary = rebuilt(saved, bound)
         exact = evaluate_exactly(binary, data.values, _allows_nonfinite(options))
         check_exact(saved, bound, exact.graph, data.values)
@@ -248,7 +248,7 @@ def _generated(program: Program, stored: Mapping[str, StoredTensor]) -> dict[str
     return {each.name: generated_source(tensors[each.name], each.kind) for each in program.generated}
 
 
-def _bind(program: Program, stored: Mapping[str, StoredTensor], options: PlanOptions) -> EinGraph:
+def _bind(program: Program, stored: Mapping[str, StoredTensor], options: PlanOptions, engine: Engine) -> EinGraph:
     """The program over the tensors that there are, with the outputs asked for and its functions compiled."""
     graph = bind(program, {name: source.tensor for name, source in stored.items()})
     computed = [einsum.output.tensor for einsum in graph.einsums]
@@ -256,15 +256,19 @@ def _bind(program: Program, stored: Mapping[str, StoredTensor], options: PlanOpt
         if name not in computed:
             raise PlanError(f"the program computes no {name}; it computes {', '.join(computed)}")
     outputs = tuple(name for name in computed if name in graph.outputs or name in options.outputs)
-    _require_functions(graph)
+    _require_functions(graph, engine)
     return EinGraph(graph.tensors, graph.einsums, outputs)
 
 
-def _require_functions(graph: EinGraph) -> None:
+def _require_functions(graph: EinGraph, engine: Engine) -> None:
     """Compile the functions of users that a graph calls."""
     for name in frozenset().union(*(functions_of(einsum.join) for einsum in graph.einsums)):
         python = FUNCTIONS[name].python
         if python is not None:
+            if not engine.sql.calls_python:
+                raise PlanError(
+                    f"{name} is a Python function, and {engine.title} has none of those yet; run it on DuckDB"
+                )
             require_function(name, python)
 
 

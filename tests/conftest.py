@@ -3,6 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
@@ -37,17 +38,58 @@ def forget_functions() -> Iterator[None]:
         del FUNCTIONS[name]
 
 
+@pytest.fixture(scope="session")
+def engine(request: pytest.FixtureRequest) -> str:
+    """The engine that a test's databases are of: DuckDB, unless a mark names others."""
+    return str(getattr(request, "param", "duckdb"))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests of databases on every engine that they are marked for."""
+    marker = metafunc.definition.get_closest_marker("engines")
+    if marker is not None and "engine" in metafunc.fixturenames:
+        metafunc.parametrize("engine", marker.args, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def postgres_urls(postgres: postgres_server.PostgresServer) -> dict[str, str]:
+    """The URLs of databases that have the extension: one for each test in turn, and one for each module."""
+    names = ("db", "shared_db")
+    for name in names:
+        with postgres.connect() as maintenance:
+            maintenance.execute(f"CREATE DATABASE {name}")
+        with postgres.connect(name) as connection:
+            connection.execute("CREATE EXTENSION sparseeinsum")
+    return {name: postgres.url(name) for name in names}
+
+
+@contextmanager
+def _opened(engine: str, request: pytest.FixtureRequest) -> Iterator[se.Database]:
+    """An empty database; of PostgreSQL an empty schema, which goes again with the catalogue."""
+    if engine == "duckdb":
+        with se.connect() as database:
+            yield database
+        return
+    url = request.getfixturevalue("postgres_urls")[request.fixturename]
+    with se.connect(url) as database:
+        database.connection.execute("CREATE SCHEMA main; SET search_path = main, public")
+        yield database
+    with psycopg.connect(url, autocommit=True) as connection:  # the test may have closed its own, or left a transaction
+        connection.execute("SET client_min_messages = error; DROP SCHEMA main CASCADE")
+        connection.execute("DROP SCHEMA IF EXISTS sparseeinsum CASCADE")
+
+
 @pytest.fixture(scope="module")
-def shared_db() -> Iterator[se.Database]:
+def shared_db(engine: str, request: pytest.FixtureRequest) -> Iterator[se.Database]:
     """A database that the tests of a module share, each replacing the tensors that it needs."""
-    with se.connect() as database:
+    with _opened(engine, request) as database:
         yield database
 
 
 @pytest.fixture
-def db() -> Iterator[se.Database]:
-    """An empty database in memory."""
-    with se.connect() as database:
+def db(engine: str, request: pytest.FixtureRequest) -> Iterator[se.Database]:
+    """An empty database."""
+    with _opened(engine, request) as database:
         yield database
 
 

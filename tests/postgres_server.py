@@ -27,6 +27,9 @@ class PostgresServer:
     pg_config: str
     folder: Path
 
+    def url(self, database: str) -> str:
+        return f"postgresql://{_USER}@/{database}?host={self.folder}"
+
     def connect(self, database: str = "postgres") -> psycopg.Connection:
         return psycopg.connect(f"host={self.folder} user={_USER} dbname={database}", autocommit=True)
 

@@ -14,7 +14,7 @@ from sparseeinsum.engines.exactness import check_values
 from sparseeinsum.errors import CatalogueError, EngineError
 from sparseeinsum.language.dtypes import Number, is_complex
 from sparseeinsum.language.tensors import Axis, Decomposition, StoredTensor, Tensor
-from sparseeinsum.statistics.columns import is_index_type, is_readable, relation_of, value_type
+from sparseeinsum.statistics.columns import computed_type, is_index_type, is_readable, relation_of, value_type
 
 SCHEMA = "sparseeinsum"
 TABLE = "tensors"
@@ -181,9 +181,10 @@ def _columns_query(stored: StoredTensor, dialect: str) -> str:
 
 
 def _holds_values(stored: StoredTensor, sql_type: str) -> bool:
-    if stored.casts and stored.decomposition.is_scalar:
-        return is_readable(sql_type, stored.tensor.dtype)
-    return sql_type == value_type(stored)
+    dtype, is_scalar = stored.tensor.dtype, stored.decomposition.is_scalar
+    if stored.casts and is_scalar:
+        return is_readable(sql_type, dtype)
+    return sql_type == (value_type(stored) if stored.casts else computed_type(dtype, is_scalar))
 
 
 def _values(stored: StoredTensor) -> tuple[object, ...]:

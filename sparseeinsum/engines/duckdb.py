@@ -12,6 +12,8 @@ from sparseeinsum import assets
 from sparseeinsum.engines.engine import Column, Relation
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
+from sparseeinsum.render.statements import Statement
+from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 
 _PROBE = "tensor_einsum"
 
@@ -52,14 +54,24 @@ class DuckDB:
         with self._errors(statement) as text:
             return self.connection.sql(text).to_arrow_table()
 
-    def create(self, statement: exp.Expr | str) -> int:
+    def create(self, table: exp.Table, query: exp.Select, is_temporary: bool) -> int:
         """Create a table from a query; returns its rows."""
-        ((tuples,),) = self.rows(statement)
+        return self._create(table, query, exp.TemporaryProperty() if is_temporary else None)
+
+    def stage(self, statement: Statement) -> int:
+        """Run a statement that keeps its rows in a temporary table; returns how many there are."""
+        ((tuples,),) = self.rows(statement.text)
         return int(str(tuples))
 
     def replace_table(self, table: exp.Table, query: exp.Select) -> int:
         """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
-        return self.create(exp.Create(this=table, kind="TABLE", replace=True, expression=query))
+        return self._create(table, query, None, replace=True)
+
+    def _create(self, table: exp.Table, query: exp.Select, kind: exp.Property | None, replace: bool = False) -> int:
+        properties = exp.Properties(expressions=[kind] if kind is not None else [])
+        command = exp.Create(this=table.copy(), kind="TABLE", properties=properties, expression=query, replace=replace)
+        ((tuples,),) = self.rows(command)
+        return int(str(tuples))
 
     def columns(self, query: exp.Expr | str) -> list[Column]:
         """Columns of a query; it is not run."""
@@ -146,6 +158,16 @@ class DuckDB:
     def lacks_column(self, error: EngineError) -> bool:
         """Whether a statement was refused because there is no column of some name."""
         return isinstance(error.__cause__, duckdb.BinderException)
+
+    def is_beyond_float32(self, value: exp.Expr) -> exp.Expr:
+        """Whether a number of type DOUBLE, which is no infinity, would become one as a float32."""
+        return exp.TryCast(this=value, to=number_type("float32")).is_(exp.null())
+
+    def is_changed_by_cast(self, value: exp.Expr, sql_type: str, dtype: str) -> exp.Expr:
+        """Whether a number of a type would be another one as a dtype; one of them is of whole numbers or truth."""
+        cast = exp.TryCast(this=value.copy(), to=type_named(stored_type(dtype, is_scalar=True)))
+        back = exp.TryCast(this=cast, to=exp.DataType.build(sql_type, dialect=self.dialect))
+        return exp.NullSafeNEQ(this=back, expression=value)
 
     def memory_limit(self) -> int:
         """Bytes that the database may use."""

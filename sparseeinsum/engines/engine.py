@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.statements import Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,11 @@ class Engine(Protocol):
     def execute(self, statement: exp.Expr | str) -> None:
         """Run a statement whose rows do not matter."""
 
-    def create(self, statement: exp.Expr | str) -> int:
+    def create(self, table: exp.Table, query: exp.Select, is_temporary: bool) -> int:
         """Create a table from a query; returns its rows."""
+
+    def stage(self, statement: Statement) -> int:
+        """Run a statement that keeps its rows in a temporary table; returns how many there are."""
 
     def replace_table(self, table: exp.Table, query: exp.Select) -> int:
         """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
@@ -100,6 +104,12 @@ class Engine(Protocol):
 
     def lacks_column(self, error: EngineError) -> bool:
         """Whether a statement was refused because there is no column of some name."""
+
+    def is_beyond_float32(self, value: exp.Expr) -> exp.Expr:
+        """Whether a number of type DOUBLE, which is no infinity, would become one as a float32."""
+
+    def is_changed_by_cast(self, value: exp.Expr, sql_type: str, dtype: str) -> exp.Expr:
+        """Whether a number of a type would be another one as a dtype; one of them is of whole numbers or truth."""
 
     def memory_limit(self) -> int:
         """Bytes that the database may use."""

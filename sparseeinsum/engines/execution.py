@@ -13,8 +13,9 @@ from sparseeinsum.engines.catalogue import table_named
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.results import TensorResult
 from sparseeinsum.explain import EinSumRun, Replanning
+from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.plan import Plan
-from sparseeinsum.render.statements import Statement, created
+from sparseeinsum.render.statements import Statement
 
 _STAGED_SHARE = 0.25  # of the memory, for the result of one EinSum that is measured alone
 
@@ -139,12 +140,13 @@ class _Run:
     def _tuples(self, plan: Plan, statement: Statement) -> int:
         """Run a statement; the tuples that it left or returned."""
         if statement.stage is not None:
-            return self._engine.create(statement.text)
+            return self._engine.stage(statement)
         if statement.name in self._into:
             table = table_named(self._into[statement.name], self._engine.dialect)
             return self._engine.replace_table(table, statement.query)
-        rows = self._engine.arrow(statement.text)
-        self._results[statement.name] = TensorResult(delivery(plan.decomposed, statement.name).schema, rows)
+        schema = delivery(plan.decomposed, statement.name).schema
+        rows = self._engine.arrow(statement.text).rename_columns([*schema.keys, VALUE_COLUMN])  # some engines cut names
+        self._results[statement.name] = TensorResult(schema, rows)
         return int(rows.num_rows)
 
     def _look(self) -> None:
@@ -183,7 +185,7 @@ def run_each(plan: Plan, engine: Engine) -> dict[str, EinSumRun]:
         if plan.expected_sizes(name).expected_bytes <= limit:
             start = time.perf_counter()
             tables[name] = plan.stage_of(name)
-            tuples = engine.create(created(tables[name], query))
+            tuples = engine.create(tables[name], query, is_temporary=True)
             found[name] = EinSumRun(tuples, time.perf_counter() - start)
         else:
             ((count,),) = engine.rows(exp.select("COUNT(*)").from_(query.subquery("counted")))

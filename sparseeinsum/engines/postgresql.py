@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -15,6 +15,8 @@ from sparseeinsum.engines import copy_format
 from sparseeinsum.engines.engine import Column, Relation
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
+from sparseeinsum.render.statements import Statement
+from sparseeinsum.statistics.columns import number_type
 
 if TYPE_CHECKING:
     import psycopg
@@ -22,6 +24,12 @@ if TYPE_CHECKING:
 _PROBE = "tensor_einsum"
 _EXTENSION = "sparseeinsum"
 _LEAST_VERSION = 150_000
+_LIMITS_OF_INT64 = (str(-(1 << 63)), str(1 << 63))  # the first beyond
+_INFINITE_FLOAT32 = "3.4028235677973366e38"  # the least that is rounded to it
+_LARGEST_ROW = 8160  # bytes, in a page of 8 KiB
+_WORK_SHARE = 16  # of the memory, every sort and hash table of a statement may take
+# During transactions of ours. To compile queries takes longer than most of them.
+_SETTINGS = {"jit": "off"}
 
 # PostgreSQL's names of types, in the spelling of `statistics.columns`; others are shown as they are.
 _TYPES = {
@@ -61,17 +69,50 @@ class PostgreSQL:
         with self._statement(statement) as text:
             self.connection.execute(text, prepare=False)
 
-    def create(self, statement: exp.Expr | str) -> int:
-        """Create a table from a query; returns its rows."""
+    def create(self, table: exp.Table, query: exp.Select, is_temporary: bool) -> int:
+        """Create a table from a query; returns its rows.
+
+        Arrays are never compressed, and lie outside of their rows only where they do not fit into a page.
+        """
+        properties: list[exp.Expr] = [exp.TemporaryProperty()] if is_temporary else []
+        arrays = [column.name for column in self.columns(query) if column.sql_type.endswith("[]")]
+        if not arrays:
+            whole = exp.Properties(expressions=properties)
+            tuples = self._count(exp.Create(this=table.copy(), kind="TABLE", properties=whole, expression=query))
+        else:
+            self._create_for_arrays(table, query, properties, arrays)
+            tuples = self._count(exp.insert(query, table.copy()))
+        self.execute(f"ANALYZE {table.sql(self.dialect)}")  # before that, the planner takes any table for a small one
+        return tuples
+
+    def _create_for_arrays(
+        self, table: exp.Table, query: exp.Select, properties: Sequence[exp.Expr], arrays: Sequence[str]
+    ) -> None:
+        """Create a table for the rows of a query, as yet without them."""
+        inline = exp.Property(this=exp.var("toast_tuple_target"), value=exp.Literal.number(_LARGEST_ROW))
+        whole = exp.Properties(expressions=[*properties, inline])
+        empty = exp.select("*").from_(query.subquery("described")).limit(0)
+        self.execute(exp.Create(this=table.copy(), kind="TABLE", properties=whole, expression=empty))
+        for name in arrays:
+            column = exp.to_identifier(name).sql(self.dialect)
+            self.execute(f"ALTER TABLE {table.sql(self.dialect)} ALTER COLUMN {column} SET STORAGE EXTERNAL")
+
+    def _count(self, statement: exp.Expr) -> int:
+        """Run a statement; returns the rows that it wrote."""
         with self._statement(statement) as text:
             return self.connection.execute(text, prepare=False).rowcount
+
+    def stage(self, statement: Statement) -> int:
+        """Run a statement that keeps its rows in a temporary table; returns how many there are."""
+        assert statement.stage is not None
+        return self.create(statement.stage, statement.query, is_temporary=True)
 
     def replace_table(self, table: exp.Table, query: exp.Select) -> int:
         """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
         schema = table.db or self.location()[1]
         old = exp.table_(table.this.copy(), db=exp.to_identifier(schema), catalog=table.args.get("catalog"))
         new = exp.table_(exp.to_identifier(f"sparseeinsum_new_{table.name}"), db=exp.to_identifier(schema))
-        tuples = self.create(exp.Create(this=new, kind="TABLE", expression=query))
+        tuples = self.create(new, query, is_temporary=False)
         self.execute(exp.Drop(tables=[old], kind="TABLE", exists=True))
         renamed = exp.AlterRename(this=exp.table_(table.this.copy()))
         self.execute(exp.Alter(this=new.copy(), kind="TABLE", actions=[renamed]))
@@ -112,10 +153,24 @@ class PostgreSQL:
     def transaction(self) -> Iterator[None]:
         """All of the statements within take effect, or none; in a transaction that is open, once that is committed."""
         try:
-            with self.connection.transaction():
+            with self.connection.transaction(), self._settings():
                 yield
         except self._driver.Error as error:
             raise EngineError(str(error)) from error
+
+    @contextmanager
+    def _settings(self) -> Iterator[None]:
+        """Settings for the statements of a transaction, which those after it in one of the user's do not have."""
+        names = ["work_mem", *_SETTINGS]
+        before = {name: str(self.rows(f"SELECT current_setting('{name}')")[0][0]) for name in names}
+        work = max(self.memory_limit() // _WORK_SHARE, self._bytes("work_mem")) // 1024
+        self._set({"work_mem": f"{work}kB", **_SETTINGS})
+        yield
+        self._set(before)
+
+    def _set(self, values: Mapping[str, str]) -> None:
+        for name, value in values.items():
+            self.execute(f"SET LOCAL {name} = '{value}'")
 
     @contextmanager
     def beside(self) -> Iterator["PostgreSQL"]:
@@ -180,9 +235,34 @@ class PostgreSQL:
         """Whether a statement was refused because there is no column of some name."""
         return isinstance(error.__cause__, self._driver.errors.UndefinedColumn)
 
+    def is_beyond_float32(self, value: exp.Expr) -> exp.Expr:
+        """Whether a number of type DOUBLE, which is no infinity, would become one as a float32."""
+        special = [exp.Literal.string(name) for name in ("inf", "-inf", "nan")]
+        is_large = exp.GTE(this=exp.Abs(this=value.copy()), expression=exp.Literal.number(_INFINITE_FLOAT32))
+        return exp.and_(is_large, exp.Not(this=exp.In(this=value, expressions=special)))
+
+    def is_changed_by_cast(self, value: exp.Expr, sql_type: str, dtype: str) -> exp.Expr:
+        """Whether a number of a type would be another one as a dtype; one of them is of whole numbers or truth.
+
+        Whole numbers beyond 64 bits count as changed by a cast to a floating-point dtype, even where they are not.
+        """
+        if dtype == "bool":
+            return exp.Not(this=exp.In(this=value, expressions=[exp.Literal.number(0), exp.Literal.number(1)]))
+        least, beyond = (exp.Literal.number(limit) for limit in _LIMITS_OF_INT64)
+        is_beyond = exp.or_(exp.LT(this=value.copy(), expression=least), exp.GTE(this=value.copy(), expression=beyond))
+        if dtype == "int64":
+            return exp.or_(is_beyond, exp.NEQ(this=value, expression=exp.Floor(this=value.copy())))
+        cast: exp.Expr = exp.cast(exp.cast(value.copy(), number_type(dtype)), "double")
+        is_rounded_beyond = exp.GTE(this=cast.copy(), expression=exp.cast(beyond.copy(), "double"))
+        is_other = exp.NEQ(this=exp.cast(cast, "bigint"), expression=value.copy())
+        return exp.case().when(is_beyond, exp.true()).when(is_rounded_beyond, exp.true()).else_(is_other)
+
     def memory_limit(self) -> int:
         """Bytes that the server is told that it may count on."""
-        ((size,),) = self.rows("SELECT pg_size_bytes(current_setting('effective_cache_size'))")
+        return self._bytes("effective_cache_size")
+
+    def _bytes(self, setting: str) -> int:
+        ((size,),) = self.rows(f"SELECT pg_size_bytes(current_setting('{setting}'))")
         return int(str(size))
 
     def threads(self) -> int:

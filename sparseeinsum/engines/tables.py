@@ -10,13 +10,13 @@ from sparseeinsum.algebra.operators import Convert, Stored
 from sparseeinsum.algebra.translate import repartition
 from sparseeinsum.engines.arguments import Description
 from sparseeinsum.engines.catalogue import SCHEMA, TABLE, Catalogue, check_name, folds_case, table_in, table_named
-from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.engine import Column, Engine
 from sparseeinsum.engines.exactness import check_values
 from sparseeinsum.engines.loading import Columns
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, ShapeError
 from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import VALUE_COLUMN, Decomposition, StoredTensor, Tensor, entries
-from sparseeinsum.render.statements import created, relation_query
+from sparseeinsum.render.statements import relation_query
 from sparseeinsum.statistics.columns import (
     computed_type,
     dtype_of,
@@ -74,7 +74,7 @@ def _cut(engine: Engine, table: exp.Table, columns: Columns, query: exp.Select) 
     """Store a tensor in another decomposition than it is given in; returns it as given, in a temporary table."""
     temporary = exp.table_(_GIVEN, db=engine.sql.temporary_schema)
     given = _stored(columns.tensor, columns.decomposition, temporary.sql(engine.dialect))
-    engine.create(created(temporary, query))
+    engine.create(temporary, query, is_temporary=True)
     cut = repartition(Stored(given), columns.wanted)
     select = relation_query(Convert(cut) if columns.tensor.dtype == "bool" else cut, engine.sql)
     engine.replace_table(table, select)
@@ -166,14 +166,19 @@ def _selected(columns: Columns) -> exp.Select:
 def _summed(columns: Columns) -> exp.Select:
     value = exp.column(VALUE_COLUMN)
     if columns.tensor.dtype == "bool":
-        total = exp.func("bool_or", value)
+        total: exp.Expr = exp.func("bool_or", value)
     elif is_complex(columns.tensor.dtype):
-        total = exp.array(
-            *[exp.Sum(this=exp.func("list_extract", value.copy(), exp.Literal.number(n))) for n in (1, 2)]
-        )
+        parts = [exp.Bracket(this=value.copy(), expressions=[exp.Literal.number(n)], offset=1) for n in (1, 2)]
+        total = exp.array(*[exp.Sum(this=part) for part in parts])
     else:
-        total = exp.Sum(this=value)
+        total = _total(columns)
     return _grouped(columns, _entries(columns, total)).order_by(*_keys(columns))
+
+
+def _total(columns: Columns) -> exp.Expr:
+    """The sum of numbers, in a type that is wider than theirs."""
+    value = exp.column(VALUE_COLUMN)
+    return exp.Sum(this=exp.cast(value, "double") if columns.tensor.dtype == "float32" else value)
 
 
 def _entries(columns: Columns, value: exp.Expr) -> exp.Select:
@@ -196,7 +201,7 @@ def _check_sums(engine: Engine, columns: Columns) -> None:
     dtype = columns.tensor.dtype
     if dtype not in ("int64", "float32"):
         return
-    total = exp.Sum(this=exp.column(VALUE_COLUMN))
+    total = _total(columns)
     fits = exp.TryCast(this=total.copy(), to=type_named(stored_type(dtype, is_scalar=True)))
     select = _grouped(columns, exp.select(*_keys(columns), total).from_(_INCOMING)).having(fits.is_(exp.null()))
     for *coordinate, found in engine.rows(select.order_by(*_keys(columns), total.copy()).limit(1)):
@@ -228,17 +233,23 @@ def refer(
                 f"{relation} is the table that tensor {name} was loaded into; choose another name for the tensor"
             )
         _drop(engine, replaced)
-        types = _column_types(engine, name, relation, table, [*index, *([value] if value else [])])
+        columns = _columns(engine, name, relation, table, [*index, *([value] if value else [])])
+        types = {column: found.sql_type for column, found in columns.items()}
         _check_index_types(name, relation, types, index)
         dtype = description.wanted_dtype()
         if value is not None:
-            dtype = _dtype_of_column(f"tensor {name}: the value column {value} of {relation}", types[value], dtype)
-        bounds = _greatest(engine, table, index) if description.shape is None else description.bounds()
+            dtype = _dtype_of_column(
+                f"tensor {name}: the value column {value} of {relation}", types[value], dtype, engine.sql.casts_truth
+            )
+        keys = [columns[column].name for column in index]
+        bounds = _greatest(engine, table, keys) if description.shape is None else description.bounds()
         if len(bounds) != len(index):
             raise ShapeError(f"tensor {name} is given shape {bounds}, but {len(index)} index columns")
         tensor = description.tensor(bounds, dtype or "float64", index)
         casts = value is not None and types[value] != computed_type(tensor.dtype, is_scalar=True)
-        stored = StoredTensor(tensor, entries(len(bounds)), text, tuple(index), value, casts, is_owned=False)
+        stored = StoredTensor(
+            tensor, entries(len(bounds)), text, tuple(keys), value and columns[value].name, casts, is_owned=False
+        )
         if value is not None:
             check_values(engine, stored, types[value])
         measure(stored, engine)
@@ -255,9 +266,13 @@ def _check_index_types(name: str, relation: str, types: Mapping[str, str], index
             )
 
 
-def _dtype_of_column(column: str, sql_type: str, wanted: str | None) -> str:
+def _dtype_of_column(column: str, sql_type: str, wanted: str | None, casts_truth: bool) -> str:
     """The dtype wanted, else that of a column of values, if it can be read so."""
     dtype = wanted or dtype_of(sql_type)
+    if sql_type == "BOOLEAN" and dtype != "bool" and not casts_truth:
+        raise DataError(
+            f"{column} has type BOOLEAN, of which there are no numbers; read it as bool, or cast it in a view"
+        )
     if dtype is not None and is_readable(sql_type, dtype):
         return dtype
     if wanted is not None and is_complex(wanted):
@@ -272,6 +287,8 @@ def _dtype_of_column(column: str, sql_type: str, wanted: str | None) -> str:
 def _relation(engine: Engine, relation: str) -> exp.Table:
     """A file by its path, else a table or view by its whole name, so that no CTE can stand in its way."""
     if _is_file(relation):
+        if not engine.sql.reads_files:
+            raise CatalogueError(f"{engine.title} reads no files; load {relation} with db.tensor(...), or into a table")
         path = relation if "://" in relation else str(Path(relation).resolve())
         return exp.Table(this=exp.Literal.string(path))
     table = table_named(relation, engine.dialect)
@@ -289,19 +306,23 @@ def _is_file(relation: str) -> bool:
     return (path.with_suffix("") if path.suffix in _COMPRESSED_ENDINGS else path).suffix in _FILE_ENDINGS
 
 
-def _column_types(engine: Engine, name: str, relation: str, table: exp.Table, columns: Sequence[str]) -> dict[str, str]:
-    """SQL types of columns, as the user spells them."""
+def _columns(engine: Engine, name: str, relation: str, table: exp.Table, wanted: Sequence[str]) -> dict[str, Column]:
+    """Columns by the names that the user gives; these stay their names where case does not tell names apart."""
     try:
         described = engine.columns(exp.select("*").from_(table.copy()))
     except EngineError as error:
         raise CatalogueError(f"tensor {name}: {relation} cannot be read: {error.__cause__ or error}") from None
-    types = {column.name.lower(): column.sql_type for column in described}
-    for column in columns:
-        if column.lower() not in types:
-            near = difflib.get_close_matches(column.lower(), types, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(types)}"
+    known = {column.name.lower(): column for column in described} | {column.name: column for column in described}
+    found = {}
+    for column in wanted:
+        match = known.get(column) or known.get(column.lower())
+        if match is None:
+            names = [each.name.lower() for each in described]
+            near = difflib.get_close_matches(column.lower(), names, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(names)}"
             raise CatalogueError(f"tensor {name}: {relation} has no column {column}; {hint}")
-    return {column: types[column.lower()] for column in columns}
+        found[column] = match if folds_case(engine.dialect) else Column(column, match.sql_type)
+    return found
 
 
 def _greatest(engine: Engine, table: exp.Table, index: Sequence[str]) -> list[int]:

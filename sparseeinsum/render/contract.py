@@ -14,7 +14,7 @@ from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.extents import fill_value
 from sparseeinsum.render.layouts import HANDLE_COLUMN, row_of
-from sparseeinsum.render.sources import Source, aliased, key_column, named, plain_source
+from sparseeinsum.render.sources import Source, aliased, key_column, named, plain_source, with_inline_arrays
 from sparseeinsum.render.values import Term, Value
 from sparseeinsum.semantics.exactness import JoinKind
 from sparseeinsum.statistics.extents import Extent, extent
@@ -42,6 +42,8 @@ def contract_select(relation: Contract, sources: Sequence[Source], dialect: Dial
         _without_mismatches(operand.labels, source)
         for operand, source in zip(relation.einsum.operands, sources, strict=True)
     ]
+    if dialect.largest_inline is not None and len(prepared) == 2:
+        prepared = [with_inline_arrays(source, dialect.largest_inline) for source in prepared]
     is_equality_join = relation.indexed is None and relation.join == JoinKind.INNER and len(prepared) == 2
     if dialect.probe_hint is not None and is_equality_join:
         prepared = _with_probing_side(relation, prepared, dialect.probe_hint)

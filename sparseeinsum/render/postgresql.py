@@ -26,11 +26,8 @@ _RANGE = "range"  # DuckDB's function of numbers from 0, and the column that it 
 
 # Half of the least number of REAL: less is rounded to 0. Beyond the second, numbers are rounded to infinity.
 _LEAST_REAL, _GREATEST_REAL = "7.006492321624085e-46", "3.4028235677973362e38"
-_WHOLE_LIMITS = {
-    exp.DType.SMALLINT: ("-32768", "32768"),
-    exp.DType.INT: ("-2147483648", "2147483648"),
-    exp.DType.BIGINT: ("-9223372036854775808", "9223372036854775808"),
-}
+_WHOLE_LIMITS = {exp.DType.BIGINT: ("-9223372036854775808", "9223372036854775808")}
+_ONE = exp.Literal.number(1)
 
 
 class PostgreSQLGenerator(PostgresGenerator):
@@ -145,35 +142,25 @@ class PostgreSQLGenerator(PostgresGenerator):
         return super().cast_sql(exp.Cast(this=whole, to=kind.copy()), safe_prefix)
 
     def trycast_sql(self, expression: exp.TryCast) -> str:
-        """A cast of a number, NULL where the type does not hold it."""
+        """A cast, NULL where REAL or BIGINT does not hold a number; an array of such numbers is an error.
+
+        PostgreSQL refuses numbers that are rounded to 0, too.
+        """
         value, kind = expression.this, expression.to
-        fitting = exp.case().when(_fits(value, kind), exp.Cast(this=value.copy(), to=kind.copy()))
-        if kind.is_type(exp.DType.FLOAT):
-            is_tiny = exp.LT(this=exp.Abs(this=value.copy()), expression=exp.Literal.number(_LEAST_REAL))
-            fitting = (
-                exp.case()
-                .when(is_tiny, exp.cast(exp.Literal.number(0), kind))
-                .when(_fits(value, kind), exp.Cast(this=value.copy(), to=kind.copy()))
-            )
-        return self.sql(fitting)
-
-
-_ONE = exp.Literal.number(1)
-
-
-def _fits(value: exp.Expr, kind: exp.DataType) -> exp.Expr:
-    """Whether a type holds a number, maybe rounded."""
-    if kind.this in _WHOLE_LIMITS:
-        least, beyond = (exp.Literal.number(limit) for limit in _WHOLE_LIMITS[kind.this])
-        is_less = exp.LT(this=value.copy(), expression=beyond)  # not NaN, which is the greatest
-        return exp.and_(exp.GTE(this=value.copy(), expression=least), is_less)
-    if kind.is_type(exp.DType.FLOAT):
+        cast = exp.Cast(this=value.copy(), to=kind.copy())
+        if kind.is_type(exp.DType.ARRAY):
+            return self.sql(cast)
+        if kind.this in _WHOLE_LIMITS:
+            least, beyond = (exp.Literal.number(limit) for limit in _WHOLE_LIMITS[kind.this])
+            is_less = exp.LT(this=value.copy(), expression=beyond)  # not NaN, which is the greatest
+            is_held = exp.and_(exp.GTE(this=value.copy(), expression=least), is_less)
+            return self.sql(exp.case().when(is_held, cast))
+        size = exp.Abs(this=value.copy())
         special = [exp.Literal.string(name) for name in ("inf", "-inf", "nan")]
-        is_finite = exp.LT(this=exp.Abs(this=value.copy()), expression=exp.Literal.number(_GREATEST_REAL))
-        return exp.or_(is_finite, exp.In(this=value.copy(), expressions=special))
-    if kind.is_type(exp.DType.BOOLEAN):
-        return exp.In(this=value.copy(), expressions=[exp.Literal.number(0), exp.Literal.number(1)])
-    return exp.true()
+        is_tiny = exp.LT(this=size.copy(), expression=exp.Literal.number(_LEAST_REAL))
+        is_finite = exp.LT(this=size, expression=exp.Literal.number(_GREATEST_REAL))
+        is_held = exp.or_(is_finite, exp.In(this=value.copy(), expressions=special))
+        return self.sql(exp.case().when(is_tiny, exp.cast(exp.Literal.number(0), kind)).when(is_held, cast))
 
 
 class PostgreSQL(Postgres):

@@ -83,7 +83,7 @@ class Renderer:
             case Stored(stored):
                 return stored_source(stored, self.dialect, self.boundaries.get(stored.tensor.name, ()))
             case Computed(schema):
-                return plain_source(self.tables[schema.tensor.name], schema)
+                return plain_source(self.tables[schema.tensor.name], schema, is_table=True)
             case Slice() | Stack() | Densify() | Resident() | Convert():
                 source = self.source(relation.input)
                 if isinstance(relation, Slice):
