@@ -41,6 +41,8 @@ CONSTANTS = {
     "C_kernel of products": "matrix_seconds_per_operation",
     "C_kernel of expressions": "expression_seconds_per_operation",
     "C_fixed": "fixed_seconds_per_tuple",
+    "C_fixed of hashing": "hashing_seconds_per_tuple",
+    "C_fixed of operators": "fixed_seconds_per_operator",
 }
 _SLOWER, _LEAST_LIMIT = 10, 1.0  # a plan is stopped after so many times the chosen one's seconds, but not before
 

@@ -262,6 +262,7 @@ class Database:
         tiles: Sequence[int] | str = (),
         estimator: str = DEFAULT_ESTIMATOR,
         progress: bool | None = None,
+        replan: bool = True,
     ) -> dict[str, TensorResult]:
         """Run a program or a plan, in one transaction.
 
@@ -272,6 +273,8 @@ class Database:
             optimizer: As for `plan`, for programs; so are memory_limit, pin, layout, outputs, nonfinite, tiles and
                 estimator.
             progress: Whether to show progress; by default where standard error is a terminal.
+            replan: Whether to look at the sizes of results on the way, and plan the rest anew where they are not as
+                expected and that is expected to pay; results are the same, `explain(analyze=True)` tells of it.
 
         Returns:
             Results by name, but those that went into tables.
@@ -281,9 +284,10 @@ class Database:
         """
         with _progress(progress) as show:
             if isinstance(program, Plan):
-                return dict(running.run_plan(program, self._engine, into or {}, show).results)
+                return dict(running.run_plan(program, self._engine, into or {}, show, replan).results)
             options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, 1)
-            return dict(pipeline.run_program(_program(program), self._engine, options, into or {}, show).results)
+            run = pipeline.run_program(_program(program), self._engine, options, into or {}, show, replan)
+            return dict(run.results)
 
     def close(self) -> None:
         """Close the database, if it was opened here."""

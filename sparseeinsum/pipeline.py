@@ -20,13 +20,15 @@ from sparseeinsum.engines.measuring import is_complete, measure_all
 from sparseeinsum.errors import PlanError
 from sparseeinsum.kernels.user_functions import require_function
 from sparseeinsum.language.binding import bind
-from sparseeinsum.language.eingraph import EinGraph, EinSum, Program
+from sparseeinsum.language.eingraph import EinGraph, Program
 from sparseeinsum.language.scalar import FUNCTIONS, functions_of
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, entries
 from sparseeinsum.plan import Plan
+from sparseeinsum.replanning import replan
 from sparseeinsum.rewrite.assumptions import rewritten_results
 from sparseeinsum.rewrite.binarise import binarise
-from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
+from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions, merged_results
+from sparseeinsum.rewrite.parts import part_names, parts_of
 from sparseeinsum.rewrite.sparse_sums import compensate
 from sparseeinsum.running import analyze_plan, check_into
 from sparseeinsum.saved_plans.files import SavedPlan
@@ -36,6 +38,9 @@ from sparseeinsum.statistics.blocks import measure_blocks, with_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR, Estimator, make_estimator
 from sparseeinsum.statistics.measure import Measurement
+
+# Of the memory, for an operand that is kept there: every thread that puts tuples into it may have one of its own.
+_RESIDENT_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,14 @@ def load_plan(saved: SavedPlan, engine: Engine) -> Plan:
         PlanError: The plan does not fit the data, or is not exact for them.
     """
     clock = _Clock()
-    options = PlanOptions(saved.optimizer, saved.memory_limit, outputs=saved.outputs, nonfinite=saved.nonfinite)
+    options = PlanOptions(
+        saved.optimizer,
+        saved.memory_limit,
+        outputs=saved.outputs,
+        nonfinite=saved.nonfinite,
+        tiles=saved.allowed_tiles,
+        estimator=saved.estimator,
+    )
     with clock.stage("statistics"):
         data = _read_data(saved.program, engine, options)
     with clock.stage("optimizer"):
@@ -147,9 +159,16 @@ def _alternatives(
     pins: Mapping[str, Mapping[str, int]],
 ) -> Alternatives:
     statistics = data.estimator(exact.graph, data.statistics, exact.evaluations)
-    model = CostModel(exact.graph, statistics, exact.evaluations, constants_for(engine.dialect))
-    decompositions = {name: source.decomposition for name, source in data.stored.items()}
     limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
+    model = CostModel(
+        exact.graph,
+        statistics,
+        exact.evaluations,
+        constants_for(engine.dialect),
+        resident_bytes=limit * _RESIDENT_SHARE / engine.threads() if engine.sql.keeps_residents else 0,
+        in_order={name: source.decomposition.tiles for name, source in data.stored.items() if source.is_owned},
+    )
+    decompositions = {name: source.decomposition for name, source in data.stored.items()}
     return Alternatives(options.optimizer, model, decompositions, layouts, limit, pins, options.tiles)
 
 
@@ -169,7 +188,6 @@ class _Making:
     def plan(self, decomposed: DecomposedGraph) -> Plan:
         """The plan of some choices."""
         stored, engine = self.data.stored, self.engine
-        parts = _parts(self.bound, self.exact.graph)
         complete = frozenset(name for name in stored if is_complete(stored[name], self.data.measured[name]))
         return Plan(
             self.program,
@@ -178,8 +196,10 @@ class _Making:
             self.alternatives,
             stored,
             self.data.measured,
-            {name: tuple(part.output.tensor for part in computed[:-1]) for name, computed in parts.items()},
+            self.data.estimator,
+            part_names(_written(self.bound), self.exact.graph),
             rewritten_results(self.bound, self.exact.graph),
+            merged_results(self.bound, self.exact.graph),
             self.options.nonfinite,
             self.options.memory_limit,
             engine.sql,
@@ -196,13 +216,18 @@ def _allows_nonfinite(options: PlanOptions) -> bool:
 
 
 def run_program(
-    program: Program, engine: Engine, options: PlanOptions, into: Mapping[str, str], progress: Progress
+    program: Program,
+    engine: Engine,
+    options: PlanOptions,
+    into: Mapping[str, str],
+    progress: Progress,
+    replans: bool = True,
 ) -> Execution:
-    """Plan and run a program in one transaction, so that both see the same data."""
+    """Plan and run a program in one transaction, so that both see the same data; `replans` as for `run_plan`."""
     with engine.transaction():
         (plan,) = make_plans(program, engine, options)
         check_into(plan, engine, into)
-        return execute(plan, engine, into, progress)
+        return execute(plan, engine, into, progress, replan if replans else None)
 
 
 def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engine) -> Statistics:
@@ -247,22 +272,13 @@ def _require_functions(graph: EinGraph, engine: Engine) -> None:
             require_function(name, python)
 
 
-def _parts(bound: EinGraph, binary: EinGraph) -> dict[str, tuple[EinSum, ...]]:
-    """The EinSums that compute every EinSum as written that is still there, those of its parts first."""
-    written = {einsum.output.tensor for einsum in bound.einsums}
-    found: dict[str, tuple[EinSum, ...]] = {}
-    parts: list[EinSum] = []
-    for einsum in binary.einsums:
-        parts.append(einsum)
-        if einsum.output.tensor in written:
-            found[einsum.output.tensor] = tuple(parts)
-            parts = []
-    return found
+def _written(bound: EinGraph) -> set[str]:
+    return {einsum.output.tensor for einsum in bound.einsums}
 
 
 def _pins(bound: EinGraph, binary: EinGraph, options: PlanOptions) -> dict[str, Mapping[str, int]]:
     """Labels to promote by result; where an EinSum was taken apart, its parts promote those of them that they have."""
-    parts = _parts(bound, binary)
+    parts = parts_of(_written(bound), binary)
     pins: dict[str, Mapping[str, int]] = {}
     for einsum in bound.einsums:
         name = einsum.output.tensor

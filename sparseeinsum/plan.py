@@ -10,6 +10,7 @@ from sqlglot import exp
 from sparseeinsum.algebra.translate import Definition, delivery
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.plan import DecomposedGraph
+from sparseeinsum.decompose.replanning_points import replanning_points
 from sparseeinsum.explain import Analysis, Explanation, Sizes
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
@@ -20,6 +21,7 @@ from sparseeinsum.render.statements import Statement, result_query, staged_state
 from sparseeinsum.saved_plans.files import write_plan
 from sparseeinsum.semantics.exactness import Evaluation
 from sparseeinsum.statistics.estimate import Statistics
+from sparseeinsum.statistics.estimators import Estimator
 from sparseeinsum.statistics.measure import Measurement
 
 
@@ -34,8 +36,10 @@ class Plan:
         alternatives: All that might have been chosen.
         stored: The input tensors, where they lie.
         measured: What scans of the inputs found.
+        estimator: Estimated the sizes of results.
         parts: For every EinSum as written, the results of EinSums that it was taken apart into.
         rewritten: Results of EinSums that are not as they were written.
+        merged: Results as written that are computed once with others, by the names of those.
         nonfinite: What a run does where values turn NaN or infinite: `error` or `allow`.
         memory_limit: Bytes that a run was allowed, or None for the limit of the database.
         dialect: Of the engine that it was made for.
@@ -50,8 +54,10 @@ class Plan:
     alternatives: Alternatives
     stored: Mapping[str, StoredTensor]
     measured: Mapping[str, Measurement]
+    estimator: Estimator
     parts: Mapping[str, tuple[str, ...]]
     rewritten: tuple[str, ...]
+    merged: Mapping[str, str]
     nonfinite: str
     memory_limit: int | None
     dialect: Dialect
@@ -87,7 +93,14 @@ class Plan:
         """The plan as JSON text, which `Database.load_plan` reads: program, choices and expected costs, but no data."""
         values = {name: measured.values for name, measured in self.measured.items()}
         return write_plan(
-            self.program, self.decomposed, values, self.alternatives.optimizer, self.memory_limit, self.nonfinite
+            self.program,
+            self.decomposed,
+            values,
+            self.alternatives.optimizer,
+            self.memory_limit,
+            self.nonfinite,
+            self.estimator.name,
+            self.alternatives.tiles,
         )
 
     def save(self, path: str | Path) -> None:
@@ -125,7 +138,8 @@ class Plan:
             self.stored,
             self.evaluations,
             self.parts,
-            self.staged_statements,
+            self.merged,
+            self.watched_statements,
             self.planning_seconds,
             self.analyze(self) if analyze else None,
             top - 1,
@@ -161,6 +175,15 @@ class Plan:
         return self._statements({name: self.stage_of(name) for name in self.shared()}, self._boundaries)
 
     @cached_property
+    def watched_statements(self) -> tuple[Statement, ...]:
+        """The same with tables for results whose sizes a run wants to see, too, so that it may plan the rest anew."""
+        names = self.shared()
+        points = replanning_points(self.decomposed, self.alternatives.model, names)
+        if not points:
+            return self.staged_statements
+        return self._statements({name: self.stage_of(name) for name in (*names, *points)}, self._boundaries)
+
+    @cached_property
     def _boundaries(self) -> Mapping[str, tuple[int, ...]]:
         return {
             name: scan_boundaries(stored, self.measured[name].tuples, self.threads, self.dialect)
@@ -181,11 +204,11 @@ class Plan:
         """The SELECT of one EinSum's result, reading other results from tables where those are given."""
         return result_query(self.definitions, name, tables, self.dialect, self._boundaries)
 
-    def expected_bytes(self, name: str) -> float:
+    def expected_sizes(self, name: str) -> Sizes:
         """Expected size of a result, as its EinSum leaves it."""
         step = self.decomposed.step_of(name)
         assert step is not None
-        return Sizes(self.alternatives.model, step).expected_bytes
+        return Sizes(self.alternatives.model, step)
 
     def __repr__(self) -> str:
         return "\n".join(self.notation())

@@ -12,6 +12,7 @@ from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.explain import Analysis
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.plan import Plan
+from sparseeinsum.replanning import replan
 from sparseeinsum.rewrite.assumptions import broken_assumption
 from sparseeinsum.semantics.exactness import evaluate_exactly
 from sparseeinsum.statistics.measure import fingerprints
@@ -20,19 +21,29 @@ from sparseeinsum.statistics.measure import fingerprints
 def analyze_plan(plan: Plan, engine: Engine) -> Analysis:
     """Run a plan, then every EinSum of it alone; raises what `run_plan` does."""
     with _running(plan, engine):
-        runs = execute(plan, engine, {}, lambda *_: None).runs
-        return Analysis(tuple(run.seconds for run in runs), run_each(plan, engine))
+        execution = execute(plan, engine, {}, lambda *_: None, replan)
+        statements = tuple((run.statement, run.seconds) for run in execution.runs)
+        return Analysis(statements, execution.replannings, run_each(plan, engine))
 
 
-def run_plan(plan: Plan, engine: Engine, into: Mapping[str, str], progress: Progress) -> Execution:
+def run_plan(
+    plan: Plan, engine: Engine, into: Mapping[str, str], progress: Progress, replans: bool = True
+) -> Execution:
     """Run a plan in a transaction of its own, on the data as they are now.
+
+    Args:
+        plan: What to run.
+        engine: Where.
+        into: For some outputs, the permanent table that takes the result.
+        progress: Told before each statement.
+        replans: Whether to plan the rest anew where sizes are not as expected.
 
     Raises:
         EngineError: The plan may be wrong for the data, a table is gone, or the database refused a statement.
     """
     with _running(plan, engine):
         check_into(plan, engine, into)
-        return execute(plan, engine, into, progress)
+        return execute(plan, engine, into, progress, replan if replans else None)
 
 
 @contextmanager

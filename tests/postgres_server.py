@@ -1,4 +1,7 @@
-"""A PostgreSQL server of the tests' own: the one of Debian in a folder of its own, so that nothing of it is changed."""
+"""A PostgreSQL server of the tests' own: the one of Debian in a folder of its own, so that nothing of it is changed.
+
+Where SPARSEEINSUM_TEST_POSTGRES names the folder of another one's programs, the extension is installed there.
+"""
 
 import os
 import shutil
@@ -13,6 +16,7 @@ import psycopg
 
 INSTALLED = Path("/usr/lib/postgresql/15")
 SHARED = Path("/usr/share/postgresql/15")
+_OTHER = os.environ.get("SPARSEEINSUM_TEST_POSTGRES")
 _USER = "postgres"  # who runs it where the tests run as root, which PostgreSQL refuses
 
 
@@ -32,7 +36,7 @@ class PostgresServer:
 
 def missing() -> str:
     """Why no server can be started here, or ''."""
-    if not (INSTALLED / "bin" / "postgres").exists():
+    if _OTHER is None and not (INSTALLED / "bin" / "postgres").exists():
         return "PostgreSQL 15 is not installed: apt-get install postgresql-15"
     return "" if shutil.which("ld") else "no linker is installed: apt-get install binutils"
 
@@ -43,7 +47,7 @@ def start_server() -> Iterator[PostgresServer]:
     folder = Path(tempfile.mkdtemp(prefix="sparseeinsum-postgres-"))
     folder.chmod(0o755)
     try:
-        programs = _copy_installation(folder)
+        programs = _copy_installation(folder) if _OTHER is None else Path(_OTHER)
         data = folder / "data"
         data.mkdir()
         if os.geteuid() == 0:

@@ -1,5 +1,6 @@
 """The PostgreSQL extension as files and in a database: built, installed, updated, refused where versions differ."""
 
+import re
 import struct
 import subprocess
 from collections.abc import Iterator
@@ -14,11 +15,11 @@ from psycopg import errors
 import sparseeinsum as se
 from sparseeinsum import cli
 from sparseeinsum.errors import ExtensionError
-from sparseeinsum.kernels import postgres_installation, postgres_library
-from sparseeinsum.kernels.catalogue import functions
-from sparseeinsum.kernels.postgres_functions import aggregates, c_functions, scalars
+from sparseeinsum.kernels import postgres_installation, postgres_library, processors
+from sparseeinsum.kernels.postgres_functions import aggregates, c_functions, scalars, vocabulary
 from sparseeinsum.kernels.postgres_installation import find_server, install_extension
 from sparseeinsum.kernels.postgres_library import VERSIONS, build_library
+from sparseeinsum.kernels.processors import is_x86
 
 OLDER = "0.0.9"
 
@@ -60,8 +61,8 @@ def test_every_function_is_there_and_commented(database: psycopg.Connection) -> 
         WHERE d.deptype = 'e' AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'sparseeinsum')"""
     found = database.execute(query).fetchall()
     assert len(found) == 1 + len(c_functions()) + len(aggregates())
-    vocabulary = {name for name, *_ in found if name.startswith("tensor_")}
-    assert vocabulary == {function.name for function in functions()}
+    named = {name for name, *_ in found if name.startswith("tensor_")}
+    assert named == {function.name for function in vocabulary()}
     for name, kind, volatility, parallel, is_strict, comment in found:
         assert (volatility, parallel) == ("i", "s")
         assert is_strict == (kind == "f" and not name.endswith(("_transition", "_version"))), name
@@ -118,10 +119,20 @@ def test_a_script_of_another_version_is_refused(
     postgres: PostgresServer, older: None, database: psycopg.Connection
 ) -> None:
     server = find_server(postgres.pg_config)
-    build_library(server.library_folder / "sparseeinsum.so", 15, se.__version__)
+    build_library(server.library_folder / "sparseeinsum.so", server.major, se.__version__)
     with pytest.raises(errors.UndefinedFunction, match="sparseeinsum_0_0_9_version"):
         database.execute("CREATE EXTENSION sparseeinsum")
     assert database.execute("SELECT extname FROM pg_extension WHERE extname = 'sparseeinsum'").fetchall() == []
+
+
+def test_readme_shows_what_psql_shows(database: psycopg.Connection) -> None:
+    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```sql\n(CREATE EXTENSION.*?)```", readme, flags=re.DOTALL)
+    cursor = database.execute(re.sub(r"^(--|\\).*\n", "", block, flags=re.MULTILINE))
+    while cursor.nextset():
+        pass
+    shown = re.findall(r"^-- +(\d+) \| \{(.*)\}$", block, flags=re.MULTILINE)
+    assert [(str(src), ",".join(f"{number:g}" for number in val)) for src, val in cursor.fetchall()] == shown
 
 
 @pytest.mark.parametrize("major", VERSIONS)
@@ -166,3 +177,22 @@ def test_several_servers_are_not_chosen_between(tmp_path: Path, monkeypatch: pyt
         (tmp_path / major / "bin" / "pg_config").touch()
     with pytest.raises(ExtensionError, match=r"--pg-config: .*15/bin/pg_config, .*17/bin/pg_config"):
         find_server()
+
+
+@pytest.mark.skipif(not is_x86(), reason="this processor has no levels")
+def test_a_library_for_another_processor_is_refused(
+    postgres: PostgresServer, database: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error when it is loaded, not a crash when it meets an instruction that the processor does not know."""
+    server = find_server(postgres.pg_config)
+    monkeypatch.setitem(processors._BITS[(1, "ecx")], "reserved", 16)  # a bit that no processor sets
+    monkeypatch.setattr(postgres_library, "features", lambda processor: {"sse3", "reserved"})
+    install_extension(server, se.__version__)
+    monkeypatch.undo()
+    try:
+        with pytest.raises(errors.FeatureNotSupported, match="another processor"):
+            database.execute("CREATE EXTENSION sparseeinsum")
+    finally:
+        install_extension(server, se.__version__)
+    with postgres.connect("of_one_test") as fresh:
+        fresh.execute("CREATE EXTENSION sparseeinsum")

@@ -15,7 +15,10 @@ from postgres_sql import in_postgres, numbers
 from sql_rows import Array, Oracle, Rows, arguments_of
 from test_sql_vocabulary import EXAMPLE_ROWS
 
-from sparseeinsum.kernels.catalogue import Function, functions
+from sparseeinsum.kernels.catalogue import Function
+from sparseeinsum.kernels.postgres_functions import vocabulary
+
+FUNCTIONS = tuple(vocabulary())
 
 ROWS = 300
 NULL_EVERY = {"u": 5, "v": 7, "s": 3}
@@ -125,7 +128,8 @@ def force_workers(connection: psycopg.Connection, workers: int) -> None:
     for setting in ("parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size"):
         connection.execute(f"SET {setting} = 0")
     connection.execute(f"SET max_parallel_workers_per_gather = {workers}")
-    connection.execute(f"SET force_parallel_mode = {'on' if workers else 'off'}")
+    forced = "force_parallel_mode" if connection.info.server_version < 160_000 else "debug_parallel_query"
+    connection.execute(f"SET {forced} = {'on' if workers else 'off'}")
 
 
 @pytest.mark.parametrize(("call", "dtype"), AGGREGATES)
@@ -159,7 +163,7 @@ def test_aggregate_of_nothing(connection: psycopg.Connection, call: str) -> None
         assert connection.execute(f"SELECT {in_postgres(call)} FROM {relation}").fetchall() == [(None,)]
 
 
-@pytest.mark.parametrize("function", functions(), ids=lambda function: function.example)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.example)
 def test_examples_run(connection: psycopg.Connection, function: Function) -> None:
     if function.is_aggregate:
         relation, expected = EXAMPLE_ROWS[function.example]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sparseeinsum.language.dtypes import Number, is_complex
 from sparseeinsum.language.eingraph import EinSum
-from sparseeinsum.language.tensors import Decomposition, StoredTensor, Tensor, extent_of, is_ragged
+from sparseeinsum.language.tensors import Decomposition, StoredTensor, Tensor, extent_of, is_ragged, keys_of
 from sparseeinsum.semantics.exactness import JoinKind
 
 
@@ -29,6 +29,12 @@ class Schema:
     def keys(self) -> tuple[str, ...]:
         """Names of the key columns, in axis order."""
         return tuple(self.tensor.axes[position].name for position in self.decomposition.promoted)
+
+    @property
+    def key_counts(self) -> dict[str, int]:
+        """How many values each key can have, by its name, in axis order."""
+        axes, tiles = self.tensor.axes, self.decomposition.tiles
+        return {axes[at].name: keys_of(tiles[at], axes[at].bound) for at in self.decomposition.promoted}
 
     @property
     def inside(self) -> tuple[int, ...]:
@@ -132,6 +138,18 @@ class Densify:
 
 
 @dataclass(frozen=True, slots=True)
+class Resident:
+    """All arrays kept in memory as one, to be read by their keys; an absent tuple's array holds the fill."""
+
+    input: "Relation"
+
+    @property
+    def schema(self) -> Schema:
+        """The input's."""
+        return self.input.schema
+
+
+@dataclass(frozen=True, slots=True)
 class Compensation:
     """What the pairs of tuples that a join leaves out of a group contribute to it.
 
@@ -152,7 +170,8 @@ class Contract:
 
     Attributes:
         einsum: What is computed.
-        inputs: The operands, in the decompositions that the kernel wants.
+        inputs: The operands, in the decompositions that the kernel wants; one may be resident, whose keys the other
+            one has, too: then nothing is joined.
         join: Which tuples a join of two keeps.
         output: Schema of the result.
         computed_in: Dtype of the kernel's arithmetic.
@@ -173,6 +192,11 @@ class Contract:
         """The result's."""
         return self.output
 
+    @property
+    def indexed(self) -> int | None:
+        """The operand that is resident; None where there is none."""
+        return next((index for index, operand in enumerate(self.inputs) if isinstance(operand, Resident)), None)
+
 
 @dataclass(frozen=True, slots=True)
 class Convert:
@@ -186,4 +210,4 @@ class Convert:
         return self.input.schema
 
 
-Relation = Stored | Computed | Slice | Stack | Densify | Contract | Convert
+Relation = Stored | Computed | Slice | Stack | Densify | Resident | Contract | Convert

@@ -14,6 +14,7 @@ from sparseeinsum.algebra.operators import (
     Convert,
     Densify,
     Relation,
+    Resident,
     Schema,
     Slice,
     Stack,
@@ -69,7 +70,9 @@ def _definitions(plan: DecomposedGraph, inputs: Inputs, evaluations: Mapping[str
         schema = Schema(plan.graph.tensors[name], step.result)
         evaluation = evaluations[name]
         operands = [
-            _prepare(known[operand.tensor], step.operand(index), step.absence.dense[index])
+            _resident(known[operand.tensor], step.operand(index))
+            if index == step.indexed
+            else _prepare(known[operand.tensor], step.operand(index), step.absence.dense[index])
             for index, operand in enumerate(step.einsum.operands)
         ]
         gone = step.promoted - frozenset(step.einsum.output.labels)
@@ -126,6 +129,12 @@ def _prepare(operand: _Operand, wanted: Decomposition, needs_all: bool) -> _Oper
     if needs_all and not is_complete:
         return _Operand(Densify(relation), True, is_full=False)
     return _Operand(relation, is_complete, is_full=False)
+
+
+def _resident(operand: _Operand, wanted: Decomposition) -> _Operand:
+    """An operand that is kept in memory, where every tuple can be read, whether it is there or not."""
+    relation = repartition(operand.relation, wanted)
+    return _Operand(Resident(relation), relation.schema.tensor.size > 0, operand.is_full)
 
 
 def _is_aggregating(step: Step) -> bool:

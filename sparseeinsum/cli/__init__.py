@@ -90,6 +90,12 @@ def _add_run(commands_of: _Commands) -> None:
         "--into", action="append", default=[], metavar="RESULT=TABLE", help="keep a result in a table, replacing it"
     )
     parser.add_argument("--rows", type=int, default=10, help="how many rows of each result to show (default 10)")
+    parser.add_argument(
+        "--no-replan",
+        dest="replan",
+        action="store_false",
+        help="keep to the plan, even where results on the way turn out larger or smaller than expected",
+    )
     parser.set_defaults(command=commands.run)
 
 
@@ -170,6 +176,12 @@ def _add_build(commands_of: _Commands) -> None:
     parser.add_argument("--output", required=True, metavar="DIR", help="folder for the files; it is made if need be")
     parser.add_argument(
         "--version", type=int, metavar="MAJOR", help="major version of the server, 15 to 18; by default the one here"
+    )
+    parser.add_argument(
+        "--processor",
+        choices=extensions.PROCESSORS,
+        default="native",
+        help="processor of the server, by default the one here; nearly all of the last ten years are x86-64-v3",
     )
     parser.set_defaults(command=extensions.build)
 

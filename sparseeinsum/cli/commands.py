@@ -30,6 +30,7 @@ def run(asked: argparse.Namespace) -> None:
             nonfinite=asked.nonfinite or "error",
             estimator=asked.estimator,
             tiles=asked.tiles,
+            replan=asked.replan,
         )
     for name, table in into.items():
         _CONSOLE.print(f"{name} is in table {table}")

@@ -5,6 +5,9 @@ from pathlib import Path
 
 from sparseeinsum import __version__
 from sparseeinsum.kernels.postgres_installation import find_server, install_extension, write_extension
+from sparseeinsum.kernels.processors import PROCESSORS
+
+__all__ = ["PROCESSORS", "build", "install"]
 
 
 def build(asked: argparse.Namespace) -> None:
@@ -12,7 +15,7 @@ def build(asked: argparse.Namespace) -> None:
     folder = Path(asked.output)
     folder.mkdir(parents=True, exist_ok=True)
     major = find_server().major if asked.version is None else asked.version
-    for path in write_extension(folder, folder, major, __version__):
+    for path in write_extension(folder, folder, major, __version__, asked.processor):
         print(path)
     print("Copy the .so to the folder that pg_config --pkglibdir names on the server, the others to")
     print("$(pg_config --sharedir)/extension. Then, in psql: CREATE EXTENSION sparseeinsum;")

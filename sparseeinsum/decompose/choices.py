@@ -110,13 +110,14 @@ def _needed_bytes(model: CostModel, einsum: EinSum, choice: Choice) -> float:
 def vector_bytes(model: CostModel, einsum: EinSum, choice: Choice) -> int:
     """Bytes that one call of an EinSum's kernel takes for a whole vector of rows: operands and result.
 
-    An operand with fewer tuples than a vector has rows is counted as often as it has tuples. A sum of products adds
-    to its groups in place, and has no result a row.
+    An operand with fewer tuples than a vector has rows is counted as often as it has tuples; one that is read by index
+    is not copied. A sum of products adds to its groups in place, and has no result a row.
     """
     promoted = promoted_tiles(einsum, choice)
     adds_in_place = einsum.is_multilinear and _is_grouped(einsum, promoted.keys())
-    total = 0
-    for reference in einsum.operands if adds_in_place else (*einsum.operands, einsum.output):
+    total, indexed = 0, model.vertex_cost(einsum, choice).indexed
+    joined = [operand for index, operand in enumerate(einsum.operands) if index != indexed]
+    for reference in joined if adds_in_place else (*joined, einsum.output):
         keys = promoted.keys() & set(reference.labels if reference is not einsum.output else einsum.labels)
         tuples = math.prod(max(keys_of(promoted[label], model.graph.bound_of(einsum, label)), 1) for label in keys)
         total += min(tuples, VECTOR_ROWS) * model.array_bytes(einsum, reference, choice)

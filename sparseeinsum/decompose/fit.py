@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
 from sparseeinsum.decompose.cost import CostConstants, Work
@@ -63,8 +62,8 @@ def fit_constants(observations: Sequence[Observation], default: CostConstants) -
     would count for less than too high a one.
     """
     measured = np.array([each.seconds for each in observations])
-    scale = np.array([measured.min(), *_seconds_of_each(Work(1, 1, 1, 1, 1), default)])
-    explained = np.array([[scale[0], *_seconds_of_each(each.work, default)] for each in observations])
+    scale = np.array([measured.min(), *astuple(default)])
+    explained = np.array([[scale[0], *np.multiply(astuple(each.work), astuple(default))] for each in observations])
     expected, factors = measured, np.ones(len(scale))
     least = np.array([0.0, *np.full(len(scale) - 1, _LEAST)])
     for _ in range(_ROUNDS):
@@ -75,11 +74,5 @@ def fit_constants(observations: Sequence[Observation], default: CostConstants) -
         wanted = np.concatenate([measured * weights, drawn.sum(axis=1)])
         factors = lsq_linear(rows, wanted, bounds=(least, np.inf), tol=1e-12).x
         expected = explained @ factors
-    overhead, tuples, moved, kernel, matrix, expression = (float(value) for value in factors * scale)
-    return Fit(CostConstants(moved, kernel, matrix, expression, tuples), overhead, tuple(observations))
-
-
-def _seconds_of_each(work: Work, constants: CostConstants) -> NDArray[np.float64]:
-    """Seconds of every kind of work, in the order of Work's fields."""
-    kinds = np.diag(astuple(work))
-    return np.array([Work(*kind).seconds(constants) for kind in kinds])
+    overhead, *constants = (float(value) for value in factors * scale)
+    return Fit(CostConstants(*constants), overhead, tuple(observations))

@@ -6,9 +6,10 @@ SparseEinSum, algorithm 1: a label is promoted in all tensors that have it, or i
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from sparseeinsum.decompose.access import ResidentSizes, indexable_operands, indexed
 from sparseeinsum.decompose.cost import (
     Accounting,
     ContractionSizes,
@@ -20,7 +21,7 @@ from sparseeinsum.decompose.cost import (
 from sparseeinsum.language.dtypes import ITEM_BYTES
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import count_operations
-from sparseeinsum.language.tensors import DEMOTED, Decomposition, common_tile, mean_extent, tuple_bytes
+from sparseeinsum.language.tensors import DEMOTED, Decomposition, common_tile, keys_of, mean_extent, tuple_bytes
 from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 from sparseeinsum.statistics.estimate import Statistics, by_label, dense_statistics, joined_distinct, joined_tuples
 
@@ -41,9 +42,10 @@ class VertexCost:
         tuples: Tuples of the result.
         join: To join tuples and run the kernel.
         aggregation: To aggregate pairs.
-        filling: To make operands dense, or to fill in what a join finds no partner for.
+        filling: To make operands dense, to keep one in memory, or to fill in what a join finds no partner for.
         seconds: Of all of it.
         absence: How absent tuples are dealt with: the cheapest exact way.
+        indexed: The operand that is kept in memory and read by index; None where operands are joined.
     """
 
     joined: float
@@ -53,6 +55,7 @@ class VertexCost:
     filling: Work
     seconds: float
     absence: Absence
+    indexed: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,8 @@ class CostModel:
         evaluations: What is exact for every EinSum.
         constants: What elementary work takes.
         accounting: What work the engine does.
+        resident_bytes: How large an operand may be that is kept in memory and read by index.
+        in_order: Tensors whose tuples ascend by their keys, in axis order, in the tiles given here.
     """
 
     graph: EinGraph
@@ -72,6 +77,8 @@ class CostModel:
     evaluations: Mapping[str, Evaluation]
     constants: CostConstants
     accounting: Accounting = _EMBEDDED
+    resident_bytes: float = 0.0
+    in_order: Mapping[str, Choice] = field(default_factory=dict)
     _sizes: dict[tuple[str, Choice], tuple[float, int]] = field(default_factory=dict, init=False, repr=False)
     _operands: dict[tuple[Reference, Choice, bool], "_Operand"] = field(default_factory=dict, init=False, repr=False)
     _costs: dict[tuple[str, Choice], VertexCost] = field(default_factory=dict, init=False, repr=False)
@@ -82,21 +89,50 @@ class CostModel:
         if known is None:
             promoted = promoted_labels(einsum, choice)
             keys = tuple(promoted.intersection(operand.labels) for operand in einsum.operands)
-            ways = self.evaluations[einsum.output.tensor].absences(keys)
-            known = min((self._priced(einsum, choice, absence) for absence in ways), key=lambda cost: cost.seconds)
+            evaluation = self.evaluations[einsum.output.tensor]
+            ways = [self._priced(einsum, choice, absence) for absence in evaluation.absences(keys)]
+            if self.resident_bytes > 0:
+                ways += self._ways_to_index(einsum, choice, evaluation)
+            known = min(ways, key=lambda cost: cost.seconds)
             self._costs[einsum.output.tensor, choice] = known
         return known
 
-    def _priced(self, einsum: EinSum, choice: Choice, absence: Absence) -> VertexCost:
+    def _ways_to_index(self, einsum: EinSum, choice: Choice, evaluation: Evaluation) -> Iterator[VertexCost]:
+        """Costs if an operand is kept in memory; what is absent in that one reads as the fill, whether it matters."""
+        for index in indexable_operands(einsum, choice, self.graph, evaluation.computed_in):
+            if self._resident(einsum, choice, index).size_bytes <= self.resident_bytes:
+                dense = tuple(matters and other != index for other, matters in enumerate(evaluation.matters))
+                yield self._priced(einsum, choice, Absence(JoinKind.INNER, dense), index)
+
+    def _resident(self, einsum: EinSum, choice: Choice, index: int) -> ResidentSizes:
+        operand = einsum.operands[index]
+        tiles, shape = reference_tiles(einsum, operand, choice), self.graph.tensors[operand.tensor].shape
+        tuples = math.prod(map(keys_of, tiles, shape))
+        return ResidentSizes(self.tuples(operand.tensor, tiles), tuples * self.tuple_bytes(operand.tensor, tiles))
+
+    def _is_in_order(self, einsum: EinSum, choice: Choice, index: int) -> bool:
+        """Whether an operand's tuples come in the order of the groups that they go to."""
+        operand = einsum.operands[index]
+        if self.in_order.get(operand.tensor) != reference_tiles(einsum, operand, choice):
+            return False
+        promoted = promoted_labels(einsum, choice)
+        groups = promoted.intersection(einsum.output.labels)
+        keys = [label for label in operand.labels if label in promoted]
+        return frozenset(keys[: len(groups)]) == groups
+
+    def _priced(self, einsum: EinSum, choice: Choice, absence: Absence, index: int | None = None) -> VertexCost:
+        """Costs of one way; `index` is the operand that is read by index, as if every tuple of it were there."""
         promoted = promoted_labels(einsum, choice)
         operands = [
-            self._operand(operand, reference_tiles(einsum, operand, choice), dense)
-            for operand, dense in zip(einsum.operands, absence.dense, strict=True)
+            self._operand(operand, reference_tiles(einsum, operand, choice), dense or place == index)
+            for place, (operand, dense) in enumerate(zip(einsum.operands, absence.dense, strict=True))
         ]
         sizes = ContractionSizes(
             joined=_joined_tuples(operands, absence.join) * self._crowding(einsum, choice, absence),
+            matched=sum(operand.tuples for operand in operands) if _shares_keys(operands) else 0.0,
             groups=_groups(einsum, operands, absence.join),
             is_grouped=not promoted <= frozenset(einsum.output.labels),
+            has_keys=not promoted.isdisjoint(einsum.output.labels),
             operand_bytes=sum(operand.tuple_bytes for operand in operands),
             result_bytes=self.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice)),
             result_size=self._array_size(einsum.output, result_tiles(einsum, choice)),
@@ -105,12 +141,15 @@ class CostModel:
             is_expression=not einsum.is_multilinear and any(tile != 1 for tile in choice),
         )
         join, aggregation = self.accounting.join(sizes), self.accounting.aggregation(sizes)
-        created = [operand.tuples - operand.present for operand in operands]
+        created = [0.0 if place == index else each.tuples - each.present for place, each in enumerate(operands)]
         moved = sum(tuples * operand.tuple_bytes for tuples, operand in zip(created, operands, strict=True))
         moved += sizes.joined * sum(operands[index].tuple_bytes for index in _FILLED_IN[absence.join])
-        filling = Work(sum(created), moved)
+        filling = Work(sum(created), moved, operators=sum(tuples > 0 for tuples in created))
+        if index is not None:
+            join = indexed(join, sizes.is_grouped, self._is_in_order(einsum, choice, 1 - index))
+            filling += self._resident(einsum, choice, index).keeping()
         seconds = (join + aggregation + filling).seconds(self.constants)
-        return VertexCost(sizes.joined, sizes.aggregated, join, aggregation, filling, seconds, absence)
+        return VertexCost(sizes.joined, sizes.aggregated, join, aggregation, filling, seconds, absence, index)
 
     def _crowding(self, einsum: EinSum, choice: Choice, absence: Absence) -> float:
         """How many times more tuples join than if entries were spread evenly.
@@ -136,6 +175,7 @@ class CostModel:
         return self.accounting.repartition(
             RepartitionSizes(
                 before=self.tuples(tensor, before),
+                parts=self.tuples(tensor, before) * self._mean_size(tensor, before) / self._mean_size(tensor, between),
                 between=self.tuples(tensor, between),
                 after=self.tuples(tensor, after),
                 between_bytes=self.tuple_bytes(tensor, between),
@@ -184,6 +224,10 @@ class CostModel:
 
     def _array_size(self, reference: Reference, tiles: Choice) -> int:
         return Decomposition(tiles).array_size(self.graph.tensors[reference.tensor].shape)
+
+    def _mean_size(self, tensor: str, tiles: Choice) -> float:
+        """Elements of an array, on average."""
+        return math.prod(map(mean_extent, tiles, self.graph.tensors[tensor].shape))
 
     def _operand(self, operand: Reference, tiles: Choice, dense: bool) -> "_Operand":
         """An operand in the tiles of its axes; kept, because many choices have it in the same."""
@@ -235,6 +279,11 @@ def _joined_tuples(operands: list[_Operand], kind: JoinKind) -> float:
         return operands[0].tuples
     u, v = operands
     return joined_tuples(kind, u.tuples, v.tuples, u.distinct, v.distinct)
+
+
+def _shares_keys(operands: list[_Operand]) -> bool:
+    first, *others = operands
+    return any(not first.distinct.keys().isdisjoint(other.distinct) for other in others)
 
 
 def _has_other_keys(operand: Reference, label: str, tiles: Mapping[str, int]) -> bool:

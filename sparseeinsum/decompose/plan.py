@@ -29,7 +29,8 @@ class Step:
         cost: Expected work, and how absent tuples are dealt with.
         join_seconds: Of joining tuples and running the kernel.
         aggregation_seconds: Of aggregating pairs.
-        repartition_seconds: Of bringing its operands into the decompositions that it wants, every tuple present.
+        repartition_seconds: Of bringing its operands into the decompositions that it wants, every tuple present or kept
+            in memory.
     """
 
     einsum: EinSum
@@ -48,6 +49,11 @@ class Step:
     def absence(self) -> Absence:
         """How absent tuples are dealt with."""
         return self.cost.absence
+
+    @property
+    def indexed(self) -> int | None:
+        """The operand that is kept in memory and read by index; None where operands are joined."""
+        return self.cost.indexed
 
     @property
     def seconds(self) -> float:

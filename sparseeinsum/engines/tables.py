@@ -172,7 +172,7 @@ def _summed(columns: Columns) -> exp.Select:
         total = exp.array(*[exp.Sum(this=part) for part in parts])
     else:
         total = _total(columns)
-    return _grouped(columns, _entries(columns, total))
+    return _grouped(columns, _entries(columns, total)).order_by(*_keys(columns))
 
 
 def _total(columns: Columns) -> exp.Expr:

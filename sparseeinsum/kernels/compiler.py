@@ -2,7 +2,7 @@
 
 Every exported function takes and returns int64 and becomes a C function of its own name. Nothing in an object
 refers to Python: it can be loaded by a process without numba, or linked into a database's own extension. Run as
-`python -m sparseeinsum.kernels.compiler GROUP FILE`, so that the compiler's memory goes when it is done.
+`python -m sparseeinsum.kernels.compiler GROUP FILE PROCESSOR`, so that the compiler's memory goes when it is done.
 """
 
 import inspect
@@ -23,6 +23,7 @@ from sparseeinsum.kernels import (
     duckdb_capi,
     duckdb_hint,
     duckdb_scalars,
+    duckdb_views,
     matrix_products,
     measures,
     native,
@@ -32,7 +33,7 @@ from sparseeinsum.kernels import (
 )
 from sparseeinsum.kernels.arithmetic import numbers_of
 from sparseeinsum.kernels.catalogue import functions
-from sparseeinsum.kernels.descriptors import USERS_FUNCTIONS
+from sparseeinsum.kernels.descriptors import RESIDENTS, USERS_FUNCTIONS
 from sparseeinsum.kernels.row_kernels import row_kernels
 
 _Function = Callable[..., int]
@@ -49,6 +50,8 @@ _DUCKDB_CALLBACKS: tuple[_Function, ...] = (
     duckdb_aggregates.aggregate_combine,
     duckdb_aggregates.aggregate_finalize,
     duckdb_aggregates.aggregate_destroy,
+    duckdb_aggregates.resident_finalize,
+    duckdb_views.view_rows,
     duckdb_hint.hint_bind,
     duckdb_hint.hint_init,
     duckdb_hint.hint_scan,
@@ -84,6 +87,8 @@ _C_LIBRARY = frozenset(
         "cos",
         "tan",
         "sinh",
+        "pthread_mutex_lock",
+        "pthread_mutex_unlock",
     )
 )
 
@@ -141,12 +146,13 @@ _SUPPLIED = frozenset(
         *(name for name, _ in _GEMMS.values()),
         "sparseeinsum_blas_threads",
         USERS_FUNCTIONS,
+        RESIDENTS,
     )
 )
 
 
-def compile_group(group: str) -> bytes:
-    """Compile one of the groups of native.py for this machine's processor; returns a relocatable object file."""
+def compile_group(group: str, processor: str) -> bytes:
+    """Compile one of the groups of native.py for a processor; returns a relocatable object file."""
     exported = dict(_exported(group))
     module = llvm.parse_assembly(_NO_REFERENCE_COUNTS)
     for text in _written_by_hand(group):
@@ -158,9 +164,9 @@ def compile_group(group: str) -> bytes:
             if function not in inner_names:
                 inner_names[function] = _compile(function, module, linked)
             native.export(module, inner_names[function], name, _count_parameters(function))
-    native.optimise(module, (*exported, *_GEMM_NAMES))
+    native.optimise(module, (*exported, *_GEMM_NAMES), processor)
     _check_externals(module)
-    return bytes(native.target_machine().emit_object(module))
+    return bytes(native.target_machine(processor).emit_object(module))
 
 
 def _written_by_hand(group: str) -> Iterator[str]:
@@ -180,7 +186,7 @@ def _exported(group: str) -> Iterator[tuple[str, _Function]]:
         case "matrix_products":
             yield from matrix_products.matrix_products().items()
         case "measures":
-            for name in sorted({function.measure for function in functions()}):
+            for name in sorted({function.measure for function in functions()} - {""}):
                 yield native.measure_symbol(name), getattr(measures, f"measure_{name}")
         case _:
             yield from _exported_kernels(group)
@@ -188,7 +194,7 @@ def _exported(group: str) -> Iterator[tuple[str, _Function]]:
 
 def _exported_kernels(group: str) -> Iterator[tuple[str, _Function]]:
     kernels = row_kernels(numbers_of(group))
-    for name in sorted({function.kernel for function in functions() if group in function.dtypes}):
+    for name in sorted({function.kernel for function in functions() if group in function.dtypes} - {""}):
         for part in native.PARTS:
             function = getattr(kernels[name], part)
             if function is not None:
@@ -283,4 +289,4 @@ def _check_externals(module: llvm.ModuleRef) -> None:
 if __name__ == "__main__":
     for external in _SUPPLIED - _C_LIBRARY:
         llvm.add_symbol(external, 1)  # never called here; LLVM ends the process on a name that it cannot resolve
-    Path(sys.argv[2]).write_bytes(compile_group(sys.argv[1]))
+    Path(sys.argv[2]).write_bytes(compile_group(sys.argv[1], sys.argv[3]))

@@ -6,9 +6,9 @@ import os
 from collections import ChainMap
 from functools import cache
 
-from sparseeinsum.kernels import blas, duckdb_capi, user_functions
+from sparseeinsum.kernels import blas, duckdb_capi, residents, user_functions
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.catalogue import Function, ValueType, functions
+from sparseeinsum.kernels.catalogue import Function, Kind, ValueType, functions
 from sparseeinsum.kernels.duckdb_capi import Pointer, c_function
 from sparseeinsum.kernels.kernel_descriptions import DEPTHS, describe, message_texts
 from sparseeinsum.kernels.native import NativeCode, kernel_objects
@@ -23,7 +23,7 @@ _TYPES = {"f64": _DOUBLE, "f32": _FLOAT, "i64": _BIGINT, "c128": _DOUBLE, "c64":
 _NOT_FOLDED = frozenset(("tensor_fill",))
 _LARGEST_VECTOR = 128 << 30  # bytes; DuckDB has none larger
 _RESULTS = ("value", "list", "lists")  # by their depth, in the names of callbacks
-_AGGREGATE_CALLBACKS = ("size", "init", "update", "combine", "finalize")
+_AGGREGATE_CALLBACKS = ("aggregate_size", "aggregate_init", "aggregate_update", "aggregate_combine")
 
 _Words = ctypes.Array[ctypes.c_int64]
 
@@ -65,13 +65,19 @@ def _new_function(kind: str, function: Function, dtype: str) -> int:
 
 
 def _set_scalar_callback(made: int, function: Function) -> None:
-    kind = "checked" if function.is_check else "scalar"
-    callback = _native_code().address_of(f"{kind}_{_RESULTS[DEPTHS[function.returns]]}")
+    if function.kind == Kind.VIEW:
+        name = "view_rows"
+        c_function("duckdb_scalar_function_set_special_handling", None, Pointer)(made)  # a NULL handle is no NULL row
+    else:
+        kind = "checked" if function.kind == Kind.CHECK else "scalar"
+        name = f"{kind}_{_RESULTS[DEPTHS[function.returns]]}"
+    callback = _native_code().address_of(name)
     c_function("duckdb_scalar_function_set_function", None, Pointer, Pointer)(made, callback)
 
 
 def _set_aggregate_callbacks(made: int, function: Function) -> None:
-    addresses = [_native_code().address_of(f"aggregate_{part}") for part in _AGGREGATE_CALLBACKS]
+    finalize = "resident_finalize" if function.is_of_residents else "aggregate_finalize"
+    addresses = [_native_code().address_of(name) for name in (*_AGGREGATE_CALLBACKS, finalize)]
     c_function("duckdb_aggregate_function_set_functions", None, *[Pointer] * 6)(made, *addresses)
     destroy = _native_code().address_of("aggregate_destroy")
     c_function("duckdb_aggregate_function_set_destructor", None, Pointer, Pointer)(made, destroy)
@@ -100,9 +106,9 @@ def _logical_type(value_type: ValueType, number: int) -> int:
     make_list = c_function("duckdb_create_list_type", Pointer, Pointer)
     if value_type == ValueType.TEXT:
         return create(_VARCHAR)
-    if value_type in (ValueType.INTEGER, ValueType.INTEGERS):
+    if value_type in (ValueType.INTEGER, ValueType.INTEGERS, ValueType.RESIDENT):
         integer = create(_BIGINT)
-        return integer if value_type == ValueType.INTEGER else make_list(integer)
+        return make_list(integer) if value_type == ValueType.INTEGERS else integer
     made = create(number)
     for _ in range(DEPTHS[value_type]):
         made = make_list(made)
@@ -115,6 +121,8 @@ def _descriptor(function: Function, dtype: str) -> _Words:
     words[d.NAME] = _text_address(function.name)
     words[d.MESSAGES] = ctypes.addressof(_message_table())
     words[d.LIMIT_BYTES] = _half_of_memory()
+    if function.is_of_residents:
+        words[d.ELEMENT_TYPE] = _logical_type(ValueType.NUMBER, _TYPES[dtype])
     description = describe(function, dtype)
     for place, number in description.numbers.items():
         words[place] = number
@@ -149,5 +157,5 @@ def _half_of_memory() -> int:
 
 @cache
 def _native_code() -> NativeCode:
-    hosts = (duckdb_capi, blas, user_functions)
+    hosts = (duckdb_capi, blas, user_functions, residents)
     return NativeCode(kernel_objects("duckdb"), dict(ChainMap(*(host.addresses_for_kernels() for host in hosts))))

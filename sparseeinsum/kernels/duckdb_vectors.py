@@ -74,6 +74,18 @@ def _is_valid(validity, row):
 
 
 @njit
+def argument_is_valid(work, index, row):
+    """Whether an argument is not NULL in a row."""
+    return _is_valid(array_at(work + 8 * (_COLUMNS + _COLUMN_WORDS * index), _COLUMN_WORDS, word)[1], row)
+
+
+@njit
+def value_address(work, index, row, item_bytes):
+    """Where the number lies that an argument is in a row."""
+    return array_at(work + 8 * (_COLUMNS + _COLUMN_WORDS * index), 1, word)[0] + row * item_bytes
+
+
+@njit
 def _all_valid(validity, start, size):
     if validity == 0:
         return True

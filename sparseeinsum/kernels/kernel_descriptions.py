@@ -16,6 +16,7 @@ _PART_FIELDS = {
 _KINDS = {
     ValueType.NUMBER: d.VALUE,
     ValueType.INTEGER: d.VALUE,
+    ValueType.RESIDENT: d.VALUE,
     ValueType.TENSOR: d.LIST,
     ValueType.INTEGERS: d.EXTENTS,
     ValueType.TEXT: d.TEXT,
@@ -28,6 +29,7 @@ _NUMBER_BYTES = {"f64": 8, "f32": 4, "i64": 8, "c128": 8, "c64": 4}  # of an ele
 DEPTHS = {  # how many arrays deep the elements are
     ValueType.TEXT: 0,
     ValueType.INTEGER: 0,
+    ValueType.RESIDENT: 0,
     ValueType.INTEGERS: 1,
     ValueType.NUMBER: 0,
     ValueType.TENSOR: 1,
@@ -48,9 +50,11 @@ class Description:
 
 def describe(function: Function, dtype: str) -> Description:
     """What every host says of a function of one dtype; it adds its own words, texts and limits."""
+    # What stands behind a handle are numbers.
+    elements = ValueType.NUMBER if function.returns == ValueType.RESIDENT else function.returns
     numbers = {
         d.ARGUMENTS: len(function.arguments),
-        d.RESULT_BYTES: _bytes_of(function.returns, dtype),
+        d.RESULT_BYTES: _bytes_of(elements, dtype),
         d.RESULT_LANES: 2 if function.returns in _COMPLEX_TYPES else 1,
     }
     for index, argument in enumerate(function.arguments):
@@ -71,6 +75,6 @@ def _bytes_of(value_type: ValueType, dtype: str) -> int:
     """Bytes of an element of an argument or a result; a complex number is one element."""
     if value_type == ValueType.TEXT:
         return 1
-    if value_type in (ValueType.INTEGER, ValueType.INTEGERS):
+    if value_type in (ValueType.INTEGER, ValueType.INTEGERS, ValueType.RESIDENT):
         return 8
     return _NUMBER_BYTES[dtype] * (2 if value_type in _COMPLEX_TYPES else 1)

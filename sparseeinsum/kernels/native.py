@@ -15,6 +15,7 @@ import llvmlite.binding as llvm
 from rich.console import Console
 
 from sparseeinsum import assets
+from sparseeinsum.kernels.processors import NATIVE, target
 from sparseeinsum.settings import cache_folder
 
 PARTS = ("compute", "batch", "initialise", "combine", "part_size")
@@ -37,13 +38,15 @@ def kernel_symbol(kernel: str, part: str, suffix: str) -> str:
 
 
 @cache
-def target_machine() -> llvm.TargetMachine:
-    """This machine's processor, position-independent code."""
+def target_machine(processor: str = NATIVE) -> llvm.TargetMachine:
+    """One of `processors.PROCESSORS`, position-independent code."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
+    name, features = target(processor)
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
+        cpu=name,
+        features=features,
         opt=3,
         reloc="pic",
         codemodel="small",
@@ -75,7 +78,7 @@ def export(module: llvm.ModuleRef, inner: str, name: str, parameters: int, retur
     )
 
 
-def optimise(module: llvm.ModuleRef, exported: Collection[str]) -> None:
+def optimise(module: llvm.ModuleRef, exported: Collection[str], processor: str = NATIVE) -> None:
     """Make a module's machine code fast and small; only what is exported can be called from outside."""
     for defined in module.functions:
         if not defined.is_declaration and defined.name not in exported:
@@ -83,7 +86,7 @@ def optimise(module: llvm.ModuleRef, exported: Collection[str]) -> None:
     module.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = options.slp_vectorization = True
-    builder = llvm.create_pass_builder(target_machine(), options)
+    builder = llvm.create_pass_builder(target_machine(processor), options)
     builder.getModulePassManager().run(module, builder)
 
 
@@ -103,15 +106,16 @@ class NativeCode:
         return int(self._engine.get_function_address(symbol))
 
 
-def kernel_objects(host: str) -> tuple[bytes, ...]:
+def kernel_objects(host: str, processor: str = NATIVE) -> tuple[bytes, ...]:
     """The object files that a host needs: from the cache, or compiled now and kept there for the next process."""
     groups = GROUPS_OF_HOSTS[host]
-    paths = {group: cache_folder() / f"kernels-{digest}-{group}.o" for group, digest in _fingerprints(groups).items()}
+    digests = _fingerprints(groups, processor)
+    paths = {group: cache_folder() / f"kernels-{digests[group]}-{group}.o" for group in groups}
     code = {group: kept for group, path in paths.items() if (kept := _read(path)) is not None}
     missing = [group for group in groups if group not in code]
     if missing:
         with tempfile.TemporaryDirectory() as temporary, _notice():
-            code |= _compile_groups(missing, Path(temporary))
+            code |= _compile_groups(missing, Path(temporary), processor)
     for group in missing:
         _keep(paths[group], code[group])
     return tuple(code[group] for group in groups)
@@ -129,12 +133,12 @@ def _notice() -> Iterator[None]:
         yield
 
 
-def _compile_groups(groups: Iterable[str], folder: Path) -> dict[str, bytes]:
+def _compile_groups(groups: Iterable[str], folder: Path, processor: str = NATIVE) -> dict[str, bytes]:
     """Compile each group in a process of its own, all at once: numba compiles one function at a time."""
     command = [sys.executable, "-m", "sparseeinsum.kernels.compiler"]
     files = {group: folder / f"{group}.o" for group in groups}
     processes = [
-        subprocess.Popen([*command, group, str(file)], stderr=subprocess.PIPE, text=True)
+        subprocess.Popen([*command, group, str(file), processor], stderr=subprocess.PIPE, text=True)
         for group, file in files.items()
     ]
     for process in processes:
@@ -165,7 +169,7 @@ def _keep(path: Path, code: bytes) -> None:
         return
 
 
-def _fingerprints(groups: Iterable[str]) -> dict[str, str]:
+def _fingerprints(groups: Iterable[str], processor: str = NATIVE) -> dict[str, str]:
     """Changes with the sources, the functions asked for, the compiler and the processor.
 
     Sources that are a host's alone, by their names, count for the group that is named so alone.
@@ -174,8 +178,7 @@ def _fingerprints(groups: Iterable[str]) -> dict[str, str]:
     hosts = tuple(f"{host}_" for host in GROUPS_OF_HOSTS)
     shared = [file for file in sorted(own.glob("*.py")) if not file.name.startswith(hosts)]
     versions = [importlib.metadata.version(name) for name in ("numba", "llvmlite")]
-    processor = [platform.machine(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]
-    common = hashlib.sha256("\n".join(versions + processor).encode())
+    common = hashlib.sha256("\n".join((*versions, platform.machine(), *target(processor))).encode())
     for file in (*sorted(udfs.glob("*.toml")), *sorted(udfs.glob("*.py")), *shared):
         common.update(file.read_bytes())
     found = {}

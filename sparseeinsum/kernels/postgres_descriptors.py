@@ -30,6 +30,10 @@ _ELSE = "22023"  # invalid_parameter_value
 
 
 def sqlstate_words() -> tuple[int, ...]:
-    """SQLSTATEs by negated code of a message, as `errcode` takes them: six bits a character, the first one lowest."""
-    states = (_STATES.get(-code, _ELSE) for code in range(1 - min(d.MESSAGES_BY_CODE)))
-    return tuple(sum((ord(c) - ord("0") & 0x3F) << 6 * place for place, c in enumerate(state)) for state in states)
+    """SQLSTATEs by negated code of a message."""
+    return tuple(sqlstate_word(_STATES.get(-code, _ELSE)) for code in range(1 - min(d.MESSAGES_BY_CODE)))
+
+
+def sqlstate_word(state: str) -> int:
+    """An SQLSTATE as `errcode` takes it: six bits a character, the first one lowest."""
+    return sum((ord(character) - ord("0") & 0x3F) << 6 * place for place, character in enumerate(state))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from sparseeinsum.kernels import postgres_descriptors as pd
-from sparseeinsum.kernels.catalogue import Function, ValueType, functions
+from sparseeinsum.kernels.catalogue import Function, Kind, ValueType, functions
 from sparseeinsum.kernels.kernel_descriptions import DEPTHS
 
 _NAMES_OF_TYPES = {
@@ -77,12 +77,17 @@ class Aggregate:
     finish: CFunction | None
 
 
+def vocabulary() -> Iterator[Function]:
+    """The catalogue's functions, without those of arrays that stay in memory, of which its processes share none."""
+    return (function for function in functions() if not function.is_of_residents)
+
+
 @cache
 def scalars() -> tuple[CFunction, ...]:
     """The functions of the vocabulary that are no aggregates."""
     return tuple(
         _c_function(function, dtype, number)
-        for function in functions()
+        for function in vocabulary()
         if not function.is_aggregate
         for dtype in function.dtypes
         for number in _declared_numbers(function, dtype)
@@ -94,7 +99,7 @@ def aggregates() -> tuple[Aggregate, ...]:
     """Those that are."""
     return tuple(
         _aggregate(function, dtype, number)
-        for function in functions()
+        for function in vocabulary()
         if function.is_aggregate
         for dtype in function.dtypes
         for number in _declared_numbers(function, dtype)
@@ -129,7 +134,7 @@ def _declared_numbers(function: Function, dtype: str) -> tuple[int, ...]:
 def _c_function(function: Function, dtype: str, number: int) -> CFunction:
     wanted = tuple(_element_type(argument.type, _NUMBERS[dtype]) for argument in function.arguments)
     result = _element_type(function.returns, _NUMBERS[dtype])
-    kind = "checked" if function.is_check else _RESULTS[DEPTHS[function.returns]]
+    kind = "checked" if function.kind == Kind.CHECK else _RESULTS[DEPTHS[function.returns]]
     letters = "_".join(argument.type.lower() for argument in function.arguments)
     return CFunction(
         name=function.name,

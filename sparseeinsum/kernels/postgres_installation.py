@@ -10,6 +10,7 @@ from pathlib import Path
 from sparseeinsum.errors import ExtensionError
 from sparseeinsum.kernels.postgres_library import build_library
 from sparseeinsum.kernels.postgres_script import EXTENSION, control_file, install_script, update_script
+from sparseeinsum.kernels.processors import NATIVE
 
 _DEBIAN = Path("/usr/lib/postgresql")  # where Debian keeps a folder for every major version
 
@@ -69,7 +70,9 @@ def install_extension(server: Server, version: str) -> tuple[Path, ...]:
     return write_extension(server.library_folder, server.extension_folder, server.major, version)
 
 
-def write_extension(library_folder: Path, extension_folder: Path, server: int, version: str) -> tuple[Path, ...]:
+def write_extension(
+    library_folder: Path, extension_folder: Path, server: int, version: str, processor: str = NATIVE
+) -> tuple[Path, ...]:
     """Write all files for a major version of PostgreSQL; scripts lead here from each version whose script is there.
 
     Raises:
@@ -82,7 +85,7 @@ def write_extension(library_folder: Path, extension_folder: Path, server: int, v
     texts[f"{EXTENSION}.control"] = control_file(version)
     library = library_folder / f"{EXTENSION}.so"
     try:
-        build_library(library, server, version)
+        build_library(library, server, version, processor)
         for name, text in texts.items():
             _write(extension_folder / name, text)
     except OSError as error:

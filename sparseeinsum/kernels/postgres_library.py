@@ -21,6 +21,7 @@ from sparseeinsum.kernels.kernel_descriptions import describe, message_texts
 from sparseeinsum.kernels.native import kernel_objects, target_machine
 from sparseeinsum.kernels.postgres_functions import CFunction, c_functions
 from sparseeinsum.kernels.postgres_symbols import GLUE
+from sparseeinsum.kernels.processors import NATIVE, check_code, features, is_x86
 
 VERSIONS = (15, 16, 17, 18)  # majors of PostgreSQL
 
@@ -29,6 +30,12 @@ VERSIONS = (15, 16, 17, 18)  # majors of PostgreSQL
 _MAGIC = "[ i32 {bytes}, i32 {version}00, i32 100, i32 32, i32 64, i32 1 ]"
 _ABI = "PostgreSQL"
 _ABI_BYTES = 32
+
+_FEATURE_NOT_SUPPORTED = "0A000"
+_UNFIT = (
+    "the library of sparseeinsum was built for another processor and cannot run on this one; "
+    "build it on this machine, or with --processor x86-64-v2"
+)
 
 _LINKERS = ("ld", "ld.lld", "ld.bfd", "ld.gold")
 
@@ -42,22 +49,26 @@ def link_symbol(symbol: str, version: str) -> str:
     return f"sparseeinsum_{re.sub(r'[^0-9A-Za-z]', '_', version)}_{symbol}"
 
 
-def build_library(path: Path, server: int, version: str) -> None:
+def build_library(path: Path, server: int, version: str, processor: str = NATIVE) -> None:
     """Write the library for a major version of PostgreSQL.
 
     Args:
         path: Of the file, which is replaced whole or not at all: servers that run may have the old one in memory.
         server: One of VERSIONS.
         version: Of the extension.
+        processor: One of `processors.PROCESSORS`; on others that lack something, the library refuses to be loaded.
 
     Raises:
-        ExtensionError: The version is not supported, there is no linker, or it failed.
+        ExtensionError: The version or processor is not supported, there is no linker, or it failed.
     """
     if server not in VERSIONS:
         raise ExtensionError(f"PostgreSQL {server} is not supported; versions are {', '.join(map(str, VERSIONS))}")
-    module = llvm.parse_assembly("\n".join((*_host_code(server, version), GLUE)))
+    if processor != NATIVE and not is_x86():
+        raise ExtensionError(f"the processor {processor} is none of this machine's kind; build for {NATIVE}")
+    module = llvm.parse_assembly("\n".join((*_host_code(server, version), *_first_check(processor), GLUE)))
     module.verify()
-    objects = (*kernel_objects("postgres"), target_machine().emit_object(module))
+    least = target_machine("x86-64" if is_x86() else NATIVE)  # what checks the processor runs on any
+    objects = (*kernel_objects("postgres", processor), least.emit_object(module))
     with tempfile.TemporaryDirectory() as temporary:
         linked = _link(objects, _exported(version), Path(temporary))
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
@@ -97,7 +108,7 @@ def _link(objects: Iterable[bytes], exported: Sequence[str], folder: Path) -> Pa
 
 def _exported(version: str) -> list[str]:
     names = [link_symbol("version", version), *(link_symbol(each.symbol, version) for each in c_functions())]
-    return ["Pg_magic_func", *names, *(f"pg_finfo_{name}" for name in names)]
+    return ["Pg_magic_func", "_PG_init", *names, *(f"pg_finfo_{name}" for name in names)]
 
 
 def _host_code(server: int, version: str) -> Iterator[str]:
@@ -127,6 +138,21 @@ def _magic(server: int) -> Iterator[str]:
     yield f"""@magic = private constant {{ [6 x i32], [{_ABI_BYTES} x i8]{more} }} {{
   [6 x i32] {numbers}, [{_ABI_BYTES} x i8] {_bytes(_ABI.encode().ljust(_ABI_BYTES, bytes(1)))}{nothing} }}
 define ptr @Pg_magic_func() {{ ret ptr @magic }}"""
+
+
+def _first_check(processor: str) -> Iterator[str]:
+    """What PostgreSQL calls when it has loaded the library: an error in time is better than a crash later."""
+    yield check_code(features(processor))
+    yield _text("unfit", _UNFIT)
+    yield f"""define void @_PG_init() {{
+  %fits = call i1 @sparseeinsum_processor_fits()
+  br i1 %fits, label %done, label %refuse
+refuse:
+  call void @sparseeinsum_raise(i64 {pd.sqlstate_word(_FEATURE_NOT_SUPPORTED)}, i64 ptrtoint (ptr @unfit to i64))
+  br label %done
+done:
+  ret void
+}}"""
 
 
 def _version_function(version: str) -> Iterator[str]:

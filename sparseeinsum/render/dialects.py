@@ -24,6 +24,7 @@ class Dialect:
         casts_truth: Whether a cast makes numbers of truth.
         reads_files: Whether a path stands for the rows of a file.
         calls_python: Whether functions of users run in it.
+        keeps_residents: Whether functions can read an array that a statement keeps in memory.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Dialect:
     casts_truth: bool
     reads_files: bool
     calls_python: bool
+    keeps_residents: bool
 
 
 DUCKDB = Dialect(
@@ -49,6 +51,7 @@ DUCKDB = Dialect(
     casts_truth=True,
     reads_files=True,
     calls_python=True,
+    keeps_residents=True,
 )
 POSTGRESQL = Dialect(
     name=PostgreSQL.__name__.lower(),
@@ -61,6 +64,7 @@ POSTGRESQL = Dialect(
     casts_truth=False,
     reads_files=False,
     calls_python=False,
+    keeps_residents=False,
 )
 
 

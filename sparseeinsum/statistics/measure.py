@@ -55,14 +55,18 @@ class Measurement:
     fingerprint: object
 
 
-def measure(stored: StoredTensor, executor: Executor) -> Measurement:
+def measure(stored: StoredTensor, executor: Executor, fingerprint: object = None) -> Measurement:
     """Scan a stored tensor.
+
+    Args:
+        stored: The tensor.
+        executor: Runs the scan.
+        fingerprint: Of its rows, taken before, so that rows that come in between look changed; None where nobody asks.
 
     Raises:
         DataError: It holds NULL, an index out of range or a coordinate twice; the first such row is named.
         EngineError: The database refused the scan, as it does for arrays of a wrong length; `check_rows` says which.
     """
-    (found_fingerprint,) = fingerprints([stored], executor)  # first: rows that come in between then look changed
     scan = _scan(stored, executor.dialect)
     (row,) = executor.rows(scan.statement)
     values = dict(zip(scan.columns, row, strict=True))
@@ -78,7 +82,7 @@ def measure(stored: StoredTensor, executor: Executor) -> Measurement:
     tuples = {} if stored.decomposition.is_scalar else {stored.decomposition.tiles: float(found["tuples"])}
     statistics = Statistics(float(found["entries"]), tuple(distinct), stored.tensor.shape, measured=tuples)
     known = Values(_range(lowest, highest), has_fill=found["entries"] < stored.tensor.size)
-    return Measurement(statistics, found["tuples"], known, found_fingerprint)
+    return Measurement(statistics, found["tuples"], known, fingerprint)
 
 
 def _range(lowest: object, highest: object) -> Range:
