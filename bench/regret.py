@@ -131,7 +131,7 @@ def _finalists(plans: Mapping[str, se.Plan], taken: Mapping[str, float], chosen:
 
 def _raced(name: str, database: se.Database, plans: Mapping[str, se.Plan], repeat: int) -> dict[str, float]:
     """Median seconds of every plan, in turn with the others."""
-    runners = {notation: partial(database.run, plan, progress=False) for notation, plan in plans.items()}
+    runners = {notation: partial(database.run, plan, progress=False, replan=False) for notation, plan in plans.items()}
     figures = race(name, runners, dict.fromkeys(plans, repeat), next(iter(plans)), pause=0)
     return {figure.contender: figure.seconds for figure in figures}
 

@@ -75,7 +75,7 @@ def _sparse(seed: int, size: int, density: float) -> sp.coo_array:
     return sp.random_array((size, size), density=density, rng=np.random.default_rng(seed)).tocoo()
 
 
-def _masked(size: int, share: float, density: float, is_disjoint: bool = False) -> Data:
+def masked(size: int, share: float, density: float, is_disjoint: bool = False) -> Data:
     """Two matrices with all entries, or none, at the same indices; a third one, sparser; and a dense one."""
     first = _sparse(0, size, share)
     second = _sparse(1, size, share).toarray() * (first.toarray() == 0) if is_disjoint else first
@@ -111,20 +111,20 @@ def cases() -> dict[str, tuple[str, Data]]:
     """Programs and inputs by name; the last ones are as expected."""
     graph = citation_graph(2708, 10556, 1433, 49216)
     return {
-        "masked product": (MASKED_PRODUCT, _masked(1500, 0.05, 0.05)),
-        "masked square": (MASKED_SQUARE, _masked(1500, 0.05, 0.05)),
+        "masked product": (MASKED_PRODUCT, masked(1500, 0.05, 0.05)),
+        "masked square": (MASKED_SQUARE, masked(1500, 0.05, 0.05)),
         "two keys": (TWO_KEYS, _two_keys(600, 200, 6000)),
         "paths of friends": (PATHS_OF_FRIENDS, _communities(30, 50, 0.8)),
-        "disjoint masks": (MASKED_PRODUCT, _masked(1500, 0.2, 0.2, is_disjoint=True)),
+        "disjoint masks": (MASKED_PRODUCT, masked(1500, 0.2, 0.2, is_disjoint=True)),
         "GCN": (GCN, gcn_inputs(graph)),
         "attention": (attention_program(256), attention_inputs(graph, 256)),
         "product, as expected": (
             MASKED_PRODUCT,
-            {**_masked(2000, 0.05, 0.05), "B": _sparse(9, 2000, 0.05)},
+            {**masked(2000, 0.05, 0.05), "B": _sparse(9, 2000, 0.05)},
         ),
         "chain, as expected": (
             "X[i, k] = sum(A[i, j] * B[j, k])\nY[i, l] = sum(X[i, k] * C[k, l])\nZ[i, f] = sum(Y[i, l] * D[l, f])",
-            {**_masked(2000, 0.002, 0.002), "B": _sparse(8, 2000, 0.002)},
+            {**masked(2000, 0.002, 0.002), "B": _sparse(8, 2000, 0.002)},
         ),
     }
 

@@ -15,6 +15,7 @@ from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import Replanned
 from sparseeinsum.engines.measuring import is_complete
+from sparseeinsum.errors import PlanError
 from sparseeinsum.explain import Replanning
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
@@ -23,6 +24,7 @@ from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.composition import composed
 from sparseeinsum.rewrite.parts import part_names
 from sparseeinsum.semantics.exactness import Values, evaluate_exactly
+from sparseeinsum.statistics.counts import count_entries, counted_statistics, is_countable
 from sparseeinsum.statistics.estimators import Estimator
 from sparseeinsum.statistics.measure import Measurement, measure
 
@@ -117,6 +119,14 @@ class _Found:
         return self.decomposed.seconds
 
 
+def _found(alternatives: Alternatives) -> list[_Found]:
+    """The best of all; none where every choice would need too much memory, so that nothing is better than to go on."""
+    try:
+        return [_Found(each, alternatives) for each in alternatives.best(1)]
+    except PlanError:
+        return []
+
+
 @dataclass(frozen=True, slots=True)
 class _Rest:
     """What is left of a plan, and what is known for it now.
@@ -140,18 +150,22 @@ class _Rest:
         """With scans of the tables that are still read."""
         read = {operand.tensor for einsum in graph.einsums for operand in einsum.operands}
         kept = {name: _as_stored(plan, name) for name in tables if name in read}
-        scanned = {name: measure(source, engine) for name, source in kept.items()}
-        statistics = {name: measurement.statistics for name, measurement in scanned.items()}
-        # What was proven of values made the plan exact; by it, what is left of the plan stays so.
-        values = {name: plan.evaluations[name].values for name in kept}
-        measured = {name: replace(measurement, values=values[name]) for name, measurement in scanned.items()}
+        counts = count_entries(
+            {name: source for name, source in kept.items() if is_countable(source.tensor.shape)}, engine
+        )
+        measured = {}
+        for name, source in kept.items():
+            scanned = counted_statistics(source, counts[name], tables[name]) if name in counts else None
+            statistics = scanned or measure(source, engine).statistics
+            # What was proven of values made the plan exact; by it, what is left of the plan stays so.
+            measured[name] = Measurement(statistics, tables[name], plan.evaluations[name].values, fingerprint=None)
         inputs = {name: source for name, source in plan.stored.items() if name in read}
         return cls(
             plan,
             graph,
             {**inputs, **kept},
             {**{name: plan.measured[name] for name in inputs}, **measured},
-            plan.estimator.knowing(kept, statistics, engine),
+            plan.estimator.knowing(kept, counts),
         )
 
     def kept(self) -> _Found:
@@ -167,13 +181,13 @@ class _Rest:
 
     def others(self, kept: _Found) -> list[_Found]:
         """The best of the same EinSums, and of other ones where they may be contracted in another order."""
-        found = [_Found(each, kept.alternatives) for each in kept.alternatives.best(1)]
+        found = _found(kept.alternatives)
         parts = {part for parts in self.before.parts.values() for part in parts}
         whole = composed(self.graph, parts - self.before.alternatives.pinned.keys())
         if any(len(einsum.operands) > _MOST_OPERANDS for einsum in whole.einsums):
             statistics = {name: each.statistics for name, each in self.measured.items()}
             alternatives = self._alternatives(binarise(whole, statistics, self._values, self._allows_nonfinite))
-            found += [_Found(each, alternatives) for each in alternatives.best(1)]
+            found += _found(alternatives)
         return found
 
     def plan(self, found: _Found, planning_seconds: float) -> Plan:

@@ -11,11 +11,14 @@ from random_programs import FAMILIES, cases, check
 from reading import assert_usable, contents
 
 import sparseeinsum as se
+from bench import replanning as bench
 from sparseeinsum import plan as plans
 from sparseeinsum import replanning
+from sparseeinsum.decompose import replanning_points as replanning_points_module
+from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.replanning_points import possible_times, replanning_points
 from sparseeinsum.engines.execution import Execution
-from sparseeinsum.errors import EngineError
+from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.examples import GCN, attention_inputs, attention_program, citation_graph, gcn_inputs, load
 from sparseeinsum.running import run_plan
 
@@ -181,6 +184,27 @@ def test_a_run_that_is_stopped_while_it_plans_leaves_nothing(db: se.Database, mo
     assert_usable(db)
 
 
+def test_a_plan_goes_on_where_no_other_fits_into_memory(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Choices that fitted by the sizes expected may not by those that there are."""
+    masked(db, 900, 0.1)
+    plan = db.plan(MASKED)
+
+    def none_fits(*_: object) -> None:
+        raise PlanError("needs a memory_limit of more")
+
+    monkeypatch.setattr(Alternatives, "best", none_fits)
+    (told,) = executed(db, plan).replannings
+    assert not told.is_better
+    assert told.seconds == told.kept_seconds
+
+
+def test_bench_compares_both_ways() -> None:
+    found = bench.run("masked", bench.MASKED_PRODUCT, bench.masked(300, 0.1, 0.05), repeat=1)
+    assert found.error == pytest.approx(10, rel=0.2)  # of M, which has ten times as many entries
+    assert min(found.kept, found.replanned) > 0
+    assert found.ratio == pytest.approx(found.kept / found.replanned)
+
+
 @pytest.mark.parametrize("name", ["GCN", "attention"])
 def test_networks_have_no_results_to_look_at(db: se.Database, name: str) -> None:
     """Products with dense operands, and with diagonal ones, are as large as statistics of the inputs tell."""
@@ -209,9 +233,16 @@ def test_how_many_times_more_there_may_be(db: se.Database, text: str, times: dic
     assert found == pytest.approx(times, rel=0.03)
 
 
-def test_tables_are_not_worth_it_where_little_is_left(db: se.Database) -> None:
+def test_tables_are_worth_it_where_they_cost_less_than_may_be_gained(
+    db: se.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     masked(db, 300, 0.1)
     plan = db.plan("T[i, j] = A[i, j] * B[i, j]\nY[i] = sum(T[i, j])")
     model = plan.alternatives.model
     assert set(possible_times(model)) == {"T", "Y"}
-    assert replanning_points(plan.decomposed, model, ()) == ()
+    monkeypatch.setattr(replanning_points_module, "_TABLE_SECONDS_PER_BYTE", 0.0)
+    for seconds, points in ((0.0, ("T",)), (10 * plan.cost, ())):
+        monkeypatch.setattr(replanning_points_module, "_TABLE_SECONDS", seconds)
+        assert replanning_points(plan.decomposed, model, ()) == points
+    monkeypatch.setattr(replanning_points_module, "_TABLE_SECONDS", 0.0)
+    assert replanning_points(plan.decomposed, model, ("T",)) == ()

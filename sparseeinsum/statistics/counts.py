@@ -94,11 +94,27 @@ def measure_counts(
     """
     found = {name: even_tensor(statistics[name]) for name in stored}
     partly = {name: each for name, each in stored.items() if 0 < statistics[name].entries < each.tensor.size}
-    axes = tuple((each, position) for each in partly.values() for position in range(len(each.tensor.shape)))
-    if axes:
-        counts = iter(_measured(axes, executor))
-        found |= {name: tuple(next(counts) for _ in each.tensor.shape) for name, each in partly.items()}
-    return found
+    return found | count_entries(partly, executor)
+
+
+def count_entries(stored: Mapping[str, StoredTensor], executor: Executor) -> dict[str, tuple[Counts, ...]]:
+    """Count the entries at every index of every axis, whether or not all indices are entries; see `measure_counts`."""
+    axes = tuple((each, position) for each in stored.values() for position in range(len(each.tensor.shape)))
+    counts = iter(_measured(axes, executor) if axes else ())
+    return {name: tuple(next(counts) for _ in each.tensor.shape) for name, each in stored.items()}
+
+
+def counted_statistics(stored: StoredTensor, counts: Sequence[Counts], tuples: int) -> Statistics:
+    """T and V of a tensor whose entries were counted.
+
+    Args:
+        stored: The tensor.
+        counts: Of its axes.
+        tuples: Rows of its relation.
+    """
+    entries = float(counts[0].entries.sum()) if counts else float(tuples)
+    measured = {} if stored.decomposition.is_scalar else {stored.decomposition.tiles: float(tuples)}
+    return Statistics(entries, tuple(each.distinct for each in counts), stored.tensor.shape, measured=measured)
 
 
 def _measured(axes: Sequence[tuple[StoredTensor, int]], executor: Executor) -> Iterator[Counts]:

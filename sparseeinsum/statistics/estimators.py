@@ -8,6 +8,7 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.semantics.exactness import Evaluation
+from sparseeinsum.statistics.counts import Counts
 from sparseeinsum.statistics.estimate import Statistics, estimate
 from sparseeinsum.statistics.exact import ExactEstimator
 from sparseeinsum.statistics.measure import Executor
@@ -37,18 +38,12 @@ class Estimator(Protocol):
             evaluations: What is exact for each EinSum.
         """
 
-    def knowing(
-        self, stored: Mapping[str, StoredTensor], measured: Mapping[str, Statistics], executor: Executor
-    ) -> "Estimator":
+    def knowing(self, stored: Mapping[str, StoredTensor], counts: Mapping[str, tuple[Counts, ...]]) -> "Estimator":
         """The estimator for graphs that read further stored tensors, too.
 
         Args:
             stored: Those tensors.
-            measured: Their statistics.
-            executor: Runs queries.
-
-        Raises:
-            EngineError: A relation cannot be read.
+            counts: The entries at every index of their axes, of those that are countable.
         """
 
 
@@ -65,7 +60,7 @@ class UniformEstimator:
         return estimate(graph, measured, evaluations)
 
     def knowing(
-        self, stored: Mapping[str, StoredTensor], measured: Mapping[str, Statistics], executor: Executor
+        self, stored: Mapping[str, StoredTensor], counts: Mapping[str, tuple[Counts, ...]]
     ) -> "UniformEstimator":
         """Itself: statistics are all that it needs."""
         return self

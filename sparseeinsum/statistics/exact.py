@@ -15,6 +15,7 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.tensors import DEMOTED, StoredTensor
 from sparseeinsum.semantics.exactness import Evaluation, JoinKind
 from sparseeinsum.statistics.columns import coordinate
+from sparseeinsum.statistics.counts import Counts
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.indices import entry_indices, index_column
 from sparseeinsum.statistics.measure import Executor
@@ -56,11 +57,9 @@ class ExactEstimator:
     stored: Mapping[str, StoredTensor]
     executor: Executor
 
-    def knowing(
-        self, stored: Mapping[str, StoredTensor], measured: Mapping[str, Statistics], executor: Executor
-    ) -> "ExactEstimator":
+    def knowing(self, stored: Mapping[str, StoredTensor], counts: Mapping[str, tuple[Counts, ...]]) -> "ExactEstimator":
         """The estimator that counts from further stored tensors, too."""
-        return ExactEstimator({**self.stored, **stored}, executor)
+        return ExactEstimator({**self.stored, **stored}, self.executor)
 
     def __call__(
         self, graph: EinGraph, measured: Mapping[str, Statistics], evaluations: Mapping[str, Evaluation]

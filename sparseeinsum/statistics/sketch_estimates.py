@@ -42,14 +42,10 @@ class SketchEstimator:
         return cls(measure_counts(countable, measured, executor))
 
     def knowing(
-        self, stored: Mapping[str, StoredTensor], measured: Mapping[str, Statistics], executor: Executor
+        self, stored: Mapping[str, StoredTensor], counts: Mapping[str, tuple[Counts, ...]]
     ) -> "SketchEstimator":
-        """The estimator with the counts of further stored tensors.
-
-        Raises:
-            EngineError: A relation cannot be read.
-        """
-        return SketchEstimator({**self.counts, **self.measuring(stored, measured, executor).counts})
+        """The estimator with the counts of further stored tensors."""
+        return SketchEstimator({**self.counts, **counts})
 
     def __call__(
         self, graph: EinGraph, measured: Mapping[str, Statistics], evaluations: Mapping[str, Evaluation]
