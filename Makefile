@@ -29,8 +29,11 @@ bench: $(VENV)/ready
 	$(BIN)/python -m bench.attention
 	$(BIN)/python -m bench.planning
 	$(BIN)/python -m bench.estimates
+	$(BIN)/python -m bench.replanning
 	$(BIN)/python -m bench.tiles
 	$(BIN)/python -m bench.memory
+	$(BIN)/python -m bench.paper_tables
+	$(BIN)/python -m bench.regret
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -135,8 +135,8 @@ def run(case: str, text: str, inputs: Mapping[str, Matrix], repeat: int) -> list
         }
         entries = tuple(each for (_, tiles), each in errors.items() if all(tiles))
         chosen = database.plan(program, estimator=name)
-        database.run(chosen, progress=False)
-        running = _seconds(partial(database.run, chosen, progress=False), repeat)
+        database.run(chosen, progress=False, replan=False)
+        running = _seconds(partial(database.run, chosen, progress=False, replan=False), repeat)
         seconds = _seconds(estimate, repeat)
         found.append(Accuracy(case, name, entries, tuple(errors.values()), seconds, planning, running))
     return found

@@ -41,6 +41,8 @@ CONSTANTS = {
     "C_kernel of products": "matrix_seconds_per_operation",
     "C_kernel of expressions": "expression_seconds_per_operation",
     "C_fixed": "fixed_seconds_per_tuple",
+    "C_fixed of hashing": "hashing_seconds_per_tuple",
+    "C_fixed of operators": "fixed_seconds_per_operator",
 }
 _SLOWER, _LEAST_LIMIT = 10, 1.0  # a plan is stopped after so many times the chosen one's seconds, but not before
 
@@ -176,7 +178,11 @@ def _timed(
     seconds_within(database, plans[unchanged], math.inf)  # compiles kernels, and loads them
     limit = max(_SLOWER * seconds_within(database, plans[unchanged], math.inf), _LEAST_LIMIT)
     stopped = {name for name, plan in plans.items() if math.isinf(seconds_within(database, plan, limit))}
-    runners = {name: partial(database.run, plan, progress=False) for name, plan in plans.items() if name not in stopped}
+    runners = {
+        name: partial(database.run, plan, progress=False, replan=False)
+        for name, plan in plans.items()
+        if name not in stopped
+    }
     figures = race(case, runners, dict.fromkeys(runners, repeat), unchanged)
     medians = {figure.contender: figure.seconds for figure in figures}
     return medians | dict.fromkeys(stopped, limit), stopped

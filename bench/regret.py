@@ -2,19 +2,22 @@
 
     python -m bench.regret --programs gcn_2,distances --plans 30 --data DIR
 
-For every program of bench/programs.py, its cheapest and half as many random plans are run twice; a plan is stopped
-after five times what the chosen one takes. The fastest five are then timed again, in turn with the chosen one.
+For every program of bench/programs.py, its cheapest and half as many random plans are run; a plan is stopped after
+three times what the chosen one takes, and one that may be among the fastest is run twice. The fastest five are then
+timed again, in turn with the chosen one. What was found is kept after every program.
 """
 
 import argparse
 import json
 import math
 import statistics
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
+from rich.console import Console
 from rich.table import Table
 from scipy.stats import spearmanr
 
@@ -26,7 +29,8 @@ from bench.timing import CONSOLE, race
 from sparseeinsum.calibration import random_plans
 
 _FINALISTS = 5
-_SLOWER, _LEAST_LIMIT = 5, 0.3  # a plan is stopped after so many times the chosen one's seconds, but not before
+_SLOWER, _LEAST_LIMIT = 3, 0.15  # a plan is stopped after so many times the chosen one's seconds, but not before
+_RERUN = 2  # a plan that takes more than so many times the seconds of the fastest is run once
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,8 @@ class Regret:
         chosen_plan: Its notation.
         fastest_plan: That of the fastest.
         costs: Expected seconds of every plan, by notation.
-        seconds: The better of two runs, by notation; None where it was stopped.
+        seconds: The best of its runs, by notation; None where it was stopped.
+        measuring_seconds: What it took to find all of this.
     """
 
     program: str
@@ -56,6 +61,7 @@ class Regret:
     fastest_plan: str
     costs: Mapping[str, float]
     seconds: Mapping[str, float | None]
+    measuring_seconds: float
 
     @property
     def ratio(self) -> float:
@@ -65,6 +71,7 @@ class Regret:
 
 def run(case: Case, plans: int, repeat: int) -> Regret:
     """Time the plans of one program, and race the fastest against the chosen one."""
+    start = time.perf_counter()
     with case.database() as database:
         program = se.program(case.text)
         chosen, *cheapest = database.plan(program, top=plans)
@@ -72,9 +79,7 @@ def run(case: Case, plans: int, repeat: int) -> Regret:
         candidates = {
             _notation(plan): plan for plan in [chosen, *cheapest, *random_plans(database, program, plans // 2)]
         }
-        seconds_within(database, chosen, math.inf)  # compiles kernels, and loads them
-        limit = max(_SLOWER * seconds_within(database, chosen, math.inf), _LEAST_LIMIT)
-        taken = {notation: _better_of_two(database, plan, limit) for notation, plan in candidates.items()}
+        taken = _timed(database, candidates, _notation(chosen))
         medians = _raced(case.name, database, _finalists(candidates, taken, _notation(chosen)), repeat)
     fastest = min(medians, key=lambda notation: medians[notation])
     costs = {notation: plan.cost for notation, plan in candidates.items()}
@@ -89,6 +94,7 @@ def run(case: Case, plans: int, repeat: int) -> Regret:
         fastest,
         costs,
         {notation: None if math.isinf(seconds) else seconds for notation, seconds in taken.items()},
+        time.perf_counter() - start,
     )
 
 
@@ -103,10 +109,17 @@ def _notation(plan: se.Plan) -> str:
     return "; ".join(plan.notation())
 
 
-def _better_of_two(database: se.Database, plan: se.Plan, limit: float) -> float:
-    """Infinite where the first run is stopped; the second, which may be disturbed, then makes no difference."""
-    first = seconds_within(database, plan, limit)
-    return first if math.isinf(first) else min(first, seconds_within(database, plan, limit))
+def _timed(database: se.Database, plans: Mapping[str, se.Plan], chosen: str) -> dict[str, float]:
+    """Seconds of every plan, the better of two runs where the first is good; infinite where it was stopped.
+
+    Second runs come after all first ones: a machine that is slow for a while else slows one plan and not the next.
+    """
+    seconds_within(database, plans[chosen], math.inf)  # compiles kernels, and loads them
+    limit = max(_SLOWER * seconds_within(database, plans[chosen], math.inf), _LEAST_LIMIT)
+    taken = {notation: seconds_within(database, plan, limit) for notation, plan in plans.items()}
+    good = [notation for notation, seconds in taken.items() if seconds <= _RERUN * min(taken.values())]
+    again = {notation: seconds_within(database, plans[notation], limit) for notation in good}
+    return taken | {notation: min(taken[notation], seconds) for notation, seconds in again.items()}
 
 
 def _finalists(plans: Mapping[str, se.Plan], taken: Mapping[str, float], chosen: str) -> dict[str, se.Plan]:
@@ -118,13 +131,21 @@ def _finalists(plans: Mapping[str, se.Plan], taken: Mapping[str, float], chosen:
 
 def _raced(name: str, database: se.Database, plans: Mapping[str, se.Plan], repeat: int) -> dict[str, float]:
     """Median seconds of every plan, in turn with the others."""
-    runners = {notation: partial(database.run, plan, progress=False) for notation, plan in plans.items()}
-    figures = race(name, runners, dict.fromkeys(plans, repeat), next(iter(plans)))
+    runners = {notation: partial(database.run, plan, progress=False, replan=False) for notation, plan in plans.items()}
+    figures = race(name, runners, dict.fromkeys(plans, repeat), next(iter(plans)), pause=0)
     return {figure.contender: figure.seconds for figure in figures}
 
 
-def report(found: list[Regret], path: Path) -> None:
-    """Print a table, the plans that were beaten, and keep the figures."""
+def keep(found: list[Regret], folder: Path) -> None:
+    """Write the figures as JSON, and as text what is printed in the end."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "regret.json").write_text(json.dumps([asdict(regret) for regret in found], indent=2) + "\n")
+    with (folder / "regret.txt").open("w", encoding="utf-8") as file:
+        report(found, Console(file=file, width=CONSOLE.width))
+
+
+def report(found: list[Regret], console: Console) -> None:
+    """Print a table, and the plans that were beaten."""
     table = Table(title="The chosen plan and the fastest of many", title_justify="left")
     table.add_column("program")
     for heading in ("plans", "stopped", "chosen ms", "fastest ms", "chosen / fastest", "rank correlation"):
@@ -139,15 +160,17 @@ def report(found: list[Regret], path: Path) -> None:
             f"{regret.ratio:.2f}",
             f"{regret.correlation:.2f}",
         )
-    CONSOLE.print(table)
+    console.print(table)
     ratios = [regret.ratio for regret in found]
-    CONSOLE.print(f"chosen / fastest: median {statistics.median(ratios):.2f}, worst {max(ratios):.2f}")
+    correlations = [regret.correlation for regret in found if not math.isnan(regret.correlation)]
+    console.print(f"chosen / fastest: median {statistics.median(ratios):.2f}, worst {max(ratios):.2f}")
+    if correlations:
+        console.print(f"rank correlation: median {statistics.median(correlations):.2f}, worst {min(correlations):.2f}")
+    console.print(f"measured in {sum(regret.measuring_seconds for regret in found):.0f} s")
     for regret in found:
         if regret.fastest_plan != regret.chosen_plan:
-            CONSOLE.print(f"{regret.program}, chosen:  {regret.chosen_plan}", markup=False)
-            CONSOLE.print(f"{regret.program}, fastest: {regret.fastest_plan}", markup=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps([asdict(regret) for regret in found], indent=2) + "\n")
+            console.print(f"{regret.program}, chosen:  {regret.chosen_plan}", markup=False)
+            console.print(f"{regret.program}, fastest: {regret.fastest_plan}", markup=False)
 
 
 def _programs(text: str) -> list[str]:
@@ -172,11 +195,16 @@ if __name__ == "__main__":
     parser.add_argument("--plans", type=_plan_count, default=100, help="cheapest plans; half as many random ones")
     parser.add_argument("--repeat", type=int, default=7, help="runs of each finalist; the median counts")
     add_data_folder(parser)
-    parser.add_argument("--output", type=Path, default=Path("bench/results"), help="folder for the figures as JSON")
+    parser.add_argument("--output", type=Path, default=Path("bench/results"), help="folder for the figures")
     asked = parser.parse_args()
     data = source(asked.data)
-    regrets = []
-    for name in asked.programs:
+    regrets: list[Regret] = []
+    for number, name in enumerate(asked.programs, 1):
         regrets.append(run(PROGRAMS[name](data), asked.plans, asked.repeat))
-        CONSOLE.print(f"{name}: chosen / fastest = {regrets[-1].ratio:.2f}")
-    report(regrets, asked.output / "regret.json")
+        keep(regrets, asked.output)
+        latest = regrets[-1]
+        CONSOLE.print(
+            f"{number} of {len(asked.programs)}, {name}: chosen / fastest {latest.ratio:.2f}, rank correlation "
+            f"{latest.correlation:.2f}, {latest.plans} plans in {latest.measuring_seconds:.0f} s"
+        )
+    report(regrets, CONSOLE)

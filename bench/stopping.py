@@ -16,7 +16,7 @@ def seconds_within(database: se.Database, plan: se.Plan, limit: float) -> float:
     database.connection.execute(f"SET max_execution_time = {0 if math.isinf(limit) else math.ceil(limit * 1000)}")
     try:
         start = time.perf_counter()
-        database.run(plan, progress=False)
+        database.run(plan, progress=False, replan=False)
         return time.perf_counter() - start
     except se.EngineError as error:
         if isinstance(error.__cause__, duckdb.InterruptException):

@@ -92,7 +92,7 @@ def run(case: Case, repeat: int) -> list[Figure]:
     """Race the plans, and scipy or numpy."""
     plans = plans_of(case)
     contenders: dict[str, Callable[[], object]] = {"scipy": lambda: case.left @ case.right}
-    contenders |= {name: partial(database.run, plan) for name, (database, plan) in plans.items()}
+    contenders |= {name: partial(database.run, plan, replan=False) for name, (database, plan) in plans.items()}
     return race(case.name, contenders, dict.fromkeys(contenders, repeat) | {"relational": max(1, repeat // 2)}, "scipy")
 
 

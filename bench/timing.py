@@ -35,14 +35,21 @@ class Figure:
 
 
 def race(
-    graph: str, contenders: Mapping[str, Callable[[], object]], repeat: Mapping[str, int], base: str
+    graph: str,
+    contenders: Mapping[str, Callable[[], object]],
+    repeat: Mapping[str, int],
+    base: str,
+    pause: float | None = None,
 ) -> list[Figure]:
-    """Run contenders in turn, each time after a run to warm up that does not count; ratios are to `base`."""
+    """Run contenders in turn, each time after a run to warm up that does not count; ratios are to `base`.
+
+    The pause in seconds before each is for those that leave threads behind; plans do not.
+    """
     runs: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(max(repeat.values())):
         for name, run in contenders.items():
             if turn < repeat[name]:
-                time.sleep(_PAUSE_SECONDS)
+                time.sleep(_PAUSE_SECONDS if pause is None else pause)
                 run()  # wakes processors and caches from what the others and the pause left
                 start = time.perf_counter()
                 run()

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import duckdb
 from rich.console import Console
@@ -16,8 +16,10 @@ from sparseeinsum.decompose.tiling import TILES
 from sparseeinsum.engines import execution, tables
 from sparseeinsum.engines.arguments import Description
 from sparseeinsum.engines.catalogue import Catalogue
-from sparseeinsum.engines.duckdb import DuckDB, open_duckdb, parse_bytes
+from sparseeinsum.engines.duckdb import open_duckdb, parse_bytes
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.loading import columns_of
+from sparseeinsum.engines.postgresql import is_postgresql, open_postgresql
 from sparseeinsum.engines.results import TensorResult
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.language.dtypes import Number
@@ -30,30 +32,38 @@ from sparseeinsum.saved_plans.files import read_plan
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR
 
+if TYPE_CHECKING:
+    import psycopg
 
-def connect(target: str | Path | duckdb.DuckDBPyConnection | None = None) -> "Database":
+
+def connect(
+    target: "str | Path | duckdb.DuckDBPyConnection | psycopg.Connection[Any] | None" = None,
+) -> "Database":
     """Open a database.
 
     Args:
-        target: A DuckDB file, a DuckDB connection opened after `import sparseeinsum`, or None for a database in memory.
+        target: A DuckDB file, a DuckDB connection opened after `import sparseeinsum`, or None for a database in memory;
+            or PostgreSQL, as in postgresql://user@host/database or by a psycopg connection.
 
     Raises:
         EngineError: It cannot be opened, or lacks the functions of this package.
     """
+    if is_postgresql(target):
+        return Database(open_postgresql(target))
     if isinstance(target, str) and "://" in target:
-        raise EngineError(f"{target.split('://')[0]} is not supported yet; this version runs on DuckDB")
+        raise EngineError(f"{target.split('://')[0]} is not supported; this version runs on DuckDB and PostgreSQL")
     return Database(open_duckdb(target))
 
 
 class Database:
     """Tensors in a database, and what is computed from them. Made by `connect`."""
 
-    def __init__(self, engine: DuckDB) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     @property
-    def connection(self) -> duckdb.DuckDBPyConnection:
-        """The DuckDB connection, for SQL of your own."""
+    def connection(self) -> Any:  # noqa: ANN401  # of the engine's driver, whose types are its own
+        """The connection of the engine's driver, for SQL of your own: a DuckDBPyConnection."""
         return self._engine.connection
 
     def tensor(
@@ -66,6 +76,7 @@ class Database:
         dtype: str | None = None,
         promoted: Sequence[str] | Mapping[str, int] | None = None,
         duplicates: str = "error",
+        order: Sequence[str] = (),
     ) -> StoredTensor:
         """Load a tensor into a table of its own name, in place of one loaded before.
 
@@ -86,6 +97,8 @@ class Database:
                 are stored with all axes promoted, dense data with the first.
             duplicates: `error` refuses a coordinate that is given twice, `sum` adds its values (of bool: whether any is
                 true).
+            order: Key columns by which to order the rows of the table. Sums over groups are faster where rows come in
+                the order of the groups. By default sparse data are stored in the order of the axes.
 
         Raises:
             DataError: The data are no tensor; the first such row is named, and the database is as it was.
@@ -96,7 +109,7 @@ class Database:
         if duplicates not in ("error", "sum"):
             raise ValueError(f"duplicates {duplicates!r} is neither 'error' nor 'sum'")
         columns = columns_of(Description(name, axes, shape, fill, dtype), data, promoted)
-        return tables.load(self._engine, columns, duplicates == "sum")
+        return tables.load(self._engine, columns, duplicates == "sum", order)
 
     def tensor_from_table(
         self,
@@ -254,6 +267,7 @@ class Database:
         tiles: Sequence[int] | str = (),
         estimator: str = DEFAULT_ESTIMATOR,
         progress: bool | None = None,
+        replan: bool = True,
     ) -> dict[str, TensorResult]:
         """Run a program or a plan, in one transaction.
 
@@ -264,6 +278,8 @@ class Database:
             optimizer: As for `plan`, for programs; so are memory_limit, pin, layout, outputs, nonfinite, tiles and
                 estimator.
             progress: Whether to show progress; by default where standard error is a terminal.
+            replan: Whether to look at the sizes of results on the way, and plan the rest anew where they are not as
+                expected and that is expected to pay; results are the same, `explain(analyze=True)` tells of it.
 
         Returns:
             Results by name, but those that went into tables.
@@ -274,9 +290,10 @@ class Database:
         """
         with _progress(progress) as show:
             if isinstance(program, Plan):
-                return dict(running.run_plan(program, self._engine, into or {}, show).results)
+                return dict(running.run_plan(program, self._engine, into or {}, show, replan).results)
             options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, 1)
-            return dict(pipeline.run_program(_program(program), self._engine, options, into or {}, show).results)
+            run = pipeline.run_program(_program(program), self._engine, options, into or {}, show, replan)
+            return dict(run.results)
 
     def close(self) -> None:
         """Close the database, if it was opened here."""

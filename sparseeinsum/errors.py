@@ -49,6 +49,10 @@ class PlanError(SparseEinsumError):
     """No decomposition satisfies what was asked, such as a memory limit."""
 
 
+class ExtensionError(SparseEinsumError):
+    """The extension for a database server cannot be built or installed here."""
+
+
 class EngineError(SparseEinsumError):
     """The database refused a statement.
 

@@ -36,15 +36,49 @@ class EinSumRun:
 
 
 @dataclass(frozen=True, slots=True)
+class Replanning:
+    """A run saw a result of another size than was expected, and looked for another plan for the rest.
+
+    Attributes:
+        name: The result.
+        expected: Tuples of it.
+        tuples: That there are.
+        kept_seconds: Expected of the rest, as it was planned, now that the size is known.
+        seconds: The same of the best plan that was found.
+        planning_seconds: That it took to find out.
+        is_better: Whether that is another plan, and enough faster to go on with it.
+    """
+
+    name: str
+    expected: float
+    tuples: int
+    kept_seconds: float
+    seconds: float
+    planning_seconds: float
+    is_better: bool
+
+    @property
+    def told(self) -> str:
+        """What happened, in a line."""
+        seen = f"{self.name}: {write_count(self.tuples)} tuples instead of {write_count(self.expected)}"
+        if self.is_better:
+            found = f"now {write_seconds(self.seconds)} instead of {write_seconds(self.kept_seconds)}"
+            return f"{seen}; the rest was planned anew in {write_seconds(self.planning_seconds)}, expected {found}"
+        return f"{seen}; the rest goes on as planned, expected {write_seconds(self.kept_seconds)}"
+
+
+@dataclass(frozen=True, slots=True)
 class Analysis:
     """What a run of a plan took.
 
     Attributes:
-        statement_seconds: Of every statement, in order.
-        einsums: Of every EinSum, by the name of its result.
+        statements: Those that ran, in order, and their seconds.
+        replannings: Where sizes were not as expected.
+        einsums: Of every EinSum of the plan as it was, by the name of its result.
     """
 
-    statement_seconds: tuple[float, ...]
+    statements: tuple[tuple[Statement, float], ...]
+    replannings: tuple[Replanning, ...]
     einsums: Mapping[str, EinSumRun]
 
 
@@ -81,6 +115,7 @@ class Explanation:
         stored: The inputs.
         evaluations: What is exact for each EinSum.
         parts: For every EinSum as written, the results of EinSums that it was taken apart into.
+        merged: Results as written that are computed once with others, by the names of those.
         statements: What a run executes.
         planning_seconds: By stage.
         analysis: Of a run, if there was one.
@@ -92,6 +127,7 @@ class Explanation:
     stored: Mapping[str, StoredTensor]
     evaluations: Mapping[str, Evaluation]
     parts: Mapping[str, tuple[str, ...]]
+    merged: Mapping[str, str]
     statements: Sequence[Statement]
     planning_seconds: Mapping[str, float]
     analysis: Analysis | None
@@ -185,23 +221,23 @@ class Explanation:
         table.add_column("result")
         if self.analysis is not None:
             table.add_column("seconds", justify="right")
-        for index, statement in enumerate(self.statements):
+        ran = [(each, None) for each in self.statements] if self.analysis is None else self.analysis.statements
+        for statement, seconds in ran:
             kept = "temporary table" if statement.stage else "returned"
             if statement.passes:
                 kept += f", in {len(statement.passes) + 1} passes"
-            cells = [", ".join(statement.computes) or statement.name, f"{statement.name}: {kept}"]
-            if self.analysis is not None:
-                cells.append(write_seconds(self.analysis.statement_seconds[index]))
-            table.add_row(*cells)
+            taken = [] if seconds is None else [write_seconds(seconds)]
+            table.add_row(", ".join(statement.computes) or statement.name, f"{statement.name}: {kept}", *taken)
         return table
 
     def notes(self) -> list[str]:
-        """What was rewritten, and how what is absent is dealt with, a line each."""
+        """What was rewritten, how what is absent is dealt with, and where a run planned anew, a line each."""
         notes = [
             f"{name}: taken apart into {', '.join(parts)}: fewer operands each, or only sparse ones, are cheaper"
             for name, parts in self.parts.items()
             if parts
         ]
+        notes += [f"{name}: the same as {kept}, which is computed once for both" for name, kept in self.merged.items()]
         for step in self.decomposed.steps:
             name = step.einsum.output.tensor
             operands = step.einsum.operands
@@ -211,12 +247,17 @@ class Explanation:
                 notes.append(f"{name}: every tuple of {', '.join(made)} must be present, because {evaluation.reason}")
             elif step.absence.join != JoinKind.INNER:
                 notes.append(f"{name}: a {step.absence.join} join fills in what is absent, because {evaluation.reason}")
+            if step.indexed is not None:
+                kept = operands[step.indexed]
+                read = ", ".join(label for label in kept.labels if label in step.promoted)
+                notes.append(f"{name}: {kept.tensor} is kept in memory as one array and read at {read}, without a join")
             if _compensates(step, evaluation):
                 notes.append(
                     f"{name}: {step.einsum.aggregate} counts {evaluation.constant} for every pair of tuples left out"
                 )
             if evaluation.detects_nonfinite:
                 notes.append(f"{name}: a run ends where it turns NaN or infinite (nonfinite='allow' lets it go on)")
+        notes += [replanning.told for replanning in self.analysis.replannings] if self.analysis is not None else []
         return notes
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from sparseeinsum.algebra.translate import Inputs, translate
+from sparseeinsum.decompose.access import StoredOrder
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.constants import constants_for
 from sparseeinsum.decompose.memory import Memory
@@ -15,7 +16,7 @@ from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.pricing import least_seconds
 from sparseeinsum.engines.catalogue import Catalogue, require
-from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import Execution, Progress, execute
 from sparseeinsum.engines.generated import generated_source
 from sparseeinsum.engines.measuring import is_complete, measure_all
@@ -23,15 +24,17 @@ from sparseeinsum.engines.memory import bounded
 from sparseeinsum.errors import PlanError
 from sparseeinsum.kernels.user_functions import require_function
 from sparseeinsum.language.binding import bind
-from sparseeinsum.language.eingraph import EinGraph, EinSum, Program
+from sparseeinsum.language.eingraph import EinGraph, Program
 from sparseeinsum.language.scalar import FUNCTIONS, functions_of
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, entries
 from sparseeinsum.plan import Plan
+from sparseeinsum.replanning import replan
 from sparseeinsum.rewrite.assumptions import rewritten_results
 from sparseeinsum.rewrite.binarise import binarise
-from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
+from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions, merged_results
+from sparseeinsum.rewrite.parts import part_names, parts_of
 from sparseeinsum.rewrite.sparse_sums import compensate
-from sparseeinsum.running import analyze_plan, check_into, keeping_to_memory
+from sparseeinsum.running import analyze_plan, check_into
 from sparseeinsum.saved_plans.files import SavedPlan
 from sparseeinsum.saved_plans.fitting import check_exact, decomposed_as, rebuilt
 from sparseeinsum.semantics.exactness import ExactGraph, Values, evaluate_exactly
@@ -39,6 +42,10 @@ from sparseeinsum.statistics.blocks import measure_blocks, with_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR, Estimator, make_estimator
 from sparseeinsum.statistics.measure import Measurement
+from sparseeinsum.statistics.order import ascending_axes
+
+# Of the memory, for an operand that is kept there: every thread that puts tuples into it may have one of its own.
+_RESIDENT_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,7 @@ class PlanOptions:
         tiles: Tiles of several indices that any label may have; besides them those that inputs are stored in.
         estimator: How sizes of results are estimated: uniform, sketch or exact.
         top: How many plans.
+        indexes: Whether operands may be kept in memory and read by index, where the engine can do that.
     """
 
     optimizer: str = "dp"
@@ -66,6 +74,7 @@ class PlanOptions:
     tiles: tuple[int, ...] = ()
     estimator: str = DEFAULT_ESTIMATOR
     top: int = 1
+    indexes: bool = True
 
     @property
     def most_bytes(self) -> float:
@@ -73,13 +82,13 @@ class PlanOptions:
         return math.inf if self.memory_limit is None else self.memory_limit
 
 
-def make_plans(program: Program, engine: DuckDB, options: PlanOptions) -> list[Plan]:
+def make_plans(program: Program, engine: Engine, options: PlanOptions) -> list[Plan]:
     """Plan a program on the tensors of a database; best plan first."""
     clock = _Clock()
     with clock.stage("statistics"), bounded(engine, options.most_bytes):
         data = _read_data(program, engine, options)
     with clock.stage("optimizer"), bounded(engine, options.most_bytes):
-        bound = _bind(program, data.stored, options)
+        bound = _bind(program, data.stored, options, engine)
         binary = _rewritten(bound, data, engine, options)
         pins = _pins(bound, binary, options)
         exact = evaluate_exactly(merge_common_subexpressions(binary, pins), data.values, _allows_nonfinite(options))
@@ -90,18 +99,25 @@ def make_plans(program: Program, engine: DuckDB, options: PlanOptions) -> list[P
     return [made.plan(decomposed) for decomposed in found]
 
 
-def load_plan(saved: SavedPlan, engine: DuckDB) -> Plan:
+def load_plan(saved: SavedPlan, engine: Engine) -> Plan:
     """A saved plan for the data of a database: its choices, with sizes and costs as they are there.
 
     Raises:
         PlanError: The plan does not fit the data, or is not exact for them.
     """
     clock = _Clock()
-    options = PlanOptions(saved.optimizer, saved.memory_limit, outputs=saved.outputs, nonfinite=saved.nonfinite)
+    options = PlanOptions(
+        saved.optimizer,
+        saved.memory_limit,
+        outputs=saved.outputs,
+        nonfinite=saved.nonfinite,
+        tiles=saved.allowed_tiles,
+        estimator=saved.estimator,
+    )
     with clock.stage("statistics"), bounded(engine, options.most_bytes):
         data = _read_data(saved.program, engine, options)
     with clock.stage("optimizer"), bounded(engine, options.most_bytes):
-        bound = _bind(saved.program, data.stored, options)
+        bound = _bind(saved.program, data.stored, options, engine)
         binary = rebuilt(saved, bound)
         exact = evaluate_exactly(binary, data.values, _allows_nonfinite(options))
         check_exact(saved, bound, exact.graph, data.values)
@@ -114,11 +130,12 @@ def load_plan(saved: SavedPlan, engine: DuckDB) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Data:
-    """The tensors that a program reads, what scans of them found, and how sizes of results are estimated."""
+    """The tensors that a program reads, what scans of them found, how they lie, and how sizes are estimated."""
 
     stored: Mapping[str, StoredTensor]
     measured: Mapping[str, Measurement]
     statistics: Mapping[str, Statistics]
+    orders: Mapping[str, StoredOrder]
     estimator: Estimator
 
     @property
@@ -126,7 +143,7 @@ class _Data:
         return {name: found.values for name, found in self.measured.items()}
 
 
-def _read_data(program: Program, engine: DuckDB, options: PlanOptions) -> _Data:
+def _read_data(program: Program, engine: Engine, options: PlanOptions) -> _Data:
     stored = require(Catalogue(engine), program.inputs)
     stored |= _generated(program, stored)
     measured = measure_all(stored, engine)
@@ -134,10 +151,17 @@ def _read_data(program: Program, engine: DuckDB, options: PlanOptions) -> _Data:
         name: with_blocks(measured[name].statistics, source, options.tiles, engine) for name, source in stored.items()
     }
     estimator = make_estimator(options.estimator, stored, statistics, engine)
-    return _Data(stored, measured, statistics, estimator)
+    return _Data(stored, measured, statistics, _orders(stored, engine), estimator)
 
 
-def _rewritten(bound: EinGraph, data: _Data, engine: DuckDB, options: PlanOptions) -> EinGraph:
+def _orders(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, StoredOrder]:
+    """How the tuples of tensors of several keys lie, in tables that hold them in an order of their own."""
+    several = {name: each for name, each in stored.items() if each.is_owned and len(each.keys) > 1}
+    axes = ascending_axes(several, engine) if engine.sql.keeps_residents else {}
+    return {name: StoredOrder(stored[name].decomposition.tiles, ascending) for name, ascending in axes.items()}
+
+
+def _rewritten(bound: EinGraph, data: _Data, engine: Engine, options: PlanOptions) -> EinGraph:
     """The graph as EinSums of one or two operands each, sums over what is absent taken apart where that is cheaper."""
     known, values, allows_nonfinite = data.statistics, data.values, _allows_nonfinite(options)
     binary = binarise(bound, known, values, allows_nonfinite)
@@ -149,15 +173,24 @@ def _rewritten(bound: EinGraph, data: _Data, engine: DuckDB, options: PlanOption
 def _alternatives(
     exact: ExactGraph,
     data: _Data,
-    engine: DuckDB,
+    engine: Engine,
     options: PlanOptions,
     layouts: Mapping[str, Decomposition],
     pins: Mapping[str, Mapping[str, int]],
 ) -> Alternatives:
     statistics = data.estimator(exact.graph, data.statistics, exact.evaluations)
     limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
+    may_index = options.indexes and engine.sql.keeps_residents
     memory = Memory(limit, engine.threads())
-    model = CostModel(exact.graph, statistics, exact.evaluations, constants_for(engine.dialect), memory=memory)
+    model = CostModel(
+        exact.graph,
+        statistics,
+        exact.evaluations,
+        constants_for(engine.dialect),
+        memory=memory,
+        resident_bytes=limit * _RESIDENT_SHARE / memory.threads if may_index else 0,
+        orders=data.orders,
+    )
     decompositions = {name: source.decomposition for name, source in data.stored.items()}
     return Alternatives(options.optimizer, model, decompositions, layouts, pins, options.tiles)
 
@@ -167,7 +200,7 @@ class _Making:
     """All that the plans for one program share."""
 
     program: Program
-    engine: DuckDB
+    engine: Engine
     options: PlanOptions
     data: _Data
     bound: EinGraph
@@ -178,7 +211,6 @@ class _Making:
     def plan(self, decomposed: DecomposedGraph) -> Plan:
         """The plan of some choices."""
         stored, engine = self.data.stored, self.engine
-        parts = _parts(self.bound, self.exact.graph)
         complete = frozenset(name for name in stored if is_complete(stored[name], self.data.measured[name]))
         return Plan(
             self.program,
@@ -187,8 +219,10 @@ class _Making:
             self.alternatives,
             stored,
             self.data.measured,
-            {name: tuple(part.output.tensor for part in computed[:-1]) for name, computed in parts.items()},
+            self.data.estimator,
+            part_names(_written(self.bound), self.exact.graph),
             rewritten_results(self.bound, self.exact.graph),
+            merged_results(self.bound, self.exact.graph),
             self.options.nonfinite,
             self.options.memory_limit,
             engine.sql,
@@ -205,17 +239,21 @@ def _allows_nonfinite(options: PlanOptions) -> bool:
 
 
 def run_program(
-    program: Program, engine: DuckDB, options: PlanOptions, into: Mapping[str, str], progress: Progress
+    program: Program,
+    engine: Engine,
+    options: PlanOptions,
+    into: Mapping[str, str],
+    progress: Progress,
+    replans: bool = True,
 ) -> Execution:
-    """Plan and run a program in one transaction, so that both see the same data."""
+    """Plan and run a program in one transaction, so that both see the same data; `replans` as for `run_plan`."""
     with engine.transaction():
         (plan,) = make_plans(program, engine, options)
         check_into(plan, engine, into)
-        with keeping_to_memory(plan, engine, into):
-            return execute(plan, engine, into, progress)
+        return execute(plan, engine, into, progress, replan if replans else None)
 
 
-def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: DuckDB) -> Statistics:
+def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engine) -> Statistics:
     """T and V of a stored tensor, as it is now, and its tuples in some decompositions."""
     stored = require(Catalogue(engine), [name])
     for tiles in tilings:
@@ -233,7 +271,7 @@ def _generated(program: Program, stored: Mapping[str, StoredTensor]) -> dict[str
     return {each.name: generated_source(tensors[each.name], each.kind) for each in program.generated}
 
 
-def _bind(program: Program, stored: Mapping[str, StoredTensor], options: PlanOptions) -> EinGraph:
+def _bind(program: Program, stored: Mapping[str, StoredTensor], options: PlanOptions, engine: Engine) -> EinGraph:
     """The program over the tensors that there are, with the outputs asked for and its functions compiled."""
     graph = bind(program, {name: source.tensor for name, source in stored.items()})
     computed = [einsum.output.tensor for einsum in graph.einsums]
@@ -241,34 +279,29 @@ def _bind(program: Program, stored: Mapping[str, StoredTensor], options: PlanOpt
         if name not in computed:
             raise PlanError(f"the program computes no {name}; it computes {', '.join(computed)}")
     outputs = tuple(name for name in computed if name in graph.outputs or name in options.outputs)
-    _require_functions(graph)
+    _require_functions(graph, engine)
     return EinGraph(graph.tensors, graph.einsums, outputs)
 
 
-def _require_functions(graph: EinGraph) -> None:
+def _require_functions(graph: EinGraph, engine: Engine) -> None:
     """Compile the functions of users that a graph calls."""
     for name in frozenset().union(*(functions_of(einsum.join) for einsum in graph.einsums)):
         python = FUNCTIONS[name].python
         if python is not None:
+            if not engine.sql.calls_python:
+                raise PlanError(
+                    f"{name} is a Python function, and {engine.title} has none of those yet; run it on DuckDB"
+                )
             require_function(name, python)
 
 
-def _parts(bound: EinGraph, binary: EinGraph) -> dict[str, tuple[EinSum, ...]]:
-    """The EinSums that compute every EinSum as written that is still there, those of its parts first."""
-    written = {einsum.output.tensor for einsum in bound.einsums}
-    found: dict[str, tuple[EinSum, ...]] = {}
-    parts: list[EinSum] = []
-    for einsum in binary.einsums:
-        parts.append(einsum)
-        if einsum.output.tensor in written:
-            found[einsum.output.tensor] = tuple(parts)
-            parts = []
-    return found
+def _written(bound: EinGraph) -> set[str]:
+    return {einsum.output.tensor for einsum in bound.einsums}
 
 
 def _pins(bound: EinGraph, binary: EinGraph, options: PlanOptions) -> dict[str, Mapping[str, int]]:
     """Labels to promote by result; where an EinSum was taken apart, its parts promote those of them that they have."""
-    parts = _parts(bound, binary)
+    parts = parts_of(_written(bound), binary)
     pins: dict[str, Mapping[str, int]] = {}
     for einsum in bound.einsums:
         name = einsum.output.tensor

@@ -11,6 +11,7 @@ from sparseeinsum.algebra.operators import Kept
 from sparseeinsum.algebra.translate import Definition, delivery, kept_in
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.plan import DecomposedGraph
+from sparseeinsum.decompose.replanning_points import replanning_points
 from sparseeinsum.decompose.staging import StatementSizes, largest_statement, staged_results
 from sparseeinsum.explain import Analysis, Explanation, Sizes
 from sparseeinsum.language.eingraph import Program
@@ -23,6 +24,7 @@ from sparseeinsum.rewrite.names import Names
 from sparseeinsum.saved_plans.files import write_plan
 from sparseeinsum.semantics.exactness import Evaluation
 from sparseeinsum.statistics.estimate import Statistics
+from sparseeinsum.statistics.estimators import Estimator
 from sparseeinsum.statistics.measure import Measurement
 
 
@@ -37,14 +39,17 @@ class Plan:
         alternatives: All that might have been chosen.
         stored: The input tensors, where they lie.
         measured: What scans of the inputs found.
+        estimator: Estimated the sizes of results.
         parts: For every EinSum as written, the results of EinSums that it was taken apart into.
         rewritten: Results of EinSums that are not as they were written.
+        merged: Results as written that are computed once with others, by the names of those.
         nonfinite: What a run does where values turn NaN or infinite: `error` or `allow`.
         memory_limit: Bytes that a run was allowed, or None for the limit of the database.
         dialect: Of the engine that it was made for.
         threads: Of that engine.
         planning_seconds: Time that planning took, by stage.
         analyze: Runs the plan where it was made, and tells what that took.
+        kept_before: Names of relations in tables that plans made whose rest this one is.
     """
 
     program: Program
@@ -53,14 +58,17 @@ class Plan:
     alternatives: Alternatives
     stored: Mapping[str, StoredTensor]
     measured: Mapping[str, Measurement]
+    estimator: Estimator
     parts: Mapping[str, tuple[str, ...]]
     rewritten: tuple[str, ...]
+    merged: Mapping[str, str]
     nonfinite: str
     memory_limit: int | None
     dialect: Dialect
     threads: int
     planning_seconds: Mapping[str, float]
     analyze: Callable[["Plan"], Analysis]
+    kept_before: frozenset[str] = frozenset()
 
     @property
     def statistics(self) -> Mapping[str, Statistics]:
@@ -90,7 +98,14 @@ class Plan:
         """The plan as JSON text, which `Database.load_plan` reads: program, choices and expected costs, but no data."""
         values = {name: measured.values for name, measured in self.measured.items()}
         return write_plan(
-            self.program, self.decomposed, values, self.alternatives.optimizer, self.memory_limit, self.nonfinite
+            self.program,
+            self.decomposed,
+            values,
+            self.alternatives.optimizer,
+            self.memory_limit,
+            self.nonfinite,
+            self.estimator.name,
+            self.alternatives.tiles,
         )
 
     def save(self, path: str | Path) -> None:
@@ -128,7 +143,8 @@ class Plan:
             self.stored,
             self.evaluations,
             self.parts,
-            self.staged_statements,
+            self.merged,
+            self.watched_statements,
             self.planning_seconds,
             self.analyze(self) if analyze else None,
             top - 1,
@@ -165,6 +181,16 @@ class Plan:
         return self._statements(tables, self._boundaries, self._kept(self.stage_of))
 
     @cached_property
+    def watched_statements(self) -> tuple[Statement, ...]:
+        """The same with tables for results whose sizes a run wants to see, too, so that it may plan the rest anew."""
+        names = self.staged()
+        points = replanning_points(self.decomposed, self.alternatives.model, names)
+        if not points:
+            return self.staged_statements
+        tables = {name: self.stage_of(name) for name in (*names, *points)}
+        return self._statements(tables, self._boundaries, self._kept(self.stage_of))
+
+    @cached_property
     def _boundaries(self) -> Mapping[str, tuple[int, ...]]:
         return {
             name: scan_boundaries(stored, self.measured[name].tuples, self.threads, self.dialect)
@@ -173,19 +199,23 @@ class Plan:
 
     def stage_of(self, name: str) -> exp.Table:
         """The temporary table that keeps a result while a plan runs."""
-        return _table(f"sparseeinsum_{name}", "temp")
+        return _table(f"sparseeinsum_{name}", self.dialect.temporary_schema)
 
-    def _kept(self, table_of: Callable[[str], exp.Table]) -> dict[Kept, exp.Table]:
-        """Tables for relations that are put together on their own; no result has the name of one."""
+    @property
+    def kept_names(self) -> dict[Kept, str]:
+        """Names of relations that are put together on their own; no result has the name of one."""
         read = [relation for definition in self.definitions for relation in definition.kept()]
         read += [relation for name in self.outputs for relation in kept_in(delivery(self.decomposed, name))]
-        names = Names(self.decomposed.graph.tensors)
-        found: dict[Kept, exp.Table] = {}
+        names = Names({*self.decomposed.graph.tensors, *self.kept_before})
+        found: dict[Kept, str] = {}
         for relation in read:
             if relation not in found:
                 base = f"{relation.schema.tensor.name}_by_{'_'.join(relation.schema.keys)}"
-                found[relation] = table_of(names.invent(base))
+                found[relation] = names.invent(base)
         return found
+
+    def _kept(self, table_of: Callable[[str], exp.Table]) -> dict[Kept, exp.Table]:
+        return {relation: table_of(name) for relation, name in self.kept_names.items()}
 
     def _statements(
         self,
@@ -200,11 +230,11 @@ class Plan:
         """The SELECT of one EinSum's result, reading other results from tables where those are given."""
         return result_query(self.definitions, name, tables, self.dialect, self._boundaries)
 
-    def expected_bytes(self, name: str) -> float:
+    def expected_sizes(self, name: str) -> Sizes:
         """Expected size of a result, as its EinSum leaves it."""
         step = self.decomposed.step_of(name)
         assert step is not None
-        return Sizes(self.alternatives.model, step).expected_bytes
+        return Sizes(self.alternatives.model, step)
 
     @cached_property
     def largest_statement(self) -> StatementSizes:

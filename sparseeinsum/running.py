@@ -1,73 +1,62 @@
 """A plan and the database that it was made for in, results out; what made the plan right is checked anew."""
 
-import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from sparseeinsum.engines.catalogue import Catalogue, check_relation, require
-from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import Execution, Progress, execute, run_each
 from sparseeinsum.engines.measuring import is_complete, measure_all
-from sparseeinsum.engines.memory import LEAST_BUFFER_BYTES, bounded
+from sparseeinsum.engines.memory import keeping_to_memory
 from sparseeinsum.engines.tables import check_target
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.explain import Analysis
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.plan import Plan
+from sparseeinsum.replanning import replan
 from sparseeinsum.rewrite.assumptions import broken_assumption
 from sparseeinsum.semantics.exactness import evaluate_exactly
 from sparseeinsum.statistics.measure import fingerprints
 
 
-def analyze_plan(plan: Plan, engine: DuckDB) -> Analysis:
+def analyze_plan(plan: Plan, engine: Engine) -> Analysis:
     """Run a plan, then every EinSum of it alone; raises what `run_plan` does."""
-    with _running(plan, engine), keeping_to_memory(plan, engine, {}):
-        runs = execute(plan, engine, {}, lambda *_: None).runs
-        return Analysis(tuple(run.seconds for run in runs), run_each(plan, engine))
+    with _running(plan, engine):
+        execution = execute(plan, engine, {}, lambda *_: None, replan)
+        statements = tuple((run.statement, run.seconds) for run in execution.runs)
+        with keeping_to_memory(plan, engine, {}):
+            return Analysis(statements, execution.replannings, run_each(plan, engine))
 
 
-def run_plan(plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progress) -> Execution:
+def run_plan(
+    plan: Plan, engine: Engine, into: Mapping[str, str], progress: Progress, replans: bool = True
+) -> Execution:
     """Run a plan in a transaction of its own, on the data as they are now.
+
+    Args:
+        plan: What to run.
+        engine: Where.
+        into: For some outputs, the permanent table that takes the result.
+        progress: Told before each statement.
+        replans: Whether to plan the rest anew where sizes are not as expected.
 
     Raises:
         EngineError: The plan may be wrong for the data, a table is gone, or the database refused a statement.
     """
-    with _running(plan, engine), keeping_to_memory(plan, engine, into):
+    with _running(plan, engine):
         check_into(plan, engine, into)
-        return execute(plan, engine, into, progress)
+        return execute(plan, engine, into, progress, replan if replans else None)
 
 
 @contextmanager
-def keeping_to_memory(plan: Plan, engine: DuckDB, into: Mapping[str, str]) -> Iterator[None]:
-    """Bound what the database takes, so that with aggregation states and results a run keeps to its memory.
-
-    Raises:
-        PlanError: Results that are to be returned would leave too little.
-    """
-    memory, needed = plan.alternatives.model.memory, plan.largest_statement
-    sizes = {name: plan.delivered_bytes(name) for name in plan.outputs if name not in into}
-    returned = sum(sizes.values())
-    left = memory.usable_bytes - needed.states_bytes - returned
-    if left < needed.vector_bytes and returned > LEAST_BUFFER_BYTES:
-        name = max(sizes, key=lambda each: sizes[each])
-        raise PlanError(
-            f"results that are returned are expected to take {math.ceil(returned):,} bytes, most of it {name}, which "
-            f"leaves too little of the memory limit of {memory.limit_bytes:,} bytes; give {name} a table, as in "
-            f"into={{{name!r}: ...}}, or raise memory_limit"
-        )
-    with bounded(engine, left):
-        yield
-
-
-@contextmanager
-def _running(plan: Plan, engine: DuckDB) -> Iterator[None]:
+def _running(plan: Plan, engine: Engine) -> Iterator[None]:
     """A transaction in which a plan is right for the data."""
     with _telling_what_is_gone(plan.stored, engine), engine.transaction():
         _check_unchanged(plan, engine)
         yield
 
 
-def _check_unchanged(plan: Plan, engine: DuckDB) -> None:
+def _check_unchanged(plan: Plan, engine: Engine) -> None:
     """Refuse to run on data for which the plan may be wrong: what made it exact must still hold."""
     kept = [name for name, stored in plan.stored.items() if not stored.is_generated]
     for name, stored in require(Catalogue(engine), kept).items():
@@ -98,7 +87,7 @@ def _check_unchanged(plan: Plan, engine: DuckDB) -> None:
 
 
 @contextmanager
-def _telling_what_is_gone(stored: Mapping[str, StoredTensor], engine: DuckDB) -> Iterator[None]:
+def _telling_what_is_gone(stored: Mapping[str, StoredTensor], engine: Engine) -> Iterator[None]:
     """Put the failure of a statement down to a table that is gone or has changed, if there is one."""
     try:
         yield
@@ -110,7 +99,7 @@ def _telling_what_is_gone(stored: Mapping[str, StoredTensor], engine: DuckDB) ->
         raise
 
 
-def check_into(plan: Plan, engine: DuckDB, into: Mapping[str, str]) -> None:
+def check_into(plan: Plan, engine: Engine, into: Mapping[str, str]) -> None:
     """Refuse tables that results must not go into.
 
     Raises:

@@ -3,14 +3,20 @@
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import duckdb
 import hypothesis
+import postgres_server
+import psycopg
 import pytest
 from edge_tables import EDGES
 
 import sparseeinsum as se
+from sparseeinsum import cli
+from sparseeinsum.decompose.constants import constants_for, store_constants
 from sparseeinsum.language.scalar import FUNCTIONS
 
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
@@ -25,6 +31,16 @@ def own_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def operators_are_free(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Plans of tensors of a few numbers are as those of large ones, which are worth several operators."""
+    constants = replace(constants_for("duckdb"), fixed_seconds_per_operator=0.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        store_constants("duckdb", constants, "a test")
+        yield
+
+
 @pytest.fixture(autouse=True)
 def forget_functions() -> Iterator[None]:
     """Functions that a test registers go again."""
@@ -34,17 +50,58 @@ def forget_functions() -> Iterator[None]:
         del FUNCTIONS[name]
 
 
+@pytest.fixture(scope="session")
+def engine(request: pytest.FixtureRequest) -> str:
+    """The engine that a test's databases are of: DuckDB, unless a mark names others."""
+    return str(getattr(request, "param", "duckdb"))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests of databases on every engine that they are marked for."""
+    marker = metafunc.definition.get_closest_marker("engines")
+    if marker is not None and "engine" in metafunc.fixturenames:
+        metafunc.parametrize("engine", marker.args, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def postgres_urls(postgres: postgres_server.PostgresServer) -> dict[str, str]:
+    """The URLs of databases that have the extension: one for each test in turn, and one for each module."""
+    names = ("db", "shared_db")
+    for name in names:
+        with postgres.connect() as maintenance:
+            maintenance.execute(f"CREATE DATABASE {name}")
+        with postgres.connect(name) as connection:
+            connection.execute("CREATE EXTENSION sparseeinsum")
+    return {name: postgres.url(name) for name in names}
+
+
+@contextmanager
+def _opened(engine: str, request: pytest.FixtureRequest) -> Iterator[se.Database]:
+    """An empty database; of PostgreSQL an empty schema, which goes again with the catalogue."""
+    if engine == "duckdb":
+        with se.connect() as database:
+            yield database
+        return
+    url = request.getfixturevalue("postgres_urls")[request.fixturename]
+    with se.connect(url) as database:
+        database.connection.execute("CREATE SCHEMA main; SET search_path = main, public")
+        yield database
+    with psycopg.connect(url, autocommit=True) as connection:  # the test may have closed its own, or left a transaction
+        connection.execute("SET client_min_messages = error; DROP SCHEMA main CASCADE")
+        connection.execute("DROP SCHEMA IF EXISTS sparseeinsum CASCADE")
+
+
 @pytest.fixture(scope="module")
-def shared_db() -> Iterator[se.Database]:
+def shared_db(engine: str, request: pytest.FixtureRequest) -> Iterator[se.Database]:
     """A database that the tests of a module share, each replacing the tensors that it needs."""
-    with se.connect() as database:
+    with _opened(engine, request) as database:
         yield database
 
 
 @pytest.fixture
-def db() -> Iterator[se.Database]:
-    """An empty database in memory."""
-    with se.connect() as database:
+def db(engine: str, request: pytest.FixtureRequest) -> Iterator[se.Database]:
+    """An empty database."""
+    with _opened(engine, request) as database:
         yield database
 
 
@@ -61,6 +118,30 @@ def on_four_threads(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.Du
     connection.execute("SET threads = 4")
     yield connection
     connection.execute("RESET threads")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[postgres_server.PostgresServer]:
+    """A PostgreSQL server of the tests' own, with the extension installed."""
+    missing = postgres_server.missing()
+    if missing:
+        pytest.skip(missing)
+    with postgres_server.start_server() as server:
+        assert cli.main(["install", "postgres", "--pg-config", server.pg_config]) == 0
+        yield server
+
+
+@pytest.fixture(scope="module")
+def postgres_connection(
+    postgres: postgres_server.PostgresServer, request: pytest.FixtureRequest
+) -> Iterator[psycopg.Connection]:
+    """A connection to a database of the module's own, in which the extension is."""
+    name = request.module.__name__
+    with postgres.connect() as maintenance:
+        maintenance.execute(f"CREATE DATABASE {name}")
+    with postgres.connect(name) as connection:
+        connection.execute("CREATE EXTENSION sparseeinsum")
+        yield connection
 
 
 def _counted() -> Counter[str]:

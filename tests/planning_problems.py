@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import sparseeinsum as se
-from sparseeinsum.decompose.constants import constants_for
-from sparseeinsum.decompose.cost import Work
+from sparseeinsum.decompose.cost import CostConstants, Work
 from sparseeinsum.decompose.model import Choice, CostModel, VertexCost, reference_tiles, result_tiles
 from sparseeinsum.decompose.optimizers import optimise
 from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
@@ -24,6 +23,16 @@ from sparseeinsum.statistics.estimate import Statistics, estimate
 UNLIMITED = 1 << 62
 LABELS = "ijk"
 MOST_PLANS = 512  # of a graph that is priced in every way
+# An operator's is a thousandth of what is measured, so that tensors of a few numbers are worth planning.
+CONSTANTS = CostConstants(
+    fixed_seconds_per_tuple=1e-8,
+    transfer_seconds_per_byte=4e-10,
+    kernel_seconds_per_operation=1e-10,
+    matrix_seconds_per_operation=2e-11,
+    expression_seconds_per_operation=6e-10,
+    hashing_seconds_per_tuple=2e-8,
+    fixed_seconds_per_operator=1e-6,
+)
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,7 @@ def problem_of(
     graph = EinGraph(bound.tensors, bound.einsums, delivered)
     evaluations = evaluate_exactly(graph, dict.fromkeys(inputs, Values(Range(-9, 9), has_fill=True))).evaluations
     statistics = estimate(graph, {name: measured for name, (_, measured) in inputs.items()}, evaluations)
-    model = CostModel(graph, statistics, evaluations, constants_for("duckdb"))
+    model = CostModel(graph, statistics, evaluations, CONSTANTS)
     return Problem(model, stored, {name: layout for name, layout in layouts.items() if name in delivered})
 
 
@@ -158,7 +167,7 @@ class PricedByHand(CostModel):
 
     def vertex_cost(self, einsum: EinSum, choice: Choice) -> VertexCost:
         seconds = 10 ** self._draw(einsum.output.tensor, choice)
-        return VertexCost(0, 0, Work(), Work(), Work(), seconds, Absence(JoinKind.INNER, ()))
+        return VertexCost(0, 0, Work(), Work(), Work(), seconds, Absence(JoinKind.INNER, ()), None)
 
     def repartition_cost(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> float:
         return 0.0 if before == after else self._draw(tensor, before, after)
@@ -214,7 +223,7 @@ def priced_by_hand(is_tree: bool, count: int, endless: float = 0) -> Iterator[Pr
         layouts = {name: tiles[name] for name in graph.outputs if rng.random() < 0.7}
         yield Priced(
             Task(
-                PricedByHand(graph, {}, {}, constants_for("duckdb"), seed=seed, endless=endless),
+                PricedByHand(graph, {}, {}, CONSTANTS, seed=seed, endless=endless),
                 choices,
                 stored,
                 layouts,

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 import sparseeinsum as se
 from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.statistics.columns import relation_of, value_of
 
@@ -18,23 +19,38 @@ def read_back(db: se.Database, name: str) -> NDArray[Any]:
     return db.run(f"Copy[{labels}] = {name}[{labels}]")["Copy"].to_numpy()
 
 
+def engine_of(db: se.Database) -> Engine:
+    """What runs a database's statements."""
+    return db._engine
+
+
 def stored_result(db: se.Database, name: str) -> se.TensorResult:
     """A stored tensor as if a program had returned it: its rows, with values as they are computed with."""
-    stored = db.tensors()[name]
+    stored, engine = db.tensors()[name], engine_of(db)
     schema = Schema(stored.tensor, stored.decomposition)
     keys = [exp.column(key, quoted=True).as_(axis) for key, axis in zip(stored.keys, schema.keys, strict=True)]
-    select = exp.select(*keys, value_of(stored).as_(VALUE_COLUMN)).from_(relation_of(stored, "duckdb"))
-    return se.TensorResult(schema, db.connection.sql(select.sql("duckdb")).to_arrow_table())
+    select = exp.select(*keys, value_of(stored).as_(VALUE_COLUMN)).from_(relation_of(stored, engine.dialect))
+    return se.TensorResult(schema, engine.arrow(select))
+
+
+def column_types(db: se.Database, table: str) -> dict[str, str]:
+    """The columns of a table, with their types."""
+    return {column.name: column.sql_type for column in engine_of(db).columns(f"SELECT * FROM {table}")}
+
+
+_RELATIONS = {
+    "duckdb": "SELECT database_name, schema_name, table_name FROM duckdb_tables() WHERE NOT internal UNION ALL "
+    "SELECT database_name, schema_name, view_name FROM duckdb_views() WHERE NOT internal",
+    "postgresql": "SELECT table_schema, table_name FROM information_schema.tables "
+    "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')",
+}
 
 
 def contents(db: se.Database) -> dict[str, list[tuple[object, ...]]]:
     """The rows of every table and view, temporary ones and the catalogue included, sorted."""
-    names = db.connection.execute(
-        "SELECT database_name, schema_name, table_name FROM duckdb_tables() WHERE NOT internal UNION ALL "
-        "SELECT database_name, schema_name, view_name FROM duckdb_views() WHERE NOT internal"
-    ).fetchall()
+    names = db.connection.execute(_RELATIONS[engine_of(db).dialect]).fetchall()
     quoted = [".".join('"' + part.replace('"', '""') + '"' for part in name) for name in names]
-    return {name: sorted(db.connection.execute(f"FROM {name}").fetchall(), key=repr) for name in quoted}
+    return {name: sorted(db.connection.execute(f"SELECT * FROM {name}").fetchall(), key=repr) for name in quoted}
 
 
 def assert_usable(db: se.Database) -> None:

@@ -55,7 +55,7 @@ def test_planned_again_with_wrong_constants(database: se.Database, plan: se.Plan
 
 def test_every_constant_is_wrong_in_every_way(database: se.Database, plan: se.Plan) -> None:
     changes = wrong_constants(database, plan)
-    assert len(changes) == len(CONSTANTS) * len(FACTORS) == 20
+    assert len(changes) == len(CONSTANTS) * len(FACTORS) == 28
     assert set(CONSTANTS.values()) == set(asdict(plan.alternatives.model.constants))
 
 
@@ -94,7 +94,7 @@ def test_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = list(run(GRAPH, [9, 11, 12], repeat=1, width=16))
     cases = {row.case for row in rows}
     assert cases == {"GCN, twin", "attention, twin"}
-    assert len(rows) == len(cases) * (2 + 1 + 20 + 1 + len(SHAPES))
+    assert len(rows) == len(cases) * (2 + 1 + 28 + 1 + len(SHAPES))
     for row in rows:
         unchanged = next(other for other in rows if (other.table, other.case) == (row.table, row.case))
         assert unchanged.change == "none"

@@ -238,7 +238,7 @@ def test_connection_opened_before_the_import_is_refused() -> None:
     ("target", "message"),
     [
         ("/nowhere/to be found.duckdb", "cannot open /nowhere/to be found.duckdb: .*No such file"),
-        ("postgresql://localhost/db", "postgresql is not supported yet; this version runs on DuckDB"),
+        ("mysql://localhost/db", "mysql is not supported; this version runs on DuckDB and PostgreSQL"),
     ],
 )
 def test_database_that_cannot_be_opened(target: str, message: str) -> None:

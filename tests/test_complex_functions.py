@@ -89,7 +89,7 @@ SOURCES = {
 
 def interleave(array: Array) -> list[Any]:
     """Complex numbers (..., n) as lists of re, im, ..."""
-    return np.ascontiguousarray(array).view(array.real.dtype).tolist()  # type: ignore[no-any-return]  # lists of any depth
+    return np.ascontiguousarray(array).view(array.real.dtype).tolist()
 
 
 @pytest.fixture(scope="module")

@@ -36,6 +36,8 @@ CONSTANTS = CostConstants(
     matrix_seconds_per_operation=5,
     expression_seconds_per_operation=11,
     fixed_seconds_per_tuple=7,
+    hashing_seconds_per_tuple=13,
+    fixed_seconds_per_operator=17,
 )
 DISTRIBUTED, EMBEDDED = DistributedAccounting(), EmbeddedAccounting()
 
@@ -61,12 +63,18 @@ def promoting(einsum: EinSum, labels: str) -> Choice:
 
 
 def sizes(
-    groups: float = 200, is_grouped: bool = True, is_matrix_product: bool = False, is_expression: bool = False
+    groups: float = 200,
+    is_grouped: bool = True,
+    has_keys: bool = True,
+    is_matrix_product: bool = False,
+    is_expression: bool = False,
 ) -> ContractionSizes:
     return ContractionSizes(
         joined=1000,
+        matched=300,
         groups=groups,
         is_grouped=is_grouped,
+        has_keys=has_keys,
         operand_bytes=100,
         result_bytes=40,
         result_size=4,
@@ -83,15 +91,17 @@ class TestWork:
         assert Work(kernel_operations=1).seconds(CONSTANTS) == 3
         assert Work(matrix_operations=1).seconds(CONSTANTS) == 5
         assert Work(expression_operations=1).seconds(CONSTANTS) == 11
-        assert Work(10, 20, 30, 40, 50).seconds(CONSTANTS) == 70 + 40 + 90 + 200 + 550
+        assert Work(hashed_tuples=1).seconds(CONSTANTS) == 13
+        assert Work(operators=1).seconds(CONSTANTS) == 17
+        assert Work(10, 20, 30, 40, 50, 60, 70).seconds(CONSTANTS) == 70 + 40 + 90 + 200 + 550 + 780 + 1190
 
     def test_sum(self) -> None:
-        assert Work(1, 2, 3, 4, 5) + Work(10, 20, 30, 40, 50) == Work(11, 22, 33, 44, 55)
+        assert Work(1, 2, 3, 4, 5, 6, 7) + Work(10, 20, 30, 40, 50, 60, 70) == Work(11, 22, 33, 44, 55, 66, 77)
 
     @pytest.mark.parametrize("wrong", [-1.0, float("nan"), float("inf")])
     def test_constants_are_checked(self, wrong: float) -> None:
         with pytest.raises(ValueError, match=r"fixed_seconds_per_tuple is .* 0 or more"):
-            CostConstants(1, 1, 1, 1, wrong)
+            replace(CONSTANTS, fixed_seconds_per_tuple=wrong)
 
 
 class TestDistributed:
@@ -117,7 +127,14 @@ class TestDistributed:
 
     def test_repartition(self) -> None:
         change = RepartitionSizes(
-            before=10, between=100, after=25, between_bytes=24, after_bytes=72, slices=True, stacks=True
+            before=10,
+            parts=120,
+            between=100,
+            after=25,
+            between_bytes=24,
+            after_bytes=72,
+            slices=True,
+            stacks=True,
         )
         assert DISTRIBUTED.repartition(change) == Work(165, 165 * 24)
 
@@ -229,39 +246,52 @@ class TestPaper:
 
 
 class TestEmbedded:
-    """One process: no operand is moved, results are."""
+    """One process: no operand is moved, results are; tuples are found by their keys."""
 
     def test_join_writes_results_that_are_not_aggregated(self) -> None:
-        assert EMBEDDED.join(sizes(is_grouped=False)) == Work(1000, 1000 * 40, 50_000)
+        work = Work(1000, 1000 * 40, 50_000, hashed_tuples=300, operators=1)
+        assert EMBEDDED.join(sizes(is_grouped=False)) == work
 
     def test_join_writes_nothing_that_is_added_at_once(self) -> None:
-        assert EMBEDDED.join(sizes()) == Work(1000, 0, 50_000)
-        assert EMBEDDED.join(sizes(is_matrix_product=True)) == Work(1000, 0, 0, 50_000)
-        assert EMBEDDED.join(sizes(is_expression=True)) == Work(1000, 0, 0, 0, 50_000)
+        found = Work(1000, hashed_tuples=300, operators=1)
+        assert EMBEDDED.join(sizes()) == found + Work(kernel_operations=50_000)
+        assert EMBEDDED.join(sizes(is_matrix_product=True)) == found + Work(matrix_operations=50_000)
 
-    def test_aggregation_writes_every_group_once(self) -> None:
-        assert EMBEDDED.aggregation(sizes(groups=200)) == Work(200, 200 * 40)
-        assert EMBEDDED.aggregation(sizes(groups=800)) == Work(500, 500 * 40)
+    def test_an_expression_has_to_be_started_for_every_pair(self) -> None:
+        operations = 50_000 + 1000 * 150
+        assert EMBEDDED.join(sizes(is_expression=True)).expression_operations == operations
+
+    def test_aggregation_finds_and_writes_every_group_once(self) -> None:
+        assert EMBEDDED.aggregation(sizes(groups=200)) == Work(0, 200 * 40, hashed_tuples=400, operators=1)
+        assert EMBEDDED.aggregation(sizes(groups=800)) == Work(0, 500 * 40, hashed_tuples=1000, operators=1)
+        assert EMBEDDED.aggregation(sizes(groups=1, has_keys=False)) == Work(0, 40, operators=1)
         assert EMBEDDED.aggregation(sizes(is_grouped=False)) == Work()
 
     @pytest.mark.parametrize(
         ("slices", "stacks", "work"),
         [
-            (True, False, Work(100, 100 * 24)),
-            (False, True, Work(100, 25 * 72)),
-            (True, True, Work(200, 100 * 24 + 25 * 72)),
+            (True, False, Work(120, 100 * 24, operators=1)),
+            (False, True, Work(100, 25 * 72, hashed_tuples=100, operators=1)),
+            (True, True, Work(220, 100 * 24 + 25 * 72, hashed_tuples=100, operators=2)),
         ],
     )
     def test_repartition_writes_slices_and_stacks(self, slices: bool, stacks: bool, work: Work) -> None:
-        change = RepartitionSizes(10, 100, 25, between_bytes=24, after_bytes=72, slices=slices, stacks=stacks)
+        """Slices that hold only the fill are cut, too, but not written."""
+        change = RepartitionSizes(10, 120, 100, 25, 24, 72, slices, stacks)
         assert EMBEDDED.repartition(change) == work
 
     def test_matrix_product(self) -> None:
         model = model_of(PRODUCT, OPERANDS, EMBEDDED)
         (einsum,) = model.graph.einsums
         cost = model.vertex_cost(einsum, promoting(einsum, "ij"))
-        assert cost.join == Work(400, 0, 400 * 100)
-        assert cost.aggregation == Work(100, 100 * (8 + 400))
+        assert cost.join == Work(400, 0, 400 * 100, hashed_tuples=500 + 160, operators=1)
+        assert cost.aggregation == Work(0, 100 * (8 + 400), hashed_tuples=200, operators=1)
+
+    def test_tuples_that_share_no_key_are_not_looked_for(self) -> None:
+        model = model_of(PRODUCT, OPERANDS, EMBEDDED)
+        (einsum,) = model.graph.einsums
+        for labels in ("", "i", "k", "ik"):
+            assert model.vertex_cost(einsum, promoting(einsum, labels)).join.hashed_tuples == 0
 
     def test_is_what_plans_are_priced_with(self) -> None:
         model = model_of(PRODUCT, OPERANDS)
@@ -274,8 +304,8 @@ class TestFilling:
         """No number is 1 / 0: of 200 entries 160 are filled in, or 2 of 10 rows."""
         model = model_of("S[i, j] = 1 / A[i, j]", {"A": Statistics(40, (8, 20), (10, 20))})
         (einsum,) = model.graph.einsums
-        assert model.vertex_cost(einsum, promoting(einsum, "ij")).filling == Work(160, 160 * 24)
-        assert model.vertex_cost(einsum, promoting(einsum, "i")).filling == Work(2, 2 * 168)
+        assert model.vertex_cost(einsum, promoting(einsum, "ij")).filling == Work(160, 160 * 24, operators=1)
+        assert model.vertex_cost(einsum, promoting(einsum, "i")).filling == Work(2, 2 * 168, operators=1)
         assert model.vertex_cost(einsum, promoting(einsum, "")).filling == Work()
 
     def test_function_with_a_fill_makes_nothing(self) -> None:
@@ -317,11 +347,13 @@ class TestRepartition:
 
     def test_to_single_entries_only_slices(self) -> None:
         assert self.model(DISTRIBUTED).repartition_work("A", (0, 0, 0), (1, 1, 1)) == Work(299, 299 * 32)
-        assert self.model(EMBEDDED).repartition_work("A", (0, 0, 0), (1, 1, 1)) == Work(300, 300 * 32)
+        assert self.model(EMBEDDED).repartition_work("A", (0, 0, 0), (1, 1, 1)) == Work(6000, 300 * 32, operators=1)
 
     def test_to_one_array_only_stacks(self) -> None:
         assert self.model(DISTRIBUTED).repartition_work("A", (1, 1, 1), (0, 0, 0)) == Work(299, 299 * 32)
-        assert self.model(EMBEDDED).repartition_work("A", (1, 1, 1), (0, 0, 0)) == Work(300, 8 * 6000)
+        assert self.model(EMBEDDED).repartition_work("A", (1, 1, 1), (0, 0, 0)) == Work(
+            300, 8 * 6000, hashed_tuples=300, operators=1
+        )
 
     @pytest.mark.parametrize("accounting", [DISTRIBUTED, EMBEDDED], ids=lambda each: type(each).__name__)
     def test_no_change_costs_nothing_and_no_change_less(self, accounting: Accounting) -> None:

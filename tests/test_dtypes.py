@@ -13,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
-from reading import contents, stored_result
+from reading import column_types, contents, stored_result
 
 import sparseeinsum as se
 from sparseeinsum.language.dtypes import Number
+
+pytestmark = pytest.mark.engines("duckdb", "postgresql")
 
 DTYPES = ["float64", "float32", "int64", "bool", "complex128", "complex64"]
 STORED = {
@@ -32,8 +34,7 @@ MATRIX = np.array([[0, 1, 0], [1, 0, 1]])
 
 def value_type(db: se.Database, table: str) -> str:
     """SQL type of the column val."""
-    *_, (_, kind, *_) = db.connection.execute(f"DESCRIBE {table}").fetchall()
-    return str(kind)
+    return column_types(db, table)["val"]
 
 
 def assert_stored(db: se.Database, expected: NDArray[Any]) -> None:
@@ -95,7 +96,7 @@ def test_parts_of_complex_numbers_alternate(shared_db: se.Database) -> None:
     rows = shared_db.connection.execute("SELECT val FROM A ORDER BY dim_0").fetchall()
     assert rows == [([1, 2, 3, 0],), ([0, 0, 0, 4],)]
     shared_db.tensor("A", np.array([0, 1 + 2j, 0, 0, 0]))
-    assert shared_db.connection.execute("FROM A").fetchall() == [(1, [1, 2])]
+    assert shared_db.connection.execute("SELECT * FROM A").fetchall() == [(1, [1, 2])]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -74,3 +74,19 @@ def test_every_decomposition_of_two_statements(loaded: se.Database) -> None:
     for pin in every_pin(program):
         found = loaded.run(program, pin=pin, progress=False)["C"].to_numpy()
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12, err_msg=str(pin))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("labels", ["IJ", "I", "J"])
+def test_large_array_is_taken_apart(shared_db: se.Database, dtype: str, labels: str) -> None:
+    """Where there are many parts, they are counted in the array rather than written out."""
+    row, column = (np.random.default_rng(seed).uniform(1, 2, 1500).astype(dtype) for seed in (0, 1))
+    shared_db.tensor("row", row)
+    shared_db.tensor("column", column)
+    text = "P[i, j] = row[i] * column[j]\nR[i] = sum(P[i, j])\nL[j] = R[j] * column[j]"
+    plan = shared_db.plan(text, pin={"P": [], "R": labels, "L": "J"}, outputs=["P"])
+    assert "LEN(" in plan.sql()
+    found = shared_db.run(plan)
+    product = np.outer(row, column)
+    np.testing.assert_allclose(found["P"].to_numpy(), product, rtol=1e-12)
+    np.testing.assert_allclose(found["L"].to_numpy(), product.sum(axis=1) * column, rtol=1e-12)

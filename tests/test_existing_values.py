@@ -213,3 +213,9 @@ def test_complex_values_must_be_asked_for_and_be_pairs(shared_db: se.Database) -
     make_table(shared_db, "DOUBLE", 1)
     with pytest.raises(se.DataError, match=r"has type DOUBLE; values of dtype complex128 must be arrays .*a view"):
         read(shared_db, "complex128")
+
+
+def test_truth_in_a_column_of_floats_is_computed_with(shared_db: se.Database) -> None:
+    make_table(shared_db, "FLOAT", 0, 1)
+    shared_db.tensor_from_table("A", "t", ["i"], "v", dtype="bool")
+    np.testing.assert_array_equal(shared_db.run("B[i] = A[i] or A[i]")["B"].to_numpy(), [False, True])

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from indexing import index_wherever_possible
 from numpy.typing import NDArray
 
 import sparseeinsum as se
@@ -77,3 +78,14 @@ def test_attention(db: se.Database) -> None:
     text = db.plan(program).sql()
     check_golden("attention_cte", text)
     check_result(db, text, attention_reference(inputs).toarray())
+
+
+def test_a_product_by_index(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    left, right = sp.csr_array(sp.random_array((3, 4), density=0.5, rng=rng)), rng.uniform(size=(4, 5))
+    db.tensor("A", left)
+    db.tensor("B", right)
+    index_wherever_possible(monkeypatch)
+    text = db.plan(PRODUCT, pin={"C": "ij"}).sql()
+    check_golden("matrix_product_indexed", text)
+    check_result(db, text, np.asarray(left @ right))

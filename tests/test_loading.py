@@ -10,9 +10,11 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from reading import read_back
+from reading import column_types, read_back
 
 import sparseeinsum as se
+
+pytestmark = pytest.mark.engines("duckdb", "postgresql")
 
 MATRIX = np.array([[0.0, 1.5, 0.0], [2.0, 0.0, -3.0]])
 CUBE = np.arange(24.0).reshape(2, 3, 4)
@@ -46,8 +48,7 @@ def test_array_is_read_back(shared_db: se.Database, array: NDArray[Any]) -> None
 def test_array_is_stored_as_promoted(shared_db: se.Database, promoted: list[str]) -> None:
     stored = shared_db.tensor("A", CUBE, promoted=promoted)
     assert stored.keys == tuple(axis.lower() for axis in promoted)
-    columns = [name for name, *_ in shared_db.connection.execute("DESCRIBE A").fetchall()]
-    assert columns == [*stored.keys, "val"]
+    assert [*column_types(shared_db, "A")] == [*stored.keys, "val"]
     np.testing.assert_array_equal(read_back(shared_db, "A"), CUBE)
 
 

@@ -188,7 +188,7 @@ from bench.memory import come_to_rest, resident_bytes
 
 rng = np.random.default_rng(0)
 db = se.connect()
-db.tensor("A", sp.random_array((40_000, 1_000), density=0.003, rng=rng))
+db.tensor("A", sp.random_array((60_000, 1_000), density=0.003, rng=rng))
 db.tensor("B", rng.random((1_000, 1_000)))
 text = "T[i, k] = sum(A[i, j] * B[j, k])\\ny[i] = max(abs(T[i, k] - 1))"
 limit = json.loads(sys.argv[1])

@@ -60,17 +60,14 @@ class TestTrees:
             assert all(problem.optimise(name)[0].seconds >= best * (1 - 1e-9) for name in OPTIMIZERS)
 
     def test_delivery_of_a_result_that_is_also_read_counts(self) -> None:
-        """R is wanted in one array: single entries, cheapest for its reader, would have to be stacked, too."""
-        inputs = {
-            "A": (Tensor("A", (Axis("i", 300), Axis("j", 300))), Statistics(2000, (300, 300), (300, 300))),
-            "B": (Tensor("B", (Axis("i", 300),)), Statistics(10, (10,), (300,))),
-        }
-        text = "R[i, j] = 2 * A[i, j]\nS[j] = sum(R[i, j] * B[i])"
-        stored = {"A": Decomposition((DEMOTED, DEMOTED)), "B": Decomposition((1,))}
+        """R is wanted in one array: its columns, cheapest for its reader, would have to be stacked, too."""
+        inputs = {name: (Tensor(name, (Axis("i", 300),)), Statistics(30, (30,), (300,))) for name in ("A", "B", "C")}
+        text = "R[i, j] = A[i] * B[j]\nS[j] = sum(R[i, j] * C[i])"
+        stored = dict.fromkeys(inputs, Decomposition((DEMOTED,)))
         layouts = {"R": Decomposition((DEMOTED, DEMOTED)), "S": Decomposition((1,))}
         delivered = problem_of(text, inputs, stored, layouts, outputs=("R",))
         kept = problem_of(text, inputs, stored, layouts)
-        assert kept.optimise()[0].steps[0].promoted == {"i", "j"}
+        assert kept.optimise()[0].steps[0].promoted == {"j"}
         assert delivered.optimise()[0].steps[0].promoted == frozenset()
         assert delivered.optimise()[0].seconds == pytest.approx(delivered.all_costs()[0], rel=1e-9)
 
@@ -124,30 +121,13 @@ class TestSharedResults:
         assert max(ratios) <= 1.5
         assert np.mean(ratios) <= 1.05
 
-    def test_the_cover_may_be_far_from_the_best(self) -> None:
+    def test_the_cover_finds_more_where_it_keeps_more(self) -> None:
         """A result is fixed as its first reader likes it, and the other readers pay."""
-        problem = self.unlucky()
-        best = problem.all_costs()[0]
-        assert problem.optimise()[0].seconds == pytest.approx(best, rel=1e-9)
-        assert 1.7 < problem.optimise("cover")[0].seconds / best < 1.9
-        # Asked for more, it keeps more from round to round.
-        assert problem.optimise("cover", k=16)[0].seconds == pytest.approx(best, rel=1e-9)
-
-    @staticmethod
-    def unlucky() -> Problem:
-        inputs = {
-            "A": (Tensor("A", (Axis("j", 1), Axis("i", 100))), Statistics(10, (1, 10), (1, 100))),
-            "B": (Tensor("B", (Axis("i", 100),)), Statistics(10, (10,), (100,))),
-            "C": (Tensor("C", (Axis("j", 1), Axis("i", 100))), Statistics(10, (1, 10), (1, 100))),
-        }
-        text = """
-            R0[i, j] = A[j, i] + B[i]
-            R1[j, i] = R0[i, j] * C[j, i]
-            R2[j] = sum(R1[j, i] * R0[i, j])
-            R3[i] = sum(R0[i, j])
-        """
-        stored = {"A": Decomposition((0, 0)), "B": Decomposition((1,)), "C": Decomposition((0, 0))}
-        return problem_of(text, inputs, stored, {"R2": Decomposition((0,)), "R3": Decomposition((0,))})
+        problems = list(drawn(is_tree=False, count=60))
+        best = [problem.optimise()[0].seconds for problem in problems]
+        one, many = ([problem.optimise("cover", k=k)[0].seconds for problem in problems] for k in (1, 16))
+        assert max(np.divide(one, best)) > 1.2
+        assert many == pytest.approx(best, rel=1e-9)
 
     def test_all_plans_are_found_where_so_many_are_asked_for(self) -> None:
         for problem in drawn(is_tree=False, count=8):

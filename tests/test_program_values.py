@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 import sparseeinsum as se
 
+pytestmark = pytest.mark.engines("duckdb", "postgresql")
+
 Array = NDArray[Any]
 
 OPERATORS: list[tuple[str, Callable[[Array, Array], Array]]] = [

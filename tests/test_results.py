@@ -17,6 +17,8 @@ from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.tensors import DEMOTED, Axis, Decomposition, Tensor
 
+pytestmark = pytest.mark.engines("duckdb", "postgresql")
+
 DTYPES = ["float64", "float32", "int64", "bool", "complex128", "complex64"]
 ARRAY_TYPES = {"float64": pa.float64(), "float32": pa.float32(), "int64": pa.int64(), "bool": pa.bool_()}
 ARRAY_TYPES |= {"complex128": pa.float64(), "complex64": pa.float32()}

@@ -31,6 +31,7 @@ ROOMS = (
     "picture",
     "plan",
     "engines",
+    "replanning",
     "running",
     "pipeline",
     "database",

@@ -251,6 +251,9 @@ def with_value(value: object, *keys: str | int) -> Callable[[Any], None]:
         (without("format"), "is no plan; plan.save writes one"),
         (with_value(9, "version"), "has version 9 of the format, but this package reads version 1"),
         (without("options", "optimizer"), "lacks 'optimizer'"),
+        (without("options", "estimator"), "lacks 'estimator'"),
+        (with_value("guess", "options", "estimator"), "there is no estimator 'guess'"),
+        (with_value([1.5, "x"], "options", "tiles"), "cannot be read"),
         (without("einsums"), "lacks 'einsums'"),
         (without("inputs", "A"), "says nothing of tensor A"),
         (with_value(["Y[i = A[i]"], "program"), "cannot be read: line 1, column 5"),
@@ -294,6 +297,13 @@ def test_choices_by_hand_are_taken(chain: se.Database) -> None:
     np.testing.assert_allclose(
         chain.run(loaded)["Y"].to_numpy(), chain.run("Y[i] = sum(A[i, j])")["Y"].to_numpy(), rtol=1e-12
     )
+
+
+def test_wishes_are_saved(chain: se.Database) -> None:
+    plan = chain.plan(CHAIN, tiles=[2, 4], estimator="uniform")
+    again = chain.load_plan(plan.to_json())
+    assert (again.estimator.name, again.alternatives.tiles) == ("uniform", (2, 4))
+    assert again.cost == pytest.approx(plan.cost)
 
 
 def test_tiles_are_saved(chain: se.Database) -> None:

@@ -13,13 +13,13 @@ from random_statements import draw_statements
 import sparseeinsum as se
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.lowering import read_program
-from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.language.tensors import Axis, StoredTensor, Tensor
 from sparseeinsum.semantics.exactness import Values, evaluate_exactly
 from sparseeinsum.semantics.ranges import Range
 from sparseeinsum.statistics import counts
 from sparseeinsum.statistics.counts import Bins, Counts, binned, measure_counts, occupied_cells
-from sparseeinsum.statistics.estimate import Statistics, estimate, join_tuples, occupied
-from sparseeinsum.statistics.estimators import Estimator
+from sparseeinsum.statistics.estimate import Statistics, join_tuples, occupied
+from sparseeinsum.statistics.estimators import Estimator, UniformEstimator
 from sparseeinsum.statistics.sketch_estimates import SketchEstimator
 
 Array = NDArray[np.float64]
@@ -38,6 +38,10 @@ def counts_of(array: Array) -> tuple[Counts, ...]:
     return tuple(
         Counts(is_entry.sum(axis=axes).astype(float), is_entry.any(axis=axes).astype(float)) for axes in others
     )
+
+
+def measured_counts(db: se.Database, stored: StoredTensor, statistics: Statistics) -> tuple[Counts, ...]:
+    return measure_counts({"A": stored}, {"A": statistics}, db._engine)["A"]
 
 
 def estimated(text: str, estimator: Estimator, known: dict[str, Statistics]) -> dict[str, Statistics]:
@@ -59,7 +63,7 @@ def sketched(text: str, **arrays: Array) -> dict[str, Statistics]:
 
 def uniform(text: str, **arrays: Array) -> dict[str, Statistics]:
     """Estimates as if entries were spread evenly."""
-    return estimated(text, estimate, {name: counted(array) for name, array in arrays.items()})
+    return estimated(text, UniformEstimator(), {name: counted(array) for name, array in arrays.items()})
 
 
 def power_law(size: int, seed: int, share: float = 3) -> Array:
@@ -79,9 +83,7 @@ class TestMeasured:
         array = evenly((4, 5, 6), 0.2, seed=1)
         array[2] = 0
         stored = shared_db.tensor("A", array.astype(dtype), promoted=[f"dim_{axis}" for axis in promoted])
-        for found, expected in zip(
-            measure_counts(stored, counted(array), shared_db._engine), counts_of(array), strict=True
-        ):
+        for found, expected in zip(measured_counts(shared_db, stored, counted(array)), counts_of(array), strict=True):
             np.testing.assert_array_equal(found.entries, expected.entries)
             np.testing.assert_array_equal(found.present, expected.present)
 
@@ -89,16 +91,14 @@ class TestMeasured:
     def test_nothing_is_read_where_all_is_known(self, shared_db: se.Database, array: Array) -> None:
         stored = shared_db.tensor("A", array)
         shared_db.connection.execute("DELETE FROM A")
-        for found, expected in zip(
-            measure_counts(stored, counted(array), shared_db._engine), counts_of(array), strict=True
-        ):
+        for found, expected in zip(measured_counts(shared_db, stored, counted(array)), counts_of(array), strict=True):
             np.testing.assert_array_equal(found.entries, expected.entries)
 
     def test_entries_are_what_is_not_the_fill(self, shared_db: se.Database) -> None:
         array = np.where(evenly((6, 7), 0.2, seed=2) > 0, 0.0, 7.0)
         for promoted in ([], ["dim_0"], ["dim_0", "dim_1"]):
             stored = shared_db.tensor("A", array, fill=7, promoted=promoted)
-            rows, _ = measure_counts(stored, counted(array - 7), shared_db._engine)
+            rows, _ = measured_counts(shared_db, stored, counted(array - 7))
             np.testing.assert_array_equal(rows.entries, (array != 7).sum(axis=1))
 
 
@@ -267,7 +267,9 @@ class TestOthers:
     def test_of_evenly_spread_entries_it_is_nearly_the_uniform_estimate(self) -> None:
         known = {"A": Statistics(500, (100, 200), (100, 200)), "B": Statistics(800, (200, 50), (200, 50))}
         found = estimated(TestProducts.TEXT, SketchEstimator({}), known)["C"]
-        assert found.entries == pytest.approx(estimated(TestProducts.TEXT, estimate, known)["C"].entries, rel=0.01)
+        assert found.entries == pytest.approx(
+            estimated(TestProducts.TEXT, UniformEstimator(), known)["C"].entries, rel=0.01
+        )
 
     @settings(max_examples=100)
     @given(st.data())

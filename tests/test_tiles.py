@@ -6,6 +6,8 @@ import scipy.sparse
 
 import sparseeinsum as se
 
+pytestmark = pytest.mark.engines("duckdb", "postgresql")
+
 A = np.random.default_rng(0).random((100, 70))
 PRODUCT = "C[i, k] = sum(A[i, j] * A[k, j])"
 
@@ -68,7 +70,7 @@ class TestStored:
         array = np.zeros((100, 70))
         array[40:50, 3] = 1
         db.tensor("A", array, promoted={"dim_0": 32, "dim_1": 16})
-        assert db.connection.execute("SELECT dim_0, dim_1, len(val) FROM A").fetchall() == [(1, 0, 512)]
+        assert db.connection.execute("SELECT dim_0, dim_1, array_length(val, 1) FROM A").fetchall() == [(1, 0, 512)]
         statistics = db.statistics("A")
         assert (statistics.entries, statistics.distinct) == (10, (10, 1))
         assert statistics.tuples((32, 16)) == 1
@@ -82,11 +84,11 @@ class TestStored:
 
     def test_rows_that_do_not_fit_are_named(self, db: se.Database) -> None:
         db.tensor("A", A, promoted={"dim_0": 32, "dim_1": 16})
-        db.connection.execute("INSERT INTO A VALUES (9, 0, [1.0])")
+        db.connection.execute("INSERT INTO A VALUES (9, 0, ARRAY[1.0])")
         with pytest.raises(se.DataError, match="the index dim_0 is 9, but axis dim_0 in tiles of 32 has the bound 4"):
             db.statistics("A")
         db.connection.execute("DELETE FROM A WHERE dim_0 = 9")
-        db.connection.execute("UPDATE A SET val = [1.0] WHERE dim_0 = 3 AND dim_1 = 4")
+        db.connection.execute("UPDATE A SET val = ARRAY[1.0] WHERE dim_0 = 3 AND dim_1 = 4")
         with pytest.raises(se.DataError, match="the array val has 1 elements, but its axes inside multiply to 24"):
             db.statistics("A")
 

@@ -32,6 +32,12 @@ class Schema:
         return tuple(self.tensor.axes[position].name for position in self.decomposition.promoted)
 
     @property
+    def key_counts(self) -> dict[str, int]:
+        """How many values each key can have, by its name, in axis order."""
+        axes, tiles = self.tensor.axes, self.decomposition.tiles
+        return {axes[at].name: keys_of(tiles[at], axes[at].bound) for at in self.decomposition.promoted}
+
+    @property
     def inside(self) -> tuple[int, ...]:
         """Extents of the axes inside the arrays, in axis order; the last tile of an axis may be shorter."""
         tiles, shape = self.decomposition.tiles, self.tensor.shape
@@ -133,6 +139,18 @@ class Densify:
 
 
 @dataclass(frozen=True, slots=True)
+class Resident:
+    """All arrays kept in memory as one, to be read by their keys; an absent tuple's array holds the fill."""
+
+    input: "Relation"
+
+    @property
+    def schema(self) -> Schema:
+        """The input's."""
+        return self.input.schema
+
+
+@dataclass(frozen=True, slots=True)
 class Restrict:
     """The tuples in a range of the keys of one axis: TRA's filter, for one pass over the input.
 
@@ -209,7 +227,8 @@ class Contract:
 
     Attributes:
         einsum: What is computed.
-        inputs: The operands, in the decompositions that the kernel wants.
+        inputs: The operands, in the decompositions that the kernel wants; one may be resident, whose keys the other
+            one has, too: then nothing is joined.
         join: Which tuples a join of two keeps.
         output: Schema of the result.
         computed_in: Dtype of the kernel's arithmetic.
@@ -230,6 +249,11 @@ class Contract:
         """The result's."""
         return self.output
 
+    @property
+    def indexed(self) -> int | None:
+        """The operand that is resident; None where there is none."""
+        return next((index for index, operand in enumerate(self.inputs) if isinstance(operand, Resident)), None)
+
 
 @dataclass(frozen=True, slots=True)
 class Convert:
@@ -243,4 +267,4 @@ class Convert:
         return self.input.schema
 
 
-Relation = Stored | Computed | Slice | Stack | Densify | Restrict | Kept | Contract | Convert
+Relation = Stored | Computed | Slice | Stack | Densify | Resident | Restrict | Kept | Contract | Convert

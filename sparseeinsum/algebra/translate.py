@@ -15,6 +15,7 @@ from sparseeinsum.algebra.operators import (
     Densify,
     Kept,
     Relation,
+    Resident,
     Restrict,
     Schema,
     Slice,
@@ -54,15 +55,20 @@ class Definition:
 
 def kept_in(relation: Relation) -> tuple[Kept, ...]:
     """What a relation reads out of tables of its own."""
-    if isinstance(relation, Densify):
+    if isinstance(relation, Densify | Resident):
         relation = relation.input
     return (relation,) if isinstance(relation, Kept) else ()
 
 
 def _restricted(contract: Contract, label: str, first: int, last: int) -> Contract:
-    """Only the tuples in a range of the keys of a label that the result has, too."""
+    """Only the tuples in a range of the keys of a label that the result has, too.
+
+    Whatever reads a resident operand has its keys, and reads only those that it has.
+    """
     inputs = tuple(
-        Restrict(relation, operand.labels.index(label), first, last) if label in operand.labels else relation
+        Restrict(relation, operand.labels.index(label), first, last)
+        if label in operand.labels and not isinstance(relation, Resident)
+        else relation
         for operand, relation in zip(contract.einsum.operands, contract.inputs, strict=True)
     )
     return replace(contract, inputs=inputs)
@@ -104,12 +110,7 @@ def _definitions(plan: DecomposedGraph, inputs: Inputs, evaluations: Mapping[str
         schema = Schema(plan.graph.tensors[name], step.result)
         evaluation = evaluations[name]
         operands = [
-            _prepare(
-                known[operand.tensor],
-                step.operand(index),
-                step.absence.dense[index],
-                plan.moves[operand.tensor, step.operand(index)],
-            )
+            _prepared(known[operand.tensor], step, index, plan.moves[operand.tensor, step.operand(index)])
             for index, operand in enumerate(step.einsum.operands)
         ]
         gone = step.promoted - frozenset(step.einsum.output.labels)
@@ -152,6 +153,13 @@ class _Operand:
     is_full: bool
 
 
+def _prepared(operand: _Operand, step: Step, index: int, move: Move) -> _Operand:
+    """An operand as a step reads it."""
+    if index == step.indexed:
+        return _resident(operand, step.operand(index), move)
+    return _prepare(operand, step.operand(index), step.absence.dense[index], move)
+
+
 def _prepare(operand: _Operand, wanted: Decomposition, needs_all: bool, move: Move) -> _Operand:
     """An operand in the decomposition that its reader wants, every tuple present where that is asked for."""
     has_indices = operand.relation.schema.tensor.size > 0  # without, all of no tuples are no group to stack
@@ -166,6 +174,12 @@ def _prepare(operand: _Operand, wanted: Decomposition, needs_all: bool, move: Mo
     if needs_all and not is_complete:
         return _Operand(Densify(relation), True, is_full=False)
     return _Operand(relation, is_complete, is_full=False)
+
+
+def _resident(operand: _Operand, wanted: Decomposition, move: Move) -> _Operand:
+    """An operand that is kept in memory, where every tuple can be read, whether it is there or not."""
+    relation = _moved(operand.relation, wanted, move)
+    return _Operand(Resident(relation), relation.schema.tensor.size > 0, operand.is_full)
 
 
 def _is_aggregating(step: Step) -> bool:

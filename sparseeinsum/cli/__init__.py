@@ -1,4 +1,4 @@
-"""The command line: run, explain, compile, stats, calibrate, demo; over the public API alone."""
+"""The command line: run, explain, compile, stats, calibrate, demo, build, install; over the public API alone."""
 
 import argparse
 import sys
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from sparseeinsum import SparseEinsumError
-from sparseeinsum.cli import commands, demo
+from sparseeinsum.cli import commands, demo, extensions
 
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 _EXAMPLE = 'sparseeinsum run --database graph.duckdb --text "Y[i] = sum(A[i, j] * X[j])"'
@@ -39,6 +39,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_stats(commands_of)
     _add_calibrate(commands_of)
     _add_demo(commands_of)
+    _add_build(commands_of)
+    _add_install(commands_of)
     return parser
 
 
@@ -88,6 +90,12 @@ def _add_run(commands_of: _Commands) -> None:
         "--into", action="append", default=[], metavar="RESULT=TABLE", help="keep a result in a table, replacing it"
     )
     parser.add_argument("--rows", type=int, default=10, help="how many rows of each result to show (default 10)")
+    parser.add_argument(
+        "--no-replan",
+        dest="replan",
+        action="store_false",
+        help="keep to the plan, even where results on the way turn out larger or smaller than expected",
+    )
     parser.set_defaults(command=commands.run)
 
 
@@ -155,3 +163,36 @@ def _add_demo(commands_of: _Commands) -> None:
     parser.add_argument("--data", help="graph to run on, an .npz file; by default a generated citation network")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each plan; the median is shown (default 3)")
     parser.set_defaults(command=demo.demo)
+
+
+def _add_build(commands_of: _Commands) -> None:
+    parser = _add(
+        commands_of,
+        "build",
+        "make the files of the extension for a database server that is elsewhere",
+        "sparseeinsum build postgres --version 16 --output extension",
+    )
+    parser.add_argument("server", choices=("postgres",), help="which database")
+    parser.add_argument("--output", required=True, metavar="DIR", help="folder for the files; it is made if need be")
+    parser.add_argument(
+        "--version", type=int, metavar="MAJOR", help="major version of the server, 15 to 18; by default the one here"
+    )
+    parser.add_argument(
+        "--processor",
+        choices=extensions.PROCESSORS,
+        default="native",
+        help="processor of the server, by default the one here; nearly all of the last ten years are x86-64-v3",
+    )
+    parser.set_defaults(command=extensions.build)
+
+
+def _add_install(commands_of: _Commands) -> None:
+    parser = _add(
+        commands_of,
+        "install",
+        "put the extension where the database server of this machine finds it",
+        "sparseeinsum install postgres --pg-config /usr/lib/postgresql/15/bin/pg_config",
+    )
+    parser.add_argument("server", choices=("postgres",), help="which database")
+    parser.add_argument("--pg-config", metavar="PATH", help="the server's pg_config; by default the one on the path")
+    parser.set_defaults(command=extensions.install)

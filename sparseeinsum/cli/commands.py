@@ -1,6 +1,7 @@
 """The command line: one function a command, from parsed arguments to printed text."""
 
 import argparse
+import statistics
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ def run(asked: argparse.Namespace) -> None:
             nonfinite=asked.nonfinite or "error",
             estimator=asked.estimator,
             tiles=asked.tiles,
+            replan=asked.replan,
         )
     for name, table in into.items():
         _CONSOLE.print(f"{name} is in table {table}")
@@ -94,29 +96,59 @@ def calibrate_machine(asked: argparse.Namespace) -> None:
         task = bar.add_task("timing queries", total=None)
         found = calibrate(lambda done, total: bar.update(task, completed=done, total=total))
     _CONSOLE.print(_constants_table(found))
-    fit = found.fit
-    _CONSOLE.print(f"fitted to {found.origin}; half of them within {fit.median_error:.0%} of what they took; worst:")
-    for each in sorted(fit.observations, key=lambda each: -abs(fit.expected(each) / each.seconds - 1))[:3]:
-        measured, expected = (f"{seconds * 1e3:.3g} ms" for seconds in (each.seconds, fit.expected(each)))
-        _CONSOLE.print(f"  took {measured}, expected {expected}: {each.name}")
+    _CONSOLE.print(_residuals_table(found))
+    _CONSOLE.print(f"fitted to {found.origin}, besides {_duration(found.fit.overhead_seconds)} a query; worst:")
+    for each in sorted(found.residuals, key=lambda each: -each.fitted_factor)[:3]:
+        query = each.observation
+        _CONSOLE.print(f"  took {_duration(query.seconds)}, expected {_duration(each.expected)}: {query.name}")
     if not asked.dry_run:
         _CONSOLE.print(f"kept in {found.store()}", soft_wrap=True)
 
 
 def _constants_table(found: Calibration) -> Table:
-    constants = found.fit.constants
+    constants, default = found.fit.constants, found.default
     table = Table(title="Cost constants of this machine", title_justify="left")
     table.add_column("constant")
-    table.add_column("seconds", justify="right")
-    for meaning, value in (
-        ("C_xfer: a byte moved", constants.transfer_seconds_per_byte),
-        ("C_kernel: a floating-point operation", constants.kernel_seconds_per_operation),
-        ("C_kernel inside a matrix product", constants.matrix_seconds_per_operation),
-        ("C_kernel inside an expression", constants.expression_seconds_per_operation),
-        ("C_fixed: a tuple handled", constants.fixed_seconds_per_tuple),
+    table.add_column("measured", justify="right")
+    table.add_column("before", justify="right")
+    for meaning, name in (
+        ("C_xfer: a byte moved", "transfer_seconds_per_byte"),
+        ("C_kernel: a floating-point operation", "kernel_seconds_per_operation"),
+        ("C_kernel inside a matrix product", "matrix_seconds_per_operation"),
+        ("C_kernel inside an expression", "expression_seconds_per_operation"),
+        ("C_fixed: a tuple handled", "fixed_seconds_per_tuple"),
+        ("C_fixed: a tuple looked up in a hash table", "hashing_seconds_per_tuple"),
+        ("C_fixed: a relational operator", "fixed_seconds_per_operator"),
     ):
-        table.add_row(meaning, f"{value:.2e}")
+        table.add_row(meaning, *(_duration(getattr(each, name)) for each in (constants, default)))
     return table
+
+
+def _residuals_table(found: Calibration) -> Table:
+    """By program: how far expectations are off, also those of constants that know no plan of it."""
+    table = Table(title="Expected and measured, the larger by the smaller", title_justify="left")
+    table.add_column("program")
+    for heading in ("plans", "median", "worst", "median, left out", "worst, left out"):
+        table.add_column(heading, justify="right")
+    programs = dict.fromkeys(each.observation.program for each in found.residuals)
+    groups = {name: [each for each in found.residuals if each.observation.program == name] for name in programs}
+    for name, group in {**groups, "all": found.residuals}.items():
+        cells = [
+            f"{summary(factors):.2f}"
+            for factors in ([each.fitted_factor for each in group], [each.foretold_factor for each in group])
+            for summary in (statistics.median, max)
+        ]
+        table.add_row(name, str(len(group)), *cells)
+    return table
+
+
+def _duration(seconds: float) -> str:
+    """In the largest unit of which there is at least one; less than the smallest is nothing."""
+    units = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
+    unit = next((unit for unit, size in units.items() if seconds >= size), None)
+    if unit is None:
+        return "0 s"
+    return f"{seconds / units[unit]:.3g} {unit}"
 
 
 def _program_text(asked: argparse.Namespace) -> str | None:

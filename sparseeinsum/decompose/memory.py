@@ -92,6 +92,7 @@ class Footprint:
         states: Aggregation states that one thread may have.
         all_states: Those that all threads can have together.
         state_bytes: Of the array in one; 0 where the engine keeps the states itself, and can spill them.
+        resident_bytes: Of an operand that is kept in memory, of which every thread may put one together.
         keys: Of every promoted label of the result, how many there are.
     """
 
@@ -100,6 +101,7 @@ class Footprint:
     states: float
     all_states: float
     state_bytes: int
+    resident_bytes: int
     keys: Mapping[str, int]
 
     def vector_bytes(self, memory: Memory, passes: Passes | None = None) -> int:
@@ -109,13 +111,14 @@ class Footprint:
 
     def states_bytes(self, memory: Memory, passes: Passes | None = None) -> float:
         """Bytes of all aggregation states that the engine cannot spill: every thread may have one of each group."""
+        kept = memory.threads * self.resident_bytes
         if not self.state_bytes:
-            return 0.0
+            return kept
         states = min(memory.threads * self.states, self.all_states)
         if passes is not None:
             keys = self.keys[passes.label]
             states *= _per_pass(keys, passes.label, passes) / keys
-        return states * (self.state_bytes + STATE_OVERHEAD_BYTES)
+        return kept + states * (self.state_bytes + STATE_OVERHEAD_BYTES)
 
     def needed_bytes(self, memory: Memory, passes: Passes | None = None) -> float:
         """The limit that is enough."""

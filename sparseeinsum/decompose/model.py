@@ -6,9 +6,10 @@ SparseEinSum, algorithm 1: a label is promoted in all tensors that have it, or i
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from sparseeinsum.decompose.access import ResidentSizes, StoredOrder, indexable_operands, indexed
 from sparseeinsum.decompose.cost import (
     Accounting,
     ContractionSizes,
@@ -47,9 +48,10 @@ class VertexCost:
         tuples: Tuples of the result.
         join: To join tuples and run the kernel.
         aggregation: To aggregate pairs.
-        filling: To make operands dense, or to fill in what a join finds no partner for.
+        filling: To make operands dense, to keep one in memory, or to fill in what a join finds no partner for.
         seconds: Of all of it.
         absence: How absent tuples are dealt with: the cheapest exact way.
+        indexed: The operand that is kept in memory and read by index; None where operands are joined.
         passes: In which it is computed, so that it keeps to the memory; None where one is enough, or none are.
         rereading: To read operands once more for every pass after the first, and to keep the result in a table.
     """
@@ -61,6 +63,7 @@ class VertexCost:
     filling: Work
     seconds: float
     absence: Absence
+    indexed: int | None
     passes: Passes | None = None
     rereading: Work = _NOTHING
 
@@ -81,6 +84,8 @@ class CostModel:
         constants: What elementary work takes.
         accounting: What work the engine does.
         memory: What a run may take; EinSums that would take more are priced in passes.
+        resident_bytes: How large an operand may be that is kept in memory and read by index.
+        orders: How the tuples of stored tensors lie, where that is known.
     """
 
     graph: EinGraph
@@ -89,6 +94,8 @@ class CostModel:
     constants: CostConstants
     accounting: Accounting = _EMBEDDED
     memory: Memory = UNLIMITED
+    resident_bytes: float = 0.0
+    orders: Mapping[str, StoredOrder] = field(default_factory=dict)
     _sizes: dict[tuple[str, Choice], tuple[float, int]] = field(default_factory=dict, init=False, repr=False)
     _operands: dict[tuple[Reference, Choice, bool], "_Operand"] = field(default_factory=dict, init=False, repr=False)
     _costs: dict[tuple[str, Choice], VertexCost] = field(default_factory=dict, init=False, repr=False)
@@ -99,55 +106,101 @@ class CostModel:
         if known is None:
             promoted = promoted_labels(einsum, choice)
             keys = tuple(promoted.intersection(operand.labels) for operand in einsum.operands)
-            ways = self.evaluations[einsum.output.tensor].absences(keys)
-            known = min((self._priced(einsum, choice, absence) for absence in ways), key=lambda cost: cost.seconds)
-            known = self._kept_to_memory(einsum, choice, known)
+            evaluation = self.evaluations[einsum.output.tensor]
+            ways = [self._priced(einsum, choice, absence) for absence in evaluation.absences(keys)]
+            if self.resident_bytes > 0:
+                ways += self._ways_to_index(einsum, choice, evaluation)
+            known = self._kept_to_memory(einsum, choice, ways)
             self._costs[einsum.output.tensor, choice] = known
         return known
 
-    def _priced(self, einsum: EinSum, choice: Choice, absence: Absence) -> VertexCost:
+    def _ways_to_index(self, einsum: EinSum, choice: Choice, evaluation: Evaluation) -> Iterator[VertexCost]:
+        """Costs if an operand is kept in memory; what is absent in that one reads as the fill, whether it matters."""
+        for index in indexable_operands(einsum, choice, self.graph, evaluation.computed_in):
+            if self._resident(einsum, choice, index).size_bytes <= self.resident_bytes:
+                dense = tuple(matters and other != index for other, matters in enumerate(evaluation.matters))
+                yield self._priced(einsum, choice, Absence(JoinKind.INNER, dense), index)
+
+    def _resident(self, einsum: EinSum, choice: Choice, index: int) -> ResidentSizes:
+        operand = einsum.operands[index]
+        tiles, shape = reference_tiles(einsum, operand, choice), self.graph.tensors[operand.tensor].shape
+        tuples = math.prod(map(keys_of, tiles, shape))
+        return ResidentSizes(self.tuples(operand.tensor, tiles), tuples * self.tuple_bytes(operand.tensor, tiles))
+
+    def _is_in_order(self, einsum: EinSum, choice: Choice, index: int) -> bool:
+        """Whether an operand's tuples come in the order of the groups that they go to, read as they are stored."""
+        operand = einsum.operands[index]
+        order = self.orders.get(operand.tensor)
+        if order is None or order.tiles != reference_tiles(einsum, operand, choice):
+            return False
+        return any(operand.labels[axis] in einsum.output.labels for axis in order.ascending)
+
+    def _priced(self, einsum: EinSum, choice: Choice, absence: Absence, index: int | None = None) -> VertexCost:
+        """Costs of one way; `index` is the operand that is read by index, as if every tuple of it were there."""
         promoted = promoted_labels(einsum, choice)
         operands = [
-            self._operand(operand, reference_tiles(einsum, operand, choice), dense)
-            for operand, dense in zip(einsum.operands, absence.dense, strict=True)
+            self._operand(operand, reference_tiles(einsum, operand, choice), dense or place == index)
+            for place, (operand, dense) in enumerate(zip(einsum.operands, absence.dense, strict=True))
         ]
         sizes = ContractionSizes(
             joined=_joined_tuples(operands, absence.join) * self._crowding(einsum, choice, absence),
+            matched=sum(operand.tuples for operand in operands) if _shares_keys(operands) else 0.0,
             groups=_groups(einsum, operands, absence.join),
             is_grouped=not promoted <= frozenset(einsum.output.labels),
+            has_keys=not promoted.isdisjoint(einsum.output.labels),
             operand_bytes=sum(operand.tuple_bytes for operand in operands),
             result_bytes=self.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice)),
             result_size=self._array_size(einsum.output, result_tiles(einsum, choice)),
             operations=self._operations(einsum, choice),
             is_matrix_product=self._has_matrices(einsum) and _is_matrix_product(einsum, choice),
             is_expression=not einsum.is_multilinear and any(tile != 1 for tile in choice),
+            copied_bytes=0 if index is not None else self._copied_bytes(einsum, choice, absence, operands),
         )
         join, aggregation = self.accounting.join(sizes), self.accounting.aggregation(sizes)
-        created = [operand.tuples - operand.present for operand in operands]
+        created = [0.0 if place == index else each.tuples - each.present for place, each in enumerate(operands)]
         moved = sum(tuples * operand.tuple_bytes for tuples, operand in zip(created, operands, strict=True))
         moved += sizes.joined * sum(operands[index].tuple_bytes for index in _FILLED_IN[absence.join])
-        filling = Work(sum(created), moved)
+        filling = Work(sum(created), moved, operators=sum(tuples > 0 for tuples in created))
+        if index is not None:
+            is_scattered = sizes.is_grouped and not self._is_in_order(einsum, choice, 1 - index)
+            join = indexed(join, sizes.joined * operands[index].tuple_bytes if is_scattered else 0.0)
+            filling += self._resident(einsum, choice, index).keeping()
         seconds = (join + aggregation + filling).seconds(self.constants)
-        return VertexCost(sizes.joined, sizes.aggregated, join, aggregation, filling, seconds, absence)
+        return VertexCost(sizes.joined, sizes.aggregated, join, aggregation, filling, seconds, absence, index)
 
-    def _kept_to_memory(self, einsum: EinSum, choice: Choice, cost: VertexCost) -> VertexCost:
-        """The cost in the cheapest passes that keep to the memory; as it is where it keeps to it or nothing helps."""
-        if self.memory.limit_bytes == math.inf:
-            return cost
-        footprint = self._footprint(einsum, choice, cost)
-        if footprint.needed_bytes(self.memory) <= self.memory.limit_bytes:
-            return cost
-        ways = [self._in_passes(einsum, choice, cost, passes) for passes in footprint.ways(self.memory)]
-        return min(ways, key=lambda way: (max(self._shortage(footprint, way), 0), way.seconds), default=cost)
+    def _copied_bytes(self, einsum: EinSum, choice: Choice, absence: Absence, operands: list["_Operand"]) -> int:
+        """Bytes of the array that a join copies for every pair: of two arrays it refers to the larger one alone."""
+        tiles = [reference_tiles(einsum, operand, choice) for operand in einsum.operands]
+        has_two_arrays = len(tiles) == 2 and all(any(tile != 1 for tile in each) for each in tiles)
+        is_matching = absence.join == JoinKind.INNER and has_two_arrays and _shares_keys(operands)
+        return min(operand.tuple_bytes for operand in operands) if is_matching else 0
 
-    def _shortage(self, footprint: Footprint, cost: VertexCost) -> float:
+    def _kept_to_memory(self, einsum: EinSum, choice: Choice, ways: list[VertexCost]) -> VertexCost:
+        """The cheapest way that keeps to the memory, in passes where it must; where none does, what needs least."""
+        cheapest = min(ways, key=lambda way: way.seconds)
+        if self._shortage(einsum, choice, cheapest) == 0:
+            return cheapest
+        ways = [each for way in ways for each in (way, *self._ways_in_passes(einsum, choice, way))]
+        return min(ways, key=lambda way: (self._shortage(einsum, choice, way), way.seconds))
+
+    def _shortage(self, einsum: EinSum, choice: Choice, cost: VertexCost) -> float:
         """Bytes that are needed beyond the limit."""
-        return footprint.needed_bytes(self.memory, cost.passes) - self.memory.limit_bytes
+        if self.memory.limit_bytes == math.inf:
+            return 0.0
+        needed = self._footprint(einsum, choice, cost).needed_bytes(self.memory, cost.passes)
+        return max(needed - self.memory.limit_bytes, 0.0)
+
+    def _ways_in_passes(self, einsum: EinSum, choice: Choice, cost: VertexCost) -> Iterator[VertexCost]:
+        for passes in self._footprint(einsum, choice, cost).ways(self.memory):
+            yield self._in_passes(einsum, choice, cost, passes)
 
     def _in_passes(self, einsum: EinSum, choice: Choice, cost: VertexCost, passes: Passes) -> VertexCost:
-        """The cost in passes: operands that have the label are looked through, the others joined again."""
+        """The cost in passes: operands that have the label are looked through, the others joined or kept again."""
         again = Work()
-        for operand, dense in zip(einsum.operands, cost.absence.dense, strict=True):
+        for index, (operand, dense) in enumerate(zip(einsum.operands, cost.absence.dense, strict=True)):
+            if index == cost.indexed:
+                again += self._resident(einsum, choice, index).keeping()
+                continue
             found = self._operand(operand, reference_tiles(einsum, operand, choice), dense)
             size = 0 if passes.label in operand.labels else found.tuple_bytes
             again += Work(found.tuples, found.tuples * size)
@@ -181,15 +234,17 @@ class CostModel:
                 {label: keys[label] for label in keys if label in operand.labels},
                 self.array_bytes(einsum, operand, choice),
             )
-            for operand in einsum.operands
+            for index, operand in enumerate(einsum.operands)
+            if index != cost.indexed  # which is not copied
         )
+        resident = 0 if cost.indexed is None else self._resident(einsum, choice, cost.indexed).size_bytes
         known = {label for operand in einsum.operands for label in operand.labels}
         kept = {label: keys[label] for label in einsum.output.labels if label in keys and label in known}
         state_bytes = self._result_bytes(einsum, choice) if is_grouped else 0
         if self._has_engine_states(einsum, choice):
             state_bytes = 0
         states = cost.tuples if cost.tuples < cost.joined / 2 else cost.joined  # T_agg stops at half of the pairs
-        return Footprint(read, returned, states, cost.joined, state_bytes, kept)
+        return Footprint(read, returned, states, cost.joined, state_bytes, resident, kept)
 
     def _has_engine_states(self, einsum: EinSum, choice: Choice) -> bool:
         is_number = all(tile == 1 for tile in result_tiles(einsum, choice))
@@ -217,9 +272,9 @@ class CostModel:
 
     def repartition_work(self, tensor: str, before: Choice, after: Choice) -> Work:
         """Work of changing a tensor's decomposition from the tiles `before` to the tiles `after`, all at once."""
-        return (
-            Work() if before == after else self.accounting.repartition(self._repartition_sizes(tensor, before, after))
-        )
+        if before == after:
+            return Work()
+        return self.accounting.repartition(self._repartition_sizes(tensor, before, after))
 
     def move(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> Move:
         """The cheapest change of a tensor's decomposition that keeps to the memory, to be read so often."""
@@ -240,6 +295,7 @@ class CostModel:
         between = tuple(map(common_tile, before, after))
         return RepartitionSizes(
             before=self.tuples(tensor, before),
+            parts=self._parts(tensor, before, between),
             between=self.tuples(tensor, between),
             after=self.tuples(tensor, after),
             between_bytes=self.tuple_bytes(tensor, between),
@@ -287,6 +343,15 @@ class CostModel:
 
     def _array_size(self, reference: Reference, tiles: Choice) -> int:
         return Decomposition(tiles).array_size(self.graph.tensors[reference.tensor].shape)
+
+    def _parts(self, tensor: str, before: Choice, between: Choice) -> float:
+        """Tuples that arrays are cut into, those of nothing but the fill included; none where a bound is 0."""
+        size = self._mean_size(tensor, between)
+        return self.tuples(tensor, before) * self._mean_size(tensor, before) / size if size else 0.0
+
+    def _mean_size(self, tensor: str, tiles: Choice) -> float:
+        """Elements of an array, on average."""
+        return math.prod(map(mean_extent, tiles, self.graph.tensors[tensor].shape))
 
     def _operand(self, operand: Reference, tiles: Choice, dense: bool) -> "_Operand":
         """An operand in the tiles of its axes; kept, because many choices have it in the same."""
@@ -338,6 +403,11 @@ def _joined_tuples(operands: list[_Operand], kind: JoinKind) -> float:
         return operands[0].tuples
     u, v = operands
     return joined_tuples(kind, u.tuples, v.tuples, u.distinct, v.distinct)
+
+
+def _shares_keys(operands: list[_Operand]) -> bool:
+    first, *others = operands
+    return any(not first.distinct.keys().isdisjoint(other.distinct) for other in others)
 
 
 def _has_other_keys(operand: Reference, label: str, tiles: Mapping[str, int]) -> bool:

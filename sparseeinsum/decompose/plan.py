@@ -31,8 +31,8 @@ class Step:
         cost: Expected work, and how absent tuples are dealt with.
         join_seconds: Of joining tuples and running the kernel.
         aggregation_seconds: Of aggregating pairs.
-        repartition_seconds: Of bringing its operands into the decompositions that it wants, every tuple present, once
-            for every pass.
+        repartition_seconds: Of bringing its operands into the decompositions that it wants, once for every pass, every
+            tuple present or kept in memory.
     """
 
     einsum: EinSum
@@ -56,6 +56,11 @@ class Step:
     def passes(self) -> Passes | None:
         """In which it is computed; None where one is enough."""
         return self.cost.passes
+
+    @property
+    def indexed(self) -> int | None:
+        """The operand that is kept in memory and read by index; None where operands are joined."""
+        return self.cost.indexed
 
     @property
     def seconds(self) -> float:

@@ -3,17 +3,18 @@
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-import duckdb
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
 from sqlglot.errors import ParseError
+from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
 from sparseeinsum import assets
-from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.exactness import check_values
 from sparseeinsum.errors import CatalogueError, EngineError
 from sparseeinsum.language.dtypes import Number, is_complex
 from sparseeinsum.language.tensors import Axis, Decomposition, StoredTensor, Tensor
-from sparseeinsum.statistics.columns import is_index_type, is_readable, relation_of, value_type
+from sparseeinsum.statistics.columns import computed_type, is_index_type, is_readable, relation_of, value_type
 
 SCHEMA = "sparseeinsum"
 TABLE = "tensors"
@@ -36,7 +37,7 @@ _COLUMNS = (
 class Catalogue:
     """The tensors of one database."""
 
-    def __init__(self, engine: DuckDB) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def all(self) -> dict[str, StoredTensor]:
@@ -45,16 +46,12 @@ class Catalogue:
         Raises:
             CatalogueError: The table that should list them is another one.
         """
-        exists = self._engine.rows(
-            f"SELECT COUNT(*) FROM duckdb_tables() WHERE database_name = current_database() "
-            f"AND schema_name = '{SCHEMA}' AND table_name = '{TABLE}'"
-        )
-        if exists[0][0] == 0:
+        if not self._engine.has_table(SCHEMA, TABLE):
             return {}
         try:
             rows = self._engine.rows(f"SELECT {', '.join(_COLUMNS)} FROM {SCHEMA}.{TABLE} ORDER BY name")
         except EngineError as error:
-            if not isinstance(error.__cause__, duckdb.BinderException):
+            if not self._engine.lacks_column(error):
                 raise
             raise CatalogueError(
                 f"the table {SCHEMA}.{TABLE} of this database is not the one in which tensors are recorded; rename it"
@@ -63,9 +60,11 @@ class Catalogue:
 
     def add(self, stored: StoredTensor) -> None:
         """Record a tensor, in place of one of the same name."""
-        self._engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-        self._engine.execute(assets.read("sql/duckdb/catalogue.sql"))
-        self._keep_fills_as_text()
+        if self._engine.has_table(SCHEMA, TABLE):
+            self._keep_fills_as_text()
+        else:
+            self._engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+            self._engine.execute(assets.read(f"sql/{self._engine.dialect}/catalogue.sql"))
         values = [_literal(value) for value in _values(stored)]
         table = exp.to_table(f"{SCHEMA}.{TABLE}")
         source = exp.values([tuple(values)])
@@ -74,12 +73,12 @@ class Catalogue:
 
     def _keep_fills_as_text(self) -> None:
         """Bring the table of an earlier version, which kept them as DOUBLE, to this one."""
-        (kind,) = self._engine.types(f"SELECT fill FROM {SCHEMA}.{TABLE}")
-        if kind == "DOUBLE":
+        (column,) = self._engine.columns(f"SELECT fill FROM {SCHEMA}.{TABLE}")
+        if column.sql_type == "DOUBLE":
             self._engine.execute(f"ALTER TABLE {SCHEMA}.{TABLE} ALTER fill TYPE TEXT")
 
 
-def check_name(name: str, known: Iterable[str]) -> None:
+def check_name(name: str, known: Iterable[str], engine: Engine) -> None:
     """Refuse a name that a new tensor cannot have beside those that there are.
 
     Raises:
@@ -90,8 +89,8 @@ def check_name(name: str, known: Iterable[str]) -> None:
     for other in known:
         if other.lower() == name.lower() and other != name:
             raise CatalogueError(
-                f"there is a tensor {other} already; DuckDB does not tell {name} and {other} apart, so choose another "
-                "name"
+                f"there is a tensor {other} already; {engine.title} does not tell {name} and {other} apart, so choose "
+                "another name"
             )
 
 
@@ -112,11 +111,17 @@ def table_named(text: str, dialect: str) -> exp.Table:
         CatalogueError: It is no name.
     """
     try:
-        return exp.to_table(text, dialect=dialect)
+        table = exp.to_table(text, dialect=dialect)
+        return normalize_identifiers(table, dialect) if folds_case(dialect) else table
     except ParseError:
         raise CatalogueError(
             f"{text!r} names no table; write table, schema.table or database.schema.table, keywords in double quotes"
         ) from None
+
+
+def folds_case(dialect: str) -> bool:
+    """Whether names are lower-cased where they are not quoted, and told apart by case where they are."""
+    return Dialect.get_or_raise(dialect).normalization_strategy is NormalizationStrategy.LOWERCASE
 
 
 def table_in(schema: str, name: str, dialect: str, catalog: str | None = None) -> exp.Table:
@@ -144,7 +149,7 @@ def _find(known: Mapping[str, StoredTensor], name: str) -> StoredTensor:
     raise CatalogueError(f"there is no tensor {name} in this database; {shown}")
 
 
-def check_relation(engine: DuckDB, stored: StoredTensor) -> None:
+def check_relation(engine: Engine, stored: StoredTensor) -> None:
     """Refuse a tensor whose table is gone, has lost a column, or has one that is no longer what it was.
 
     Raises:
@@ -153,7 +158,7 @@ def check_relation(engine: DuckDB, stored: StoredTensor) -> None:
     """
     where = f"tensor {stored.tensor.name} can no longer be read from {stored.relation}"
     try:
-        _, *types = engine.types(_columns_query(stored, engine.dialect))
+        _, *types = [column.sql_type for column in engine.columns(_columns_query(stored, engine.dialect))]
     except EngineError as error:
         reason = str(error.__cause__ or error).splitlines()[0]
         raise CatalogueError(f"{where}: {reason}; bring it back, or define the tensor anew") from None
@@ -176,9 +181,10 @@ def _columns_query(stored: StoredTensor, dialect: str) -> str:
 
 
 def _holds_values(stored: StoredTensor, sql_type: str) -> bool:
-    if stored.casts and stored.decomposition.is_scalar:
-        return is_readable(sql_type, stored.tensor.dtype)
-    return sql_type == value_type(stored)
+    dtype, is_scalar = stored.tensor.dtype, stored.decomposition.is_scalar
+    if stored.casts and is_scalar:
+        return is_readable(sql_type, dtype)
+    return sql_type == (value_type(stored) if stored.casts else computed_type(dtype, is_scalar))
 
 
 def _values(stored: StoredTensor) -> tuple[object, ...]:

@@ -8,8 +8,12 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
+from sparseeinsum import assets
+from sparseeinsum.engines.engine import Column, Relation
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
+from sparseeinsum.render.statements import Statement
+from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 
 _PROBE = "tensor_einsum"
 
@@ -20,6 +24,7 @@ _FLUSHED_BYTES = 4_000_000
 class DuckDB:
     """A connection to a DuckDB database that has the functions of this package."""
 
+    title = "DuckDB"
     sql: Dialect = DUCKDB
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, is_owned: bool) -> None:
@@ -52,10 +57,29 @@ class DuckDB:
         with self._errors(statement) as text:
             return self.connection.sql(text).to_arrow_table()
 
-    def types(self, query: exp.Expr | str) -> list[str]:
-        """SQL types of a query's columns; it is not run."""
+    def create(self, table: exp.Table, query: exp.Select, is_temporary: bool) -> int:
+        """Create a table from a query; returns its rows."""
+        return self._create(table, query, exp.TemporaryProperty() if is_temporary else None)
+
+    def stage(self, statement: Statement) -> int:
+        """Run a statement that keeps its rows in a temporary table; returns how many there are."""
+        return sum(int(str(tuples)) for text in statement.texts for ((tuples,),) in [self.rows(text)])
+
+    def replace_table(self, table: exp.Table, query: exp.Select) -> int:
+        """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
+        return self._create(table, query, None, replace=True)
+
+    def _create(self, table: exp.Table, query: exp.Select, kind: exp.Property | None, replace: bool = False) -> int:
+        properties = exp.Properties(expressions=[kind] if kind is not None else [])
+        command = exp.Create(this=table.copy(), kind="TABLE", properties=properties, expression=query, replace=replace)
+        ((tuples,),) = self.rows(command)
+        return int(str(tuples))
+
+    def columns(self, query: exp.Expr | str) -> list[Column]:
+        """Columns of a query; it is not run."""
         with self._errors(query) as text:
-            return [str(kind) for kind in self.connection.sql(text).types]
+            described = self.connection.sql(text)
+            return [Column(name, str(kind)) for name, kind in zip(described.columns, described.types, strict=True)]
 
     @contextmanager
     def _errors(self, statement: exp.Expr | str) -> Iterator[str]:
@@ -112,13 +136,51 @@ class DuckDB:
         finally:
             self.connection.unregister(name)
 
+    def location(self) -> tuple[str, str]:
+        """The database and the schema in which a bare name stands for a new table."""
+        ((database, schema),) = self.rows("SELECT current_database(), current_schema()")
+        return str(database), str(schema)
+
+    def has_table(self, schema: str, name: str) -> bool:
+        """Whether the database has a permanent table."""
+        with self._errors("-- look for a table"):
+            found = self.connection.execute(
+                "SELECT COUNT(*) FROM duckdb_tables() WHERE database_name = current_database() "
+                "AND schema_name = $1 AND table_name = $2",
+                [schema, name],
+            ).fetchone()
+        return found is not None and found[0] > 0
+
+    def relations_named(self, name: str) -> Sequence[Relation]:
+        """What a bare name may mean, first what it does mean."""
+        with self._errors(f"-- look for {name}"):
+            found = self.connection.execute(assets.read("sql/duckdb/relations.sql"), {"name": name}).fetchall()
+        return [Relation(*each) for each in found]
+
+    def lacks_column(self, error: EngineError) -> bool:
+        """Whether a statement was refused because there is no column of some name."""
+        return isinstance(error.__cause__, duckdb.BinderException)
+
+    def is_beyond_float32(self, value: exp.Expr) -> exp.Expr:
+        """Whether a number of type DOUBLE, which is no infinity, would become one as a float32."""
+        return exp.TryCast(this=value, to=number_type("float32")).is_(exp.null())
+
+    def is_changed_by_cast(self, value: exp.Expr, sql_type: str, dtype: str) -> exp.Expr:
+        """Whether a number of a type would be another one as a dtype; one of them is of whole numbers or truth."""
+        cast = exp.TryCast(this=value.copy(), to=type_named(stored_type(dtype, is_scalar=True)))
+        back = exp.TryCast(this=cast, to=exp.DataType.build(sql_type, dialect=self.dialect))
+        return exp.NullSafeNEQ(this=back, expression=value)
+
     def memory_limit(self) -> int:
         """Bytes that the database may use."""
         return parse_bytes(self._setting("memory_limit"))
 
     @contextmanager
     def memory_limited_to(self, limit_bytes: float) -> Iterator[None]:
-        """Change what the database may use, and change it back, from beside this connection: it may have failed."""
+        """Within, the database may use so many bytes of this process's memory.
+
+        The setting is changed, and changed back, from beside this connection: it may have failed.
+        """
         before = {name: self._setting(name) for name in ("memory_limit", "allocator_flush_threshold")}
         with self.beside() as other:
             other.execute(f"SET memory_limit = '{int(limit_bytes)}B'")
@@ -129,8 +191,8 @@ class DuckDB:
                 for name, size in before.items():
                     other.execute(f"SET {name} = '{_in_full(size)}'")
 
-    def buffer_bytes(self) -> int:
-        """Bytes that the database uses."""
+    def memory_in_use(self) -> int:
+        """Bytes of this process's memory that the database takes now."""
         ((used,),) = self.rows("SELECT SUM(memory_usage_bytes)::BIGINT FROM duckdb_memory()")
         return int(str(used))
 
@@ -148,14 +210,16 @@ class DuckDB:
             self.connection.close()
 
 
-def open_duckdb(target: str | Path | duckdb.DuckDBPyConnection | None) -> DuckDB:
+def open_duckdb(target: object) -> DuckDB:
     """Open a file, an in-memory database (None), or take a connection that the user has.
 
     Raises:
-        EngineError: The file cannot be opened, or the connection lacks the functions.
+        EngineError: It is none of these, the file cannot be opened, or the connection lacks the functions.
     """
     if isinstance(target, duckdb.DuckDBPyConnection):
         return DuckDB(target, is_owned=False)
+    if not (target is None or isinstance(target, str | Path)):
+        raise EngineError(f"{type(target).__name__} is no database; give a path, a postgresql:// URL or a connection")
     try:
         connection = duckdb.connect(":memory:" if target is None else str(target))
     except duckdb.Error as error:

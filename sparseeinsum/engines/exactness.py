@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DataError
 from sparseeinsum.language.dtypes import is_complex, is_float
 from sparseeinsum.language.tensors import StoredTensor
@@ -16,7 +16,7 @@ _EXACT_BITS = {"bool": 1, "float32": 24, "float64": 53, "int64": 63}
 _VALUE = exp.column("value")
 
 
-def check_values(engine: DuckDB, stored: StoredTensor, sql_type: str) -> None:
+def check_values(engine: Engine, stored: StoredTensor, sql_type: str) -> None:
     """Refuse a column of which a value would change when it is read as the tensor's dtype.
 
     Numbers with digits behind the point may be rounded to a floating-point dtype; whole numbers may not.
@@ -30,7 +30,7 @@ def check_values(engine: DuckDB, stored: StoredTensor, sql_type: str) -> None:
         DataError: There is such a value; the first one is named.
     """
     assert stored.value is not None
-    is_changed = _is_changed(sql_type, stored.tensor.dtype)
+    is_changed = _is_changed(engine, sql_type, stored.tensor.dtype)
     if is_changed is None:
         return
     column = exp.alias_(exp.column(stored.value), "value")
@@ -48,23 +48,22 @@ def _first(values: exp.Select, is_changed: exp.Expr, *columns: str) -> exp.Selec
     return select.order_by("row") if "row" in columns else select
 
 
-def _is_changed(sql_type: str, dtype: str) -> exp.Expr | None:
+def _is_changed(engine: Engine, sql_type: str, dtype: str) -> exp.Expr | None:
     """Whether `value` would be another one; None where no value of its type would."""
-    cast = exp.TryCast(this=_VALUE.copy(), to=type_named(stored_type(dtype, is_scalar=True)))
     if is_complex(dtype):
-        counts = [exp.func(count, cast.copy()) for count in ("len", "list_count")]  # list_count leaves out NULL
+        pair = exp.TryCast(this=_VALUE.copy(), to=type_named(stored_type(dtype, is_scalar=True)))
+        counts = [exp.func("len", pair.copy()), exp.func("list_count", pair.copy())]  # list_count leaves out NULL
         is_lost: exp.Expr = exp.or_(
             *[exp.NullSafeNEQ(this=count, expression=exp.Literal.number(2)) for count in counts]
         )
     elif is_float(dtype) and is_float(dtype_of(sql_type) or ""):
         if (sql_type, dtype) != ("DOUBLE", "float32"):
             return None
-        is_lost = cast.is_(exp.null())  # rounded or beyond it
+        is_lost = engine.is_beyond_float32(_VALUE.copy())
     else:
         if sql_type in _BITS and _BITS[sql_type] <= _EXACT_BITS[dtype]:
             return None
-        back = exp.TryCast(this=cast, to=exp.DataType.build(sql_type, dialect="duckdb"))
-        is_lost = exp.NullSafeNEQ(this=back, expression=_VALUE.copy())
+        is_lost = engine.is_changed_by_cast(_VALUE.copy(), sql_type, dtype)
     return exp.and_(exp.Not(this=_VALUE.is_(exp.null())), is_lost)
 
 

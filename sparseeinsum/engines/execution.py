@@ -4,16 +4,19 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.translate import delivery
+from sparseeinsum.algebra.translate import delivery, kept_in
 from sparseeinsum.engines.catalogue import table_named
-from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.memory import keeping_to_memory
 from sparseeinsum.engines.results import TensorResult
-from sparseeinsum.explain import EinSumRun
+from sparseeinsum.explain import EinSumRun, Replanning
+from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.plan import Plan
-from sparseeinsum.render.statements import Statement, created
+from sparseeinsum.render.statements import Statement
 
 _STAGED_SHARE = 0.25  # of the memory, for the result of one EinSum that is measured alone
 
@@ -42,13 +45,43 @@ class Execution:
     Attributes:
         results: Outputs by name, but those that went into tables.
         runs: Every statement, in order.
+        replannings: Where sizes were not as expected, so that another plan for the rest was looked for.
     """
 
     results: Mapping[str, TensorResult]
     runs: tuple[StatementRun, ...]
+    replannings: tuple[Replanning, ...]
 
 
-def execute(plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progress) -> Execution:
+@dataclass(frozen=True, slots=True)
+class Replanned:
+    """What came of looking for another plan.
+
+    Attributes:
+        told: Of sizes and costs.
+        plan: For the rest; None where the old one goes on.
+    """
+
+    told: Replanning
+    plan: Plan | None
+
+
+class Replan(Protocol):
+    """Looks for another plan for the rest of one; None where there is no reason to."""
+
+    def __call__(self, plan: Plan, tables: Mapping[str, int], engine: Engine) -> Replanned | None:
+        """Called when there is another table.
+
+        Args:
+            plan: What runs.
+            tables: Tuples of the results of it that are in tables by now; the last one is new.
+            engine: Where it runs.
+        """
+
+
+def execute(
+    plan: Plan, engine: Engine, into: Mapping[str, str], progress: Progress, replan: Replan | None = None
+) -> Execution:
     """Run a plan inside the transaction that is open.
 
     Args:
@@ -56,46 +89,102 @@ def execute(plan: Plan, engine: DuckDB, into: Mapping[str, str], progress: Progr
         engine: Where.
         into: For some outputs, the permanent table that takes the result; it is replaced whole.
         progress: Told before each statement.
+        replan: Finds another plan for the rest where sizes are not as expected; None keeps to the plan.
 
     Raises:
         EngineError: The database refused a statement.
+        PlanError: Results that are to be returned would leave too little of the memory.
     """
-    statements = plan.staged_statements
-    runs: list[StatementRun] = []
-    results: dict[str, TensorResult] = {}
-    for done, statement in enumerate(statements):
-        progress(done, len(statements), statement.name)
-        start = time.perf_counter()
+    with keeping_to_memory(plan, engine, into) as keep:
+        return _Run(plan, engine, into, progress, replan, keep).execution()
+
+
+class _Run:
+    """The run of one plan, which may become another on the way."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        engine: Engine,
+        into: Mapping[str, str],
+        progress: Progress,
+        replan: Replan | None,
+        keep: Callable[[Plan], None],
+    ) -> None:
+        self._plan = plan
+        self._outputs = plan.outputs
+        self._engine = engine
+        self._into = into
+        self._progress = progress
+        self._replan = replan
+        self._keep_to_memory = keep
+        self._waiting = self._statements(plan)
+        self._tables: dict[str, int] = {}  # of the plan as it is now
+        self._runs: list[StatementRun] = []
+        self._results: dict[str, TensorResult] = {}
+        self._replannings: list[Replanning] = []
+
+    def execution(self) -> Execution:
+        """Run all of it."""
+        while self._waiting:
+            plan, statement = self._waiting.pop(0)
+            total = len(self._runs) + 1 + len(self._waiting)
+            self._progress(len(self._runs), total, statement.name)
+            start = time.perf_counter()
+            tuples = self._tuples(plan, statement)
+            self._runs.append(StatementRun(statement, tuples, time.perf_counter() - start))
+            if statement.stage is not None and statement.keeps is None:
+                self._tables[statement.name] = tuples
+                self._look()
+        self._progress(len(self._runs), len(self._runs), "")
+        for run in self._runs:
+            if run.statement.stage is not None:
+                _drop(self._engine, run.statement.stage)
+        results = {name: self._results[name] for name in self._outputs if name in self._results}
+        return Execution(results, tuple(self._runs), tuple(self._replannings))
+
+    def _statements(self, plan: Plan) -> list[tuple[Plan, Statement]]:
+        statements = plan.staged_statements if self._replan is None else plan.watched_statements
+        return [(plan, statement) for statement in statements]
+
+    def _tuples(self, plan: Plan, statement: Statement) -> int:
+        """Run a statement; the tuples that it left or returned."""
         if statement.stage is not None:
-            tuples = sum(_create(engine, text) for text in statement.texts)
-        elif statement.name in into:
-            tuples = _create(engine, _replacement(table_named(into[statement.name], engine.dialect), statement.query))
-        else:
-            rows = engine.arrow(statement.text)
-            results[statement.name] = TensorResult(delivery(plan.decomposed, statement.name).schema, rows)
-            tuples = rows.num_rows
-        runs.append(StatementRun(statement, tuples, time.perf_counter() - start))
-    progress(len(statements), len(statements), "")
-    for statement in statements:
-        if statement.stage is not None:
-            _drop(engine, statement.stage)
-    return Execution(results, tuple(runs))
+            return self._engine.stage(statement)
+        if statement.name in self._into:
+            table = table_named(self._into[statement.name], self._engine.dialect)
+            return self._engine.replace_table(table, statement.query)
+        schema = delivery(plan.decomposed, statement.name).schema
+        rows = self._engine.arrow(statement.text).rename_columns([*schema.keys, VALUE_COLUMN])  # some engines cut names
+        self._results[statement.name] = TensorResult(schema, rows)
+        return int(rows.num_rows)
+
+    def _look(self) -> None:
+        """Go on with another plan where the new table is a reason to; what is computed by now is delivered as it is."""
+        found = None if self._replan is None else self._replan(self._plan, self._tables, self._engine)
+        if found is None:
+            return
+        self._replannings.append(found.told)
+        if found.plan is not None:
+            left = [(plan, each) for plan, each in self._waiting if plan is not self._plan or self._is_computed(each)]
+            self._keep_to_memory(found.plan)
+            self._plan = found.plan
+            self._tables = {}
+            self._waiting = [*left, *self._statements(found.plan)]
+
+    def _is_computed(self, statement: Statement) -> bool:
+        """Whether a statement of the plan only delivers what is in a table by now, or puts that together to do so."""
+        if statement.stage is None:
+            return statement.name in self._tables
+        delivered = (delivery(self._plan.decomposed, name) for name in self._plan.outputs if name in self._tables)
+        return any(statement.keeps in kept_in(relation) for relation in delivered)
 
 
-def _create(engine: DuckDB, command: exp.Expr | str) -> int:
-    ((tuples,),) = engine.rows(command)
-    return int(str(tuples))
-
-
-def _replacement(table: exp.Table, query: exp.Select) -> exp.Create:
-    return exp.Create(this=table, kind="TABLE", replace=True, expression=query)
-
-
-def _drop(engine: DuckDB, table: exp.Table) -> None:
+def _drop(engine: Engine, table: exp.Table) -> None:
     engine.execute(exp.Drop(tables=[table.copy()], kind="TABLE"))
 
 
-def run_each(plan: Plan, engine: DuckDB) -> dict[str, EinSumRun]:
+def run_each(plan: Plan, engine: Engine) -> dict[str, EinSumRun]:
     """Run every EinSum of a plan on its own, inside the transaction that is open: from tables into a table.
 
     A result that is expected to take more than a share of the memory gets no table: it is counted, and computed again
@@ -108,10 +197,10 @@ def run_each(plan: Plan, engine: DuckDB) -> dict[str, EinSumRun]:
     for step in plan.decomposed.steps:
         name = step.einsum.output.tensor
         query = plan.query_of(name, tables)
-        if plan.expected_bytes(name) <= limit:
+        if plan.expected_sizes(name).expected_bytes <= limit:
             start = time.perf_counter()
             tables[name] = plan.stage_of(name)
-            tuples = _create(engine, created(tables[name], query))
+            tuples = engine.create(tables[name], query, is_temporary=True)
             found[name] = EinSumRun(tuples, time.perf_counter() - start)
         else:
             ((count,),) = engine.rows(exp.select("COUNT(*)").from_(query.subquery("counted")))

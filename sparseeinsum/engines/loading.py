@@ -118,10 +118,13 @@ def _from_entries(
     dtype = dtype_of_values(name, description.wanted_dtype(), values.dtype)
     tensor = description.tensor(bounds, dtype, names)
     _check_indices(tensor, coordinates)
-    table = _entry_columns(tensor, coordinates, converted_values(name, values, dtype))
+    converted = converted_values(name, values, dtype)
+    order = _ascending_order(tensor, coordinates)
+    if order is not None and order.size:
+        coordinates, converted = [indices[order] for indices in coordinates], converted[order]
     given = entries(len(tensor.axes))
     wanted = given if promoted is None else _named(tensor, promoted)
-    return Columns(tensor, given, wanted, table, not _is_ascending(tensor, coordinates))
+    return Columns(tensor, given, wanted, _entry_columns(tensor, coordinates, converted), order is None)
 
 
 def _bounds(coordinates: Iterable[NDArray[Any]]) -> tuple[int, ...]:
@@ -129,12 +132,19 @@ def _bounds(coordinates: Iterable[NDArray[Any]]) -> tuple[int, ...]:
     return tuple(max(int(indices.max()) + 1, 0) if indices.size else 0 for indices in coordinates)
 
 
-def _is_ascending(tensor: Tensor, coordinates: Iterable[NDArray[Any]]) -> bool:
-    """Whether every coordinate is greater than the one before, so that none stands twice: far cheaper than counting."""
+def _ascending_order(tensor: Tensor, coordinates: Iterable[NDArray[Any]]) -> NDArray[np.intp] | None:
+    """The order of rows in which coordinates ascend, empty where they do; None if one stands twice, or there is none.
+
+    Rows that are stored in it lie together where they are added up; and no coordinate need be looked for twice.
+    """
     if not tensor.axes or not 0 < tensor.size < _LARGEST_NUMBER:
-        return False
+        return None
     numbers = np.ravel_multi_index([indices.astype(np.int64, copy=False) for indices in coordinates], tensor.shape)
-    return bool(np.all(numbers[1:] > numbers[:-1]))
+    order = np.empty(0, np.intp)
+    if not np.all(numbers[1:] > numbers[:-1]):
+        order = np.argsort(numbers)
+        numbers = numbers[order]
+    return order if np.all(numbers[1:] > numbers[:-1]) else None
 
 
 def _check_indices(tensor: Tensor, coordinates: Iterable[NDArray[Any]]) -> None:

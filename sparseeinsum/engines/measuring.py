@@ -4,24 +4,26 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from sparseeinsum.engines.catalogue import check_relation
-from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import EngineError
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.statistics.measure import Measurement, check_rows, measure
+from sparseeinsum.statistics.measure import Measurement, check_rows, fingerprints, measure
 
 
-def measure_all(stored: Mapping[str, StoredTensor], engine: DuckDB) -> dict[str, Measurement]:
+def measure_all(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, Measurement]:
     """A scan of every tensor.
 
     Raises:
         CatalogueError: A table is gone.
         DataError: Rows are no tensor; the first such row is named.
     """
-    found = {}
-    for name, source in stored.items():
+    for source in stored.values():
         check_relation(engine, source)
+    taken = fingerprints(list(stored.values()), engine)
+    found = {}
+    for (name, source), fingerprint in zip(stored.items(), taken, strict=True):
         try:
-            found[name] = measure(source, engine)
+            found[name] = measure(source, engine, fingerprint)
         except EngineError:
             # The error has undone the transaction that this may run in, so that rows are looked at from beside it.
             with suppress(EngineError), engine.beside() as other:

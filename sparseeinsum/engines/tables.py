@@ -9,8 +9,8 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Convert, Stored
 from sparseeinsum.algebra.translate import repartition
 from sparseeinsum.engines.arguments import Description
-from sparseeinsum.engines.catalogue import SCHEMA, TABLE, Catalogue, check_name, table_in, table_named
-from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.catalogue import SCHEMA, TABLE, Catalogue, check_name, folds_case, table_in, table_named
+from sparseeinsum.engines.engine import Column, Engine
 from sparseeinsum.engines.exactness import check_values
 from sparseeinsum.engines.loading import Columns
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, ShapeError
@@ -29,23 +29,31 @@ from sparseeinsum.statistics.columns import (
 from sparseeinsum.statistics.measure import check_rows, measure
 
 _INCOMING = "sparseeinsum_incoming"
-_GIVEN = "temp.sparseeinsum_given"
+_GIVEN = "sparseeinsum_given"
 _FILE_ENDINGS = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 _COMPRESSED_ENDINGS = (".gz", ".zst")
 
 
-def load(engine: DuckDB, columns: Columns, sums_duplicates: bool) -> StoredTensor:
+def load(engine: Engine, columns: Columns, sums_duplicates: bool, order: Sequence[str] = ()) -> StoredTensor:
     """Store a tensor in a table of its own name, in place of one loaded before, and record it in the catalogue.
+
+    Args:
+        engine: Where.
+        columns: What.
+        sums_duplicates: Whether values of a coordinate that is given twice are added up.
+        order: Key columns by which to order the rows of the table; else they lie as they are given.
 
     Raises:
         CatalogueError: A table or view of that name is there that was not made by loading.
+        ShapeError: An axis to order by is no key column.
         DataError: The data are no tensor; the database is as it was.
     """
     name = columns.tensor.name
+    keys = _checked_order(columns, order)
     with engine.registered(columns.table, _INCOMING), engine.transaction():
         catalogue = Catalogue(engine)
         known = catalogue.all()
-        check_name(name, known)
+        check_name(name, known, engine)
         table = _table(engine, name)
         relation = table.sql(engine.dialect)
         replaced = _owned(known, name)
@@ -58,26 +66,42 @@ def load(engine: DuckDB, columns: Columns, sums_duplicates: bool) -> StoredTenso
             _check_sums(engine, columns)
         query = _summed(columns) if sums else _selected(columns)
         if columns.wanted == columns.decomposition:
-            engine.execute(exp.Create(this=table, kind="TABLE", replace=True, expression=query))
+            engine.replace_table(table, _ordered(query, keys))
             given = stored
         else:
-            given = _cut(engine, table, columns, query)
+            given = _cut(engine, table, columns, query, keys)
         if columns.may_repeat and not sums:
             _check_repeated(engine, given)
         if given is not stored:
-            engine.execute(f"DROP TABLE {_GIVEN}")
+            engine.execute(f"DROP TABLE {given.relation}")
         catalogue.add(stored)
     return stored
 
 
-def _cut(engine: DuckDB, table: exp.Table, columns: Columns, query: exp.Select) -> StoredTensor:
+def _checked_order(columns: Columns, order: Sequence[str]) -> list[exp.Column]:
+    known = [columns.tensor.axes[position].name for position in columns.wanted.promoted]
+    for axis in order:
+        if axis.lower() not in known:
+            raise ShapeError(
+                f"tensor {columns.tensor.name} has no key column {axis} to order its rows by; it has {', '.join(known)}"
+            )
+    return [exp.column(axis.lower()) for axis in order]
+
+
+def _ordered(query: exp.Select, keys: Sequence[exp.Column]) -> exp.Select:
+    return query.order_by(*[key.copy() for key in keys], append=False) if keys else query
+
+
+def _cut(
+    engine: Engine, table: exp.Table, columns: Columns, query: exp.Select, keys: Sequence[exp.Column]
+) -> StoredTensor:
     """Store a tensor in another decomposition than it is given in; returns it as given, in a temporary table."""
-    given = _stored(columns.tensor, columns.decomposition, _GIVEN)
-    temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
-    engine.execute(exp.Create(this=exp.to_table(_GIVEN), kind="TABLE", properties=temporary, expression=query))
+    temporary = exp.table_(_GIVEN, db=engine.sql.temporary_schema)
+    given = _stored(columns.tensor, columns.decomposition, temporary.sql(engine.dialect))
+    engine.create(temporary, query, is_temporary=True)
     cut = repartition(Stored(given), columns.wanted)
     select = relation_query(Convert(cut) if columns.tensor.dtype == "bool" else cut, engine.sql)
-    engine.execute(exp.Create(this=table, kind="TABLE", replace=True, expression=select))
+    engine.replace_table(table, _ordered(select, keys))
     return given
 
 
@@ -89,7 +113,7 @@ def _stored(tensor: Tensor, decomposition: Decomposition, relation: str) -> Stor
     return StoredTensor(tensor, decomposition, relation, keys, VALUE_COLUMN, casts, is_owned=True)
 
 
-def _check_repeated(engine: DuckDB, stored: StoredTensor) -> None:
+def _check_repeated(engine: Engine, stored: StoredTensor) -> None:
     """Refuse entries that give a coordinate twice; all else about them was checked before."""
     table = table_named(stored.relation, engine.dialect)
     one = exp.alias_(exp.Literal.number(1), "number")  # for a tensor without axes
@@ -102,17 +126,17 @@ def _check_repeated(engine: DuckDB, stored: StoredTensor) -> None:
         check_rows(stored, engine)
 
 
-def check_target(engine: DuckDB, result: str, table: str) -> tuple[str, ...]:
+def check_target(engine: Engine, result: str, table: str) -> tuple[str, ...]:
     """The whole name of a table that is to take a result, in lower case.
 
     Raises:
         CatalogueError: It must not be replaced: a tensor was loaded into it, or it is the catalogue.
     """
-    ((database, schema),) = engine.rows("SELECT LOWER(current_database()), LOWER(current_schema())")
+    database, schema = (name.lower() for name in engine.location())
 
     def whole_name(text: str) -> tuple[str, ...]:
         parts = table_named(text, engine.dialect).parts
-        return _whole_name(tuple(part.name.lower() for part in parts), str(database), str(schema))
+        return _whole_name(tuple(part.name.lower() for part in parts), database, schema, engine.sql.default_schema)
 
     target = whole_name(table)
     if target == (SCHEMA, TABLE):
@@ -125,16 +149,16 @@ def check_target(engine: DuckDB, result: str, table: str) -> tuple[str, ...]:
     return target
 
 
-def _whole_name(parts: tuple[str, ...], database: str, schema: str) -> tuple[str, ...]:
+def _whole_name(parts: tuple[str, ...], database: str, schema: str, default: str | None) -> tuple[str, ...]:
     """Schema and name; before them the database where it is not the current one."""
-    if len(parts) > 1 and parts[0] == database:
-        parts, schema = parts[1:], "main"  # the schema where only a database is named
+    if len(parts) > (2 if default is None else 1) and parts[0] == database:
+        parts, schema = parts[1:], default or schema
     return (schema, *parts) if len(parts) == 1 else parts
 
 
-def _table(engine: DuckDB, name: str) -> exp.Table:
-    ((schema,),) = engine.rows("SELECT current_schema()")
-    return table_in(str(schema), name, engine.dialect)
+def _table(engine: Engine, name: str) -> exp.Table:
+    _, schema = engine.location()
+    return table_in(schema, name.lower() if folds_case(engine.dialect) else name, engine.dialect)
 
 
 def _owned(known: Mapping[str, StoredTensor], name: str) -> StoredTensor | None:
@@ -143,32 +167,20 @@ def _owned(known: Mapping[str, StoredTensor], name: str) -> StoredTensor | None:
     return stored if stored is not None and stored.is_owned else None
 
 
-def _drop(engine: DuckDB, replaced: StoredTensor | None) -> None:
+def _drop(engine: Engine, replaced: StoredTensor | None) -> None:
     """Drop the table of a tensor that another takes the place of."""
     if replaced is not None:
         table = table_named(replaced.relation, engine.dialect)
         engine.execute(exp.Drop(tables=[table], kind="TABLE", exists=True))
 
 
-def _check_free(engine: DuckDB, name: str) -> None:
+def _check_free(engine: Engine, name: str) -> None:
     """A table may be replaced only if loading made it."""
-    for _, _, spelled in _relations_named(engine, name):
+    for found in engine.relations_named(name):
         raise CatalogueError(
-            f"there is a table or view {spelled} that was not loaded as a tensor; choose another name, or make a "
-            f"tensor of it with db.tensor_from_table({name!r}, {spelled!r}, index=[...])"
+            f"there is a table or view {found.name} that was not loaded as a tensor; choose another name, or make a "
+            f"tensor of it with db.tensor_from_table({name!r}, {found.name!r}, index=[...])"
         )
-
-
-def _relations_named(engine: DuckDB, name: str) -> Sequence[tuple[object, ...]]:
-    """What a bare name may mean, first what it does mean: (whether it is temporary, schema, name as spelled)."""
-    return engine.rows(
-        "SELECT temporary, schema_name, name FROM ("
-        "SELECT database_name, schema_name, table_name AS name, temporary, internal FROM duckdb_tables() UNION ALL "
-        "SELECT database_name, schema_name, view_name AS name, temporary, internal FROM duckdb_views()) AS relations "
-        f"WHERE LOWER(name) = {exp.Literal.string(name.lower()).sql(engine.dialect)} "
-        "AND NOT internal AND (temporary OR (database_name = current_database() AND schema_name = current_schema())) "
-        "ORDER BY temporary DESC"
-    )
 
 
 def _selected(columns: Columns) -> exp.Select:
@@ -178,14 +190,19 @@ def _selected(columns: Columns) -> exp.Select:
 def _summed(columns: Columns) -> exp.Select:
     value = exp.column(VALUE_COLUMN)
     if columns.tensor.dtype == "bool":
-        total = exp.func("bool_or", value)
+        total: exp.Expr = exp.func("bool_or", value)
     elif is_complex(columns.tensor.dtype):
-        total = exp.array(
-            *[exp.Sum(this=exp.func("list_extract", value.copy(), exp.Literal.number(n))) for n in (1, 2)]
-        )
+        parts = [exp.Bracket(this=value.copy(), expressions=[exp.Literal.number(n)], offset=1) for n in (1, 2)]
+        total = exp.array(*[exp.Sum(this=part) for part in parts])
     else:
-        total = exp.Sum(this=value)
-    return _grouped(columns, _entries(columns, total))
+        total = _total(columns)
+    return _grouped(columns, _entries(columns, total)).order_by(*_keys(columns))
+
+
+def _total(columns: Columns) -> exp.Expr:
+    """The sum of numbers, in a type that is wider than theirs."""
+    value = exp.column(VALUE_COLUMN)
+    return exp.Sum(this=exp.cast(value, "double") if columns.tensor.dtype == "float32" else value)
 
 
 def _entries(columns: Columns, value: exp.Expr) -> exp.Select:
@@ -203,12 +220,12 @@ def _grouped(columns: Columns, select: exp.Select) -> exp.Select:
     return select.group_by(*keys) if keys else select.having("COUNT(*) > 0")
 
 
-def _check_sums(engine: DuckDB, columns: Columns) -> None:
+def _check_sums(engine: Engine, columns: Columns) -> None:
     """Refuse sums beyond the dtype; the database adds up int64 and float32 in wider types."""
     dtype = columns.tensor.dtype
     if dtype not in ("int64", "float32"):
         return
-    total = exp.Sum(this=exp.column(VALUE_COLUMN))
+    total = _total(columns)
     fits = exp.TryCast(this=total.copy(), to=type_named(stored_type(dtype, is_scalar=True)))
     select = _grouped(columns, exp.select(*_keys(columns), total).from_(_INCOMING)).having(fits.is_(exp.null()))
     for *coordinate, found in engine.rows(select.order_by(*_keys(columns), total.copy()).limit(1)):
@@ -219,7 +236,7 @@ def _check_sums(engine: DuckDB, columns: Columns) -> None:
 
 
 def refer(
-    engine: DuckDB, description: Description, relation: str, index: Sequence[str], value: str | None
+    engine: Engine, description: Description, relation: str, index: Sequence[str], value: str | None
 ) -> StoredTensor:
     """Record a table, view or file as a tensor; nothing is copied.
 
@@ -231,7 +248,7 @@ def refer(
     with engine.transaction():
         catalogue = Catalogue(engine)
         known = catalogue.all()
-        check_name(name, known)
+        check_name(name, known, engine)
         table = _relation(engine, relation)
         text = table.sql(engine.dialect)
         replaced = _owned(known, name)
@@ -240,17 +257,23 @@ def refer(
                 f"{relation} is the table that tensor {name} was loaded into; choose another name for the tensor"
             )
         _drop(engine, replaced)
-        types = _column_types(engine, name, relation, table, [*index, *([value] if value else [])])
+        columns = _columns(engine, name, relation, table, [*index, *([value] if value else [])])
+        types = {column: found.sql_type for column, found in columns.items()}
         _check_index_types(name, relation, types, index)
         dtype = description.wanted_dtype()
         if value is not None:
-            dtype = _dtype_of_column(f"tensor {name}: the value column {value} of {relation}", types[value], dtype)
-        bounds = _greatest(engine, table, index) if description.shape is None else description.bounds()
+            dtype = _dtype_of_column(
+                f"tensor {name}: the value column {value} of {relation}", types[value], dtype, engine.sql.casts_truth
+            )
+        keys = [columns[column].name for column in index]
+        bounds = _greatest(engine, table, keys) if description.shape is None else description.bounds()
         if len(bounds) != len(index):
             raise ShapeError(f"tensor {name} is given shape {bounds}, but {len(index)} index columns")
         tensor = description.tensor(bounds, dtype or "float64", index)
         casts = value is not None and types[value] != computed_type(tensor.dtype, is_scalar=True)
-        stored = StoredTensor(tensor, entries(len(bounds)), text, tuple(index), value, casts, is_owned=False)
+        stored = StoredTensor(
+            tensor, entries(len(bounds)), text, tuple(keys), value and columns[value].name, casts, is_owned=False
+        )
         if value is not None:
             check_values(engine, stored, types[value])
         measure(stored, engine)
@@ -267,9 +290,13 @@ def _check_index_types(name: str, relation: str, types: Mapping[str, str], index
             )
 
 
-def _dtype_of_column(column: str, sql_type: str, wanted: str | None) -> str:
+def _dtype_of_column(column: str, sql_type: str, wanted: str | None, casts_truth: bool) -> str:
     """The dtype wanted, else that of a column of values, if it can be read so."""
     dtype = wanted or dtype_of(sql_type)
+    if sql_type == "BOOLEAN" and dtype != "bool" and not casts_truth:
+        raise DataError(
+            f"{column} has type BOOLEAN, of which there are no numbers; read it as bool, or cast it in a view"
+        )
     if dtype is not None and is_readable(sql_type, dtype):
         return dtype
     if wanted is not None and is_complex(wanted):
@@ -281,19 +308,21 @@ def _dtype_of_column(column: str, sql_type: str, wanted: str | None) -> str:
     raise DataError(f"{column} has type {sql_type}; {way}")
 
 
-def _relation(engine: DuckDB, relation: str) -> exp.Table:
+def _relation(engine: Engine, relation: str) -> exp.Table:
     """A file by its path, else a table or view by its whole name, so that no CTE can stand in its way."""
     if _is_file(relation):
+        if not engine.sql.reads_files:
+            raise CatalogueError(f"{engine.title} reads no files; load {relation} with db.tensor(...), or into a table")
         path = relation if "://" in relation else str(Path(relation).resolve())
         return exp.Table(this=exp.Literal.string(path))
     table = table_named(relation, engine.dialect)
     if table.db:
         return table
-    found = _relations_named(engine, table.name)
+    found = engine.relations_named(table.name)
     if not found:
         raise CatalogueError(f"there is no table, view or file {relation} in this database")
-    is_temporary, schema, name = found[0]
-    return table_in(str(schema), str(name), engine.dialect, "temp" if is_temporary else None)
+    first = found[0]
+    return table_in(first.schema, first.name, engine.dialect, first.catalog)
 
 
 def _is_file(relation: str) -> bool:
@@ -301,22 +330,26 @@ def _is_file(relation: str) -> bool:
     return (path.with_suffix("") if path.suffix in _COMPRESSED_ENDINGS else path).suffix in _FILE_ENDINGS
 
 
-def _column_types(engine: DuckDB, name: str, relation: str, table: exp.Table, columns: Sequence[str]) -> dict[str, str]:
-    """SQL types of columns, as the user spells them."""
+def _columns(engine: Engine, name: str, relation: str, table: exp.Table, wanted: Sequence[str]) -> dict[str, Column]:
+    """Columns by the names that the user gives; these stay their names where case does not tell names apart."""
     try:
-        described = engine.rows(f"DESCRIBE SELECT * FROM {table.sql(engine.dialect)}")
+        described = engine.columns(exp.select("*").from_(table.copy()))
     except EngineError as error:
         raise CatalogueError(f"tensor {name}: {relation} cannot be read: {error.__cause__ or error}") from None
-    types = {str(column).lower(): str(kind) for column, kind, *_ in described}
-    for column in columns:
-        if column.lower() not in types:
-            near = difflib.get_close_matches(column.lower(), types, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(types)}"
+    known = {column.name.lower(): column for column in described} | {column.name: column for column in described}
+    found = {}
+    for column in wanted:
+        match = known.get(column) or known.get(column.lower())
+        if match is None:
+            names = [each.name.lower() for each in described]
+            near = difflib.get_close_matches(column.lower(), names, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(names)}"
             raise CatalogueError(f"tensor {name}: {relation} has no column {column}; {hint}")
-    return {column: types[column.lower()] for column in columns}
+        found[column] = match if folds_case(engine.dialect) else Column(column, match.sql_type)
+    return found
 
 
-def _greatest(engine: DuckDB, table: exp.Table, index: Sequence[str]) -> list[int]:
+def _greatest(engine: Engine, table: exp.Table, index: Sequence[str]) -> list[int]:
     """One more than the greatest index of every column: the smallest shape that holds them."""
     if not index:
         return []

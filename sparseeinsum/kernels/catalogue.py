@@ -20,6 +20,16 @@ class ValueType(StrEnum):
     INTEGER = "INTEGER"
     INTEGERS = "INTEGERS"
     TEXT = "TEXT"
+    RESIDENT = "RESIDENT"  # a handle: a number that stands for an array in memory
+
+
+class Kind(StrEnum):
+    """What a function does with rows."""
+
+    SCALAR = "scalar"
+    AGGREGATE = "aggregate"
+    CHECK = "check"  # returns its second argument as it is, or an error
+    VIEW = "view"  # returns parts of a resident array; the host reads them, no kernel
 
 
 # Dtypes, as the suffixes of kernels, for which functions exist that the files name no others for.
@@ -40,8 +50,8 @@ class Function:
     """One function of the vocabulary, for all of its dtypes; functions that differ in arguments may share a name."""
 
     name: str
-    is_aggregate: bool
-    is_check: bool  # returns its second argument as it is, or an error
+    kind: Kind
+    has_background: bool  # an aggregate whose states merge by what they held before any row
     arguments: tuple[Argument, ...]
     returns: ValueType
     dtypes: tuple[str, ...]
@@ -49,6 +59,16 @@ class Function:
     measure: str
     description: str
     example: str
+
+    @property
+    def is_aggregate(self) -> bool:
+        """Whether it makes one result of many rows."""
+        return self.kind == Kind.AGGREGATE
+
+    @property
+    def is_of_residents(self) -> bool:
+        """Whether it makes or reads resident arrays, which a host must keep a table of."""
+        return ValueType.RESIDENT in (self.returns, *(argument.type for argument in self.arguments))
 
 
 @cache
@@ -58,19 +78,19 @@ def functions() -> tuple[Function, ...]:
 
 
 def _function(entry: dict[str, object]) -> Function:
-    kind, arguments = entry.get("kind", "scalar"), entry["arguments"]
+    arguments = entry["arguments"]
     assert isinstance(arguments, list)
     dtypes = entry.get("dtypes", _COMPLEX if str(entry["name"]).startswith("tensor_complex_") else _REAL)
     assert isinstance(dtypes, list | tuple)
     return Function(
         name=str(entry["name"]),
-        is_aggregate=kind == "aggregate",
-        is_check=kind == "check",
+        kind=Kind(str(entry.get("kind", Kind.SCALAR))),
+        has_background=bool(entry.get("background", False)),
         arguments=tuple(_argument(text) for text in arguments),
         returns=ValueType(str(entry["returns"])),
         dtypes=tuple(dtypes),
-        kernel=str(entry["kernel"]),
-        measure=str(entry["measure"]),
+        kernel=str(entry.get("kernel", "")),
+        measure=str(entry.get("measure", "")),
         description=str(entry["description"]),
         example=str(entry["example"]),
     )

@@ -2,7 +2,7 @@
 
 Every exported function takes and returns int64 and becomes a C function of its own name. Nothing in an object
 refers to Python: it can be loaded by a process without numba, or linked into a database's own extension. Run as
-`python -m sparseeinsum.kernels.compiler GROUP FILE`, so that the compiler's memory goes when it is done.
+`python -m sparseeinsum.kernels.compiler GROUP FILE PROCESSOR`, so that the compiler's memory goes when it is done.
 """
 
 import inspect
@@ -18,15 +18,27 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.cpu import CPUContext, CPUTargetOptions
 from numba.core.dispatcher import Dispatcher
 
-from sparseeinsum.kernels import duckdb_aggregates, duckdb_capi, duckdb_hint, duckdb_scalars, measures, native
+from sparseeinsum.kernels import (
+    duckdb_aggregates,
+    duckdb_capi,
+    duckdb_hint,
+    duckdb_scalars,
+    duckdb_views,
+    matrix_products,
+    measures,
+    native,
+    postgres_aggregates,
+    postgres_scalars,
+    postgres_symbols,
+)
 from sparseeinsum.kernels.arithmetic import numbers_of
 from sparseeinsum.kernels.catalogue import functions
-from sparseeinsum.kernels.descriptors import USERS_FUNCTIONS
+from sparseeinsum.kernels.descriptors import RESIDENTS, USERS_FUNCTIONS
 from sparseeinsum.kernels.row_kernels import row_kernels
 
 _Function = Callable[..., int]
 
-_CALLBACKS: tuple[_Function, ...] = (
+_DUCKDB_CALLBACKS: tuple[_Function, ...] = (
     duckdb_scalars.scalar_value,
     duckdb_scalars.scalar_list,
     duckdb_scalars.scalar_lists,
@@ -38,9 +50,22 @@ _CALLBACKS: tuple[_Function, ...] = (
     duckdb_aggregates.aggregate_combine,
     duckdb_aggregates.aggregate_finalize,
     duckdb_aggregates.aggregate_destroy,
+    duckdb_aggregates.resident_finalize,
+    duckdb_views.view_rows,
     duckdb_hint.hint_bind,
     duckdb_hint.hint_init,
     duckdb_hint.hint_scan,
+)
+_POSTGRES_CALLBACKS: tuple[_Function, ...] = (
+    postgres_scalars.postgres_value,
+    postgres_scalars.postgres_array,
+    postgres_scalars.postgres_checked,
+    postgres_scalars.postgres_set,
+    postgres_aggregates.postgres_transition,
+    postgres_aggregates.postgres_combine,
+    postgres_aggregates.postgres_transition_beside,
+    postgres_aggregates.postgres_combine_beside,
+    postgres_aggregates.postgres_result_beside,
 )
 
 _C_LIBRARY = frozenset(
@@ -62,6 +87,8 @@ _C_LIBRARY = frozenset(
         "cos",
         "tan",
         "sinh",
+        "pthread_mutex_lock",
+        "pthread_mutex_unlock",
     )
 )
 
@@ -107,14 +134,29 @@ _GEMMS = {  # by dtype: the routine of BLAS, and the type of an element or its p
     "c128": ("sparseeinsum_zgemm", "double"),
     "c64": ("sparseeinsum_cgemm", "float"),
 }
+_GEMM_NAMES = tuple(f"sparseeinsum_gemm_{dtype}" for dtype in _GEMMS)
+
+# What the code of one group may leave to a host, or to another group.
+_SUPPLIED = frozenset(
+    (
+        *duckdb_capi.CALLED_BY_KERNELS,
+        *postgres_symbols.CALLED_BY_KERNELS,
+        *_C_LIBRARY,
+        *_GEMM_NAMES,
+        *(name for name, _ in _GEMMS.values()),
+        "sparseeinsum_blas_threads",
+        USERS_FUNCTIONS,
+        RESIDENTS,
+    )
+)
 
 
-def compile_group(group: str) -> bytes:
-    """Compile one of `native.GROUPS` for this machine's processor; returns a relocatable object file."""
+def compile_group(group: str, processor: str) -> bytes:
+    """Compile one of the groups of native.py for a processor; returns a relocatable object file."""
     exported = dict(_exported(group))
     module = llvm.parse_assembly(_NO_REFERENCE_COUNTS)
-    if group in _GEMMS:
-        module.link_in(llvm.parse_assembly(_gemm(f"sparseeinsum_gemm_{group}", *_GEMMS[group])))
+    for text in _written_by_hand(group):
+        module.link_in(llvm.parse_assembly(text))
     inner_names: dict[_Function, str] = {}
     linked: set[JITCodeLibrary] = set()
     with _compiling_each_function_once():
@@ -122,19 +164,37 @@ def compile_group(group: str) -> bytes:
             if function not in inner_names:
                 inner_names[function] = _compile(function, module, linked)
             native.export(module, inner_names[function], name, _count_parameters(function))
-    native.optimise(module, exported)
+    native.optimise(module, (*exported, *_GEMM_NAMES), processor)
     _check_externals(module)
-    return bytes(native.target_machine().emit_object(module))
+    return bytes(native.target_machine(processor).emit_object(module))
+
+
+def _written_by_hand(group: str) -> Iterator[str]:
+    """LLVM IR of what numba cannot be told."""
+    if group == "duckdb":
+        yield from (_gemm(name, *_GEMMS[dtype]) for name, dtype in zip(_GEMM_NAMES, _GEMMS, strict=True))
+    elif group == "matrix_products":
+        yield matrix_products.tile_code()
 
 
 def _exported(group: str) -> Iterator[tuple[str, _Function]]:
-    if group == "callbacks":
-        yield from ((callback.__name__, callback) for callback in _CALLBACKS)
-        for name in sorted({function.measure for function in functions()}):
-            yield native.measure_symbol(name), getattr(measures, f"measure_{name}")
-        return
+    match group:
+        case "duckdb":
+            yield from ((callback.__name__, callback) for callback in _DUCKDB_CALLBACKS)
+        case "postgres":
+            yield from ((callback.__name__, callback) for callback in _POSTGRES_CALLBACKS)
+        case "matrix_products":
+            yield from matrix_products.matrix_products().items()
+        case "measures":
+            for name in sorted({function.measure for function in functions()} - {""}):
+                yield native.measure_symbol(name), getattr(measures, f"measure_{name}")
+        case _:
+            yield from _exported_kernels(group)
+
+
+def _exported_kernels(group: str) -> Iterator[tuple[str, _Function]]:
     kernels = row_kernels(numbers_of(group))
-    for name in sorted({function.kernel for function in functions() if group in function.dtypes}):
+    for name in sorted({function.kernel for function in functions() if group in function.dtypes} - {""}):
         for part in native.PARTS:
             function = getattr(kernels[name], part)
             if function is not None:
@@ -219,16 +279,14 @@ def _gemm(name: str, blas: str, type_name: str) -> str:
 
 def _check_externals(module: llvm.ModuleRef) -> None:
     """Refuse a module that needs more than its hosts supply: a kernel that allocates an array or raises, say."""
-    blas = (name for name, _ in _GEMMS.values())
-    known = {*duckdb_capi.CALLED_BY_KERNELS, *_C_LIBRARY, "sparseeinsum_blas_threads", *blas}
     symbols = (*module.functions, *module.global_variables)
-    needed = {symbol.name for symbol in symbols if symbol.is_declaration} - {USERS_FUNCTIONS}
-    unknown = sorted(name for name in needed - known if not name.startswith("llvm."))
+    needed = {symbol.name for symbol in symbols if symbol.is_declaration}
+    unknown = sorted(name for name in needed - _SUPPLIED if not name.startswith("llvm."))
     if unknown:
         raise RuntimeError(f"kernels call functions that no host supplies: {', '.join(unknown)}")
 
 
 if __name__ == "__main__":
-    for external in (*duckdb_capi.CALLED_BY_KERNELS, *(f"sparseeinsum_gemm_{dtype}" for dtype in _GEMMS)):
+    for external in _SUPPLIED - _C_LIBRARY:
         llvm.add_symbol(external, 1)  # never called here; LLVM ends the process on a name that it cannot resolve
-    Path(sys.argv[2]).write_bytes(compile_group(sys.argv[1]))
+    Path(sys.argv[2]).write_bytes(compile_group(sys.argv[1], sys.argv[3]))

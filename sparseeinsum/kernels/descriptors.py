@@ -16,7 +16,8 @@ RESULT_BYTES = 8  # bytes of one element of the result, with all its lanes
 LIMIT_BYTES = 9  # most bytes that one result or state may have
 RESULT_LANES = 10  # elements of the host's array that one element of the result takes: 2 for complex numbers
 PART_SIZE = 11  # of the part that tells the elements of one of a result's parts, 0 where it is no array of arrays
-HEADER = 12
+ELEMENT_TYPE = 12  # the logical type of a resident array's elements, where the function makes or reads one, else 0
+HEADER = 13
 MAX_ARGUMENTS = 6
 DESCRIPTOR_WORDS = HEADER + 2 * MAX_ARGUMENTS
 
@@ -36,6 +37,9 @@ USERS_FUNCTIONS = "sparseeinsum_users_functions"
 MAX_USERS_FUNCTIONS = 64
 USERS_FUNCTION_WORDS = 10
 MAX_FUNCTION_NAME = 64
+
+# The table of resident arrays (see residents.py): a host supplies it under this name.
+RESIDENTS = "sparseeinsum_residents"
 
 # The start of a kernel's scratch memory: words that its messages may show, then what else than the number of elements
 # all rows of a group must agree on, how many words and they, one an axis at most; and the scratch memory itself.
@@ -60,6 +64,15 @@ STACK_TOO_LARGE = -51
 STATE_SHAPE = -52
 ODD_LENGTH = -53
 NOT_ONE_COMPLEX = -54
+WRONG_ARGUMENTS = -55
+NOT_AN_AGGREGATE = -56
+WRONG_ELEMENTS = -57
+DAMAGED_ARRAY = -58
+DAMAGED_STATE = -59
+NOT_RESIDENT = -65
+RESIDENT_TYPE_DIFFERS = -66
+OUTSIDE_RESIDENT = -67
+TOO_MANY_RESIDENTS = -68
 
 MESSAGES_BY_CODE: dict[int, str] = {
     -1: "the spec has a character that is no letter, comma or ->; write it as in 'ij,jk->ik'",
@@ -100,6 +113,15 @@ MESSAGES_BY_CODE: dict[int, str] = {
     STACK_TOO_LARGE: "%lld arrays of %lld elements are more than 2^40 elements",
     ODD_LENGTH: "argument %lld has %lld elements, an odd number; complex arrays hold re, im, re, im, ...",
     NOT_ONE_COMPLEX: "argument %lld has %lld elements; a complex number is an array of two, [re, im]",
+    WRONG_ARGUMENTS: "declared with %lld arguments, but the library knows it with %lld; install both from one version",
+    NOT_AN_AGGREGATE: "called by itself; it computes only inside its aggregate",
+    WRONG_ELEMENTS: "argument %lld is an array of the type with OID %lld, but is declared as one of the type %lld",
+    DAMAGED_ARRAY: "argument %lld is a damaged array",
+    DAMAGED_STATE: "the aggregate's state is damaged",
+    NOT_RESIDENT: "no array is resident under the handle %lld; one is only while the statement runs that made it",
+    RESIDENT_TYPE_DIFFERS: "the array under the handle %lld has elements of another type than the fill",
+    OUTSIDE_RESIDENT: "row %lld of %lld elements each is none of a resident array of %lld elements",
+    TOO_MANY_RESIDENTS: "there are %lld resident arrays already, the most there may be at a time",
     -61: "int64 overflow: a result is below -2^63 or above 2^63 - 1; cast the operands to DOUBLE to compute in float64",
     -62: "an exponent is negative, and int64 has no such powers; cast the operands to DOUBLE",
     -63: "the expression has a literal that is no int64, but computes in int64; cast the operands to DOUBLE",

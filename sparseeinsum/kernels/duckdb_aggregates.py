@@ -8,40 +8,51 @@ from numba import njit, types
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.duckdb_vectors import (
     FIRST_ROW,
-    NULL_ROW,
-    ROW,
-    compute,
-    compute_batch,
+    compute_even_rows,
     find_steps,
     free,
     get_child,
     get_data,
     get_rows,
     malloc,
-    measure,
-    message_of,
     new_work,
     read_row,
-    report,
     reserve_elements,
     set_null,
-    shape_of,
     start_work,
-    template_of,
     word,
-    words_at,
     write_entry,
 )
+from sparseeinsum.kernels.kernel_calls import (
+    NULL_ROW,
+    ROW,
+    compute,
+    copy_bytes,
+    find_misfit,
+    measure,
+    message_of,
+    report,
+    shape_of,
+    template_of,
+    words_at,
+)
 from sparseeinsum.kernels.memory import array_at, call, copy_elements
+from sparseeinsum.kernels.resident_access import publish, withdraw
+from sparseeinsum.kernels.residents import MAX_RESIDENTS
 
 _extra_info = types.ExternalFunction("duckdb_aggregate_function_get_extra_info", word(word))
+_create_vector = types.ExternalFunction("duckdb_create_vector", word(word, word))
+_destroy_vector = types.ExternalFunction("duckdb_destroy_vector", types.void(word))
 _set_error = types.ExternalFunction("duckdb_aggregate_function_set_error", types.void(word, word))
 
 # An aggregate's state, in words.
 _STATE_ADDRESS = 0  # 0 before the first row
 _STATE_SIZE = 1  # elements
 _STATE_BACKGROUND = 2  # its first element, of one or two words, before any row; some aggregates merge by it
-_STATE_WORDS = 4
+_BACKGROUND_WORDS = 2
+_STATE_OWNER = 4  # the vector whose memory the array is, of a resident array; else 0
+_STATE_HANDLE = 5  # under which it is resident; 0 before
+_STATE_WORDS = 6
 _LEAST_BYTES = 16  # of a state's array, so that it has room for any dtype's element
 
 _NOT_BATCHED = 1  # the kernel wants its rows one by one
@@ -121,7 +132,7 @@ def _update_batch(descriptor, work, rows, address):
     if code < 0:
         return code
     out = array_at(address, _STATE_WORDS, word)[_STATE_ADDRESS]
-    code = compute_batch(descriptor, work, rows, out, size)
+    code = compute_even_rows(descriptor, work, rows, out, size)
     return _NOT_BATCHED if code == 0 else min(code, 0)
 
 
@@ -130,7 +141,7 @@ def _start_state(descriptor, work, row, address, size):
     """Make the state ready for a result of `size` elements: new memory, or a check of its size; 0 or a code."""
     state = array_at(address, _STATE_WORDS, word)
     if state[_STATE_ADDRESS] != 0:
-        code, found, known = _find_misfit(state, size, shape_of(work), descriptor[d.RESULT_BYTES])
+        code, found, known = _misfit_of(state, size, shape_of(work), descriptor[d.RESULT_BYTES])
         if code < 0:
             report(work, found, known)
         return code
@@ -139,11 +150,12 @@ def _start_state(descriptor, work, row, address, size):
         report(work, size * item_bytes, descriptor[d.LIMIT_BYTES])
         return d.RESULT_TOO_LARGE
     shape = shape_of(work)
-    memory = malloc(_array_bytes(size, item_bytes) + 8 * shape.size)
+    memory = _allocate(descriptor, state, _array_bytes(size, item_bytes) + 8 * shape.size)
     if memory == 0:
         report(work, size * item_bytes, 0)
         return d.OUT_OF_MEMORY
-    background, first = state[_STATE_BACKGROUND:], array_at(memory, _STATE_WORDS - _STATE_BACKGROUND, word)
+    background = state[_STATE_BACKGROUND : _STATE_BACKGROUND + _BACKGROUND_WORDS]
+    first = array_at(memory, _BACKGROUND_WORDS, word)
     copy_elements(first, background)  # zeros, in case the array has no element
     call(descriptor[d.INITIALISE], (row, memory, size))
     copy_elements(array_at(memory + _array_bytes(size, item_bytes), shape.size, word), shape)
@@ -159,22 +171,25 @@ def _array_bytes(size, item_bytes):
 
 
 @njit
+def _allocate(descriptor, state, size_bytes):
+    """Memory for a state's array, of a vector of its own where the array is to be resident; 0 if there is none."""
+    memory = malloc(size_bytes)
+    if descriptor[d.ELEMENT_TYPE] == 0 or memory == 0:
+        return memory
+    free(memory)  # there is so much: the engine would not say that there is not, but end the process
+    item_bytes = descriptor[d.RESULT_BYTES]
+    state[_STATE_OWNER] = _create_vector(descriptor[d.ELEMENT_TYPE], (size_bytes + item_bytes - 1) // item_bytes)
+    return get_data(state[_STATE_OWNER])
+
+
+@njit
 def _shape_of_state(state, item_bytes):
     return words_at(state[_STATE_ADDRESS] + _array_bytes(state[_STATE_SIZE], item_bytes))
 
 
 @njit
-def _find_misfit(state, size, shape, item_bytes):
-    """(0, 0, 0) if an array of such a size and shape can be folded into a state, else a code, and what differs."""
-    if state[_STATE_SIZE] != size:
-        return d.STATE_LENGTH, size, state[_STATE_SIZE]
-    known = _shape_of_state(state, item_bytes)
-    shared = min(shape.size, known.size)
-    for index in range(shared if size > 0 else 0):
-        place = (index + 1) % shared  # the number of words last: it says less than they
-        if shape[place] != known[place]:
-            return d.STATE_SHAPE, shape[place], known[place]
-    return 0, 0, 0
+def _misfit_of(state, size, shape, item_bytes):
+    return find_misfit(size, shape, state[_STATE_SIZE], _shape_of_state(state, item_bytes))
 
 
 @njit
@@ -189,13 +204,13 @@ def aggregate_combine(info, sources, targets, count):
             continue
         code, found, known = _merge_states(descriptor, source, target)
         if code < 0:
-            _fail_combine(info, descriptor, code, found, known)
+            _fail(info, descriptor, code, found, known)
             return 0
     return 0
 
 
 @njit
-def _fail_combine(info, descriptor, code, found, known):
+def _fail(info, descriptor, code, found, known):
     work = new_work()
     if work == 0:
         _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
@@ -212,25 +227,18 @@ def _merge_states(descriptor, source, target):
     shape = _shape_of_state(source, item_bytes)
     if target[_STATE_ADDRESS] == 0:
         state_bytes = _array_bytes(size, item_bytes) + 8 * shape.size
-        memory = malloc(state_bytes)
+        memory = _allocate(descriptor, target, state_bytes)
         if memory == 0:
             return d.OUT_OF_MEMORY, state_bytes, 0
-        _copy_bytes(memory, source[_STATE_ADDRESS], state_bytes)
-        copy_elements(target, source)
+        copy_bytes(memory, source[_STATE_ADDRESS], state_bytes)
+        copy_elements(target[:_STATE_OWNER], source[:_STATE_OWNER])
         target[_STATE_ADDRESS] = memory
         return 0, 0, 0
-    code, found, known = _find_misfit(target, size, shape, item_bytes)
+    code, found, known = _misfit_of(target, size, shape, item_bytes)
     if code < 0:
         return code, found, known
     background = target.ctypes.data + 8 * _STATE_BACKGROUND
     return call(descriptor[d.COMBINE], (target[_STATE_ADDRESS], source[_STATE_ADDRESS], size, background)), 0, 0
-
-
-@njit
-def _copy_bytes(target, source, size):
-    to, origin = array_at(target, size, types.uint8), array_at(source, size, types.uint8)
-    for i in range(size):
-        to[i] = origin[i]
 
 
 @njit
@@ -264,7 +272,7 @@ def _write_states(descriptor, states, result, offset, start):
         if state[_STATE_ADDRESS] == 0:
             set_null(result, offset + index)
         else:
-            _copy_bytes(out + start * item_bytes, state[_STATE_ADDRESS], state[_STATE_SIZE] * item_bytes)
+            copy_bytes(out + start * item_bytes, state[_STATE_ADDRESS], state[_STATE_SIZE] * item_bytes)
         start += state[_STATE_SIZE]
 
 
@@ -273,7 +281,30 @@ def aggregate_destroy(states, count):
     addresses = array_at(states, count, word)
     for index in range(count):
         state = array_at(addresses[index], _STATE_WORDS, word)
-        if state[_STATE_ADDRESS] != 0:
+        if state[_STATE_OWNER] != 0:
+            if state[_STATE_HANDLE] != 0:
+                withdraw(state[_STATE_HANDLE])
+            _destroy_vector(addresses[index] + 8 * _STATE_OWNER)
+        elif state[_STATE_ADDRESS] != 0:
             free(state[_STATE_ADDRESS])
-            state[_STATE_ADDRESS] = 0
+        aggregate_init(0, addresses[index])
+    return 0
+
+
+@njit
+def resident_finalize(info, sources, result, count, offset):
+    """Write the handles of states' arrays, which stay resident as long as the states; NULL where no row came."""
+    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
+    states, handles = array_at(sources, count, word), array_at(get_data(result) + 8 * offset, count, word)
+    for index in range(count):
+        state = array_at(states[index], _STATE_WORDS, word)
+        if state[_STATE_OWNER] == 0:
+            set_null(result, offset + index)
+            continue
+        if state[_STATE_HANDLE] == 0:  # a window asks several times
+            state[_STATE_HANDLE] = publish(state[_STATE_OWNER], state[_STATE_SIZE], descriptor[d.ELEMENT_TYPE])
+        handles[index] = state[_STATE_HANDLE]
+        if state[_STATE_HANDLE] == 0:
+            _fail(info, descriptor, d.TOO_MANY_RESIDENTS, MAX_RESIDENTS, 0)
+            return 0
     return 0

@@ -19,6 +19,8 @@ CALLED_BY_KERNELS = (
     "duckdb_vector_get_validity",
     "duckdb_vector_reference_vector",
     "duckdb_vector_ensure_validity_writable",
+    "duckdb_create_vector",
+    "duckdb_destroy_vector",
     "duckdb_list_vector_get_child",
     "duckdb_list_vector_get_size",
     "duckdb_list_vector_reserve",

@@ -6,49 +6,24 @@ import os
 from collections import ChainMap
 from functools import cache
 
-from sparseeinsum.kernels import blas, duckdb_capi, user_functions
+from sparseeinsum.kernels import blas, duckdb_capi, residents, user_functions
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.catalogue import Function, ValueType, functions
+from sparseeinsum.kernels.catalogue import Function, Kind, ValueType, functions
 from sparseeinsum.kernels.duckdb_capi import Pointer, c_function
-from sparseeinsum.kernels.native import PARTS, NativeCode, kernel_objects, kernel_symbol, measure_symbol
+from sparseeinsum.kernels.kernel_descriptions import DEPTHS, describe, message_texts
+from sparseeinsum.kernels.native import NativeCode, kernel_objects
 
 HINT_FUNCTION = "tensor_no_tuples"
 
 _BIGINT, _FLOAT, _DOUBLE, _VARCHAR = 5, 10, 11, 17  # duckdb_type in duckdb.h
 _TYPES = {"f64": _DOUBLE, "f32": _FLOAT, "i64": _BIGINT, "c128": _DOUBLE, "c64": _FLOAT}  # of an element of an array
-_ITEM_BYTES = {_DOUBLE: 8, _FLOAT: 4, _BIGINT: 8}
 
-_PART_FIELDS = {
-    "compute": d.COMPUTE,
-    "batch": d.BATCH,
-    "initialise": d.INITIALISE,
-    "combine": d.COMBINE,
-    "part_size": d.PART_SIZE,
-}
-_KINDS = {
-    ValueType.NUMBER: d.VALUE,
-    ValueType.INTEGER: d.VALUE,
-    ValueType.TENSOR: d.LIST,
-    ValueType.INTEGERS: d.EXTENTS,
-    ValueType.TEXT: d.TEXT,
-    ValueType.COMPLEX: d.COMPLEX,
-    ValueType.COMPLEX_TENSOR: d.COMPLEX_LIST,
-}
-_COMPLEX_TYPES = (ValueType.COMPLEX, ValueType.COMPLEX_TENSOR, ValueType.COMPLEX_TENSORS)
-_DEPTHS = {  # how many lists deep the elements are
-    ValueType.NUMBER: 0,
-    ValueType.TENSOR: 1,
-    ValueType.TENSORS: 2,
-    ValueType.COMPLEX: 1,
-    ValueType.COMPLEX_TENSOR: 1,
-    ValueType.COMPLEX_TENSORS: 2,
-}
 # DuckDB computes calls with constant arguments while it plans, and holds an array there as a list of boxed values: a
 # hundred milliseconds for 180,000 elements. Calling such a function volatile keeps it for the run.
 _NOT_FOLDED = frozenset(("tensor_fill",))
 _LARGEST_VECTOR = 128 << 30  # bytes; DuckDB has none larger
 _RESULTS = ("value", "list", "lists")  # by their depth, in the names of callbacks
-_AGGREGATE_CALLBACKS = ("size", "init", "update", "combine", "finalize")
+_AGGREGATE_CALLBACKS = ("aggregate_size", "aggregate_init", "aggregate_update", "aggregate_combine")
 
 _Words = ctypes.Array[ctypes.c_int64]
 
@@ -90,13 +65,19 @@ def _new_function(kind: str, function: Function, dtype: str) -> int:
 
 
 def _set_scalar_callback(made: int, function: Function) -> None:
-    kind = "checked" if function.is_check else "scalar"
-    callback = _native_code().address_of(f"{kind}_{_RESULTS[_DEPTHS.get(function.returns, 0)]}")
+    if function.kind == Kind.VIEW:
+        name = "view_rows"
+        c_function("duckdb_scalar_function_set_special_handling", None, Pointer)(made)  # a NULL handle is no NULL row
+    else:
+        kind = "checked" if function.kind == Kind.CHECK else "scalar"
+        name = f"{kind}_{_RESULTS[DEPTHS[function.returns]]}"
+    callback = _native_code().address_of(name)
     c_function("duckdb_scalar_function_set_function", None, Pointer, Pointer)(made, callback)
 
 
 def _set_aggregate_callbacks(made: int, function: Function) -> None:
-    addresses = [_native_code().address_of(f"aggregate_{part}") for part in _AGGREGATE_CALLBACKS]
+    finalize = "resident_finalize" if function.is_of_residents else "aggregate_finalize"
+    addresses = [_native_code().address_of(name) for name in (*_AGGREGATE_CALLBACKS, finalize)]
     c_function("duckdb_aggregate_function_set_functions", None, *[Pointer] * 6)(made, *addresses)
     destroy = _native_code().address_of("aggregate_destroy")
     c_function("duckdb_aggregate_function_set_destructor", None, Pointer, Pointer)(made, destroy)
@@ -125,11 +106,11 @@ def _logical_type(value_type: ValueType, number: int) -> int:
     make_list = c_function("duckdb_create_list_type", Pointer, Pointer)
     if value_type == ValueType.TEXT:
         return create(_VARCHAR)
-    if value_type in (ValueType.INTEGER, ValueType.INTEGERS):
+    if value_type in (ValueType.INTEGER, ValueType.INTEGERS, ValueType.RESIDENT):
         integer = create(_BIGINT)
-        return integer if value_type == ValueType.INTEGER else make_list(integer)
+        return make_list(integer) if value_type == ValueType.INTEGERS else integer
     made = create(number)
-    for _ in range(_DEPTHS[value_type]):
+    for _ in range(DEPTHS[value_type]):
         made = make_list(made)
     return made
 
@@ -139,35 +120,21 @@ def _descriptor(function: Function, dtype: str) -> _Words:
     words = (ctypes.c_int64 * d.DESCRIPTOR_WORDS)()
     words[d.NAME] = _text_address(function.name)
     words[d.MESSAGES] = ctypes.addressof(_message_table())
-    words[d.ARGUMENTS] = len(function.arguments)
-    words[d.MEASURE] = _native_code().address_of(measure_symbol(function.measure))
-    for part in PARTS:
-        words[_PART_FIELDS[part]] = _native_code().address_of(kernel_symbol(function.kernel, part, dtype))
-    words[d.RESULT_BYTES] = _bytes_of(function.returns, dtype)
-    words[d.RESULT_LANES] = 2 if function.returns in _COMPLEX_TYPES else 1
     words[d.LIMIT_BYTES] = _half_of_memory()
-    for index, argument in enumerate(function.arguments):
-        words[d.HEADER + 2 * index] = _KINDS[argument.type]
-        words[d.HEADER + 2 * index + 1] = _bytes_of(argument.type, dtype)
+    if function.is_of_residents:
+        words[d.ELEMENT_TYPE] = _logical_type(ValueType.NUMBER, _TYPES[dtype])
+    description = describe(function, dtype)
+    for place, number in description.numbers.items():
+        words[place] = number
+    for place, symbol in description.symbols.items():
+        words[place] = _native_code().address_of(symbol)
     return words
-
-
-def _bytes_of(value_type: ValueType, dtype: str) -> int:
-    """Bytes of an element of an argument or a result; a complex number is one element."""
-    if value_type == ValueType.TEXT:
-        return 1
-    if value_type in (ValueType.INTEGER, ValueType.INTEGERS):
-        return 8
-    return _ITEM_BYTES[_TYPES[dtype]] * (2 if value_type in _COMPLEX_TYPES else 1)
 
 
 @cache
 def _message_table() -> _Words:
-    table = (ctypes.c_int64 * (1 - min(d.MESSAGES_BY_CODE)))()
-    for code in range(len(table)):
-        message = d.MESSAGES_BY_CODE.get(-code, "internal error")
-        table[code] = _text_address("%s: " + message)
-    return table
+    texts = message_texts()
+    return (ctypes.c_int64 * len(texts))(*map(_text_address, texts))
 
 
 @cache
@@ -190,5 +157,5 @@ def _half_of_memory() -> int:
 
 @cache
 def _native_code() -> NativeCode:
-    hosts = (duckdb_capi, blas, user_functions)
-    return NativeCode(kernel_objects(), dict(ChainMap(*(host.addresses_for_kernels() for host in hosts))))
+    hosts = (duckdb_capi, blas, user_functions, residents)
+    return NativeCode(kernel_objects("duckdb"), dict(ChainMap(*(host.addresses_for_kernels() for host in hosts))))

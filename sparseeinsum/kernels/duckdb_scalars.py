@@ -8,10 +8,7 @@ from numba import njit, types
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.duckdb_vectors import (
     FIRST_ROW,
-    NULL_ROW,
-    ROW,
-    compute,
-    compute_batch,
+    compute_even_rows,
     find_steps,
     free,
     get_child,
@@ -19,19 +16,24 @@ from sparseeinsum.kernels.duckdb_vectors import (
     get_list_size,
     get_rows,
     get_vector,
-    measure,
-    message_of,
-    part_size,
     read_row,
-    report,
     reserve,
     reserve_elements,
     set_list_size,
     set_null,
     start_work,
-    template_of,
     word,
     write_entry,
+)
+from sparseeinsum.kernels.kernel_calls import (
+    NULL_ROW,
+    ROW,
+    compute,
+    measure,
+    message_of,
+    part_size,
+    report,
+    template_of,
 )
 from sparseeinsum.kernels.memory import array_at
 
@@ -63,7 +65,7 @@ def _compute_values(descriptor, work, rows, result):
         code = measure(descriptor, work, work + 8 * FIRST_ROW)
         if code < 0:
             return code
-        code = compute_batch(descriptor, work, rows, out, 1)
+        code = compute_even_rows(descriptor, work, rows, out, 1)
         if code != 0:
             return min(code, 0)
     for index in range(rows):
@@ -115,7 +117,7 @@ def _compute_even_lists(descriptor, work, rows, result):
     for index in range(rows):
         write_entry(descriptor, entries, index, start + index * size, size)
     out = get_data(get_child(result)) + start * descriptor[d.RESULT_BYTES]
-    code = compute_batch(descriptor, work, rows, out, size)
+    code = compute_even_rows(descriptor, work, rows, out, size)
     if code != 0:
         return min(code, 0)
     for index in range(rows):

@@ -7,7 +7,17 @@ vector is an array of (offset, length) over one child vector, and a constant sho
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.memory import array_at, call, format_message
+from sparseeinsum.kernels.kernel_calls import (
+    HOSTS_OWN,
+    NULL_ROW,
+    ROW,
+    compute_batch,
+    is_complex,
+    is_list,
+    pair_elements,
+    report,
+)
+from sparseeinsum.kernels.memory import array_at
 
 word = types.int64
 half_word = types.uint32
@@ -25,17 +35,12 @@ _calloc = types.ExternalFunction("calloc", word(word, word))
 malloc = types.ExternalFunction("malloc", word(word))
 free = types.ExternalFunction("free", types.void(word))
 
-NULL_ROW = 1  # what reading a row returns besides 0 and codes: an argument is NULL, and so is the result
-
-# The memory that one call works in, in words: columns, the row, steps, the first row, then scratch memory.
+# What DuckDB's callbacks add to the memory of one call, in words: columns, the first row, steps.
 _COLUMN_WORDS = 4  # data, validity, data of the child, validity of the child
-ROW = _COLUMN_WORDS * d.MAX_ARGUMENTS
-FIRST_ROW = ROW + d.ROW_WORDS
+_COLUMNS = HOSTS_OWN
+FIRST_ROW = _COLUMNS + _COLUMN_WORDS * d.MAX_ARGUMENTS
 _STEPS = FIRST_ROW + d.ROW_WORDS
-_SCRATCH = _STEPS + d.MAX_ARGUMENTS
-_MESSAGE = _SCRATCH + d.SCRATCH_BYTES // 8
-_MESSAGE_BYTES = 512
-_WORK_BYTES = 8 * _MESSAGE + _MESSAGE_BYTES
+_WORK_BYTES = 8 * (_STEPS + d.MAX_ARGUMENTS)
 
 
 @njit
@@ -50,13 +55,13 @@ def start_work(chunk, descriptor):
     work = new_work()
     if work == 0:
         return 0
-    words = array_at(work, ROW, word)
+    words = array_at(work + 8 * _COLUMNS, _COLUMN_WORDS * d.MAX_ARGUMENTS, word)
     for index in range(descriptor[d.ARGUMENTS]):
         vector = get_vector(chunk, index)
         column = _COLUMN_WORDS * index
         words[column] = get_data(vector)
         words[column + 1] = _get_validity(vector)
-        if _is_list(descriptor[d.HEADER + 2 * index]):
+        if is_list(descriptor[d.HEADER + 2 * index]):
             child = get_child(vector)
             words[column + 2] = get_data(child)
             words[column + 3] = _get_validity(child)
@@ -64,18 +69,20 @@ def start_work(chunk, descriptor):
 
 
 @njit
-def _is_list(kind):
-    return kind == d.LIST or kind == d.EXTENTS or _is_complex(kind)
-
-
-@njit
-def _is_complex(kind):
-    return kind == d.COMPLEX_LIST or kind == d.COMPLEX
-
-
-@njit
 def _is_valid(validity, row):
     return validity == 0 or (array_at(validity + 8 * (row >> 6), 1, word)[0] >> (row & 63)) & 1 == 1
+
+
+@njit
+def argument_is_valid(work, index, row):
+    """Whether an argument is not NULL in a row."""
+    return _is_valid(array_at(work + 8 * (_COLUMNS + _COLUMN_WORDS * index), _COLUMN_WORDS, word)[1], row)
+
+
+@njit
+def value_address(work, index, row, item_bytes):
+    """Where the number lies that an argument is in a row."""
+    return array_at(work + 8 * (_COLUMNS + _COLUMN_WORDS * index), 1, word)[0] + row * item_bytes
 
 
 @njit
@@ -92,37 +99,26 @@ def _all_valid(validity, start, size):
 def read_row(descriptor, work, row, target):
     """Write addresses and sizes of one row's arguments to `target`; 0, NULL_ROW, or a code."""
     for index in range(descriptor[d.ARGUMENTS]):
-        column = array_at(work + 8 * _COLUMN_WORDS * index, _COLUMN_WORDS, word)
+        column = array_at(work + 8 * (_COLUMNS + _COLUMN_WORDS * index), _COLUMN_WORDS, word)
         if not _is_valid(column[1], row):
             return NULL_ROW
         argument = array_at(target + 16 * index, 2, word)
         kind, item_bytes = descriptor[d.HEADER + 2 * index], descriptor[d.HEADER + 2 * index + 1]
         if kind == d.VALUE:
             argument[0], argument[1] = column[0] + row * item_bytes, 1
-        elif _is_list(kind):
+        elif is_list(kind):
             entry = array_at(column[0] + 16 * row, 2, word)
             if not _all_valid(column[3], entry[0], entry[1]):
                 report(work, index + 1, entry[1])
                 return d.HOLDS_NULL
             argument[0], argument[1] = column[2] + entry[0] * item_bytes, entry[1]
-            if _is_complex(kind):
-                code = _pair_elements(kind, work, index, argument, column[2] + entry[0] * (item_bytes // 2))
+            if is_complex(kind):
+                code = pair_elements(kind, work, index, argument, column[2] + entry[0] * (item_bytes // 2))
                 if code < 0:
                     return code
         else:
             _read_text(column[0] + 16 * row, argument)
     return 0
-
-
-@njit
-def _pair_elements(kind, work, index, argument, address):
-    """Make an argument of re, im, ... one of complex numbers; 0 or a code."""
-    size = argument[1]
-    argument[0], argument[1] = address, size // 2
-    if size % 2 == 0 and (kind == d.COMPLEX_LIST or size == 2):
-        return 0
-    report(work, index + 1, size)
-    return d.ODD_LENGTH if kind == d.COMPLEX_LIST else d.NOT_ONE_COMPLEX
 
 
 @njit
@@ -184,38 +180,6 @@ def _same_bytes(first, second, size):
 
 
 @njit
-def message_of(descriptor, code, work):
-    """Address of an error's text: the function's name, then the template for the code with the numbers reported."""
-    numbers = array_at(work + 8 * _SCRATCH, d.MESSAGE_WORDS, word)
-    arguments = (descriptor[d.NAME], numbers[0], numbers[1], numbers[2], numbers[3])
-    format_message(work + 8 * _MESSAGE, _MESSAGE_BYTES, template_of(descriptor, code), arguments)
-    return work + 8 * _MESSAGE
-
-
-@njit
-def template_of(descriptor, code):
-    return array_at(descriptor[d.MESSAGES] - 8 * code, 1, word)[0]
-
-
-@njit
-def report(work, first, second, third=0, fourth=0):
-    words = array_at(work + 8 * _SCRATCH, d.MESSAGE_WORDS, word)
-    words[0], words[1], words[2], words[3] = first, second, third, fourth
-
-
-@njit
-def shape_of(work):
-    """What the row measured last must share with its group beside its number of elements: a count, and the words."""
-    return words_at(work + 8 * (_SCRATCH + d.MESSAGE_WORDS))
-
-
-@njit
-def words_at(address):
-    """A number of words, and as many of them."""
-    return array_at(address, 1 + array_at(address, 1, word)[0], word)
-
-
-@njit
 def set_null(vector, row):
     _make_validity(vector)
     mask = array_at(_get_validity(vector) + 8 * (row >> 6), 1, word)
@@ -223,25 +187,9 @@ def set_null(vector, row):
 
 
 @njit
-def measure(descriptor, work, row):
-    return call(descriptor[d.MEASURE], (row, work + 8 * _SCRATCH))
-
-
-@njit
-def compute(descriptor, work, row, out, size):
-    return call(descriptor[d.COMPUTE], (row, out, size, work + 8 * _SCRATCH))
-
-
-@njit
-def part_size(descriptor, work, row, part, parts):
-    return call(descriptor[d.PART_SIZE], (row, part, parts, work + 8 * _SCRATCH))
-
-
-@njit
-def compute_batch(descriptor, work, rows, out, size):
-    """1 if the kernel computed all rows at once, 0 if it wants them one by one, or a code."""
-    row, steps, scratch = work + 8 * FIRST_ROW, work + 8 * _STEPS, work + 8 * _SCRATCH
-    return call(descriptor[d.BATCH], (row, steps, rows, out, size, scratch))
+def compute_even_rows(descriptor, work, rows, out, size):
+    """Let the kernel compute the rows that `find_steps` looked at; 1, 0 if it wants them one by one, or a code."""
+    return compute_batch(descriptor, work, work + 8 * FIRST_ROW, work + 8 * _STEPS, rows, out, size)
 
 
 @njit

@@ -70,6 +70,11 @@ def _stacks(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
         elementwise.fill(array(row, 3)[0], array_at(out, size, dtype))
         return 0
 
+    def resident(row, out, size, scratch):
+        u = array(row, 0)
+        layout.place(array_at(out, size, dtype), u, integer(row, 1), integer(row, 2), u.size)
+        return 0
+
     def place(row, out, size, scratch):
         w = array_at(out, size, dtype)
         tiles.place_block(w, integers(row, 3), integers(row, 1), integers(row, 2), array(row, 0))
@@ -82,6 +87,7 @@ def _stacks(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
 
     return {
         "stack": RowKernel(stack, None, start_stack, overlay),
+        "resident": RowKernel(resident, None, start_numbers, overlay),
         "stack_numbers": RowKernel(stack_number, None, start_numbers, overlay),
         "place": RowKernel(place, None, start_stack, overlay),
     }

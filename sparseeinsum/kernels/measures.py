@@ -287,6 +287,14 @@ def measure_stack_numbers(row, scratch):
 
 
 @njit
+def measure_resident(row, scratch):
+    size = integer(row, 2)
+    shape = shape_of(scratch)
+    shape[0], shape[1] = 1, size
+    return _stack_size(row, scratch, argument(row, 0)[1], integer(row, 1), size)
+
+
+@njit
 def _stack_size(row, scratch, length, position, size):
     if position < 0 or position >= size:
         return report(scratch, layout.BAD_POSITION, position, size, 0)

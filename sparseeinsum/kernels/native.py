@@ -15,10 +15,15 @@ import llvmlite.binding as llvm
 from rich.console import Console
 
 from sparseeinsum import assets
+from sparseeinsum.kernels.processors import NATIVE, target
 from sparseeinsum.settings import cache_folder
 
 PARTS = ("compute", "batch", "initialise", "combine", "part_size")
-GROUPS = ("callbacks", "f64", "f32", "i64", "c128", "c64")  # one object file each
+_KERNELS = ("measures", "f64", "f32", "i64", "c128", "c64")
+GROUPS_OF_HOSTS = {  # one object file each
+    "duckdb": (*_KERNELS, "duckdb"),
+    "postgres": (*_KERNELS, "matrix_products", "postgres"),
+}
 _DIGEST_BYTES = hashlib.sha256().digest_size  # at the start of each file of the cache
 
 
@@ -33,13 +38,15 @@ def kernel_symbol(kernel: str, part: str, suffix: str) -> str:
 
 
 @cache
-def target_machine() -> llvm.TargetMachine:
-    """This machine's processor, position-independent code."""
+def target_machine(processor: str = NATIVE) -> llvm.TargetMachine:
+    """One of `processors.PROCESSORS`, position-independent code."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
+    name, features = target(processor)
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
+        cpu=name,
+        features=features,
         opt=3,
         reloc="pic",
         codemodel="small",
@@ -71,7 +78,7 @@ def export(module: llvm.ModuleRef, inner: str, name: str, parameters: int, retur
     )
 
 
-def optimise(module: llvm.ModuleRef, exported: Collection[str]) -> None:
+def optimise(module: llvm.ModuleRef, exported: Collection[str], processor: str = NATIVE) -> None:
     """Make a module's machine code fast and small; only what is exported can be called from outside."""
     for defined in module.functions:
         if not defined.is_declaration and defined.name not in exported:
@@ -79,7 +86,7 @@ def optimise(module: llvm.ModuleRef, exported: Collection[str]) -> None:
     module.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = options.slp_vectorization = True
-    builder = llvm.create_pass_builder(target_machine(), options)
+    builder = llvm.create_pass_builder(target_machine(processor), options)
     builder.getModulePassManager().run(module, builder)
 
 
@@ -99,24 +106,26 @@ class NativeCode:
         return int(self._engine.get_function_address(symbol))
 
 
-def kernel_objects() -> tuple[bytes, ...]:
-    """The object files of all kernels: from the cache, or compiled now and kept there for the next process."""
-    folder, fingerprint = cache_folder(), _fingerprint()
-    paths = [folder / f"kernels-{fingerprint}-{group}.o" for group in GROUPS]
-    kept = [code for path in paths if (code := _read(path)) is not None]
-    if len(kept) == len(paths):
-        return tuple(kept)
-    with tempfile.TemporaryDirectory() as temporary, _notice():
-        compiled = _compile_groups(Path(temporary))
-    for path, code in zip(paths, compiled, strict=True):
-        _keep(path, code)
-    return compiled
+def kernel_objects(host: str, processor: str = NATIVE) -> tuple[bytes, ...]:
+    """The object files that a host needs: from the cache, or compiled now and kept there for the next process."""
+    groups = GROUPS_OF_HOSTS[host]
+    digests = _fingerprints(groups, processor)
+    paths = {group: cache_folder() / f"kernels-{digests[group]}-{group}.o" for group in groups}
+    code = {group: kept for group, path in paths.items() if (kept := _read(path)) is not None}
+    missing = [group for group in groups if group not in code]
+    if missing:
+        with tempfile.TemporaryDirectory() as temporary, _notice(processor):
+            code |= _compile_groups(missing, Path(temporary), processor)
+    for group in missing:
+        _keep(paths[group], code[group])
+    return tuple(code[group] for group in groups)
 
 
 @contextmanager
-def _notice() -> Iterator[None]:
+def _notice(processor: str) -> Iterator[None]:
     console = Console(stderr=True)
-    message = "sparseeinsum: compiling kernels for this machine (once)"
+    machine = "this machine" if processor == NATIVE else processor
+    message = f"sparseeinsum: compiling kernels for {machine} (once)"
     if console.is_terminal:
         with console.status(message):
             yield
@@ -125,19 +134,19 @@ def _notice() -> Iterator[None]:
         yield
 
 
-def _compile_groups(folder: Path) -> tuple[bytes, ...]:
+def _compile_groups(groups: Iterable[str], folder: Path, processor: str = NATIVE) -> dict[str, bytes]:
     """Compile each group in a process of its own, all at once: numba compiles one function at a time."""
     command = [sys.executable, "-m", "sparseeinsum.kernels.compiler"]
-    files = [folder / f"{group}.o" for group in GROUPS]
+    files = {group: folder / f"{group}.o" for group in groups}
     processes = [
-        subprocess.Popen([*command, group, str(file)], stderr=subprocess.PIPE, text=True)
-        for group, file in zip(GROUPS, files, strict=True)
+        subprocess.Popen([*command, group, str(file), processor], stderr=subprocess.PIPE, text=True)
+        for group, file in files.items()
     ]
     for process in processes:
         _, errors = process.communicate()
         if process.returncode != 0:
             raise RuntimeError(f"compiling the kernels failed: {errors.strip()[-2000:] or process.returncode}")
-    return tuple(file.read_bytes() for file in files)
+    return {group: file.read_bytes() for group, file in files.items()}
 
 
 def _read(path: Path) -> bytes | None:
@@ -161,13 +170,22 @@ def _keep(path: Path, code: bytes) -> None:
         return
 
 
-def _fingerprint() -> str:
-    """Changes with the sources, the functions asked for, the compiler and the processor."""
-    digest = hashlib.sha256()
-    udfs = assets.path("udfs")
-    for file in (*sorted(udfs.glob("*.toml")), *sorted(udfs.glob("*.py")), *sorted(Path(__file__).parent.glob("*.py"))):
-        digest.update(file.read_bytes())
+def _fingerprints(groups: Iterable[str], processor: str = NATIVE) -> dict[str, str]:
+    """Changes with the sources, the functions asked for, the compiler and the processor.
+
+    Sources that are a host's alone, by their names, count for the group that is named so alone.
+    """
+    udfs, own = assets.path("udfs"), Path(__file__).parent
+    hosts = tuple(f"{host}_" for host in GROUPS_OF_HOSTS)
+    shared = [file for file in sorted(own.glob("*.py")) if not file.name.startswith(hosts)]
     versions = [importlib.metadata.version(name) for name in ("numba", "llvmlite")]
-    processor = [platform.machine(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]
-    digest.update("\n".join(versions + processor).encode())
-    return digest.hexdigest()[:24]
+    common = hashlib.sha256("\n".join((*versions, platform.machine(), *target(processor))).encode())
+    for file in (*sorted(udfs.glob("*.toml")), *sorted(udfs.glob("*.py")), *shared):
+        common.update(file.read_bytes())
+    found = {}
+    for group in groups:
+        digest = common.copy()
+        for file in sorted(own.glob(f"{group}_*.py")):
+            digest.update(file.read_bytes())
+        found[group] = digest.hexdigest()[:24]
+    return found

@@ -13,7 +13,8 @@ from sparseeinsum.algebra.operators import Contract
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.extents import fill_value
-from sparseeinsum.render.sources import Source, aliased, key_column, named, plain_source
+from sparseeinsum.render.layouts import HANDLE_COLUMN, row_of
+from sparseeinsum.render.sources import Source, aliased, key_column, named, plain_source, with_inline_arrays
 from sparseeinsum.render.values import Term, Value
 from sparseeinsum.semantics.exactness import JoinKind
 from sparseeinsum.statistics.extents import Extent, extent
@@ -41,7 +42,10 @@ def contract_select(relation: Contract, sources: Sequence[Source], dialect: Dial
         _without_mismatches(operand.labels, source)
         for operand, source in zip(relation.einsum.operands, sources, strict=True)
     ]
-    if dialect.probe_hint is not None and relation.join == JoinKind.INNER and len(prepared) == 2:
+    if dialect.largest_inline is not None and len(prepared) == 2:
+        prepared = [with_inline_arrays(source, dialect.largest_inline) for source in prepared]
+    is_equality_join = relation.indexed is None and relation.join == JoinKind.INNER and len(prepared) == 2
+    if dialect.probe_hint is not None and is_equality_join:
         prepared = _with_probing_side(relation, prepared, dialect.probe_hint)
     return _Contraction(relation, tuple(prepared)).select()
 
@@ -75,6 +79,9 @@ class _Contraction:
         found = []
         for index, (source, alias) in enumerate(zip(self.sources, _ALIASES, strict=False)):
             keys: dict[str, exp.Expr] = {}
+            if index == self.relation.indexed:  # it has none: the other one's say what to read
+                found.append(keys)
+                continue
             for label, axis in zip(promoted_labels(self.relation, index), source.schema.keys, strict=True):
                 keys.setdefault(label, source.key(axis, alias))
             found.append(keys)
@@ -150,16 +157,24 @@ class _Contraction:
 
     def _operand_value(self, index: int) -> exp.Expr:
         """The value of an operand; the fill where a join found no partner."""
-        source = self.sources[index]
+        source, labels = self.sources[index], self._labels_of_axes(index)
+        if index == self.relation.indexed:
+            handle = exp.column(HANDLE_COLUMN, table=_ALIASES[index])
+            return row_of(source.schema, handle, lambda axis: self._label_key(labels[axis]))
         value = source.value(_ALIASES[index])
         if not _MISSING_SIDES[self.relation.join][index]:
             return value
-        names = [axis.name for axis in source.schema.tensor.axes]
-        labels = dict(zip(names, self.relation.einsum.operands[index].labels, strict=True))
         return exp.func("coalesce", value, fill_value(source.schema, lambda axis: self._label_key(labels[axis])))
+
+    def _labels_of_axes(self, index: int) -> dict[str, str]:
+        """Label of every axis of an operand, by the axis's name."""
+        names = [axis.name for axis in self.sources[index].schema.tensor.axes]
+        return dict(zip(names, self.relation.einsum.operands[index].labels, strict=True))
 
     def _from(self, select: exp.Select) -> exp.Select:
         tables = [aliased(source.table, alias) for source, alias in zip(self.sources, _ALIASES, strict=False)]
+        if self.relation.indexed == 0:
+            tables.reverse()
         select = select.from_(tables[0])
         if len(tables) == 1:
             return select

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from sparseeinsum.render.postgresql import PostgreSQL
+
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
@@ -11,19 +13,59 @@ class Dialect:
 
     Attributes:
         name: Of the dialect in sqlglot, and of the engine's folder in stats/.
+        temporary_schema: Where temporary tables lie.
+        default_schema: That of a table of which only the database is named; None where that cannot be.
         probe_hint: Table function without rows that makes the side of a join with arrays probe; None where the
             engine needs none.
-        row_number: Pseudo-column that numbers a table's rows from 0.
+        row_number: Pseudo-column that numbers a table's rows from 0; None where there is none, or no need of it.
         rows_per_thread: Rows of a table that one thread scans at least.
+        largest_inline: Bytes up to which an array lies in its row; a longer one is fetched anew at every use. None
+            where all do.
+        casts_truth: Whether a cast makes numbers of truth.
+        reads_files: Whether a path stands for the rows of a file.
+        calls_python: Whether functions of users run in it.
+        keeps_residents: Whether functions can read an array that a statement keeps in memory.
     """
 
     name: str
+    temporary_schema: str
+    default_schema: str | None
     probe_hint: str | None
-    row_number: str
+    row_number: str | None
     rows_per_thread: int
+    largest_inline: int | None
+    casts_truth: bool
+    reads_files: bool
+    calls_python: bool
+    keeps_residents: bool
 
 
-DUCKDB = Dialect("duckdb", "tensor_no_tuples", "rowid", 122_880)
+DUCKDB = Dialect(
+    name="duckdb",
+    temporary_schema="temp",
+    default_schema="main",
+    probe_hint="tensor_no_tuples",
+    row_number="rowid",
+    rows_per_thread=122_880,
+    largest_inline=None,
+    casts_truth=True,
+    reads_files=True,
+    calls_python=True,
+    keeps_residents=True,
+)
+POSTGRESQL = Dialect(
+    name=PostgreSQL.__name__.lower(),
+    temporary_schema="pg_temp",
+    default_schema=None,
+    probe_hint=None,
+    row_number=None,
+    rows_per_thread=1,
+    largest_inline=8_000,
+    casts_truth=False,
+    reads_files=False,
+    calls_python=False,
+    keeps_residents=False,
+)
 
 
 def write_sql(statement: exp.Expr, dialect: Dialect) -> str:

@@ -13,6 +13,7 @@ from sparseeinsum.algebra.operators import (
     Densify,
     Kept,
     Relation,
+    Resident,
     Restrict,
     Schema,
     Slice,
@@ -23,7 +24,7 @@ from sparseeinsum.language.eingraph import Reference, write_reference
 from sparseeinsum.language.tensors import DEMOTED
 from sparseeinsum.render.contract import contract_select, is_cross_join, is_grouped
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.layouts import convert_select, densify_select, slice_select, stack_select
+from sparseeinsum.render.layouts import convert_select, densify_select, resident_select, slice_select, stack_select
 from sparseeinsum.render.sources import Source, plain_source, restricted_source, stored_source
 
 
@@ -73,10 +74,11 @@ class Renderer:
     def define(self, name: str, relation: Contract, comment: str) -> None:
         """Make the block of an EinSum's result."""
         sources = [self.source(operand) for operand in relation.inputs]
-        if is_cross_join(relation):
+        if relation.indexed is not None or is_cross_join(relation):
             sources = [self._apart_from_joins(source) for source in sources]
         select = contract_select(relation, sources, self.dialect)
-        is_joined = not is_grouped(relation) and (len(sources) == 2 or sources[0].is_joined)
+        joins = relation.indexed is None and (len(sources) == 2 or sources[0].is_joined)
+        is_joined = joins and not is_grouped(relation)
         source = self._add_block(name, select, relation.schema, comment, is_joined)
         self._sources[Computed(relation.schema)] = source
 
@@ -85,13 +87,14 @@ class Renderer:
             case Stored(stored):
                 return stored_source(stored, self.dialect, self.boundaries.get(stored.tensor.name, ()))
             case Computed(schema):
-                return plain_source(self.tables[schema.tensor.name], schema)
+                return plain_source(self.tables[schema.tensor.name], schema, is_table=True)
+            case Kept() if relation in self.kept:
+                return plain_source(self.kept[relation], relation.schema, is_table=True)
             case Kept():
-                table = self.kept.get(relation)
-                return self.source(relation.input) if table is None else plain_source(table, relation.schema)
+                return self.source(relation.input)
             case Restrict():
                 return restricted_source(relation, self._apart_from_joins(self.source(relation.input)))
-            case Slice() | Stack() | Densify() | Convert():
+            case Slice() | Stack() | Densify() | Resident() | Convert():
                 source = self.source(relation.input)
                 if isinstance(relation, Slice):
                     source = self._apart_from_joins(source)
@@ -129,20 +132,25 @@ _SELECTS: dict[type, Callable[..., exp.Select]] = {
     Slice: slice_select,
     Stack: stack_select,
     Densify: densify_select,
+    Resident: resident_select,
     Convert: convert_select,
 }
 
 
-def _name_of(relation: Slice | Stack | Densify | Convert) -> str:
+def _name_of(relation: Slice | Stack | Densify | Resident | Convert) -> str:
     schema = relation.schema
     name = f"{schema.tensor.name}_by_{'_'.join(schema.keys)}" if schema.keys else f"{schema.tensor.name}_whole"
     if isinstance(relation, Convert):
         return f"{schema.tensor.name}_{schema.tensor.dtype}"
+    if isinstance(relation, Resident):
+        return f"{schema.tensor.name}_resident"
     return f"{name}_dense" if isinstance(relation, Densify) else name
 
 
-def _comment_of(relation: Slice | Stack | Densify | Convert) -> str:
+def _comment_of(relation: Slice | Stack | Densify | Resident | Convert) -> str:
     notation = write_schema(relation.schema)
+    if isinstance(relation, Resident):
+        return f"{notation}, all tuples in one array in memory while the statement runs"
     return f"{notation}, every tuple present" if isinstance(relation, Densify) else notation
 
 

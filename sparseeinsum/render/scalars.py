@@ -86,7 +86,7 @@ def aggregated_number(aggregate: str, value: exp.Expr, dtype: str) -> exp.Expr:
 def _sum(value: exp.Expr, dtype: str) -> exp.Expr:
     if dtype == "int64":  # SUM is wider; what BIGINT cannot hold is an error
         return exp.cast(exp.Sum(this=value), number_type(dtype))
-    return _rounded(exp.Sum(this=value), dtype)
+    return _rounded(exp.Sum(this=exp.cast(value, "double") if dtype == "float32" else value), dtype)
 
 
 def _minimum(value: exp.Expr, dtype: str) -> exp.Expr:

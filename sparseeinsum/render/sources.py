@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Restrict, Schema
+from sparseeinsum.language.dtypes import ITEM_BYTES
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.statistics.columns import relation_of, value_of
@@ -25,6 +26,7 @@ class Source:
         columns: Column of every key, by axis name.
         stored: Where a table of the user's holds it; its values may need a cast.
         is_joined: Whether its rows come straight out of a join, with no aggregation or table between.
+        is_table: Whether its rows are kept in a table, not computed where they are read.
     """
 
     table: exp.Expr
@@ -32,6 +34,7 @@ class Source:
     columns: Mapping[str, str]
     stored: StoredTensor | None = None
     is_joined: bool = False
+    is_table: bool = False
 
     def key(self, axis: str, alias: str) -> exp.Expr:
         """A key column."""
@@ -42,9 +45,9 @@ class Source:
         return exp.column(VALUE_COLUMN, table=alias) if self.stored is None else value_of(self.stored, alias)
 
 
-def plain_source(table: exp.Expr, schema: Schema, is_joined: bool = False) -> Source:
+def plain_source(table: exp.Expr, schema: Schema, is_joined: bool = False, is_table: bool = False) -> Source:
     """A relation whose columns are named as its axes."""
-    return Source(table, schema, {key: key for key in schema.keys}, is_joined=is_joined)
+    return Source(table, schema, {key: key for key in schema.keys}, is_joined=is_joined, is_table=is_table)
 
 
 def stored_source(stored: StoredTensor, dialect: Dialect, boundaries: Sequence[int] = ()) -> Source:
@@ -58,7 +61,7 @@ def stored_source(stored: StoredTensor, dialect: Dialect, boundaries: Sequence[i
     schema = Schema(stored.tensor, stored.decomposition)
     table = relation_of(stored, dialect.name)
     columns = dict(zip(schema.keys, stored.keys, strict=True))
-    return Source(_in_ranges(table, boundaries, dialect.row_number), schema, columns, stored)
+    return Source(_in_ranges(table, boundaries, dialect.row_number), schema, columns, stored, is_table=True)
 
 
 def scan_boundaries(stored: StoredTensor, rows: int, threads: int, dialect: Dialect) -> tuple[int, ...]:
@@ -66,14 +69,14 @@ def scan_boundaries(stored: StoredTensor, rows: int, threads: int, dialect: Dial
     parts = min(
         threads, rows // _LEAST_ROWS, rows * stored.decomposition.array_size(stored.tensor.shape) // _LEAST_VALUES
     )
-    if not stored.is_owned or parts < 2 or rows >= threads * dialect.rows_per_thread:
+    if dialect.row_number is None or not stored.is_owned or parts < 2 or rows >= threads * dialect.rows_per_thread:
         return ()
     return tuple(rows * part // parts for part in range(1, parts))
 
 
-def _in_ranges(table: exp.Expr, boundaries: Sequence[int], row_number: str) -> exp.Expr:
+def _in_ranges(table: exp.Expr, boundaries: Sequence[int], row_number: str | None) -> exp.Expr:
     """The table, or all of it by ranges of its rows, which an engine scans in parallel."""
-    if not boundaries:
+    if not boundaries or row_number is None:
         return table
     ranges = []
     for low, high in zip((None, *boundaries), (*boundaries, None), strict=True):
@@ -92,6 +95,18 @@ def restricted_source(relation: Restrict, source: Source) -> Source:
     low, high = exp.Literal.number(relation.first), exp.Literal.number(relation.last)
     condition = exp.Between(this=column, low=low, high=high)
     return replace(source, table=exp.select("*").from_(aliased(source.table, "t")).where(condition))
+
+
+def with_inline_arrays(source: Source, largest_inline: int) -> Source:
+    """A relation in whose rows the arrays lie, so that a join fetches each of them once."""
+    schema = source.schema
+    size = 0 if schema.is_scalar else schema.array_size * ITEM_BYTES[schema.tensor.dtype]
+    if not source.is_table or size <= largest_inline:
+        return source
+    inline = exp.Anonymous(this="ARRAY_CAT", expressions=[source.value("t"), exp.array()])  # copies, and adds nothing
+    keys = [key_column(source, key, "t") for key in schema.keys]
+    rows = exp.select(*keys, inline.as_(VALUE_COLUMN)).from_(aliased(source.table, "t"))
+    return plain_source(rows.offset(0), schema)  # the offset keeps the copy where it is
 
 
 def aliased(table: exp.Expr, alias: str) -> exp.Expr:

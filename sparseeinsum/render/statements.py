@@ -14,6 +14,7 @@ from sparseeinsum.algebra.operators import (
     Densify,
     Kept,
     Relation,
+    Resident,
     Restrict,
     Slice,
     Stack,
@@ -37,6 +38,7 @@ class Statement:
         stage: The temporary table that keeps its rows; None for the last statement of an output.
         dialect: Of the engine.
         passes: SELECTs of the passes after the first, whose rows go into the same table.
+        keeps: The relation whose rows these are, where that is no result of an EinSum as it is computed.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Statement:
     stage: exp.Table | None
     dialect: Dialect
     passes: tuple[exp.Select, ...] = ()
+    keeps: Kept | None = None
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
@@ -139,7 +142,7 @@ class _Compiler:
         if table is not None:
             name = table.name
             first, *others = (self._statement(name, part, table) for part in relation.passes())
-            yield replace(first, passes=tuple(other.query for other in others))
+            yield replace(first, passes=tuple(other.query for other in others), keeps=relation)
 
     def stage(self, definition: Definition) -> Statement:
         """The statement that fills a temporary table, in as many passes as planned."""
@@ -195,7 +198,7 @@ class _Compiler:
                         waiting += by_name[name].relation.inputs
                 case Kept() as kept if kept in self.kept:
                     pass
-                case Slice() | Stack() | Densify() | Convert() | Restrict() | Kept() as reading:
+                case Slice() | Stack() | Densify() | Resident() | Convert() | Restrict() | Kept() as reading:
                     waiting.append(reading.input)
         return [definition for definition in self.definitions if definition.name in needed]
 

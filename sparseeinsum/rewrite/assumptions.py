@@ -8,13 +8,18 @@ import math
 from collections.abc import Collection, Mapping
 
 from sparseeinsum.language.eingraph import EinGraph, by_hand, write_einsum
+from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.semantics.exactness import Values, evaluate_exactly
 from sparseeinsum.semantics.ranges import NOTHING
 
 
 def rewritten_results(written: EinGraph, graph: EinGraph) -> tuple[str, ...]:
-    """Results of EinSums of a graph that stand otherwise, or not at all, in the one that it was rewritten from."""
-    texts = {write_einsum(einsum, by_hand(einsum)) for einsum in written.einsums}
+    """Results of EinSums of a graph that stand otherwise, or not at all, in the one that it was rewritten from.
+
+    To compute once what several EinSums compute is right for all values, and does not count.
+    """
+    merged = merge_common_subexpressions(written, {})
+    texts = {write_einsum(einsum, by_hand(einsum)) for einsum in (*written.einsums, *merged.einsums)}
     return tuple(einsum.output.tensor for einsum in graph.einsums if write_einsum(einsum, by_hand(einsum)) not in texts)
 
 

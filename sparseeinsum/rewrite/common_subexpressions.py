@@ -1,7 +1,7 @@
 """Rewriting: EinSums that compute the same, under whatever names of labels, become one that all readers share."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -9,6 +9,7 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import Call, Operand, Scalar
 from sparseeinsum.rewrite.chains import substituted
 
+_FEW_OPERANDS = 4
 _COMMUTATIVE = frozenset(("add", "mul", "min", "max", "eq", "ne", "and", "or"))
 
 
@@ -36,6 +37,27 @@ def merge_common_subexpressions(graph: EinGraph, pinned: Mapping[str, Mapping[st
     written = {einsum.output.tensor for einsum in einsums}
     tensors = {name: each for name, each in graph.tensors.items() if name in written or name not in classes.members}
     return EinGraph(MappingProxyType(tensors), tuple(einsums), graph.outputs)
+
+
+def merged_results(written: EinGraph, graph: EinGraph) -> dict[str, str]:
+    """Results as they were written that a graph computes once with others, by the names of those that it computes.
+
+    Args:
+        written: EinSums of any number of operands, in topological order.
+        graph: The same, merged, of one or two operands each.
+    """
+    classes = _Classes(written, {})
+    copies = {
+        einsum.output.tensor
+        for einsum in graph.einsums
+        if einsum.join == Operand(0) and einsum.aggregate is None and len(einsum.operands) == 1
+    }
+    computed = {einsum.output.tensor for einsum in graph.einsums}
+    return {
+        name: classes.kept[member.leader]
+        for name, member in classes.members.items()
+        if name != classes.kept[member.leader] and (name in copies or name not in computed)
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +150,13 @@ class _Form:
 
 
 def _canonical(einsum: EinSum) -> _Form:
-    """The same form whatever the order of operands."""
-    orders = itertools.permutations(range(len(einsum.operands)))
+    """The same form whatever the order of operands, where they are few."""
+    places = range(len(einsum.operands))
+    orders: Iterable[Sequence[int]] = itertools.permutations(places) if len(places) <= _FEW_OPERANDS else [places]
     return min((_form(einsum, order) for order in orders), key=lambda form: form.order)
 
 
-def _form(einsum: EinSum, order: tuple[int, ...]) -> _Form:
+def _form(einsum: EinSum, order: Sequence[int]) -> _Form:
     operands = [einsum.operands[position] for position in order]
     labels = dict.fromkeys(label for operand in operands for label in operand.labels)
     numbers = {label: number for number, label in enumerate(labels)}

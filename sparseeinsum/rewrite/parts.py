@@ -1,8 +1,8 @@
-"""Rewriting: an EinSum over some of the references that another one is being taken apart into."""
+"""Rewriting: an EinSum over some of the references that another one is taken apart into; and which parts it has."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
-from sparseeinsum.language.eingraph import EinSum, Reference
+from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import Operand, Scalar, operands_in_order
 from sparseeinsum.rewrite.chains import substituted
 
@@ -30,3 +30,25 @@ def part_of(
     renumbered = substituted(join, {position: Operand(number) for number, position in enumerate(used)})
     fold = aggregate if labels - frozenset(output.labels) else None
     return EinSum(output, operands, renumbered, fold, einsum.promoted_among(labels))
+
+
+def parts_of(written: Set[str], graph: EinGraph) -> dict[str, tuple[EinSum, ...]]:
+    """The EinSums that compute every result as written that is still there, those of its parts first.
+
+    Args:
+        written: Results of the EinSums as they were written.
+        graph: As they were rewritten.
+    """
+    found: dict[str, tuple[EinSum, ...]] = {}
+    parts: list[EinSum] = []
+    for einsum in graph.einsums:
+        parts.append(einsum)
+        if einsum.output.tensor in written:
+            found[einsum.output.tensor] = tuple(parts)
+            parts = []
+    return found
+
+
+def part_names(written: Set[str], graph: EinGraph) -> dict[str, tuple[str, ...]]:
+    """For every result as written, the results of parts that serve to compute it alone; see `parts_of`."""
+    return {name: tuple(part.output.tensor for part in parts[:-1]) for name, parts in parts_of(written, graph).items()}

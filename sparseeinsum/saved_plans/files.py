@@ -60,6 +60,8 @@ class SavedPlan:
         optimizer: That found it.
         memory_limit: Bytes that a run was allowed, or None for the limit of the database.
         nonfinite: `error` or `allow`.
+        estimator: How sizes of results were estimated, and are again: one of ESTIMATORS.
+        allowed_tiles: Tiles of several indices that any label might have had.
         outputs: Results that it returns.
         inputs: By name.
         einsums: The program as it was rewritten.
@@ -71,6 +73,8 @@ class SavedPlan:
     optimizer: str
     memory_limit: int | None
     nonfinite: str
+    estimator: str
+    allowed_tiles: tuple[int, ...]
     outputs: tuple[str, ...]
     inputs: Mapping[str, SavedInput]
     einsums: tuple[EinSum, ...]
@@ -97,6 +101,8 @@ def write_plan(
     optimizer: str,
     memory_limit: int | None,
     nonfinite: str,
+    estimator: str,
+    allowed_tiles: tuple[int, ...],
 ) -> str:
     """A plan as JSON.
 
@@ -107,6 +113,8 @@ def write_plan(
         optimizer: That found it.
         memory_limit: Bytes that a run is allowed, or None for the limit of the database.
         nonfinite: `error` or `allow`.
+        estimator: How sizes of results were estimated.
+        allowed_tiles: Tiles of several indices that any label might have had.
     """
     graph = decomposed.graph
     layouts = {
@@ -121,6 +129,8 @@ def write_plan(
             "optimizer": optimizer,
             "memory_limit": memory_limit,
             "nonfinite": nonfinite,
+            "estimator": estimator,
+            "tiles": list(allowed_tiles),
             "outputs": list(graph.outputs),
         },
         "inputs": {name: _write_input(graph.tensors[name], values[name]) for name in program.inputs},
@@ -200,6 +210,8 @@ def _saved_plan(content: _Object) -> SavedPlan:
         str(options["optimizer"]),
         None if options["memory_limit"] is None else int(options["memory_limit"]),
         str(options["nonfinite"]),
+        str(options["estimator"]),
+        tuple(map(int, options["tiles"])),
         tuple(str(name) for name in options["outputs"]),
         {str(name): _read_input(each) for name, each in content["inputs"].items()},
         einsums,

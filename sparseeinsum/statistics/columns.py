@@ -34,6 +34,7 @@ NUMBER_TYPES = {dtype: held.computed for dtype, held in _HELD.items()}
 _INDEX_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _WHOLE_TYPES = (*_INDEX_TYPES, "UBIGINT", "HUGEINT", "UHUGEINT")
 _LARGEST_COORDINATE = 1 << 62
+IS_TRUTH = "is_truth"  # marks the cast of what is 0 or 1, or true or false: some engines have none of truth to numbers
 _PAIR_TYPES = ("DOUBLE[]", "FLOAT[]", "DOUBLE[2]", "FLOAT[2]")
 
 
@@ -56,7 +57,7 @@ def dtype_of(sql_type: str) -> str | None:
         return "int64"
     if sql_type.startswith("DECIMAL(") and sql_type.endswith(")"):
         return "int64" if sql_type.endswith(",0)") else "float64"
-    return {"BOOLEAN": "bool", "FLOAT": "float32", "DOUBLE": "float64"}.get(sql_type)
+    return {"BOOLEAN": "bool", "FLOAT": "float32", "DOUBLE": "float64", "NUMERIC": "float64"}.get(sql_type)
 
 
 def is_readable(sql_type: str, dtype: str) -> bool:
@@ -112,7 +113,11 @@ def value_of(stored: StoredTensor, alias: str | None = None) -> exp.Expr:
         one = exp.Literal.number(1)
         return exp.cast(exp.array(one, exp.Literal.number(0)) if is_complex(dtype) else one, kind)
     column = exp.column(stored.value, table=alias)
-    return exp.cast(column, kind) if stored.casts else column
+    if not stored.casts:
+        return column
+    cast = exp.cast(column, kind)
+    cast.meta[IS_TRUTH] = dtype == "bool"
+    return cast
 
 
 def coordinate(keys: Sequence[exp.Expr], bounds: Sequence[int]) -> exp.Expr:

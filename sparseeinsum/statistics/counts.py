@@ -4,7 +4,7 @@ Such vectors of counts are the sketch of Sommer, Boehm, Evfimievski, Reinwald an
 Sparsity Estimation for Matrix Expressions", SIGMOD 2019, section 3; here of tensors of any rank.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -79,44 +79,80 @@ def even_tensor(statistics: Statistics) -> tuple[Counts, ...]:
     return tuple(even_counts(bound, statistics.entries, distinct) for bound, distinct in axes)
 
 
-def measure_counts(stored: StoredTensor, statistics: Statistics, executor: Executor) -> tuple[Counts, ...]:
-    """Count the entries at every index of every axis; where all of them are entries, or none, nothing needs to be read.
+def measure_counts(
+    stored: Mapping[str, StoredTensor], statistics: Mapping[str, Statistics], executor: Executor
+) -> dict[str, tuple[Counts, ...]]:
+    """Count the entries at every index of every axis; where all indices are entries, or none, nothing needs to be read.
 
     Args:
-        stored: The tensor; it is countable.
-        statistics: Of it, measured.
-        executor: Runs a query for every axis.
+        stored: The tensors; they are countable.
+        statistics: Of them, measured.
+        executor: Runs one query for all.
 
     Raises:
-        EngineError: The relation cannot be read.
+        EngineError: A relation cannot be read.
     """
-    if statistics.entries in (0, stored.tensor.size):
-        return even_tensor(statistics)
-    return tuple(_measured(stored, position, executor) for position in range(len(stored.tensor.shape)))
+    found = {name: even_tensor(statistics[name]) for name in stored}
+    partly = {name: each for name, each in stored.items() if 0 < statistics[name].entries < each.tensor.size}
+    return found | count_entries(partly, executor)
 
 
-def _measured(stored: StoredTensor, position: int, executor: Executor) -> Counts:
-    found = executor.arrow(_counting(stored, position, executor.dialect))
-    counts = np.zeros(stored.tensor.shape[position])
-    counts[found["place"].to_numpy()] = found["entries"].to_numpy()
-    return Counts(counts, (counts > 0).astype(np.float64))
+def count_entries(stored: Mapping[str, StoredTensor], executor: Executor) -> dict[str, tuple[Counts, ...]]:
+    """Count the entries at every index of every axis, whether or not all indices are entries; see `measure_counts`."""
+    axes = tuple((each, position) for each in stored.values() for position in range(len(each.tensor.shape)))
+    counts = iter(_measured(axes, executor) if axes else ())
+    return {name: tuple(next(counts) for _ in each.tensor.shape) for name, each in stored.items()}
 
 
-@lru_cache(maxsize=512)  # a tensor is measured for every plan and every run
-def _counting(stored: StoredTensor, position: int, dialect: str) -> str:
+def counted_statistics(stored: StoredTensor, counts: Sequence[Counts], tuples: int) -> Statistics:
+    """T and V of a tensor whose entries were counted.
+
+    Args:
+        stored: The tensor.
+        counts: Of its axes.
+        tuples: Rows of its relation.
+    """
+    entries = float(counts[0].entries.sum()) if counts else float(tuples)
+    measured = {} if stored.decomposition.is_scalar else {stored.decomposition.tiles: float(tuples)}
+    return Statistics(entries, tuple(each.distinct for each in counts), stored.tensor.shape, measured=measured)
+
+
+def _measured(axes: Sequence[tuple[StoredTensor, int]], executor: Executor) -> Iterator[Counts]:
+    rows = executor.arrow(_counting_all(tuple(axes), executor.dialect))
+    numbers, places, entries = (rows[column].to_numpy() for column in ("axis", "place", "entries"))
+    for number, (stored, position) in enumerate(axes):
+        is_of_axis = numbers == number
+        counts = np.zeros(stored.tensor.shape[position])
+        counts[places[is_of_axis]] = entries[is_of_axis]
+        yield Counts(counts, (counts > 0).astype(np.float64))
+
+
+@lru_cache(maxsize=512)  # tensors are measured for every plan and every run
+def _counting_all(axes: tuple[tuple[StoredTensor, int], ...], dialect: str) -> str:
+    """One query for all axes: their numbers, indices and entries."""
+    selects = [
+        exp.select(exp.Literal.number(number).as_("axis"), "place", "entries").from_(
+            exp.Subquery(this=_counting(stored, position, dialect), alias=exp.to_identifier("counted"))
+        )
+        for number, (stored, position) in enumerate(axes)
+    ]
+    return (exp.union(*selects, distinct=False) if len(selects) > 1 else selects[0]).sql(dialect, comments=False)
+
+
+def _counting(stored: StoredTensor, position: int, dialect: str) -> exp.Expr:
     """The query for one axis."""
     decomposition = stored.decomposition
     is_tiled = decomposition.has_tiles
     if decomposition.is_scalar or is_tiled or is_complex(stored.tensor.dtype):
         entries = entry_indices(stored, dialect).subquery("entries")
-        return filled(template("counts", dialect), {"entries": entries, "axis": index_column(position)}).sql(dialect)
+        return filled(template("counts", dialect), {"entries": entries, "axis": index_column(position)})
     values = {**placeholders(stored), "relation": relation_of(stored, dialect)}
     if position in decomposition.promoted:
         axis = exp.column(stored.keys[decomposition.promoted.index(position)], quoted=True)
-        return filled(template("counts_of_keys", dialect), {**values, "axis": axis}).sql(dialect)
+        return filled(template("counts_of_keys", dialect), {**values, "axis": axis})
     inside = exp.Literal.number(decomposition.inside.index(position))
     bound = exp.Literal.number(stored.tensor.shape[position])
-    return filled(template("counts_inside", dialect), {**values, "position": inside, "bound": bound}).sql(dialect)
+    return filled(template("counts_inside", dialect), {**values, "position": inside, "bound": bound})
 
 
 @dataclass(frozen=True, slots=True, eq=False)

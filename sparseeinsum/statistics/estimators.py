@@ -1,12 +1,14 @@
 """Statistics: the ways to estimate results, by name."""
 
 from collections.abc import Mapping
-from typing import Protocol
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
 
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.semantics.exactness import Evaluation
+from sparseeinsum.statistics.counts import Counts
 from sparseeinsum.statistics.estimate import Statistics, estimate
 from sparseeinsum.statistics.exact import ExactEstimator
 from sparseeinsum.statistics.measure import Executor
@@ -17,7 +19,13 @@ DEFAULT_ESTIMATOR = "sketch"
 
 
 class Estimator(Protocol):
-    """Tells what the results of a graph will be like."""
+    """Tells what the results of a graph will be like.
+
+    Attributes:
+        name: Of the way in which it does: one of ESTIMATORS.
+    """
+
+    name: ClassVar[str]
 
     def __call__(
         self, graph: EinGraph, measured: Mapping[str, Statistics], evaluations: Mapping[str, Evaluation]
@@ -29,6 +37,33 @@ class Estimator(Protocol):
             measured: Statistics of the inputs.
             evaluations: What is exact for each EinSum.
         """
+
+    def knowing(self, stored: Mapping[str, StoredTensor], counts: Mapping[str, tuple[Counts, ...]]) -> "Estimator":
+        """The estimator for graphs that read further stored tensors, too.
+
+        Args:
+            stored: Those tensors.
+            counts: The entries at every index of their axes, of those that are countable.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class UniformEstimator:
+    """Takes entries to be spread evenly (SparseEinSum, section 8.2)."""
+
+    name: ClassVar[str] = "uniform"
+
+    def __call__(
+        self, graph: EinGraph, measured: Mapping[str, Statistics], evaluations: Mapping[str, Evaluation]
+    ) -> dict[str, Statistics]:
+        """Statistics of every tensor of a graph."""
+        return estimate(graph, measured, evaluations)
+
+    def knowing(
+        self, stored: Mapping[str, StoredTensor], counts: Mapping[str, tuple[Counts, ...]]
+    ) -> "UniformEstimator":
+        """Itself: statistics are all that it needs."""
+        return self
 
 
 def make_estimator(
@@ -49,7 +84,7 @@ def make_estimator(
     """
     match name:
         case "uniform":
-            return estimate
+            return UniformEstimator()
         case "sketch":
             return SketchEstimator.measuring(stored, measured, executor)
         case "exact":

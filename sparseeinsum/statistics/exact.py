@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from sqlglot import exp
 
@@ -14,6 +15,7 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.tensors import DEMOTED, StoredTensor
 from sparseeinsum.semantics.exactness import Evaluation, JoinKind
 from sparseeinsum.statistics.columns import coordinate
+from sparseeinsum.statistics.counts import Counts
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.indices import entry_indices, index_column
 from sparseeinsum.statistics.measure import Executor
@@ -50,8 +52,14 @@ class ExactEstimator:
         executor: Runs the query.
     """
 
+    name: ClassVar[str] = "exact"
+
     stored: Mapping[str, StoredTensor]
     executor: Executor
+
+    def knowing(self, stored: Mapping[str, StoredTensor], counts: Mapping[str, tuple[Counts, ...]]) -> "ExactEstimator":
+        """The estimator that counts from further stored tensors, too."""
+        return ExactEstimator({**self.stored, **stored}, self.executor)
 
     def __call__(
         self, graph: EinGraph, measured: Mapping[str, Statistics], evaluations: Mapping[str, Evaluation]
@@ -168,8 +176,8 @@ class _Structures:
     def _range(self, einsum: EinSum, label: str, alias: str) -> exp.Subquery:
         """All indices of a label."""
         bound = exp.Literal.number(self._graph.bound_of(einsum, label))
-        places = exp.Anonymous(this="UNNEST", expressions=[exp.Anonymous(this="RANGE", expressions=[bound])])
-        return exp.select(places.as_("place")).subquery(alias)
+        places = exp.Table(this=exp.Anonymous(this="RANGE", expressions=[bound]))
+        return exp.select(exp.column("range").as_("place")).from_(places).subquery(alias)
 
     def _add(self, axes: _Positions, query: exp.Query) -> _Structure:
         relation = f"structure_{len(self._queries)}"

@@ -55,14 +55,18 @@ class Measurement:
     fingerprint: object
 
 
-def measure(stored: StoredTensor, executor: Executor) -> Measurement:
+def measure(stored: StoredTensor, executor: Executor, fingerprint: object = None) -> Measurement:
     """Scan a stored tensor.
+
+    Args:
+        stored: The tensor.
+        executor: Runs the scan.
+        fingerprint: Of its rows, taken before, so that rows that come in between look changed; None where nobody asks.
 
     Raises:
         DataError: It holds NULL, an index out of range or a coordinate twice; the first such row is named.
         EngineError: The database refused the scan, as it does for arrays of a wrong length; `check_rows` says which.
     """
-    (found_fingerprint,) = fingerprints([stored], executor)  # first: rows that come in between then look changed
     scan = _scan(stored, executor.dialect)
     (row,) = executor.rows(scan.statement)
     values = dict(zip(scan.columns, row, strict=True))
@@ -78,7 +82,7 @@ def measure(stored: StoredTensor, executor: Executor) -> Measurement:
     tuples = {} if stored.decomposition.is_scalar else {stored.decomposition.tiles: float(found["tuples"])}
     statistics = Statistics(float(found["entries"]), tuple(distinct), stored.tensor.shape, measured=tuples)
     known = Values(_range(lowest, highest), has_fill=found["entries"] < stored.tensor.size)
-    return Measurement(statistics, found["tuples"], known, found_fingerprint)
+    return Measurement(statistics, found["tuples"], known, fingerprint)
 
 
 def _range(lowest: object, highest: object) -> Range:
@@ -127,12 +131,28 @@ def _fingerprints_statement(stored: tuple[StoredTensor, ...], dialect: str) -> s
     for place, each in enumerate(stored):
         value = exp.Literal.number(1) if each.value is None else exp.column(each.value, quoted=True)  # no cast hides
         columns = [*(exp.column(key, quoted=True) for key in each.keys), value]
-        projections = [projection.copy() for projection in fingerprint.expressions]
-        for call in [call for projection in projections for call in projection.find_all(exp.Anonymous)]:
-            call.set("expressions", [column.copy() for column in columns])
-        select = exp.select(exp.Literal.number(place).as_("number"), *projections)
-        selects.append(select.from_(relation_of(each, dialect)))
+        relation = relation_of(each, dialect)
+        projections = [
+            filled(_with_columns(projection.copy(), columns), {"relation": relation})
+            for projection in fingerprint.expressions
+        ]
+        selects.append(exp.select(exp.Literal.number(place).as_("number"), *projections).from_(relation))
     return (exp.union(*selects, distinct=False) if len(selects) > 1 else selects[0]).sql(dialect)
+
+
+def _with_columns(projection: exp.Expr, columns: Sequence[exp.Expr]) -> exp.Expr:
+    """The projection with all columns in place of `columns`; an argument that mentions `each` once for every column."""
+    for call in list(projection.find_all(exp.Anonymous, exp.Concat)):
+        arguments: list[exp.Expr] = []
+        for argument in call.expressions:
+            if isinstance(argument, exp.Column) and argument.name == "columns":
+                arguments += [column.copy() for column in columns]
+            elif isinstance(call, exp.Concat):
+                arguments += [filled(argument, {"each": column}) for column in columns]
+            else:
+                arguments.append(argument)
+        call.set("expressions", arguments)
+    return projection
 
 
 def _repeat(projection: exp.Expr, stored: StoredTensor, dialect: str) -> Iterator[exp.Expr]:

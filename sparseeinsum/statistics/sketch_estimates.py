@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import StoredTensor
@@ -24,6 +25,8 @@ class SketchEstimator:
         counts: For inputs, the counts of every axis; entries of others are taken to be spread evenly.
     """
 
+    name: ClassVar[str] = "sketch"
+
     counts: Mapping[str, tuple[Counts, ...]]
 
     @classmethod
@@ -36,7 +39,13 @@ class SketchEstimator:
             EngineError: A relation cannot be read.
         """
         countable = {name: each for name, each in stored.items() if is_countable(each.tensor.shape)}
-        return cls({name: measure_counts(each, measured[name], executor) for name, each in countable.items()})
+        return cls(measure_counts(countable, measured, executor))
+
+    def knowing(
+        self, stored: Mapping[str, StoredTensor], counts: Mapping[str, tuple[Counts, ...]]
+    ) -> "SketchEstimator":
+        """The estimator with the counts of further stored tensors."""
+        return SketchEstimator({**self.counts, **counts})
 
     def __call__(
         self, graph: EinGraph, measured: Mapping[str, Statistics], evaluations: Mapping[str, Evaluation]

@@ -38,7 +38,7 @@ WITH T0 AS (
     ON u.dim_1 = v.dim_0
   GROUP BY
     u.dim_0
-), T2 AS (
+), T2 AS MATERIALIZED (
   /* T2[I, J, k] = T0[I, k] * A[I, J] */
   SELECT
     u.i,
@@ -57,27 +57,19 @@ WITH T0 AS (
   ) AS u
   JOIN main.A AS v
     ON u.i = v.dim_0
+), T1_resident AS (
+  /* T1[J, k], all tuples in one array in memory while the statement runs */
+  SELECT
+    tensor_resident(t.val, t.j, 2708, CAST(0 AS DOUBLE)) AS handle
+  FROM T1 AS t
 ), T3 AS (
   /* T3[I, J] = sum(T2[I, J, k] * T1[J, k]) */
   SELECT
     u.i,
     u.j,
-    tensor_dot(u.val, v.val) AS val
-  FROM (
-    SELECT
-      t.i,
-      t.j,
-      t.val
-    FROM T2 AS t
-    UNION ALL
-    SELECT
-      NULL,
-      NULL,
-      NULL
-    FROM tensor_no_tuples()
-  ) AS u
-  JOIN T1 AS v
-    ON u.j = v.j
+    tensor_dot(u.val, tensor_row(v.handle, u.j, 1024, CAST(0 AS DOUBLE))) AS val
+  FROM T2 AS u
+  CROSS JOIN T1_resident AS v
 )
 /* S[I, J] = T3[I, J] / 32.0 */
 SELECT

@@ -67,7 +67,8 @@ WITH T0 AS (
     COALESCE(t.val, tensor_fill(256, CAST(0.5 AS DOUBLE))) AS val
   FROM (
     SELECT
-      UNNEST(RANGE(2708)) AS position
+      range AS position
+    FROM RANGE(2708)
   ) AS g
   LEFT JOIN H AS t
     ON t.i = g.position

@@ -1,0 +1,109 @@
+"""A sparse matrix times a dense one: joined, and with the dense one in memory and read by index; beside scipy.
+
+    python -m bench.indexed --edges 500_000 --nodes 13_752 --width 767
+
+Sources and targets of edges follow a power law. Edges lie in the order of the rows of the result, as loading stores
+them, or in random order. Compute only: tensors are loaded before, and the result goes into a table of the database.
+Besides, the scores of sparse attention: a product of two dense matrices at the edges alone.
+"""
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+import sparseeinsum as se
+from bench.timing import Figure, race, report
+from sparseeinsum.examples import Matrix, load
+from sparseeinsum.pipeline import PlanOptions, make_plans
+
+PRODUCT = "Y[i, m] = sum(A[i, j] * X[j, m])"
+SCORES = "S[i, j] = sum(A[i, j] * X[i, m] * X[j, m])"
+Contenders = dict[str, Callable[[], object]]
+Entries = NDArray[np.float64] | scipy.sparse.coo_array
+_EXPONENT = 0.8  # of the power law
+
+
+def power_law(nodes: int, edges: int, rng: np.random.Generator) -> scipy.sparse.csr_array:
+    """Edges between random nodes, of which some have far more than others."""
+    weights = (1.0 + np.arange(nodes)) ** -_EXPONENT
+    ends = [rng.permutation(nodes)[rng.choice(nodes, edges, p=weights / weights.sum())] for _ in range(2)]
+    return scipy.sparse.csr_array((rng.random(edges), ends), (nodes, nodes))
+
+
+def shuffle(database: se.Database, name: str) -> None:
+    """Put the rows of a tensor's table into random order."""
+    database.connection.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM {name} ORDER BY hash(rowid)")
+
+
+def plan_of(database: se.Database, text: str, indexes: bool) -> se.Plan:
+    """The plan with arrays kept in memory where that is cheaper, or with joins alone."""
+    options = PlanOptions(layout="any", indexes=indexes)
+    return make_plans(se.program(text), database._engine, options)[0]
+
+
+def contenders_of(
+    database: se.Database, name: str, text: str, order: str, expected: scipy.sparse.csr_array
+) -> Contenders:
+    """The plan with joins and the one that may index, each checked once."""
+    made: Contenders = {}
+    for indexes in (False, True):
+        plan = plan_of(database, text, indexes)
+        (result,) = database.run(plan, progress=False).values()
+        differences = (result.to_scipy() - expected).data
+        np.testing.assert_allclose(differences, 0, atol=1e-9 * abs(expected.data).max())
+        does_index = any(step.indexed is not None for step in plan.decomposed.steps)
+        kind = "indexed" if does_index else "chosen: a join" if indexes else "joined"
+        made[f"{kind}, {order}"] = partial(database.run, plan, into={name: "result"}, progress=False)
+    return made
+
+
+def run_program(
+    name: str, text: str, inputs: dict[str, Matrix], reference: Callable[[], Entries], repeat: int
+) -> list[Figure]:
+    """Race the contenders of one program, after checking that they agree."""
+    expected = scipy.sparse.csr_array(reference())
+    edges, (_, width) = scipy.sparse.csr_array(inputs["A"]).nnz, inputs["X"].shape
+    contenders: Contenders = {"scipy": reference}
+    for order in ("in order", "in random order"):
+        database = load(se.connect(), inputs)
+        if order == "in random order":
+            shuffle(database, "A")
+        contenders |= contenders_of(database, name, text, order, expected)
+    return race(f"{name}, {edges:,} x {width}", contenders, dict.fromkeys(contenders, repeat), "joined, in order")
+
+
+def run(nodes: int, edges: int, width: int, repeat: int) -> list[Figure]:
+    """The product and the scores on one random graph."""
+    rng = np.random.default_rng(0)
+    left, right = power_law(nodes, edges, rng), rng.random((nodes, width))
+    inputs: dict[str, Matrix] = {"A": left, "X": right}
+    at = left.tocoo()
+
+    def scores() -> Entries:
+        values = np.einsum("em,em->e", right[at.coords[0]], right[at.coords[1]]) * at.data
+        return scipy.sparse.coo_array((values, at.coords), at.shape)
+
+    return run_program("Y", PRODUCT, inputs, lambda: left @ right, repeat) + run_program(
+        "S", SCORES, inputs, scores, repeat
+    )
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nodes", type=int, default=10_000)
+    parser.add_argument("--edges", type=int, default=200_000)
+    parser.add_argument("--width", type=int, default=256)
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--output", type=Path, default=Path("bench/results"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    asked = _arguments()
+    found = run(asked.nodes, asked.edges, asked.width, asked.repeat)
+    report("Sparse times dense, and scores of attention", found, "joined, in order", asked.output / "indexed.json")

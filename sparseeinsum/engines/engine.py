@@ -1,0 +1,127 @@
+"""Engines: what the rest of the package may ask of a database, whichever it is."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sparseeinsum.errors import EngineError
+from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.statements import Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a query.
+
+    Attributes:
+        name: As the database spells it.
+        sql_type: In the spelling of `statistics.columns`, or the database's own where that does not know the type.
+    """
+
+    name: str
+    sql_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A table or view.
+
+    Attributes:
+        catalog: The database that it lies in; None for the current one.
+        schema: Of that database.
+        name: As the database spells it.
+    """
+
+    catalog: str | None
+    schema: str
+    name: str
+
+
+class Engine(Protocol):
+    """A connection to a database that has the functions of this package.
+
+    Statements that the database refuses raise EngineError, whose cause is the error of its driver.
+    """
+
+    @property
+    def title(self) -> str:
+        """The engine's name, for messages."""
+
+    @property
+    def connection(self) -> Any:  # noqa: ANN401  # each driver has a type of its own
+        """The driver's connection."""
+
+    @property
+    def sql(self) -> Dialect:
+        """How statements are written."""
+
+    @property
+    def dialect(self) -> str:
+        """Name of the SQL dialect."""
+
+    def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
+        """All rows of a query."""
+
+    def execute(self, statement: exp.Expr | str) -> None:
+        """Run a statement whose rows do not matter."""
+
+    def create(self, table: exp.Table, query: exp.Select, is_temporary: bool) -> int:
+        """Create a table from a query; returns its rows."""
+
+    def stage(self, statement: Statement) -> int:
+        """Run a statement that keeps its rows in a temporary table; returns how many there are."""
+
+    def replace_table(self, table: exp.Table, query: exp.Select) -> int:
+        """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
+
+    def arrow(self, statement: exp.Expr | str) -> pa.Table:
+        """The result of a query as an Arrow table."""
+
+    def columns(self, query: exp.Expr | str) -> list[Column]:
+        """Columns of a query; it is not run."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All of the statements within take effect, or none."""
+
+    def beside(self) -> AbstractContextManager[Self]:
+        """Another connection to the same database, which sees what is committed, whatever happens on this one."""
+
+    def registered(self, table: pa.Table, name: str) -> AbstractContextManager[None]:
+        """An Arrow table under a name that statements can read from."""
+
+    def location(self) -> tuple[str, str]:
+        """The database and the schema in which a bare name stands for a new table."""
+
+    def has_table(self, schema: str, name: str) -> bool:
+        """Whether the database has a permanent table."""
+
+    def relations_named(self, name: str) -> Sequence[Relation]:
+        """What a bare name may mean, first what it does mean."""
+
+    def lacks_column(self, error: EngineError) -> bool:
+        """Whether a statement was refused because there is no column of some name."""
+
+    def is_beyond_float32(self, value: exp.Expr) -> exp.Expr:
+        """Whether a number of type DOUBLE, which is no infinity, would become one as a float32."""
+
+    def is_changed_by_cast(self, value: exp.Expr, sql_type: str, dtype: str) -> exp.Expr:
+        """Whether a number of a type would be another one as a dtype; one of them is of whole numbers or truth."""
+
+    def memory_limit(self) -> int:
+        """Bytes that the database may use."""
+
+    def memory_in_use(self) -> int | None:
+        """Bytes of this process's memory that the database takes now; None for a server, which has its own."""
+
+    def memory_limited_to(self, limit_bytes: float) -> AbstractContextManager[None]:
+        """Within, the database may use so many bytes of this process's memory; a server is left as it is."""
+
+    def threads(self) -> int:
+        """Threads that the database runs statements with."""
+
+    def close(self) -> None:
+        """Close the connection, if it was opened here."""

@@ -1,0 +1,353 @@
+"""Engines: PostgreSQL, through psycopg."""
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sparseeinsum import assets
+from sparseeinsum.engines import copy_format
+from sparseeinsum.engines.engine import Column, Relation
+from sparseeinsum.errors import EngineError
+from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
+from sparseeinsum.render.statements import Statement
+from sparseeinsum.statistics.columns import number_type
+
+if TYPE_CHECKING:
+    import psycopg
+
+_PROBE = "tensor_einsum"
+_EXTENSION = "sparseeinsum"
+_LEAST_VERSION = 150_000
+_LIMITS_OF_INT64 = (str(-(1 << 63)), str(1 << 63))  # the first beyond
+_INFINITE_FLOAT32 = "3.4028235677973366e38"  # the least that is rounded to it
+_LARGEST_ROW = 8160  # bytes, in a page of 8 KiB
+_WORK_SHARE = 16  # of the memory, every sort and hash table of a statement may take
+# During transactions of ours. To compile queries takes longer than most of them.
+_SETTINGS = {"jit": "off"}
+
+# PostgreSQL's names of types, in the spelling of `statistics.columns`; others are shown as they are.
+_TYPES = {
+    "bool": "BOOLEAN",
+    "int2": "SMALLINT",
+    "int4": "INTEGER",
+    "int8": "BIGINT",
+    "float4": "FLOAT",
+    "float8": "DOUBLE",
+    "numeric": "NUMERIC",
+}
+
+
+class PostgreSQL:
+    """A connection to a PostgreSQL database that has the functions of this package."""
+
+    title = "PostgreSQL"
+    sql: Dialect = POSTGRESQL
+
+    def __init__(self, connection: "psycopg.Connection[Any]", driver: ModuleType, is_owned: bool) -> None:
+        self.connection = connection
+        self._driver = driver
+        self._is_owned = is_owned
+
+    @property
+    def dialect(self) -> str:
+        """Name of the SQL dialect."""
+        return self.sql.name
+
+    def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
+        """All rows of a query."""
+        with self._statement(statement) as text:
+            return self.connection.execute(text, prepare=False).fetchall()
+
+    def execute(self, statement: exp.Expr | str) -> None:
+        """Run a statement whose rows do not matter."""
+        with self._statement(statement) as text:
+            self.connection.execute(text, prepare=False)
+
+    def create(self, table: exp.Table, query: exp.Select, is_temporary: bool) -> int:
+        """Create a table from a query; returns its rows.
+
+        Arrays are never compressed, and lie outside of their rows only where they do not fit into a page.
+        """
+        properties: list[exp.Expr] = [exp.TemporaryProperty()] if is_temporary else []
+        arrays = [column.name for column in self.columns(query) if column.sql_type.endswith("[]")]
+        if not arrays:
+            whole = exp.Properties(expressions=properties)
+            tuples = self._count(exp.Create(this=table.copy(), kind="TABLE", properties=whole, expression=query))
+        else:
+            self._create_for_arrays(table, query, properties, arrays)
+            tuples = self._count(exp.insert(query, table.copy()))
+        self._analyze(table)
+        return tuples
+
+    def _analyze(self, table: exp.Table) -> None:
+        """Count a table's rows: before that, the planner takes any for a small one."""
+        self.execute(f"ANALYZE {table.sql(self.dialect)}")
+
+    def _create_for_arrays(
+        self, table: exp.Table, query: exp.Select, properties: Sequence[exp.Expr], arrays: Sequence[str]
+    ) -> None:
+        """Create a table for the rows of a query, as yet without them."""
+        inline = exp.Property(this=exp.var("toast_tuple_target"), value=exp.Literal.number(_LARGEST_ROW))
+        whole = exp.Properties(expressions=[*properties, inline])
+        empty = exp.select("*").from_(query.subquery("described")).limit(0)
+        self.execute(exp.Create(this=table.copy(), kind="TABLE", properties=whole, expression=empty))
+        for name in arrays:
+            column = exp.to_identifier(name).sql(self.dialect)
+            self.execute(f"ALTER TABLE {table.sql(self.dialect)} ALTER COLUMN {column} SET STORAGE EXTERNAL")
+
+    def _count(self, statement: exp.Expr) -> int:
+        """Run a statement; returns the rows that it wrote."""
+        with self._statement(statement) as text:
+            return self.connection.execute(text, prepare=False).rowcount
+
+    def stage(self, statement: Statement) -> int:
+        """Run a statement that keeps its rows in a temporary table; returns how many there are."""
+        assert statement.stage is not None
+        tuples = self.create(statement.stage, statement.query, is_temporary=True)
+        tuples += sum(self._count(exp.insert(query, statement.stage.copy())) for query in statement.passes)
+        if statement.passes:
+            self._analyze(statement.stage)
+        return tuples
+
+    def replace_table(self, table: exp.Table, query: exp.Select) -> int:
+        """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
+        schema = table.db or self.location()[1]
+        old = exp.table_(table.this.copy(), db=exp.to_identifier(schema), catalog=table.args.get("catalog"))
+        new = exp.table_(exp.to_identifier(f"sparseeinsum_new_{table.name}"), db=exp.to_identifier(schema))
+        tuples = self.create(new, query, is_temporary=False)
+        self.execute(exp.Drop(tables=[old], kind="TABLE", exists=True))
+        renamed = exp.AlterRename(this=exp.table_(table.this.copy()))
+        self.execute(exp.Alter(this=new.copy(), kind="TABLE", actions=[renamed]))
+        return tuples
+
+    def arrow(self, statement: exp.Expr | str) -> pa.Table:
+        """The result of a query as an Arrow table."""
+        columns = self.columns(statement)
+        with self._statement(statement) as text, self.connection.cursor() as cursor:
+            data = bytearray()
+            with cursor.copy(f"COPY ({text}) TO STDOUT (FORMAT BINARY)") as copy:
+                for piece in copy:
+                    data += piece
+        return copy_format.decode(data, [each.name for each in columns], [each.sql_type for each in columns])
+
+    def columns(self, query: exp.Expr | str) -> list[Column]:
+        """Columns of a query; it is not run."""
+        with self._statement(query) as text, self.connection.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM ({text}) AS described LIMIT 0", prepare=False)
+            assert cursor.description is not None
+            return [Column(column.name, _type_named(column.type_display)) for column in cursor.description]
+
+    @contextmanager
+    def _statement(self, statement: exp.Expr | str) -> Iterator[str]:
+        """A statement as text; what it does takes effect at once where nobody began a transaction."""
+        text = statement if isinstance(statement, str) else write_sql(statement, self.sql)
+        try:
+            with self._own_transaction():
+                yield text
+        except self._driver.Error as error:
+            raise EngineError(str(error), text) from error
+
+    def _own_transaction(self) -> AbstractContextManager[object]:
+        is_idle = self.connection.info.transaction_status == self._driver.pq.TransactionStatus.IDLE
+        return self.connection.transaction() if is_idle and not self.connection.autocommit else nullcontext()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All of the statements within take effect, or none; in a transaction that is open, once that is committed."""
+        try:
+            with self.connection.transaction(), self._settings():
+                yield
+        except self._driver.Error as error:
+            raise EngineError(str(error)) from error
+
+    @contextmanager
+    def _settings(self) -> Iterator[None]:
+        """Settings for the statements of a transaction, which those after it in one of the user's do not have."""
+        names = ["work_mem", *_SETTINGS]
+        before = {name: str(self.rows(f"SELECT current_setting('{name}')")[0][0]) for name in names}
+        work = max(self.memory_limit() // _WORK_SHARE, self._bytes("work_mem")) // 1024
+        self._set({"work_mem": f"{work}kB", **_SETTINGS})
+        yield
+        self._set(before)
+
+    def _set(self, values: Mapping[str, str]) -> None:
+        for name, value in values.items():
+            self.execute(f"SET LOCAL {name} = '{value}'")
+
+    @contextmanager
+    def beside(self) -> Iterator["PostgreSQL"]:
+        """Another connection to the same database, which sees what is committed, whatever happens on this one."""
+        info = self.connection.info
+        try:
+            other = self._driver.connect(info.dsn, password=info.password or None, autocommit=True)
+        except self._driver.Error as error:
+            raise EngineError(f"cannot connect again: {error}") from error
+        with other:
+            yield PostgreSQL(other, self._driver, is_owned=False)
+
+    @contextmanager
+    def registered(self, table: pa.Table, name: str) -> Iterator[None]:
+        """An Arrow table as a temporary table of that name."""
+        with self.transaction():
+            self._copy(table, exp.table_(name))
+            yield
+            self.execute(exp.Drop(tables=[exp.table_(name)], kind="TABLE"))
+
+    def _copy(self, table: pa.Table, name: exp.Table) -> None:
+        columns = [
+            exp.ColumnDef(
+                this=exp.to_identifier(column.name), kind=exp.DataType.build(copy_format.sql_type(column.type))
+            )
+            for column in table.schema
+        ]
+        temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
+        created = exp.Create(this=exp.Schema(this=name, expressions=columns), kind="TABLE", properties=temporary)
+        self.execute(created)
+        command = f"COPY {name.sql(self.dialect)} FROM STDIN (FORMAT BINARY)"
+        with self._statement(command), self.connection.cursor() as cursor, cursor.copy(command) as copy:
+            for piece in copy_format.encode(table):
+                copy.write(piece)
+
+    def location(self) -> tuple[str, str]:
+        """The database and the schema in which a bare name stands for a new table.
+
+        Raises:
+            EngineError: There is no such schema on the search_path.
+        """
+        ((database, schema),) = self.rows("SELECT current_database(), current_schema()")
+        if schema is None:
+            raise EngineError("no schema on the search_path exists, so that there is nowhere to create tables; set one")
+        return str(database), str(schema)
+
+    def has_table(self, schema: str, name: str) -> bool:
+        """Whether the database has a permanent table."""
+        with self._statement("-- look for a table"):
+            query = "SELECT COUNT(*) FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = %s"
+            found = self.connection.execute(query, (schema, name)).fetchone()
+        return found is not None and found[0] > 0
+
+    def relations_named(self, name: str) -> Sequence[Relation]:
+        """What a bare name may mean, first what it does mean."""
+        with self._statement(f"-- look for {name}"):
+            query = assets.read("sql/postgresql/relations.sql")
+            found = self.connection.execute(query, {"name": name}).fetchall()
+        return [Relation(None, schema, spelled) for schema, spelled in found]
+
+    def lacks_column(self, error: EngineError) -> bool:
+        """Whether a statement was refused because there is no column of some name."""
+        return isinstance(error.__cause__, self._driver.errors.UndefinedColumn)
+
+    def is_beyond_float32(self, value: exp.Expr) -> exp.Expr:
+        """Whether a number of type DOUBLE, which is no infinity, would become one as a float32."""
+        special = [exp.Literal.string(name) for name in ("inf", "-inf", "nan")]
+        is_large = exp.GTE(this=exp.Abs(this=value.copy()), expression=exp.Literal.number(_INFINITE_FLOAT32))
+        return exp.and_(is_large, exp.Not(this=exp.In(this=value, expressions=special)))
+
+    def is_changed_by_cast(self, value: exp.Expr, sql_type: str, dtype: str) -> exp.Expr:
+        """Whether a number of a type would be another one as a dtype; one of them is of whole numbers or truth.
+
+        Whole numbers beyond 64 bits count as changed by a cast to a floating-point dtype, even where they are not.
+        """
+        if dtype == "bool":
+            return exp.Not(this=exp.In(this=value, expressions=[exp.Literal.number(0), exp.Literal.number(1)]))
+        least, beyond = (exp.Literal.number(limit) for limit in _LIMITS_OF_INT64)
+        is_beyond = exp.or_(exp.LT(this=value.copy(), expression=least), exp.GTE(this=value.copy(), expression=beyond))
+        if dtype == "int64":
+            return exp.or_(is_beyond, exp.NEQ(this=value, expression=exp.Floor(this=value.copy())))
+        cast: exp.Expr = exp.cast(exp.cast(value.copy(), number_type(dtype)), "double")
+        is_rounded_beyond = exp.GTE(this=cast.copy(), expression=exp.cast(beyond.copy(), "double"))
+        is_other = exp.NEQ(this=exp.cast(cast, "bigint"), expression=value.copy())
+        return exp.case().when(is_beyond, exp.true()).when(is_rounded_beyond, exp.true()).else_(is_other)
+
+    def memory_limit(self) -> int:
+        """Bytes that the server is told that it may count on."""
+        return self._bytes("effective_cache_size")
+
+    def _bytes(self, setting: str) -> int:
+        ((size,),) = self.rows(f"SELECT pg_size_bytes(current_setting('{setting}'))")
+        return int(str(size))
+
+    def memory_in_use(self) -> None:
+        """None: a server has memory of its own."""
+
+    def memory_limited_to(self, limit_bytes: float) -> AbstractContextManager[None]:
+        """A server is left as it is; it spills what takes more than work_mem."""
+        return nullcontext()
+
+    def threads(self) -> int:
+        """Processes that a query may run in."""
+        ((workers,),) = self.rows("SELECT current_setting('max_parallel_workers_per_gather')")
+        return int(str(workers)) + 1
+
+    def close(self) -> None:
+        """Close the connection, if it was opened here."""
+        if self._is_owned:
+            self.connection.close()
+
+
+def is_postgresql(target: object) -> TypeGuard["str | psycopg.Connection[Any]"]:
+    """Whether a database that a user names, or a connection that they have, is of PostgreSQL."""
+    if isinstance(target, str):
+        return target.startswith(("postgresql://", "postgres://"))
+    driver = sys.modules.get("psycopg")
+    return driver is not None and isinstance(target, driver.Connection)
+
+
+def open_postgresql(target: "str | psycopg.Connection[Any]") -> PostgreSQL:
+    """Connect to a server, or take a connection that the user has.
+
+    Raises:
+        EngineError: The server cannot be reached, is too old, or the database lacks the extension.
+    """
+    try:
+        import psycopg  # noqa: PLC0415  # an optional dependency
+    except ImportError:
+        raise EngineError("psycopg is needed for PostgreSQL; pip install 'sparseeinsum[postgres]'") from None
+    if isinstance(target, psycopg.Connection):
+        engine = PostgreSQL(target, psycopg, is_owned=False)
+    else:
+        try:
+            engine = PostgreSQL(psycopg.connect(target, autocommit=True), psycopg, is_owned=True)
+        except psycopg.Error as error:
+            raise EngineError(f"cannot connect: {error}") from error
+    try:
+        _check(engine)
+    except EngineError:
+        engine.close()
+        raise
+    return engine
+
+
+def _check(engine: PostgreSQL) -> None:
+    version = engine.connection.info.server_version
+    if version < _LEAST_VERSION:
+        raise EngineError(
+            f"this server is PostgreSQL {version // 10_000}; version {_LEAST_VERSION // 10_000} or later is needed"
+        )
+    found = engine.rows(f"SELECT 1 FROM pg_proc WHERE proname = '{_PROBE}' AND pg_function_is_visible(oid) LIMIT 1")
+    if found:
+        return
+    is_installed = engine.rows(f"SELECT 1 FROM pg_available_extensions WHERE name = '{_EXTENSION}'")
+    if is_installed:
+        way = f"run CREATE EXTENSION {_EXTENSION} in it, or put the schema that has it on the search_path"
+    else:
+        way = f"run `sparseeinsum install postgres` on the server, and CREATE EXTENSION {_EXTENSION} in the database"
+    raise EngineError(f"the database {engine.connection.info.dbname} lacks the functions of this package; {way}")
+
+
+_DECIMAL = re.compile(r"numeric\((\d+), ?(-?\d+)\)\Z")
+
+
+def _type_named(shown: str) -> str:
+    """A type in the spelling of `statistics.columns`."""
+    decimal = _DECIMAL.match(shown)
+    if decimal is not None:
+        return f"DECIMAL({decimal[1]},{decimal[2]})"
+    element = shown.removesuffix("[]")
+    return _TYPES.get(element, element.upper()) + shown[len(element) :]

@@ -1,0 +1,16 @@
+-- Tables and views that a bare name may mean, whatever its case; first what it does mean.
+SELECT
+  CASE WHEN temporary THEN database_name END AS catalog,
+  schema_name,
+  name
+FROM (
+  SELECT database_name, schema_name, table_name AS name, temporary, internal FROM duckdb_tables()
+  UNION ALL
+  SELECT database_name, schema_name, view_name AS name, temporary, internal FROM duckdb_views()
+) AS relations
+WHERE
+  LOWER(name) = LOWER($name)
+  AND NOT internal
+  AND (temporary OR (database_name = current_database() AND schema_name = current_schema()))
+ORDER BY
+  temporary DESC

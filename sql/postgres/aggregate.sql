@@ -1,0 +1,9 @@
+
+CREATE$or_replace AGGREGATE $name($parameters) (
+    SFUNC = $transition,
+    STYPE = $state,
+    SSPACE = $state_bytes,
+    COMBINEFUNC = $combine,$finish
+    PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE $name($types) IS $comment;

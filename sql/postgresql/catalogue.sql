@@ -1,0 +1,15 @@
+-- Says which tensors a database holds, and in which tables they lie.
+CREATE TABLE IF NOT EXISTS sparseeinsum.tensors (
+  name TEXT PRIMARY KEY,
+  axes TEXT[] NOT NULL,         -- names, in order
+  bounds BIGINT[] NOT NULL,     -- indices of axis n go from 0 to bounds[n] - 1
+  dtype TEXT NOT NULL,          -- float64, float32, int64, bool, complex128 or complex64
+  fill TEXT NOT NULL,           -- value of every index that no row gives, as in 0.0, -inf, 3, true or (1+2j)
+  tiles BIGINT[] NOT NULL,      -- of every axis: 1 where it is a key column, 0 where it lies inside the arrays
+  relation TEXT NOT NULL,       -- table, view or file to read from
+  key_columns TEXT[] NOT NULL,  -- of the axes that are keys, in order
+  value_column TEXT,            -- numbers, or flat arrays in row-major order; a complex number is two elements of an
+                                -- array, its real and imaginary part; NULL where every row counts as 1
+  casts BOOLEAN NOT NULL,       -- whether columns must be cast when they are read
+  is_owned BOOLEAN NOT NULL     -- whether the table was made when the tensor was loaded
+);

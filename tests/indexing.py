@@ -1,0 +1,19 @@
+"""Plans that keep operands in memory and index them, whether it pays or not."""
+
+import pytest
+
+import sparseeinsum as se
+from sparseeinsum.decompose import access, model
+from sparseeinsum.decompose.cost import Work
+
+
+def index_wherever_possible(patch: pytest.MonkeyPatch) -> None:
+    """Let it cost nothing to keep an array in memory and to index it, so that every plan does so as often as it can."""
+    patch.setattr(access.ResidentSizes, "keeping", lambda _: Work())
+    patch.setattr(model, "indexed", lambda *_: Work())
+
+
+def indexed_steps(plan: se.Plan) -> dict[str, int]:
+    """For every result that is computed by index, the number of the operand in memory."""
+    steps = plan.decomposed.steps
+    return {step.einsum.output.tensor: step.indexed for step in steps if step.indexed is not None}

@@ -1,0 +1,97 @@
+"""A PostgreSQL server of the tests' own: the one of Debian in a folder of its own, so that nothing of it is changed.
+
+Where SPARSEEINSUM_TEST_POSTGRES names the folder of another one's programs, the extension is installed there.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+
+INSTALLED = Path("/usr/lib/postgresql/15")
+SHARED = Path("/usr/share/postgresql/15")
+_OTHER = os.environ.get("SPARSEEINSUM_TEST_POSTGRES")
+_USER = "postgres"  # who runs it where the tests run as root, which PostgreSQL refuses
+
+
+@dataclass(frozen=True)
+class PostgresServer:
+    """A server that runs; `pg_config` is its own, too, and tells folders that the tests may write."""
+
+    pg_config: str
+    folder: Path
+
+    def url(self, database: str) -> str:
+        return f"postgresql://{_USER}@/{database}?host={self.folder}"
+
+    def connect(self, database: str = "postgres") -> psycopg.Connection:
+        return psycopg.connect(f"host={self.folder} user={_USER} dbname={database}", autocommit=True)
+
+
+def missing() -> str:
+    """Why no server can be started here, or ''."""
+    if _OTHER is None and not (INSTALLED / "bin" / "postgres").exists():
+        return "PostgreSQL 15 is not installed: apt-get install postgresql-15"
+    return "" if shutil.which("ld") else "no linker is installed: apt-get install binutils"
+
+
+@contextmanager
+def start_server() -> Iterator[PostgresServer]:
+    """A server on a socket in a temporary folder, gone with all that was in it afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix="sparseeinsum-postgres-"))
+    folder.chmod(0o755)
+    try:
+        programs = _copy_installation(folder) if _OTHER is None else Path(_OTHER)
+        data = folder / "data"
+        data.mkdir()
+        if os.geteuid() == 0:
+            for owned in (folder, data):
+                shutil.chown(owned, _USER)
+        _run(programs / "initdb", "-D", data, "-U", _USER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
+        settings = f"-c listen_addresses='' -c fsync=off -c max_connections=20 -k {folder}"
+        _run(programs / "pg_ctl", "-D", data, "-l", folder / "log", "-o", settings, "-w", "start")
+        try:
+            yield PostgresServer(str(programs / "pg_config"), folder)
+        finally:
+            _run(programs / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+    finally:
+        shutil.rmtree(folder)
+
+
+def _copy_installation(folder: Path) -> Path:
+    """Programs, which look for all else beside themselves, and links to all else; returns the folder of programs."""
+    programs, libraries = folder / INSTALLED.relative_to("/") / "bin", folder / INSTALLED.relative_to("/") / "lib"
+    shared = folder / SHARED.relative_to("/")
+    programs.mkdir(parents=True)
+    for name in ("postgres", "initdb", "pg_ctl", "pg_config"):
+        shutil.copy2(INSTALLED / "bin" / name, programs)
+    for source, target in (
+        (INSTALLED / "lib", libraries),
+        (SHARED, shared),
+        (SHARED / "extension", shared / "extension"),
+    ):
+        target.mkdir(parents=True)
+        for file in source.iterdir():
+            if file.name != "extension" and "sparseeinsum" not in file.name:
+                (target / file.name).symlink_to(file)
+    return programs
+
+
+def _run(program: Path, *arguments: object) -> None:
+    finished = subprocess.run(
+        [str(program), *map(str, arguments)],
+        user=_USER if os.geteuid() == 0 else None,
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,  # not a pipe, which the server would keep open
+        stderr=subprocess.DEVNULL,
+        timeout=120,
+        check=False,
+    )
+    assert finished.returncode == 0, f"{program.name} failed"

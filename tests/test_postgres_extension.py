@@ -1,0 +1,198 @@
+"""The PostgreSQL extension as files and in a database: built, installed, updated, refused where versions differ."""
+
+import re
+import struct
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import psycopg
+import pytest
+from postgres_server import PostgresServer
+from psycopg import errors
+
+import sparseeinsum as se
+from sparseeinsum import cli
+from sparseeinsum.errors import ExtensionError
+from sparseeinsum.kernels import postgres_installation, postgres_library, processors
+from sparseeinsum.kernels.postgres_functions import aggregates, c_functions, scalars, vocabulary
+from sparseeinsum.kernels.postgres_installation import find_server, install_extension
+from sparseeinsum.kernels.postgres_library import VERSIONS, build_library
+from sparseeinsum.kernels.processors import is_x86
+
+OLDER = "0.0.9"
+
+
+@pytest.fixture
+def database(postgres: PostgresServer) -> Iterator[psycopg.Connection]:
+    """An empty database of one test's own."""
+    with postgres.connect() as maintenance:
+        maintenance.execute("CREATE DATABASE of_one_test")
+    try:
+        with postgres.connect("of_one_test") as connection:
+            yield connection
+    finally:
+        with postgres.connect() as maintenance:
+            maintenance.execute("DROP DATABASE of_one_test (FORCE)")
+
+
+@pytest.fixture
+def older(postgres: PostgresServer) -> Iterator[None]:
+    """An older version of the extension is installed in place of this one."""
+    server = find_server(postgres.pg_config)
+    present = set(server.extension_folder.iterdir())
+    for file in server.extension_folder.glob("sparseeinsum--*.sql"):
+        file.unlink()
+    install_extension(server, OLDER)
+    try:
+        yield
+    finally:
+        for file in set(server.extension_folder.glob("sparseeinsum--*.sql")) - present:
+            file.unlink()
+        install_extension(server, se.__version__)
+
+
+def test_every_function_is_there_and_commented(database: psycopg.Connection) -> None:
+    database.execute("CREATE EXTENSION sparseeinsum")
+    query = """
+        SELECT p.proname, p.prokind, p.provolatile, p.proparallel, p.proisstrict, obj_description(p.oid, 'pg_proc')
+        FROM pg_depend AS d JOIN pg_proc AS p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+        WHERE d.deptype = 'e' AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'sparseeinsum')"""
+    found = database.execute(query).fetchall()
+    assert len(found) == 1 + len(c_functions()) + len(aggregates())
+    named = {name for name, *_ in found if name.startswith("tensor_")}
+    assert named == {function.name for function in vocabulary()}
+    for name, kind, volatility, parallel, is_strict, comment in found:
+        assert (volatility, parallel) == ("i", "s")
+        assert is_strict == (kind == "f" and not name.endswith(("_transition", "_version"))), name
+        assert comment.endswith(".") or "Example: " in comment
+    ((combined,),) = database.execute("SELECT count(*) FROM pg_aggregate WHERE aggcombinefn <> 0").fetchall()
+    assert combined >= len(aggregates())
+
+
+def test_symbols_are_unique() -> None:
+    symbols = [function.symbol for function in scalars()] + [each.transition.symbol for each in aggregates()]
+    assert len(set(symbols)) == len(symbols)
+    signatures = [(each.name, tuple(parameter.type for parameter in each.parameters)) for each in c_functions()]
+    assert len(set(signatures)) == len(signatures)
+
+
+def test_any_schema_and_dropped_again(database: psycopg.Connection) -> None:
+    database.execute("CREATE SCHEMA numbers")
+    database.execute("CREATE EXTENSION sparseeinsum SCHEMA numbers")
+    assert database.execute("SELECT numbers.tensor_sum(ARRAY[1, 2])").fetchall() == [([1, 2],)]
+    database.execute("ALTER EXTENSION sparseeinsum SET SCHEMA public")
+    assert database.execute("SELECT tensor_add(ARRAY[1], ARRAY[2])").fetchall() == [([3],)]
+    database.execute("DROP EXTENSION sparseeinsum")
+    assert database.execute("SELECT count(*) FROM pg_proc WHERE prosrc LIKE 'sparseeinsum%'").fetchall() == [(0,)]
+
+
+def test_update(postgres: PostgresServer, older: None, database: psycopg.Connection) -> None:
+    """Views go on, functions of the older version that are no more go, and until then the library refuses them."""
+    database.execute("CREATE EXTENSION sparseeinsum")
+    assert database.execute("SELECT sparseeinsum_version()").fetchall() == [(OLDER,)]
+    database.execute("CREATE TABLE stored AS SELECT tensor_fill(2, i) AS u FROM generate_series(1, 3) AS i")
+    database.execute("CREATE VIEW summed AS SELECT tensor_norm(tensor_sum(u)) FROM stored")
+    for name, arguments, known in (
+        ("gone", "float8[]", "tensor_norm(float8[])"),
+        ("gone_transition", "float8[], float8[]", "sparseeinsum_sum_float64_transition(float8[], float8[])"),
+    ):
+        query = f"SELECT prosrc FROM pg_proc WHERE oid = '{known}'::regprocedure"
+        ((symbol,),) = database.execute(query).fetchall()
+        declared = f"FUNCTION {name}({arguments}) RETURNS float8[] AS '$libdir/sparseeinsum', '{symbol}' LANGUAGE C"
+        database.execute(f"CREATE {declared}")
+        database.execute(f"ALTER EXTENSION sparseeinsum ADD FUNCTION {name}({arguments})")
+    database.execute("CREATE AGGREGATE gone_too(float8[]) (SFUNC = gone_transition, STYPE = float8[])")
+    database.execute("ALTER EXTENSION sparseeinsum ADD AGGREGATE gone_too(float8[])")
+    install_extension(find_server(postgres.pg_config), se.__version__)
+    with postgres.connect("of_one_test") as fresh:  # has loaded no library yet
+        with pytest.raises(errors.UndefinedFunction, match=r"sparseeinsum_0_0_9_tensor_norm.*sparseeinsum\.so"):
+            fresh.execute("SELECT * FROM summed")
+        fresh.execute("ALTER EXTENSION sparseeinsum UPDATE")
+        assert fresh.execute("SELECT sparseeinsum_version()").fetchall() == [(se.__version__,)]
+        assert fresh.execute("SELECT * FROM summed").fetchall() == [(np.hypot(6, 6),)]
+        assert fresh.execute("SELECT proname FROM pg_proc WHERE proname LIKE 'gone%'").fetchall() == []
+
+
+def test_a_script_of_another_version_is_refused(
+    postgres: PostgresServer, older: None, database: psycopg.Connection
+) -> None:
+    server = find_server(postgres.pg_config)
+    build_library(server.library_folder / "sparseeinsum.so", server.major, se.__version__)
+    with pytest.raises(errors.UndefinedFunction, match="sparseeinsum_0_0_9_version"):
+        database.execute("CREATE EXTENSION sparseeinsum")
+    assert database.execute("SELECT extname FROM pg_extension WHERE extname = 'sparseeinsum'").fetchall() == []
+
+
+def test_readme_shows_what_psql_shows(database: psycopg.Connection) -> None:
+    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```sql\n(CREATE EXTENSION.*?)```", readme, flags=re.DOTALL)
+    cursor = database.execute(re.sub(r"^(--|\\).*\n", "", block, flags=re.MULTILINE))
+    while cursor.nextset():
+        pass
+    shown = re.findall(r"^-- +(\d+) \| \{(.*)\}$", block, flags=re.MULTILINE)
+    assert [(str(src), ",".join(f"{number:g}" for number in val)) for src, val in cursor.fetchall()] == shown
+
+
+@pytest.mark.parametrize("major", VERSIONS)
+def test_build_for_every_version(tmp_path: Path, capsys: pytest.CaptureFixture[str], major: int) -> None:
+    folder = tmp_path / "extension"
+    assert cli.main(["build", "postgres", "--version", str(major), "--output", str(folder)]) == 0
+    names = {"sparseeinsum.so", "sparseeinsum.control", f"sparseeinsum--{se.__version__}.sql"}
+    assert {file.name for file in folder.iterdir()} == names
+    printed = capsys.readouterr().out
+    assert all(str(folder / name) in printed for name in names)
+    command = ["nm", "-D", str(folder / "sparseeinsum.so")]
+    symbols = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    exported = {line.split()[2] for line in symbols.splitlines() if " T " in line}
+    assert exported == set(postgres_library._exported(se.__version__))
+    magic = struct.pack("<6i32s", 72 if major == 18 else 56, 100 * major, 100, 32, 64, 1, b"PostgreSQL")
+    assert magic in (folder / "sparseeinsum.so").read_bytes()
+
+
+def test_what_cannot_be_built_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*arguments: str) -> str:
+        assert cli.main(arguments) == 1
+        return capsys.readouterr().err
+
+    older = refused("build", "postgres", "--version", "14", "--output", str(tmp_path))
+    assert "PostgreSQL 14 is not supported" in older
+    assert "cannot be run" in refused("install", "postgres", "--pg-config", str(tmp_path / "none"))
+    assert "does not tell" in refused("install", "postgres", "--pg-config", "echo")
+    assert "failed" in refused("install", "postgres", "--pg-config", "false")
+    monkeypatch.setattr(postgres_library, "_LINKERS", ("no-such-linker",))
+    assert "apt-get install binutils" in refused("build", "postgres", "--version", "15", "--output", str(tmp_path))
+
+
+def test_several_servers_are_not_chosen_between(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_installation, "_DEBIAN", tmp_path)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(ExtensionError, match="no pg_config found"):
+        find_server()
+    for major in ("15", "17"):
+        (tmp_path / major / "bin").mkdir(parents=True)
+        (tmp_path / major / "bin" / "pg_config").touch()
+    with pytest.raises(ExtensionError, match=r"--pg-config: .*15/bin/pg_config, .*17/bin/pg_config"):
+        find_server()
+
+
+@pytest.mark.skipif(not is_x86(), reason="this processor has no levels")
+def test_a_library_for_another_processor_is_refused(
+    postgres: PostgresServer, database: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error when it is loaded, not a crash when it meets an instruction that the processor does not know."""
+    server = find_server(postgres.pg_config)
+    monkeypatch.setitem(processors._BITS[(1, "ecx")], "reserved", 16)  # a bit that no processor sets
+    monkeypatch.setattr(postgres_library, "features", lambda processor: {"sse3", "reserved"})
+    install_extension(server, se.__version__)
+    monkeypatch.undo()
+    try:
+        with pytest.raises(errors.FeatureNotSupported, match="another processor"):
+            database.execute("CREATE EXTENSION sparseeinsum")
+    finally:
+        install_extension(server, se.__version__)
+    with postgres.connect("of_one_test") as fresh:
+        fresh.execute("CREATE EXTENSION sparseeinsum")

@@ -1,0 +1,305 @@
+"""What is PostgreSQL's own: its transactions, schemas, names and types, and the format in which rows go in and out."""
+
+import threading
+
+import numpy as np
+import psycopg
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as numpy_strategies
+from reading import assert_usable, contents, read_back
+
+import sparseeinsum as se
+from sparseeinsum.engines import copy_format
+
+pytestmark = pytest.mark.engines("postgresql")
+
+PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
+A = np.array([[0.0, 1.5, 0.0], [2.0, 0.0, -3.0]])
+B = np.arange(6.0).reshape(3, 2)
+
+
+@pytest.fixture
+def operands(db: se.Database) -> se.Database:
+    """A database with two matrices."""
+    db.tensor("A", A, promoted=["dim_0", "dim_1"])
+    db.tensor("B", B)
+    return db
+
+
+def make_edges(db: se.Database, *rows: str, columns: str = "i INTEGER, j INTEGER, v DOUBLE PRECISION") -> None:
+    db.connection.execute(f"CREATE TABLE edges ({columns})")
+    if rows:
+        db.connection.execute(f"INSERT INTO edges VALUES {', '.join(rows)}")
+
+
+class TestTables:
+    @pytest.mark.parametrize(
+        ("sql_type", "dtype"),
+        [
+            ("smallint", "int64"),
+            ("bigint", "int64"),
+            ("numeric(9, 0)", "int64"),
+            ("numeric(9, 2)", "float64"),
+            ("numeric", "float64"),
+            ("real", "float32"),
+            ("double precision", "float64"),
+            ("boolean", "bool"),
+        ],
+    )
+    def test_dtype_is_that_of_the_column_or_as_given(self, db: se.Database, sql_type: str, dtype: str) -> None:
+        make_edges(
+            db,
+            *(f"({i}, CAST({i % 2} AS {'int' if dtype == 'bool' else sql_type})::{sql_type})" for i in range(4)),
+            columns=f"i BIGINT, v {sql_type}",
+        )
+        for wanted in (None, "bool") if dtype == "bool" else (None, "float64", "float32", "int64", "bool"):
+            stored = db.tensor_from_table("E", "edges", ["i"], "v", dtype=wanted)
+            assert stored.tensor.dtype == (wanted or dtype)
+            np.testing.assert_array_equal(read_back(db, "E"), [0, 1, 0, 1])
+
+    @pytest.mark.parametrize(
+        ("sql_type", "value", "dtype"),
+        [
+            ("double precision", "0.5", "int64"),
+            ("double precision", "'nan'", "int64"),
+            ("double precision", "1e19", "int64"),
+            ("double precision", "1e39", "float32"),
+            ("bigint", "9007199254740993", "float64"),
+            ("numeric", "9223372036854775808", "int64"),
+            ("integer", "2", "bool"),
+        ],
+    )
+    def test_values_that_would_change_are_refused(self, db: se.Database, sql_type: str, value: str, dtype: str) -> None:
+        make_edges(db, "(0, 1)", f"(1, {value})", columns=f"i INTEGER, v {sql_type}")
+        with pytest.raises(se.DataError, match=rf"tensor E, row 1 \(counted from 0\): the value v is .* no {dtype}"):
+            db.tensor_from_table("E", "edges", ["i"], "v", dtype=dtype)
+        assert db.tensors() == {}
+
+    @pytest.mark.parametrize(
+        ("rows", "message"),
+        [
+            (("(0, 0, 1)", "(NULL, 0, 2)"), "row 1 .*the index i is NULL"),
+            (("(0, 0, 1)", "(0, 1, NULL)"), "row 1 .*the value v is NULL"),
+            (("(0, 0, 1)", "(0, -1, 2)"), "row 1 .*the index j is -1"),
+            (("(0, 0, 1)", "(3, 0, 2)"), "row 1 .*the index i is 3, but axis i has the bound 3"),
+            (("(0, 0, 1)", "(1, 1, 1)", "(0, 0, 2)"), r"row 2 .*coordinate \(0, 0\) stands in an earlier row"),
+        ],
+    )
+    def test_first_bad_row_is_named(self, db: se.Database, rows: tuple[str, ...], message: str) -> None:
+        make_edges(db, *rows)
+        with pytest.raises(se.DataError, match=message):
+            db.tensor_from_table("E", "edges", ["i", "j"], "v", shape=(3, 3))
+        assert_usable(db)
+
+    def test_truth_is_no_number(self, db: se.Database) -> None:
+        make_edges(db, "(0, TRUE)", columns="i INTEGER, v BOOLEAN")
+        with pytest.raises(se.DataError, match=r"column v of edges has type BOOLEAN.*no numbers.*read it as bool, or"):
+            db.tensor_from_table("E", "edges", ["i"], "v", dtype="float64")
+
+    def test_names_are_folded_unless_quoted(self, db: se.Database) -> None:
+        db.connection.execute('CREATE TABLE Plain (Src INTEGER, "Weight" REAL); INSERT INTO plain VALUES (1, 2.5)')
+        db.connection.execute('CREATE TABLE "Plain" ("order" INTEGER, v REAL); INSERT INTO "Plain" VALUES (0, 4)')
+        assert db.tensor_from_table("P", "PLAIN", ["SRC"], "weight").relation == "main.plain"
+        assert db.tensor_from_table("Q", '"Plain"', ["ORDER"], "v").relation == 'main."Plain"'
+        np.testing.assert_array_equal(read_back(db, "P"), [0, 2.5])
+        np.testing.assert_array_equal(read_back(db, "Q"), [4])
+
+    def test_bare_names_follow_the_search_path(self, db: se.Database) -> None:
+        connection = db.connection
+        connection.execute("CREATE SCHEMA other; CREATE TABLE other.edges AS SELECT 0 AS i, 7.0::real AS v")
+        try:
+            with pytest.raises(se.CatalogueError, match="there is no table, view or file edges"):
+                db.tensor_from_table("E", "edges", ["i"], "v")
+            connection.execute("SET search_path = main, other, public")
+            assert db.tensor_from_table("E", "edges", ["i"], "v").relation == "other.edges"
+            connection.execute("CREATE TEMPORARY TABLE edges AS SELECT 0 AS i, 8.0::real AS v")
+            assert db.tensor_from_table("F", "edges", ["i"], "v").relation == "pg_temp.edges"
+            assert [read_back(db, name).tolist() for name in "EF"] == [[7], [8]]
+        finally:
+            connection.execute("DROP SCHEMA other CASCADE")
+
+    def test_views_and_columns_without_values(self, db: se.Database) -> None:
+        make_edges(db, "(0, 1, 5)", "(2, 0, 6)")
+        db.connection.execute("CREATE VIEW pairs AS SELECT i, j FROM edges")
+        db.tensor_from_table("E", "pairs", ["i", "j"])
+        np.testing.assert_array_equal(read_back(db, "E"), [[0, 1], [0, 0], [1, 0]])
+
+    def test_files_are_refused(self, db: se.Database) -> None:
+        with pytest.raises(se.CatalogueError, match=r"PostgreSQL reads no files; load edges\.parquet with db\.tensor"):
+            db.tensor_from_table("E", "edges.parquet", ["i"], "v")
+
+
+class TestResults:
+    def test_into_a_table_that_it_reads(self, operands: se.Database) -> None:
+        db = operands
+        db.run(PRODUCT, into={"C": "Scores"})
+        db.tensor_from_table("S", "scores", ["i", "k"], "val", shape=(2, 2))
+        db.run("D[i, k] = S[i, k] * 2", into={"D": "scores"})
+        np.testing.assert_allclose(read_back(db, "S"), 2 * A @ B)
+
+    def test_a_table_on_which_a_view_depends_stays(self, operands: se.Database) -> None:
+        db = operands
+        db.run(PRODUCT, into={"C": "scores"})
+        db.connection.execute("CREATE VIEW best AS SELECT * FROM scores")
+        before = contents(db)
+        with pytest.raises(se.EngineError, match="other objects depend on it"):
+            db.run(PRODUCT, into={"C": "scores"})
+        assert contents(db) == before
+        assert_usable(db)
+
+    def test_names_of_any_length_and_keywords(self, db: se.Database) -> None:
+        rows, columns = "a" * 70 + "1", "a" * 70 + "2"
+        db.tensor("user", A, axes=["order", "end"])
+        found = db.run(f"T{'t' * 70}[{rows}, {columns}] = user[{rows}, {columns}] * 2")
+        (result,) = found.values()
+        np.testing.assert_array_equal(result.to_numpy(), 2 * A)
+        assert result.df().columns.tolist() == [rows, columns, "val"]
+
+    def test_python_functions_are_refused(self, operands: se.Database) -> None:
+        @se.function
+        def halved(u: float) -> float:
+            return u / 2
+
+        with pytest.raises(se.PlanError, match="halved is a Python function, and PostgreSQL has none of those yet"):
+            operands.run("C[i] = sum(halved(A[i, j]))")
+
+    def test_numbers_beyond_the_dtype_end_the_run(self, db: se.Database) -> None:
+        db.tensor("A", np.array([1e200, 1.0]), promoted=["dim_0"])
+        before = contents(db)
+        with pytest.raises(se.EngineError, match=r"out of range|turned NaN or infinite"):
+            db.run("C[i] = A[i] * A[i]")
+        assert contents(db) == before
+        assert_usable(db)
+
+
+class TestTransactions:
+    def test_loading_and_running_are_part_of_the_users(self, operands: se.Database) -> None:
+        db = operands
+        before = contents(db)
+        settings = db.connection.execute("SELECT current_setting('work_mem'), current_setting('jit')").fetchall()
+        with pytest.raises(ZeroDivisionError), db.connection.transaction():
+            db.tensor("N", np.eye(3))
+            np.testing.assert_allclose(db.run(PRODUCT)["C"].to_numpy(), A @ B)
+            db.run(PRODUCT, into={"C": "scores"})
+            now = db.connection.execute("SELECT current_setting('work_mem'), current_setting('jit')").fetchall()
+            assert now == settings
+            _ = 1 / 0
+        assert contents(db) == before
+
+    def test_a_failure_undoes_no_more_than_itself(self, operands: se.Database) -> None:
+        db = operands
+        with db.connection.transaction():
+            db.connection.execute("CREATE TABLE kept AS SELECT 1 AS i")
+            with pytest.raises(se.DataError, match="is no int64"):
+                db.tensor("N", np.array([0.5]), dtype="int64")
+            with pytest.raises(se.EngineError):
+                db.run("C[i, j] = sqrt(A[i, j])")
+            np.testing.assert_allclose(db.run(PRODUCT)["C"].to_numpy(), A @ B)
+        assert db.connection.execute("SELECT * FROM kept").fetchall() == [(1,)]
+
+    def test_a_connection_that_commits_by_hand(self, postgres_urls: dict[str, str], operands: se.Database) -> None:
+        with psycopg.connect(postgres_urls["db"]) as connection:
+            connection.execute("SET search_path = main, public")
+            connection.commit()
+            db = se.connect(connection)
+            db.tensor("N", np.eye(2))  # in a transaction of its own
+            connection.rollback()
+            assert "N" in operands.tensors()
+            db.run(PRODUCT, into={"C": "scores"})
+            connection.rollback()
+        assert operands.connection.execute("SELECT COUNT(*) FROM scores").fetchall() == [(4,)]
+
+    def test_a_statement_that_is_cancelled_leaves_nothing(self, db: se.Database) -> None:
+        db.tensor("A", np.ones((700, 700)), promoted=["dim_0", "dim_1"])
+        before = contents(db)
+        plan = db.plan("C[i, k] = sum(A[i, j] * A[j, k])", optimizer="relational")
+        with cancelled(db.connection), pytest.raises(se.EngineError, match="canceling statement"):
+            db.run(plan, into={"C": "scores"})
+        assert contents(db) == before
+        assert_usable(db)
+
+
+class cancelled:  # noqa: N801
+    """Cancels what a connection runs, until it does."""
+
+    def __init__(self, connection: psycopg.Connection) -> None:
+        self._connection = connection
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._cancel)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _cancel(self) -> None:
+        while not self._is_over.wait(0.2):
+            self._connection.cancel_safe()
+
+
+class TestConnecting:
+    def test_no_server(self) -> None:
+        with pytest.raises(se.EngineError, match="cannot connect: "):
+            se.connect("postgresql://nobody@/nothing?host=/nowhere")
+
+    def test_a_database_without_the_extension(self, postgres_urls: dict[str, str]) -> None:
+        url = postgres_urls["db"].replace("/db?", "/template1?")
+        with pytest.raises(se.EngineError, match="template1 lacks the functions of this package; run CREATE EXTENSION"):
+            se.connect(url)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> pa.Table:
+    rows = draw(st.integers(0, 5))
+    columns = {}
+    for place, dtype in enumerate(
+        draw(st.lists(st.sampled_from(["i4", "i8", "f8", "f4", "?"]), min_size=1, max_size=3))
+    ):
+        values = draw(numpy_strategies.arrays(dtype, rows))
+        columns[f"c{place}"] = pa.array(values)
+    length = draw(st.integers(0, 4))
+    numbers = draw(numpy_strategies.arrays("f8", rows * length))
+    offsets = np.arange(rows + 1, dtype=np.int64) * length
+    columns["v"] = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(numbers))
+    return pa.table(columns)
+
+
+@given(table=tables())
+def test_rows_are_read_as_they_were_written(table: pa.Table) -> None:
+    data = b"".join(copy_format.encode(table))
+    found = copy_format.decode(data, table.column_names, [copy_format.sql_type(kind) for kind in table.schema.types])
+    for name in table.column_names:
+        assert repr(found.column(name).to_pylist()) == repr(table.column(name).to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("VALUES (1, ARRAY[1.5, 2.5]::float8[]), (2, '{}'), (3, '{7}')", [[1.5, 2.5], [], [7.0]]),
+        ("VALUES (1, '{}'::float8[]), (2, '{1}')", [[], [1.0]]),
+        ("VALUES (1, '[0:1]={1,2}'::float8[]), (2, '{{3,4}}')", [[1.0, 2.0], [3.0, 4.0]]),
+        ("SELECT 1, '{}'::float8[] WHERE FALSE", []),
+    ],
+)
+def test_arrays_of_any_shape_are_read(db: se.Database, query: str, rows: list[list[float]]) -> None:
+    found = db._engine.arrow(query)
+    assert found.column(1).to_pylist() == rows
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("SELECT NULL::float8", "a result holds NULL"),
+        ("SELECT ARRAY[1, NULL]::float8[]", "an array of a result holds NULL"),
+        ("SELECT 'a'::text AS name", "the column name of a result has the type TEXT, which is none of numbers"),
+    ],
+)
+def test_what_is_no_number_is_refused(db: se.Database, query: str, message: str) -> None:
+    with pytest.raises(se.EngineError, match=message):
+        db._engine.arrow(query)
+    assert_usable(db)

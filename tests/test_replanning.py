@@ -1,0 +1,248 @@
+"""Runs that see how large results are on the way, and plan the rest anew: the same results, and temporary tables go."""
+
+import os
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from random_programs import FAMILIES, cases, check
+from reading import assert_usable, contents
+
+import sparseeinsum as se
+from bench import replanning as bench
+from sparseeinsum import plan as plans
+from sparseeinsum import replanning
+from sparseeinsum.decompose import replanning_points as replanning_points_module
+from sparseeinsum.decompose.alternatives import Alternatives
+from sparseeinsum.decompose.replanning_points import possible_times, replanning_points
+from sparseeinsum.engines.execution import Execution
+from sparseeinsum.errors import EngineError, PlanError
+from sparseeinsum.examples import GCN, attention_inputs, attention_program, citation_graph, gcn_inputs, load
+from sparseeinsum.running import run_plan
+
+EXAMPLES = int(os.environ.get("EXAMPLES", "10"))
+
+MASKED = """
+M[i, j] = A[i, j] * B[i, j]
+Y[i, k] = sum(M[i, j] * C[j, k])
+Z[i, f] = sum(Y[i, k] * D[k, f])
+"""
+
+
+def masked(db: se.Database, size: int, share: float) -> dict[str, sp.coo_array]:
+    """Two matrices with entries at the same indices, which no counts by row and by column tell."""
+    rng = np.random.default_rng(0)
+    first = sp.random_array((size, size), density=share, rng=rng).tocoo()
+    second = first.copy()
+    second.data = rng.normal(size=first.nnz)
+    db.tensor("A", first)
+    db.tensor("B", second)
+    third = sp.random_array((size, size), density=0.02, rng=rng).tocoo()
+    db.tensor("C", third)
+    db.tensor("D", rng.normal(size=(size, 16)))
+    return {"A": first, "B": second, "C": third}
+
+
+@pytest.fixture(autouse=True)
+def quick_planning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What planning takes is measured, and decides; here it takes a millisecond, on any machine."""
+    monkeypatch.setattr(replanning, "_seconds_to_plan", lambda *_: 1e-3)
+
+
+def executed(db: se.Database, plan: se.Plan, replans: bool = True) -> Execution:
+    return run_plan(plan, db._engine, {}, lambda *_: None, replans)
+
+
+def be_eager(patch: pytest.MonkeyPatch) -> None:
+    """Look at every result, and take what was found last for the rest, whatever it costs."""
+    patch.setattr(plans, "replanning_points", lambda plan, *_: tuple(step.einsum.output.tensor for step in plan.steps))
+    patch.setattr(replanning, "_OFF", 1.0)
+    patch.setattr(replanning, "_LEAST_GAIN", -1e9)
+    patch.setattr(replanning, "_seconds_to_plan", lambda *_: -1.0)
+    patch.setattr(replanning, "_fastest", lambda ways: ways[-1])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_results_are_numpys_however_often_the_rest_is_planned_anew(shared_db: se.Database, family: str) -> None:
+    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    @given(st.data())
+    def run(data: st.DataObject) -> None:
+        check(shared_db, data.draw(cases(family, "dp")))
+
+    with pytest.MonkeyPatch.context() as patch:
+        be_eager(patch)
+        run()
+
+
+def test_what_turns_out_larger_is_planned_anew(db: se.Database) -> None:
+    inputs = masked(db, 900, 0.1)
+    plan = db.plan(MASKED)
+    (told,) = executed(db, plan).replannings
+    assert (told.name, told.tuples) == ("M", inputs["A"].nnz)
+    assert told.expected < told.tuples / 5
+    assert told.is_better
+    assert told.seconds < 0.9 * told.kept_seconds
+    product = (inputs["A"] * inputs["B"]).toarray()
+    wanted = product @ inputs["C"].toarray() @ db.run("W[i, f] = D[i, f]")["W"].to_numpy()
+    for replan in (True, False):
+        np.testing.assert_allclose(db.run(plan, replan=replan)["Z"].to_numpy(), wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_the_rest_is_as_if_it_had_been_planned_with_the_actual_sizes(db: se.Database) -> None:
+    masked(db, 900, 0.1)
+    statements = [run.statement for run in executed(db, db.plan(MASKED)).runs]
+    known = db.plan(MASKED, estimator="exact")
+    rest = known.notation()[1:]
+    assert [line in str(statements[-1].query.sql("duckdb")) for line in rest] == [True, True]
+    assert executed(db, known).replannings == ()
+
+
+def test_plans_that_are_kept_to_look_at_nothing(db: se.Database) -> None:
+    masked(db, 900, 0.1)
+    plan = db.plan(MASKED)
+    assert [statement.name for statement in plan.watched_statements] == ["M", "Z"]
+    kept = executed(db, plan, replans=False)
+    assert [run.statement.name for run in kept.runs] == ["Z"]
+    assert kept.replannings == ()
+
+
+def test_explain_tells_what_happened(db: se.Database) -> None:
+    inputs = masked(db, 900, 0.1)
+    before = contents(db)
+    text = db.plan(MASKED).explain(analyze=True)
+    assert f"M: {inputs['A'].nnz:,} tuples instead of" in text
+    assert "the rest was planned anew in" in text
+    assert contents(db) == before
+
+
+def test_products_are_contracted_in_another_order(db: se.Database) -> None:
+    """A product of three masks is far larger than expected: it is not what to multiply the sparse matrices by last."""
+    masked(db, 1000, 0.1)
+    rng = np.random.default_rng(1)
+    for name in "EFG":
+        db.tensor(name, sp.random_array((1000, 1000), density=0.002, rng=rng))
+    text = "Y[i, l] = sum(A[i, j] * B[i, j] * E[j, k] * F[k, l])"
+    with pytest.MonkeyPatch.context() as patch:
+        be_eager(patch)
+        results = db.run(text)
+        execution = executed(db, db.plan(text))
+    assert any(told.is_better for told in execution.replannings)
+    wanted = db.run(text, replan=False)["Y"].to_numpy()
+    np.testing.assert_allclose(results["Y"].to_numpy(), wanted, rtol=1e-9, atol=1e-12)
+
+
+def test_outputs_that_are_computed_by_then_are_delivered_in_order(db: se.Database) -> None:
+    inputs = masked(db, 900, 0.1)
+    results = db.run(MASKED, outputs=["M", "Y"])
+    assert list(results) == ["M", "Y", "Z"]
+    product = (inputs["A"] * inputs["B"]).toarray()
+    np.testing.assert_allclose(results["M"].to_numpy(), product)
+    np.testing.assert_allclose(results["Y"].to_numpy(), product @ inputs["C"].toarray(), rtol=1e-9, atol=1e-9)
+    assert any(told.is_better for told in executed(db, db.plan(MASKED, outputs=["M", "Y"])).replannings)
+
+
+def test_results_go_into_tables(db: se.Database) -> None:
+    masked(db, 900, 0.1)
+    assert db.run(MASKED, outputs=["M"], into={"Z": "scores", "M": "masked"}) == {}
+    ((scores, products),) = db.connection.execute(
+        "SELECT (SELECT COUNT(*) FROM scores), (SELECT COUNT(*) FROM masked)"
+    ).fetchall()
+    assert (scores, products) == (900 * 16, 81_000)
+
+
+def test_a_plan_runs_again_after_the_rest_of_it_was_planned_anew(db: se.Database) -> None:
+    masked(db, 900, 0.1)
+    plan = db.plan(MASKED)
+    notation = plan.notation()
+    first, second = db.run(plan), db.run(plan)
+    np.testing.assert_allclose(first["Z"].to_numpy(), second["Z"].to_numpy(), rtol=1e-9, atol=1e-9)
+    assert plan.notation() == notation
+
+
+def test_a_run_that_fails_after_the_rest_was_planned_anew_leaves_nothing(db: se.Database) -> None:
+    masked(db, 900, 0.1)
+    before = contents(db)
+    with pytest.raises(EngineError, match="Z turned NaN or infinite"):
+        db.run(MASKED.replace("Y[i, k] * D", "exp(1000000 * Y[i, k]) * D"), into={"Z": "scores"})
+    assert contents(db) == before
+    assert_usable(db)
+
+
+def test_a_run_that_is_stopped_while_it_plans_leaves_nothing(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    masked(db, 900, 0.1)
+    before = contents(db)
+
+    def stopped(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(replanning, "_fastest", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        db.run(MASKED, into={"Z": "scores"})
+    assert contents(db) == before
+    assert_usable(db)
+
+
+def test_a_plan_goes_on_where_no_other_fits_into_memory(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Choices that fitted by the sizes expected may not by those that there are."""
+    masked(db, 900, 0.1)
+    plan = db.plan(MASKED)
+
+    def none_fits(*_: object) -> None:
+        raise PlanError("needs a memory_limit of more")
+
+    monkeypatch.setattr(Alternatives, "best", none_fits)
+    (told,) = executed(db, plan).replannings
+    assert not told.is_better
+    assert told.seconds == told.kept_seconds
+
+
+def test_bench_compares_both_ways() -> None:
+    found = bench.run("masked", bench.MASKED_PRODUCT, bench.masked(300, 0.1, 0.05), repeat=1)
+    assert found.error == pytest.approx(10, rel=0.2)  # of M, which has ten times as many entries
+    assert min(found.kept, found.replanned) > 0
+    assert found.ratio == pytest.approx(found.kept / found.replanned)
+
+
+@pytest.mark.parametrize("name", ["GCN", "attention"])
+def test_networks_have_no_results_to_look_at(db: se.Database, name: str) -> None:
+    """Products with dense operands, and with diagonal ones, are as large as statistics of the inputs tell."""
+    graph = citation_graph(300, 1500, 60, 2000, seed=1)
+    text = GCN if name == "GCN" else attention_program(32)
+    load(db, gcn_inputs(graph, hidden=16) if name == "GCN" else attention_inputs(graph, 32))
+    plan = db.plan(text)
+    assert plan.watched_statements == plan.staged_statements
+
+
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [
+        ("Y[i, j] = A[i, j] * 2", {}),
+        ("Y[i] = sum(A[i, j])", {}),
+        ("Y[i, f] = sum(A[i, j] * D[j, f])", {}),
+        ("Y[i, j] = A[i, j] + B[i, j]", {}),
+        ("Y[i, j] = A[i, j] * B[i, j]", {"Y": 10.0}),  # at most as many as A has
+        ("Y[i, f] = sum(C[i, j] * A[j, f])", {"Y": 1.33}),  # where no two pairs meet in a cell
+        ("T[i, j] = A[i, j] * B[i, j]\nY[i, f] = sum(T[i, j] * D[j, f])", {"T": 10.0, "Y": 1.05}),
+    ],
+)
+def test_how_many_times_more_there_may_be(db: se.Database, text: str, times: dict[str, float]) -> None:
+    masked(db, 300, 0.1)
+    found = possible_times(db.plan(text, estimator="uniform").alternatives.model)
+    assert found == pytest.approx(times, rel=0.03)
+
+
+def test_tables_are_worth_it_where_they_cost_less_than_may_be_gained(
+    db: se.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    masked(db, 300, 0.1)
+    plan = db.plan("T[i, j] = A[i, j] * B[i, j]\nY[i] = sum(T[i, j])")
+    model = plan.alternatives.model
+    assert set(possible_times(model)) == {"T", "Y"}
+    monkeypatch.setattr(replanning_points_module, "_TABLE_SECONDS_PER_BYTE", 0.0)
+    for seconds, points in ((0.0, ("T",)), (10 * plan.cost, ())):
+        monkeypatch.setattr(replanning_points_module, "_TABLE_SECONDS", seconds)
+        assert replanning_points(plan.decomposed, model, ()) == points
+    monkeypatch.setattr(replanning_points_module, "_TABLE_SECONDS", 0.0)
+    assert replanning_points(plan.decomposed, model, ("T",)) == ()
