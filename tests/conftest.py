@@ -4,6 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -15,6 +16,7 @@ from edge_tables import EDGES
 
 import sparseeinsum as se
 from sparseeinsum import cli
+from sparseeinsum.decompose.constants import constants_for, store_constants
 from sparseeinsum.language.scalar import FUNCTIONS
 
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
@@ -26,6 +28,16 @@ def own_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Constants calibrated on this machine must not change what tests see; compiled kernels may stay cached."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def operators_are_free(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Plans of tensors of a few numbers are as those of large ones, which are worth several operators."""
+    constants = replace(constants_for("duckdb"), fixed_seconds_per_operator=0.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        store_constants("duckdb", constants, "a test")
         yield
 
 

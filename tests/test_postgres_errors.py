@@ -258,3 +258,35 @@ def test_a_long_product_can_be_cancelled(connection: psycopg.Connection) -> None
     error = error_of(connection, f"SELECT {product} FROM (SELECT tensor_fill(16000000, random()) AS u) AS t")
     connection.execute("SET statement_timeout = 0")
     assert isinstance(error, errors.QueryCanceled)
+
+
+def test_arrays_in_variables(connection: psycopg.Connection) -> None:
+    """PL/pgSQL keeps arrays in a form of its own, and updates them in place."""
+    connection.execute("""
+        CREATE FUNCTION grow(n int) RETURNS float8[] LANGUAGE plpgsql AS $$
+        DECLARE u float8[] := '{}'; v float8[];
+        BEGIN
+            FOR i IN 1..n LOOP
+                u := u || i::float8;
+                v := tensor_add(u, tensor_fill(i, 1.0::float8));
+                u[i] := tensor_dot(u, u) - tensor_dot(v, v);
+            END LOOP;
+            RETURN u;
+        END $$""")
+    expected: list[float] = []
+    for i in range(1, 501):
+        expected.append(float(i))
+        u = np.array(expected)
+        expected[-1] = u @ u - (u + 1) @ (u + 1)
+    ((found,),) = connection.execute("SELECT grow(500)").fetchall()
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_indexes_and_generated_columns(connection: psycopg.Connection) -> None:
+    connection.execute("CREATE TABLE measured (u float8[], n float8 GENERATED ALWAYS AS (tensor_norm(u)) STORED)")
+    connection.execute("CREATE INDEX by_count ON measured (tensor_nnz(u))")
+    connection.execute("INSERT INTO measured VALUES ('{3,4}'), ('{0,1}')")
+    connection.execute("SET enable_seqscan = off")
+    assert connection.execute("SELECT n FROM measured WHERE tensor_nnz(u) = 1").fetchall() == [(1.0,)]
+    connection.execute("RESET enable_seqscan")
+    assert isinstance(error_of(connection, "INSERT INTO measured VALUES ('{1,NULL}')"), errors.NullValueNotAllowed)

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 import sparseeinsum as se
 
+pytestmark = pytest.mark.usefixtures("operators_are_free")
 DISTANCES = "D[i, k] = sum((A[i, j] - B[j, k]) ^ 2)"
 
 

@@ -182,7 +182,7 @@ class CostModel:
         return self.accounting.repartition(
             RepartitionSizes(
                 before=self.tuples(tensor, before),
-                parts=self.tuples(tensor, before) * self._mean_size(tensor, before) / self._mean_size(tensor, between),
+                parts=self._parts(tensor, before, between),
                 between=self.tuples(tensor, between),
                 after=self.tuples(tensor, after),
                 between_bytes=self.tuple_bytes(tensor, between),
@@ -231,6 +231,11 @@ class CostModel:
 
     def _array_size(self, reference: Reference, tiles: Choice) -> int:
         return Decomposition(tiles).array_size(self.graph.tensors[reference.tensor].shape)
+
+    def _parts(self, tensor: str, before: Choice, between: Choice) -> float:
+        """Tuples that arrays are cut into, those of nothing but the fill included; none where a bound is 0."""
+        size = self._mean_size(tensor, between)
+        return self.tuples(tensor, before) * self._mean_size(tensor, before) / size if size else 0.0
 
     def _mean_size(self, tensor: str, tiles: Choice) -> float:
         """Elements of an array, on average."""

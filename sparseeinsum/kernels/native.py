@@ -114,7 +114,7 @@ def kernel_objects(host: str, processor: str = NATIVE) -> tuple[bytes, ...]:
     code = {group: kept for group, path in paths.items() if (kept := _read(path)) is not None}
     missing = [group for group in groups if group not in code]
     if missing:
-        with tempfile.TemporaryDirectory() as temporary, _notice():
+        with tempfile.TemporaryDirectory() as temporary, _notice(processor):
             code |= _compile_groups(missing, Path(temporary), processor)
     for group in missing:
         _keep(paths[group], code[group])
@@ -122,9 +122,10 @@ def kernel_objects(host: str, processor: str = NATIVE) -> tuple[bytes, ...]:
 
 
 @contextmanager
-def _notice() -> Iterator[None]:
+def _notice(processor: str) -> Iterator[None]:
     console = Console(stderr=True)
-    message = "sparseeinsum: compiling kernels for this machine (once)"
+    machine = "this machine" if processor == NATIVE else processor
+    message = f"sparseeinsum: compiling kernels for {machine} (once)"
     if console.is_terminal:
         with console.status(message):
             yield

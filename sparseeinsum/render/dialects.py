@@ -19,12 +19,12 @@ class Dialect:
             engine needs none.
         row_number: Pseudo-column that numbers a table's rows from 0; None where there is none, or no need of it.
         rows_per_thread: Rows of a table that one thread scans at least.
-        keeps_residents: Whether functions can read an array that a statement keeps in memory.
         largest_inline: Bytes up to which an array lies in its row; a longer one is fetched anew at every use. None
             where all do.
         casts_truth: Whether a cast makes numbers of truth.
         reads_files: Whether a path stands for the rows of a file.
         calls_python: Whether functions of users run in it.
+        keeps_residents: Whether functions can read an array that a statement keeps in memory.
     """
 
     name: str
@@ -33,11 +33,11 @@ class Dialect:
     probe_hint: str | None
     row_number: str | None
     rows_per_thread: int
-    keeps_residents: bool
     largest_inline: int | None
     casts_truth: bool
     reads_files: bool
     calls_python: bool
+    keeps_residents: bool
 
 
 DUCKDB = Dialect(
@@ -47,11 +47,11 @@ DUCKDB = Dialect(
     probe_hint="tensor_no_tuples",
     row_number="rowid",
     rows_per_thread=122_880,
-    keeps_residents=True,
     largest_inline=None,
     casts_truth=True,
     reads_files=True,
     calls_python=True,
+    keeps_residents=True,
 )
 POSTGRESQL = Dialect(
     name=PostgreSQL.__name__.lower(),
@@ -60,11 +60,11 @@ POSTGRESQL = Dialect(
     probe_hint=None,
     row_number=None,
     rows_per_thread=1,
-    keeps_residents=False,
     largest_inline=8_000,
     casts_truth=False,
     reads_files=False,
     calls_python=False,
+    keeps_residents=False,
 )
 
 

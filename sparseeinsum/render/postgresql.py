@@ -101,6 +101,8 @@ class PostgreSQLGenerator(PostgresGenerator):
                     "_split" in inner.name.lower()
                 ):  # returns a row for every part, because there are no arrays of arrays
                     return self.sql(inner)
+            case "len":
+                return self.func("CARDINALITY", *arguments)
             case "list_count":
                 return self.func(
                     "CARDINALITY", exp.Anonymous(this="ARRAY_REMOVE", expressions=[*arguments, exp.null()])
