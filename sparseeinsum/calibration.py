@@ -105,12 +105,12 @@ def calibrate(progress: Callable[[int, int], None] = lambda done, total: None) -
 def _programs() -> Mapping[str, tuple[str, Mapping[str, Matrix]]]:
     """Texts and inputs, by name."""
     graph = citation_graph(600, 3000, 300, 12000, seed=1)
-    large = citation_graph(3000, 60000, 10, 10, seed=2)  # with vectors that no cache holds
+    large = citation_graph(2000, 30000, 10, 10, seed=2)  # whose vectors no cache of a core holds
     rng = np.random.default_rng(0)
     return {
         "GCN": (GCN, gcn_inputs(graph, 64, 8)),
         "sparse attention": (attention_program(_WIDTH), attention_inputs(graph, _WIDTH)),
-        "neighbours": (_NEIGHBOURS, {"A": large.adjacency, "H": rng.random((3000, 4 * _WIDTH))}),
+        "neighbours": (_NEIGHBOURS, {"A": large.adjacency, "H": rng.random((2000, 2 * _WIDTH))}),
         "distances": (_DISTANCES, {"X": rng.random((300, _WIDTH)), "Z": rng.random((300, _WIDTH))}),
         "sampled product": (_SAMPLED, {"A": graph.adjacency, "U": rng.random((600, 32)), "V": rng.random((32, 600))}),
         "matrix chain": (MATRIX_CHAIN, matrix_chain_inputs(256)),
