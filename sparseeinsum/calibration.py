@@ -119,9 +119,9 @@ def _programs() -> Mapping[str, tuple[str, Mapping[str, Matrix]]]:
 
 
 def _plans(text: str, database: Database) -> list[Plan]:
-    """The cheapest and some random plans, but those that would take long."""
+    """The cheapest and some random plans, each once, but those that would take long."""
     chosen = database.plan(text, top=_BEST) + random_plans(database, program(text), _OTHERS)
-    return [plan for plan in chosen if plan.cost < _TOO_SLOW]
+    return [plan for plan in {tuple(each.notation()): each for each in chosen}.values() if plan.cost < _TOO_SLOW]
 
 
 def random_plans(database: Database, parsed: Program, count: int) -> list[Plan]:
