@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="sparseeinsum",
-        description="Einstein summations over the tables of a DuckDB database.",
+        description="Einstein summations over the tables of a DuckDB or PostgreSQL database.",
         epilog=f"example: {_EXAMPLE}",
     )
     commands_of = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
@@ -52,7 +52,9 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", nargs="?", help="file with program text; - reads standard input")
     parser.add_argument("-t", "--text", help="program text itself, instead of a file")
     parser.add_argument("-p", "--plan", help="a plan that `explain --save` kept, instead of a program")
-    parser.add_argument("-d", "--database", required=True, help="DuckDB file that holds the tensors")
+    parser.add_argument(
+        "-d", "--database", required=True, help="where the tensors are: a DuckDB file, or postgresql://..."
+    )
     parser.add_argument("-o", "--optimizer", help="dp (default), or the baselines cover, greedy, relational, dense")
     parser.add_argument("-m", "--memory-limit", help="memory that a run may take, as in 4GB")
     parser.add_argument(
@@ -138,7 +140,9 @@ def _add_stats(commands_of: _Commands) -> None:
         "sparseeinsum stats --database graph.duckdb A X",
     )
     parser.add_argument("tensors", nargs="*", help="names of tensors; all by default")
-    parser.add_argument("-d", "--database", required=True, help="DuckDB file that holds the tensors")
+    parser.add_argument(
+        "-d", "--database", required=True, help="where the tensors are: a DuckDB file, or postgresql://..."
+    )
     parser.set_defaults(command=commands.stats)
 
 

@@ -166,11 +166,11 @@ def _program_text(asked: argparse.Namespace) -> str | None:
     return sys.stdin.read() if asked.program == "-" else Path(asked.program).read_text(encoding="utf-8")
 
 
-def _open(path: str) -> se.Database:
-    """A database file that is there: a mistyped name must not make a new one."""
-    if not Path(path).is_file():
-        raise se.EngineError(f"there is no database file {path}")
-    return se.connect(path)
+def _open(target: str) -> se.Database:
+    """A server's database, or a file that is there: a mistyped name must not make a new one."""
+    if "://" not in target and not Path(target).is_file():
+        raise se.EngineError(f"there is no database file {target}")
+    return se.connect(target)
 
 
 def _assignment(pair: str) -> tuple[str, str]:
