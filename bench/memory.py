@@ -122,7 +122,7 @@ def measure(name: str, limit: str) -> Figure:
         given = None if limit == UNLIMITED else limit
         try:
             plan = database.plan(case.text, layout=case.layout, memory_limit=given)
-        except se.PlanError as error:
+        except se.SparseEinsumError as error:
             return Figure(name, limit, None, 0.0, (str(error),))
         come_to_rest()
         before, start = resident_bytes("VmRSS"), time.perf_counter()

@@ -11,7 +11,7 @@ from sparseeinsum.algebra.translate import Inputs, translate
 from sparseeinsum.decompose.access import StoredOrder
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.constants import constants_for
-from sparseeinsum.decompose.memory import Memory
+from sparseeinsum.decompose.memory import Memory, scan_needed_bytes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.pricing import least_seconds
@@ -146,12 +146,28 @@ class _Data:
 def _read_data(program: Program, engine: Engine, options: PlanOptions) -> _Data:
     stored = require(Catalogue(engine), program.inputs)
     stored |= _generated(program, stored)
+    _check_scans(stored, _memory(engine, options))
     measured = measure_all(stored, engine)
     statistics = {
         name: with_blocks(measured[name].statistics, source, options.tiles, engine) for name, source in stored.items()
     }
     estimator = make_estimator(options.estimator, stored, statistics, engine)
     return _Data(stored, measured, statistics, _orders(stored, engine), estimator)
+
+
+def _memory(engine: Engine, options: PlanOptions) -> Memory:
+    return Memory(engine.memory_limit() if options.memory_limit is None else options.memory_limit, engine.threads())
+
+
+def _check_scans(stored: Mapping[str, StoredTensor], memory: Memory) -> None:
+    """Refuse to read tensors whose arrays the memory is too small for, in whatever plan."""
+    for name, source in stored.items():
+        needed = scan_needed_bytes(source, memory)
+        if needed > memory.limit_bytes:
+            raise PlanError(
+                f"to read {name} as it is stored needs a memory_limit of at least {needed:,} bytes, more than the "
+                f"{memory.limit_bytes:,} given; raise memory_limit or promote more labels of {name}, or tile them"
+            )
 
 
 def _orders(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, StoredOrder]:
@@ -179,16 +195,15 @@ def _alternatives(
     pins: Mapping[str, Mapping[str, int]],
 ) -> Alternatives:
     statistics = data.estimator(exact.graph, data.statistics, exact.evaluations)
-    limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
     may_index = options.indexes and engine.sql.keeps_residents
-    memory = Memory(limit, engine.threads())
+    memory = _memory(engine, options)
     model = CostModel(
         exact.graph,
         statistics,
         exact.evaluations,
         constants_for(engine.dialect),
         memory=memory,
-        resident_bytes=limit * _RESIDENT_SHARE / memory.threads if may_index else 0,
+        resident_bytes=memory.limit_bytes * _RESIDENT_SHARE / memory.threads if may_index else 0,
         orders=data.orders,
     )
     decompositions = {name: source.decomposition for name, source in data.stored.items()}

@@ -9,6 +9,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sparseeinsum.language.tensors import StoredTensor, keys_of, tuple_bytes
+
 # Rows that an engine hands to a kernel at once: DuckDB's vector (facts of duckdb.h, duckdb_vector_size).
 VECTOR_ROWS = 2048
 
@@ -62,6 +64,15 @@ class Passes:
 def vector_bytes(tuples: float, size_bytes: int, rows: int) -> int:
     """Bytes that arrays take at once, if vectors of so many rows are there: a power of 2, as lists grow."""
     return 1 << (math.ceil(min(max(tuples, 1), rows)) * size_bytes - 1).bit_length()
+
+
+def scan_needed_bytes(stored: StoredTensor, memory: Memory) -> int:
+    """The memory limit that is enough to read a tensor as it is stored; 0 where its tuples hold numbers."""
+    tiles, shape = stored.decomposition.tiles, stored.tensor.shape
+    if all(tile == 1 for tile in tiles):  # vectors of numbers are small
+        return 0
+    tuples = math.prod(map(keys_of, tiles, shape))
+    return VECTORS_LIMIT * vector_bytes(tuples, tuple_bytes(stored.tensor, stored.decomposition), memory.rows)
 
 
 @dataclass(frozen=True, slots=True)
