@@ -166,7 +166,7 @@ class TestStored:
     def test_defaults_where_nothing_was_calibrated(self, config: Path) -> None:
         content = json.loads(assets.read("stats/duckdb/constants.json"))
         assert constants_for("duckdb") == CostConstants(**content["constants"])
-        assert "calibrate" in content["origin"]
+        assert "plans" in content["origin"]
         assert not config.exists()
 
     def test_stored_constants_are_read_back(self, config: Path) -> None:

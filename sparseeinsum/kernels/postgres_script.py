@@ -1,4 +1,4 @@
-"""Kernels: the catalogue in, PostgreSQL's control file and scripts out; their templates are in sql/postgres."""
+"""Kernels: the catalogue in, PostgreSQL's control file and scripts out; their templates are in sql/postgresql."""
 
 from collections.abc import Iterator
 from string import Template
@@ -102,4 +102,4 @@ def _literal(text: str) -> str:
 
 
 def _fill(template: str, /, **values: object) -> str:
-    return Template(assets.read(f"sql/postgres/{template}")).substitute(values)
+    return Template(assets.read(f"sql/postgresql/{template}")).substitute(values)

@@ -70,11 +70,11 @@ class Renderer:
     def define(self, name: str, relation: Contract, comment: str) -> None:
         """Make the block of an EinSum's result."""
         sources = [self.source(operand) for operand in relation.inputs]
-        if relation.indexed is not None or is_cross_join(relation):
+        if is_cross_join(relation):
             sources = [self._apart_from_joins(source) for source in sources]
         select = contract_select(relation, sources, self.dialect)
-        joins = relation.indexed is None and (len(sources) == 2 or sources[0].is_joined)
-        is_joined = joins and not is_grouped(relation)
+        joins = len(sources) == 2 and relation.indexed is None  # one row beside all others leaves them as they are
+        is_joined = not is_grouped(relation) and (joins or any(each.is_joined for each in sources))
         source = self._add_block(name, select, relation.schema, comment, is_joined)
         self._sources[Computed(relation.schema)] = source
 

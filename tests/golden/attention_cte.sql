@@ -38,7 +38,7 @@ WITH T0 AS (
     ON u.dim_1 = v.dim_0
   GROUP BY
     u.dim_0
-), T2 AS MATERIALIZED (
+), T2 AS (
   /* T2[I, J, k] = T0[I, k] * A[I, J] */
   SELECT
     u.i,
