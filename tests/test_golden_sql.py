@@ -89,3 +89,24 @@ def test_a_product_by_index(db: se.Database, monkeypatch: pytest.MonkeyPatch) ->
     text = db.plan(PRODUCT, pin={"C": "ij"}).sql()
     check_golden("matrix_product_indexed", text)
     check_result(db, text, np.asarray(left @ right))
+
+
+@pytest.mark.engines("postgresql")
+def test_gcn_in_postgresql(db: se.Database) -> None:
+    inputs = gcn_inputs(citation_graph())
+    for name, matrix in inputs.items():
+        db.tensor(name, matrix)
+    text = db.plan(GCN).sql()
+    check_golden("gcn_cte_postgresql", text)
+    check_result(db, text, gcn_reference(inputs))
+
+
+@pytest.mark.engines("postgresql")
+@pytest.mark.parametrize("promoted", ["i", "jk", "ijk"])
+def test_matrix_product_in_postgresql(db: se.Database, promoted: str) -> None:
+    left, right = np.eye(3, 4), np.arange(20.0).reshape(4, 5)
+    db.tensor("A", left)
+    db.tensor("B", right)
+    text = db.plan(PRODUCT, pin={"C": promoted}).sql()
+    check_golden(f"matrix_product_{promoted}_postgresql", text)
+    check_result(db, text, left @ right)

@@ -36,6 +36,19 @@ def test_results_are_numpys(
     run()
 
 
+@pytest.mark.engines("postgresql")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_results_are_numpys_in_postgresql(shared_db: se.Database, family: str) -> None:
+    @settings(max_examples=max(1, EXAMPLES // 16), suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    @given(st.data())
+    def run(data: st.DataObject) -> None:
+        case = data.draw(cases(family, data.draw(st.sampled_from(["dp", "greedy", "relational", "dense"]))))
+        count(case, f"{family} in PostgreSQL")
+        check(shared_db, case)
+
+    run()
+
+
 def count(case: Case, family: str) -> None:
     nonfinite = any(not np.isfinite(array).all() for array in case.inputs.values())
     kinds = {

@@ -1,0 +1,63 @@
+WITH "A_by_dim_0_dim_1" AS (
+  /* A[DIM_0, DIM_1] */
+  SELECT
+    s.dim_0,
+    s.dim_1,
+    s.val
+  FROM (
+    SELECT
+      t.dim_0,
+      GENERATE_SERIES(0, 3) AS dim_1,
+      UNNEST(t.val) AS val
+    FROM main.a AS t
+  ) AS s
+  WHERE
+    s.val <> 0
+), "A_by_dim_1" AS (
+  /* A[dim_0, DIM_1] */
+  SELECT
+    t.dim_1,
+    tensor_stack(t.val, t.dim_0, 3, CAST(0 AS DOUBLE PRECISION)) AS val
+  FROM "A_by_dim_0_dim_1" AS t
+  GROUP BY
+    t.dim_1
+), "B_by_dim_0_dim_1" AS (
+  /* B[DIM_0, DIM_1] */
+  SELECT
+    s.dim_0,
+    s.dim_1,
+    s.val
+  FROM (
+    SELECT
+      t.dim_0,
+      GENERATE_SERIES(0, 4) AS dim_1,
+      UNNEST(t.val) AS val
+    FROM main.b AS t
+  ) AS s
+  WHERE
+    s.val <> 0
+), "C" AS (
+  /* C[i, K] = sum(A[i, J] * B[J, K]) */
+  SELECT
+    v.dim_1 AS k,
+    tensor_sum_scaled(v.val, u.val) AS val
+  FROM "A_by_dim_1" AS u
+  JOIN "B_by_dim_0_dim_1" AS v
+    ON u.dim_1 = v.dim_0
+  GROUP BY
+    v.dim_1
+)
+/* C[I, K] */
+SELECT
+  s.i,
+  s.k,
+  s.val
+FROM (
+  SELECT
+    t.k,
+    GENERATE_SERIES(0, 2) AS i,
+    UNNEST(t.val) AS val
+  FROM "C" AS t
+) AS s
+WHERE
+  s.val <> 0;
