@@ -53,6 +53,7 @@ class TestPasses:
         assert "BETWEEN" not in plan.sql("cte")
         assert plan.cost > sparse_times_dense.plan(PRODUCT, pin=GROUPED, layout="any").cost
 
+    @pytest.mark.engines("duckdb", "postgresql")
     def test_computes_the_same(self, sparse_times_dense: se.Database) -> None:
         expected = sparse_times_dense.run(PRODUCT)["C"].to_numpy()
         for limit in ("8MB", "4MB", "2MB"):
@@ -66,6 +67,7 @@ class TestPasses:
         assert any("passes" in plan.notation()[0] for plan in (best, *others))
         assert any(":" in plan.notation()[0] for plan in (best, *others))
 
+    @pytest.mark.engines("duckdb", "postgresql")
     def test_survive_saving(self, sparse_times_dense: se.Database) -> None:
         plan = sparse_times_dense.plan(PRODUCT, pin=GROUPED, layout="any", memory_limit="4MB")
         loaded = sparse_times_dense.load_plan(plan.to_json())
@@ -74,20 +76,23 @@ class TestPasses:
         expected = sparse_times_dense.run(PRODUCT)["C"].to_numpy()
         np.testing.assert_allclose(sparse_times_dense.run(loaded)["C"].to_numpy(), expected, rtol=1e-12)
 
+    @pytest.mark.engines("duckdb", "postgresql")
     def test_analysed(self, sparse_times_dense: se.Database) -> None:
         plan = sparse_times_dense.plan(PRODUCT, pin=GROUPED, layout="any", memory_limit="4MB")
         assert "actual" in plan.explain(analyze=True)
 
+    @pytest.mark.engines("duckdb", "postgresql")
     def test_operands_are_put_together_in_passes(self, db: se.Database) -> None:
         """Rows are put together from entries, for which the memory is too small at once."""
         array = np.random.default_rng(0).random((3000, 60))
         db.tensor("A", array, promoted=["dim_0", "dim_1"])
         plan = db.plan("Y[i] = max(A[i, j])", pin={"Y": {"i": 1}}, memory_limit="4500KB")
-        staged = plan.sql("staged")
+        staged = plan.sql("staged").replace('"', "")
         assert "CREATE TABLE A_by_dim_0_1" in staged.replace("TEMPORARY ", "")
         assert "INSERT INTO A_by_dim_0_1" in staged
         np.testing.assert_array_equal(db.run(plan)["Y"].to_numpy(), array.max(axis=1))
 
+    @pytest.mark.engines("duckdb", "postgresql")
     def test_what_passes_read_is_computed_once(self, db: se.Database) -> None:
         rng = np.random.default_rng(0)
         inputs = {"A": rng.random((500, 40)), "B": rng.random((40, 90))}
@@ -97,11 +102,12 @@ class TestPasses:
         text = "T[i, k] = sum(A[i, j] * B[j, k])\nZ[j, i] = sum(B[j, k] * T[i, k])"
         plan = db.plan(text, pin=pin, memory_limit="1MB", layout="any")
         assert "passes" in plan.notation()[1]
-        assert plan.sql("staged").count("CREATE TEMPORARY TABLE T ") == 1
+        assert plan.sql("staged").replace('"', "").count("CREATE TEMPORARY TABLE T ") == 1
         np.testing.assert_allclose(db.run(plan)["Z"].to_numpy(), inputs["B"] @ (inputs["A"] @ inputs["B"]).T)
 
 
-@settings(max_examples=16, suppress_health_check=list(HealthCheck))
+@pytest.mark.engines("duckdb", "postgresql")
+@settings(max_examples=10, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(["float64", "int64", "mixed"]).flatmap(lambda family: cases(family, "dp")))
 def test_random_programs_in_little_memory(shared_db: se.Database, case: Case) -> None:
     """Programs are planned for about the least memory that is enough, where many EinSums take passes."""
@@ -169,6 +175,21 @@ class TestSettings:
         assert engine.memory_limit() <= 100_000_000
 
 
+def test_what_cannot_spill_names_the_limit(db: se.Database) -> None:
+    """Where the database itself runs out of memory, the error speaks of the limit that the user gave."""
+    engine = open_duckdb(db.connection)
+    told = r"memory_limit leaves DuckDB 64,000,000 bytes .* raise memory_limit"
+    with pytest.raises(se.EngineError, match=told), bounded(engine, 1):
+        engine.execute("SELECT LIST(range) FROM range(100_000_000)")
+    assert engine.rows("SELECT 1") == [(1,)]
+
+
+def test_arrays_that_cannot_be_read(db: se.Database) -> None:
+    db.tensor("A", np.ones((500, 9000)))
+    with pytest.raises(se.PlanError, match=r"to read A as it is stored needs a memory_limit of at least [\d,]+ bytes"):
+        db.plan("y[i] = sum(A[i, j])", memory_limit="50MB")
+
+
 class TestResults:
     def test_too_large_to_return(self, db: se.Database) -> None:
         db.tensor("A", np.random.default_rng(0).random((3000, 10)), promoted=["dim_0", "dim_1"])
@@ -188,7 +209,7 @@ from bench.memory import come_to_rest, resident_bytes
 
 rng = np.random.default_rng(0)
 db = se.connect()
-db.tensor("A", sp.random_array((60_000, 1_000), density=0.003, rng=rng))
+db.tensor("A", sp.random_array((45_000, 1_000), density=0.003, rng=rng))
 db.tensor("B", rng.random((1_000, 1_000)))
 text = "T[i, k] = sum(A[i, j] * B[j, k])\\ny[i] = max(abs(T[i, k] - 1))"
 limit = json.loads(sys.argv[1])
@@ -213,5 +234,5 @@ def test_peak_stays_below_the_limit() -> None:
     limit = 200_000_000
     without, with_limit = run(None), run(limit)
     assert with_limit[0] < limit, with_limit
-    assert without[0] > 2.5 * limit, without
+    assert without[0] > 2 * limit, without
     assert with_limit[1] == pytest.approx(without[1], rel=1e-12)

@@ -161,6 +161,10 @@ class DuckDB:
         """Whether a statement was refused because there is no column of some name."""
         return isinstance(error.__cause__, duckdb.BinderException)
 
+    def lacks_memory(self, error: EngineError) -> bool:
+        """Whether a statement failed because its memory, or the disk that it spills to, was not enough."""
+        return isinstance(error.__cause__, duckdb.OutOfMemoryException)
+
     def is_beyond_float32(self, value: exp.Expr) -> exp.Expr:
         """Whether a number of type DOUBLE, which is no infinity, would become one as a float32."""
         return exp.TryCast(this=value, to=number_type("float32")).is_(exp.null())

@@ -105,6 +105,9 @@ class Engine(Protocol):
     def lacks_column(self, error: EngineError) -> bool:
         """Whether a statement was refused because there is no column of some name."""
 
+    def lacks_memory(self, error: EngineError) -> bool:
+        """Whether a statement failed because its memory, or the disk that it spills to, was not enough."""
+
     def is_beyond_float32(self, value: exp.Expr) -> exp.Expr:
         """Whether a number of type DOUBLE, which is no infinity, would become one as a float32."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.errors import PlanError
+from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.plan import Plan
 
 # What a database gets for its buffers however low a limit is: below it, hash tables cannot spill (bench/memory.py).
@@ -42,8 +42,18 @@ def _limited(engine: Engine, limit_bytes: float) -> Iterator[None]:
     if limit_bytes > _WORTH_SETTING * engine.memory_limit():
         yield
         return
+    left = limit_bytes - (engine.memory_in_use() or 0)
     with _TURN, engine.memory_limited_to(limit_bytes):
-        yield
+        try:
+            yield
+        except EngineError as error:
+            if not engine.lacks_memory(error):
+                raise
+            raise EngineError(
+                f"memory_limit leaves {engine.title} {math.floor(left):,} bytes for what it keeps, which are not "
+                "enough for what it cannot write to a disk; raise memory_limit",
+                error.statement,
+            ) from error.__cause__
 
 
 @contextmanager

@@ -243,6 +243,10 @@ class PostgreSQL:
         """Whether a statement was refused because there is no column of some name."""
         return isinstance(error.__cause__, self._driver.errors.UndefinedColumn)
 
+    def lacks_memory(self, error: EngineError) -> bool:
+        """Whether a statement failed because its memory, or the disk that it spills to, was not enough."""
+        return isinstance(error.__cause__, (self._driver.errors.OutOfMemory, self._driver.errors.DiskFull))
+
     def is_beyond_float32(self, value: exp.Expr) -> exp.Expr:
         """Whether a number of type DOUBLE, which is no infinity, would become one as a float32."""
         special = [exp.Literal.string(name) for name in ("inf", "-inf", "nan")]
