@@ -18,7 +18,7 @@ from sparseeinsum.decompose.cost import (
     RepartitionSizes,
     Work,
 )
-from sparseeinsum.decompose.memory import STATE_OVERHEAD_BYTES, VECTOR_ROWS, Memory, Passes
+from sparseeinsum.decompose.memory import STATE_OVERHEAD_BYTES, Memory, Passes
 from sparseeinsum.decompose.model import Choice, CostModel
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.binding import bind
@@ -467,7 +467,8 @@ class TestMemory:
             allowed_choices(limited(model, least - 1), {})
 
 
-TWO_THREADS = Memory(math.inf, threads=2)
+VECTOR_ROWS = 2048
+TWO_THREADS = Memory(math.inf, threads=2, vector_rows=VECTOR_ROWS)
 
 
 def limited(model: CostModel, limit_bytes: int) -> CostModel:
@@ -478,7 +479,7 @@ def limited(model: CostModel, limit_bytes: int) -> CostModel:
         model.evaluations,
         model.constants,
         model.accounting,
-        Memory(limit_bytes, threads=2),
+        Memory(limit_bytes, threads=2, vector_rows=VECTOR_ROWS),
     )
 
 

@@ -11,9 +11,6 @@ from dataclasses import dataclass
 
 from sparseeinsum.language.tensors import StoredTensor, keys_of, tuple_bytes
 
-# Rows that an engine hands to a kernel at once: DuckDB's vector (facts of duckdb.h, duckdb_vector_size).
-VECTOR_ROWS = 2048
-
 # The limit must be so many times what vectors take, and so many times what states take. The rest is for what the
 # engine keeps and can spill, and for what allocators waste (measured: bench/memory.py).
 VECTORS_LIMIT = 2
@@ -34,15 +31,17 @@ class Memory:
     Attributes:
         limit_bytes: Of everything that is not there before.
         threads: That the engine runs statements with.
+        vector_rows: That it hands to a function at once.
     """
 
     limit_bytes: float
     threads: int
+    vector_rows: int
 
     @property
     def rows(self) -> int:
         """That are in vectors at once, on all threads."""
-        return self.threads * VECTOR_ROWS
+        return self.threads * self.vector_rows
 
     @property
     def usable_bytes(self) -> float:
@@ -50,7 +49,7 @@ class Memory:
         return self.limit_bytes * (1 - _WASTED_SHARE) - _WASTED_BYTES
 
 
-UNLIMITED = Memory(math.inf, 1)
+UNLIMITED = Memory(math.inf, threads=1, vector_rows=1)
 
 
 @dataclass(frozen=True, slots=True)
