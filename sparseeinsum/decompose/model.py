@@ -18,6 +18,7 @@ from sparseeinsum.decompose.cost import (
     RepartitionSizes,
     Work,
 )
+from sparseeinsum.decompose.joining import Operand, groups_of, pairs_of, share_keys
 from sparseeinsum.decompose.memory import UNLIMITED, Arrays, Footprint, Memory, Passes, vector_bytes
 from sparseeinsum.decompose.moves import Move, Moving
 from sparseeinsum.language.dtypes import ITEM_BYTES, is_complex
@@ -25,7 +26,7 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import count_operations
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, common_tile, keys_of, mean_extent, tuple_bytes
 from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
-from sparseeinsum.statistics.estimate import Statistics, by_label, dense_statistics, joined_distinct, joined_tuples
+from sparseeinsum.statistics.estimate import Statistics, by_label, dense_statistics
 
 Choice = tuple[int, ...]
 
@@ -97,7 +98,7 @@ class CostModel:
     resident_bytes: float = 0.0
     orders: Mapping[str, StoredOrder] = field(default_factory=dict)
     _sizes: dict[tuple[str, Choice], tuple[float, int]] = field(default_factory=dict, init=False, repr=False)
-    _operands: dict[tuple[Reference, Choice, bool], "_Operand"] = field(default_factory=dict, init=False, repr=False)
+    _operands: dict[tuple[Reference, Choice, bool], Operand] = field(default_factory=dict, init=False, repr=False)
     _costs: dict[tuple[str, Choice], VertexCost] = field(default_factory=dict, init=False, repr=False)
 
     def vertex_cost(self, einsum: EinSum, choice: Choice) -> VertexCost:
@@ -143,9 +144,9 @@ class CostModel:
             for place, (operand, dense) in enumerate(zip(einsum.operands, absence.dense, strict=True))
         ]
         sizes = ContractionSizes(
-            joined=_joined_tuples(operands, absence.join) * self._crowding(einsum, choice, absence),
-            matched=sum(operand.tuples for operand in operands) if _shares_keys(operands) else 0.0,
-            groups=_groups(einsum, operands, absence.join),
+            joined=pairs_of(operands, absence.join) * self._crowding(einsum, choice, absence),
+            matched=sum(operand.tuples for operand in operands) if share_keys(operands) else 0.0,
+            groups=groups_of(einsum, operands, absence.join),
             is_grouped=not promoted <= frozenset(einsum.output.labels),
             has_keys=not promoted.isdisjoint(einsum.output.labels),
             operand_bytes=sum(operand.tuple_bytes for operand in operands),
@@ -168,11 +169,11 @@ class CostModel:
         seconds = (join + aggregation + filling).seconds(self.constants)
         return VertexCost(sizes.joined, sizes.aggregated, join, aggregation, filling, seconds, absence, index)
 
-    def _copied_bytes(self, einsum: EinSum, choice: Choice, absence: Absence, operands: list["_Operand"]) -> int:
+    def _copied_bytes(self, einsum: EinSum, choice: Choice, absence: Absence, operands: list[Operand]) -> int:
         """Bytes of the array that a join copies for every pair: of two arrays it refers to the larger one alone."""
         tiles = [reference_tiles(einsum, operand, choice) for operand in einsum.operands]
         has_two_arrays = len(tiles) == 2 and all(any(tile != 1 for tile in each) for each in tiles)
-        is_matching = absence.join == JoinKind.INNER and has_two_arrays and _shares_keys(operands)
+        is_matching = absence.join == JoinKind.INNER and has_two_arrays and share_keys(operands)
         return min(operand.tuple_bytes for operand in operands) if is_matching else 0
 
     def _kept_to_memory(self, einsum: EinSum, choice: Choice, ways: list[VertexCost]) -> VertexCost:
@@ -353,7 +354,7 @@ class CostModel:
         """Elements of an array, on average."""
         return math.prod(map(mean_extent, tiles, self.graph.tensors[tensor].shape))
 
-    def _operand(self, operand: Reference, tiles: Choice, dense: bool) -> "_Operand":
+    def _operand(self, operand: Reference, tiles: Choice, dense: bool) -> Operand:
         """An operand in the tiles of its axes; kept, because many choices have it in the same."""
         known = self._operands.get((operand, tiles, dense))
         if known is None:
@@ -362,19 +363,9 @@ class CostModel:
             full = by_label(operand.labels, dense_statistics(self.graph.tensors[operand.tensor].shape))
             used = full if dense else stored
             size = self.tuple_bytes(operand.tensor, tiles)
-            known = _Operand(used.tuples(of_labels), stored.tuples(of_labels), used.distinct(of_labels), size)
+            known = Operand(used.tuples(of_labels), stored.tuples(of_labels), used.distinct(of_labels), size)
             self._operands[operand, tiles, dense] = known
         return known
-
-
-@dataclass(frozen=True, slots=True)
-class _Operand:
-    """An operand under a choice: its tuples as joined and as stored, V of its keys, bytes of a tuple."""
-
-    tuples: float
-    present: float
-    distinct: Mapping[str, float]
-    tuple_bytes: int
 
 
 def promoted_labels(einsum: EinSum, choice: Choice) -> frozenset[str]:
@@ -398,27 +389,8 @@ def result_tiles(einsum: EinSum, choice: Choice) -> Choice:
     return reference_tiles(einsum, einsum.output, choice)
 
 
-def _joined_tuples(operands: list[_Operand], kind: JoinKind) -> float:
-    if len(operands) == 1:
-        return operands[0].tuples
-    u, v = operands
-    return joined_tuples(kind, u.tuples, v.tuples, u.distinct, v.distinct)
-
-
-def _shares_keys(operands: list[_Operand]) -> bool:
-    first, *others = operands
-    return any(not first.distinct.keys().isdisjoint(other.distinct) for other in others)
-
-
 def _has_other_keys(operand: Reference, label: str, tiles: Mapping[str, int]) -> bool:
     return any(tiles[other] != DEMOTED for other in operand.labels if other != label)
-
-
-def _groups(einsum: EinSum, operands: list[_Operand], kind: JoinKind) -> float:
-    """Product of V over the promoted labels of the result, as the join leaves them."""
-    first, *others = (operand.distinct for operand in operands)
-    distinct = joined_distinct(kind, first, others[0]) if others else first
-    return math.prod(distinct[label] for label in einsum.output.labels if label in distinct)
 
 
 def _is_matrix_product(einsum: EinSum, choice: Choice) -> bool:
