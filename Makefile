@@ -31,6 +31,7 @@ bench: $(VENV)/ready
 	$(BIN)/python -m bench.estimates
 	$(BIN)/python -m bench.replanning
 	$(BIN)/python -m bench.tiles
+	$(BIN)/python -m bench.memory
 	$(BIN)/python -m bench.paper_tables
 	$(BIN)/python -m bench.regret
 

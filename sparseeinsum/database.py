@@ -213,7 +213,9 @@ class Database:
         Args:
             program: From `se.program`, or its text.
             optimizer: `dp`, the dynamic programme; `cover`, `greedy`, `relational` and `dense`, the baselines.
-            memory_limit: Bytes that a run may take, as in `4GB`; the database's limit by default.
+            memory_limit: Bytes that a run may take beyond what is there before, as in `4GB`: aggregation states,
+                results that are returned, and the database's buffers, which get 64 MB at least and whose limit is
+                lowered during planning and runs. The database's own limit by default.
             pin: For some results, exactly the labels to promote in the EinSum that computes them; a mapping gives each
                 a tile, of how many indices a tuple holds, as in {"Y": {"i": 64}}.
             layout: `entries`: results have a number a row, unless promoted by hand; `any`: as they are cheapest.
@@ -284,6 +286,7 @@ class Database:
 
         Raises:
             EngineError: The database refused a statement, which the error has; the database is as it was.
+            PlanError: Results that are returned would leave too little of the memory limit.
         """
         with _progress(progress) as show:
             if isinstance(program, Plan):

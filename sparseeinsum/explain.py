@@ -46,7 +46,7 @@ class Replanning:
         kept_seconds: Expected of the rest, as it was planned, now that the size is known.
         seconds: The same of the best plan that was found.
         planning_seconds: That it took to find out.
-        is_better: Whether that is another plan, and enough faster to go on with it.
+        is_better: Whether that is another plan, and enough faster to go on with it, or the only one with enough memory.
     """
 
     name: str
@@ -63,6 +63,8 @@ class Replanning:
         seen = f"{self.name}: {write_count(self.tuples)} tuples instead of {write_count(self.expected)}"
         if self.is_better:
             found = f"now {write_seconds(self.seconds)} instead of {write_seconds(self.kept_seconds)}"
+            if self.seconds >= self.kept_seconds:
+                found = f"{write_seconds(self.seconds)}, because it would have taken too much memory"
             return f"{seen}; the rest was planned anew in {write_seconds(self.planning_seconds)}, expected {found}"
         return f"{seen}; the rest goes on as planned, expected {write_seconds(self.kept_seconds)}"
 
@@ -224,6 +226,8 @@ class Explanation:
         ran = [(each, None) for each in self.statements] if self.analysis is None else self.analysis.statements
         for statement, seconds in ran:
             kept = "temporary table" if statement.stage else "returned"
+            if statement.passes:
+                kept += f", in {len(statement.passes) + 1} passes"
             taken = [] if seconds is None else [write_seconds(seconds)]
             table.add_row(", ".join(statement.computes) or statement.name, f"{statement.name}: {kept}", *taken)
         return table

@@ -1,5 +1,6 @@
 """The way through the house: a program and a database in, plans or results out; a line or two a stage."""
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from sparseeinsum.algebra.translate import Inputs, translate
 from sparseeinsum.decompose.access import StoredOrder
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.constants import constants_for
+from sparseeinsum.decompose.memory import Memory, scan_needed_bytes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.pricing import least_seconds
@@ -18,6 +20,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import Execution, Progress, execute
 from sparseeinsum.engines.generated import generated_source
 from sparseeinsum.engines.measuring import is_complete, measure_all
+from sparseeinsum.engines.memory import bounded
 from sparseeinsum.errors import PlanError
 from sparseeinsum.kernels.user_functions import require_function
 from sparseeinsum.language.binding import bind
@@ -73,13 +76,18 @@ class PlanOptions:
     top: int = 1
     indexes: bool = True
 
+    @property
+    def most_bytes(self) -> float:
+        """What queries of planning may take; the database sees to its own limit."""
+        return math.inf if self.memory_limit is None else self.memory_limit
+
 
 def make_plans(program: Program, engine: Engine, options: PlanOptions) -> list[Plan]:
     """Plan a program on the tensors of a database; best plan first."""
     clock = _Clock()
-    with clock.stage("statistics"):
+    with clock.stage("statistics"), bounded(engine, options.most_bytes):
         data = _read_data(program, engine, options)
-    with clock.stage("optimizer"):
+    with clock.stage("optimizer"), bounded(engine, options.most_bytes):
         bound = _bind(program, data.stored, options, engine)
         binary = _rewritten(bound, data, engine, options)
         pins = _pins(bound, binary, options)
@@ -106,9 +114,9 @@ def load_plan(saved: SavedPlan, engine: Engine) -> Plan:
         tiles=saved.allowed_tiles,
         estimator=saved.estimator,
     )
-    with clock.stage("statistics"):
+    with clock.stage("statistics"), bounded(engine, options.most_bytes):
         data = _read_data(saved.program, engine, options)
-    with clock.stage("optimizer"):
+    with clock.stage("optimizer"), bounded(engine, options.most_bytes):
         bound = _bind(saved.program, data.stored, options, engine)
         binary = rebuilt(saved, bound)
         exact = evaluate_exactly(binary, data.values, _allows_nonfinite(options))
@@ -138,12 +146,29 @@ class _Data:
 def _read_data(program: Program, engine: Engine, options: PlanOptions) -> _Data:
     stored = require(Catalogue(engine), program.inputs)
     stored |= _generated(program, stored)
+    _check_scans(stored, _memory(engine, options))
     measured = measure_all(stored, engine)
     statistics = {
         name: with_blocks(measured[name].statistics, source, options.tiles, engine) for name, source in stored.items()
     }
     estimator = make_estimator(options.estimator, stored, statistics, engine)
     return _Data(stored, measured, statistics, _orders(stored, engine), estimator)
+
+
+def _memory(engine: Engine, options: PlanOptions) -> Memory:
+    limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
+    return Memory(limit, engine.threads(), engine.sql.vector_rows)
+
+
+def _check_scans(stored: Mapping[str, StoredTensor], memory: Memory) -> None:
+    """Refuse to read tensors whose arrays the memory is too small for, in whatever plan."""
+    for name, source in stored.items():
+        needed = scan_needed_bytes(source, memory)
+        if needed > memory.limit_bytes:
+            raise PlanError(
+                f"to read {name} as it is stored needs a memory_limit of at least {needed:,} bytes, more than the "
+                f"{memory.limit_bytes:,} given; raise memory_limit or promote more labels of {name}, or tile them"
+            )
 
 
 def _orders(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, StoredOrder]:
@@ -171,18 +196,19 @@ def _alternatives(
     pins: Mapping[str, Mapping[str, int]],
 ) -> Alternatives:
     statistics = data.estimator(exact.graph, data.statistics, exact.evaluations)
-    limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
     may_index = options.indexes and engine.sql.keeps_residents
+    memory = _memory(engine, options)
     model = CostModel(
         exact.graph,
         statistics,
         exact.evaluations,
         constants_for(engine.dialect),
-        resident_bytes=limit * _RESIDENT_SHARE / engine.threads() if may_index else 0,
+        memory=memory,
+        resident_bytes=memory.limit_bytes * _RESIDENT_SHARE / memory.threads if may_index else 0,
         orders=data.orders,
     )
     decompositions = {name: source.decomposition for name, source in data.stored.items()}
-    return Alternatives(options.optimizer, model, decompositions, layouts, limit, pins, options.tiles)
+    return Alternatives(options.optimizer, model, decompositions, layouts, pins, options.tiles)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.translate import Definition, delivery
+from sparseeinsum.algebra.operators import Kept
+from sparseeinsum.algebra.translate import Definition, delivery, kept_in
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.replanning_points import replanning_points
+from sparseeinsum.decompose.staging import StatementSizes, largest_statement, staged_results
 from sparseeinsum.explain import Analysis, Explanation, Sizes
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
@@ -18,6 +20,7 @@ from sparseeinsum.picture.page import write_page
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.sources import scan_boundaries
 from sparseeinsum.render.statements import Statement, result_query, staged_statements
+from sparseeinsum.rewrite.names import Names
 from sparseeinsum.saved_plans.files import write_plan
 from sparseeinsum.semantics.exactness import Evaluation
 from sparseeinsum.statistics.estimate import Statistics
@@ -46,6 +49,7 @@ class Plan:
         threads: Of that engine.
         planning_seconds: Time that planning took, by stage.
         analyze: Runs the plan where it was made, and tells what that took.
+        kept_before: Names of relations in tables that plans made whose rest this one is.
     """
 
     program: Program
@@ -64,6 +68,7 @@ class Plan:
     threads: int
     planning_seconds: Mapping[str, float]
     analyze: Callable[["Plan"], Analysis]
+    kept_before: frozenset[str] = frozenset()
 
     @property
     def statistics(self) -> Mapping[str, Statistics]:
@@ -149,39 +154,41 @@ class Plan:
         """The plan as SQL text.
 
         Args:
-            style: `cte`: one statement for every output; `staged`: as it runs, with temporary tables for results that
-                are read more than once. (A run also splits the scans of small tables among threads.)
+            style: `cte`: one statement for every output, which knows no passes; `staged`: as it runs, with temporary
+                tables for results that are read more than once, computed in passes, or large. (A run also splits the
+                scans of small tables among threads.)
 
         Raises:
             ValueError: Another style.
         """
         if style == "cte":
-            statements = self._statements({}, {})
+            statements = self._statements({}, {}, {})
         elif style == "staged":
-            statements = self._statements({name: _table(name) for name in self.shared()}, {})
+            tables = {name: _table(name) for name in self.staged()}
+            statements = self._statements(tables, {}, self._kept(_table))
         else:
             raise ValueError(f"style {style!r} is neither 'cte' nor 'staged'")
         return "\n\n".join(f"{statement.text};" for statement in statements) + "\n"
 
-    def shared(self) -> tuple[str, ...]:
-        """Results that are read more than once, or read and delivered."""
-        graph = self.decomposed.graph
-        names = (einsum.output.tensor for einsum in graph.einsums)
-        return tuple(name for name in names if graph.readers_of(name) + (name in graph.outputs) > 1)
+    def staged(self) -> tuple[str, ...]:
+        """Results that a run keeps in temporary tables."""
+        return staged_results(self.decomposed, self.alternatives.model)
 
     @cached_property
     def staged_statements(self) -> tuple[Statement, ...]:
-        """What a run executes: shared results go to temporary tables of names that nothing else uses."""
-        return self._statements({name: self.stage_of(name) for name in self.shared()}, self._boundaries)
+        """What a run executes: temporary tables have names that nothing else uses."""
+        tables = {name: self.stage_of(name) for name in self.staged()}
+        return self._statements(tables, self._boundaries, self._kept(self.stage_of))
 
     @cached_property
     def watched_statements(self) -> tuple[Statement, ...]:
         """The same with tables for results whose sizes a run wants to see, too, so that it may plan the rest anew."""
-        names = self.shared()
+        names = self.staged()
         points = replanning_points(self.decomposed, self.alternatives.model, names)
         if not points:
             return self.staged_statements
-        return self._statements({name: self.stage_of(name) for name in (*names, *points)}, self._boundaries)
+        tables = {name: self.stage_of(name) for name in (*names, *points)}
+        return self._statements(tables, self._boundaries, self._kept(self.stage_of))
 
     @cached_property
     def _boundaries(self) -> Mapping[str, tuple[int, ...]]:
@@ -194,11 +201,30 @@ class Plan:
         """The temporary table that keeps a result while a plan runs."""
         return _table(f"sparseeinsum_{name}", self.dialect.temporary_schema)
 
+    @property
+    def kept_names(self) -> dict[Kept, str]:
+        """Names of relations that are put together on their own; no result has the name of one."""
+        read = [relation for definition in self.definitions for relation in definition.kept()]
+        read += [relation for name in self.outputs for relation in kept_in(delivery(self.decomposed, name))]
+        names = Names({*self.decomposed.graph.tensors, *self.kept_before})
+        found: dict[Kept, str] = {}
+        for relation in read:
+            if relation not in found:
+                base = f"{relation.schema.tensor.name}_by_{'_'.join(relation.schema.keys)}"
+                found[relation] = names.invent(base)
+        return found
+
+    def _kept(self, table_of: Callable[[str], exp.Table]) -> dict[Kept, exp.Table]:
+        return {relation: table_of(name) for relation, name in self.kept_names.items()}
+
     def _statements(
-        self, tables: Mapping[str, exp.Table], boundaries: Mapping[str, tuple[int, ...]]
+        self,
+        tables: Mapping[str, exp.Table],
+        boundaries: Mapping[str, tuple[int, ...]],
+        kept: Mapping[Kept, exp.Table],
     ) -> tuple[Statement, ...]:
         deliveries = {name: delivery(self.decomposed, name) for name in self.outputs}
-        return staged_statements(self.definitions, deliveries, tables, self.dialect, boundaries)
+        return staged_statements(self.definitions, deliveries, tables, self.dialect, boundaries, kept)
 
     def query_of(self, name: str, tables: Mapping[str, exp.Table]) -> exp.Select:
         """The SELECT of one EinSum's result, reading other results from tables where those are given."""
@@ -209,6 +235,17 @@ class Plan:
         step = self.decomposed.step_of(name)
         assert step is not None
         return Sizes(self.alternatives.model, step)
+
+    @cached_property
+    def largest_statement(self) -> StatementSizes:
+        """The most of everything that a statement of a run is expected to take."""
+        computed = [set(statement.computes) for statement in self.staged_statements]
+        return largest_statement(self.decomposed, computed, self.alternatives.model)
+
+    def delivered_bytes(self, name: str) -> float:
+        """Expected size of an output as it is delivered."""
+        model, tiles = self.alternatives.model, self.decomposed.layouts[name].tiles
+        return model.tuples(name, tiles) * model.tuple_bytes(name, tiles)
 
     def __repr__(self) -> str:
         return "\n".join(self.notation())

@@ -40,7 +40,7 @@ def replan(plan: Plan, tables: Mapping[str, int], engine: Engine) -> Replanned |
     """Plan the rest of a plan anew, where a table does not hold what was expected and that may pay.
 
     It may where half of what is left is expected to take longer than to scan the table and to plan. The new plan is
-    taken where it is expected to be faster than to go on.
+    taken where it is expected to be faster than to go on, or where the old one would need too much memory.
 
     Args:
         plan: What runs.
@@ -64,8 +64,10 @@ def replan(plan: Plan, tables: Mapping[str, int], engine: Engine) -> Replanned |
     start = time.perf_counter()
     rest = _Rest.measuring(plan, graph, tables, engine)
     kept = rest.kept()
-    best = _fastest([kept, *rest.others(kept)]) if _LIKELY_GAIN * kept.seconds > planning_seconds else kept
-    is_better = best.seconds < (1 - _LEAST_GAIN) * kept.seconds
+    needs_other = not _keeps_to_memory(plan, kept)
+    others = rest.others(kept) if needs_other or _LIKELY_GAIN * kept.seconds > planning_seconds else []
+    best = _fastest(others if needs_other and others else [kept, *others])
+    is_better = (needs_other and best is not kept) or best.seconds < (1 - _LEAST_GAIN) * kept.seconds
     taken = time.perf_counter() - start
     now = rest.plan(best, taken) if is_better else None
     return Replanned(Replanning(name, expected, tuples, kept.seconds, best.seconds, taken, is_better), now)
@@ -73,6 +75,22 @@ def replan(plan: Plan, tables: Mapping[str, int], engine: Engine) -> Replanned |
 
 def _fastest(ways: Sequence["_Found"]) -> "_Found":
     return min(ways, key=lambda each: each.seconds)
+
+
+def _keeps_to_memory(plan: Plan, kept: "_Found") -> bool:
+    """Whether the rest of a plan, in the passes that it has, keeps to the memory with the sizes that are known now."""
+    model, now, then = kept.alternatives.model, kept.decomposed, plan.decomposed
+    passes = {step.einsum.output.tensor: step.passes for step in then.steps}
+    needed = (
+        model.footprint(step.einsum, step.choice).needed_bytes(model.memory, passes[step.einsum.output.tensor])
+        for step in now.steps
+    )
+    counts = {each: 1 if move.passes is None else move.passes.count for each, move in then.moves.items()}
+    moves = (
+        move.is_possible and (move.passes is None or move.passes.count <= counts.get(each, 1))
+        for each, move in now.moves.items()
+    )
+    return all(size <= model.memory.limit_bytes for size in needed) and all(moves)
 
 
 def _seconds_to_plan(plan: Plan, name: str, tuples: int) -> float:
@@ -205,6 +223,7 @@ class _Rest:
             estimator=self.estimator,
             parts=part_names(written, found.decomposed.graph),
             planning_seconds={"statistics": 0.0, "optimizer": planning_seconds},
+            kept_before=self.before.kept_before.union(self.before.kept_names.values()),
         )
 
     @property

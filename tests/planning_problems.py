@@ -47,10 +47,9 @@ class Problem:
         self,
         optimizer: str = "dp",
         k: int = 1,
-        memory_limit: int = UNLIMITED,
         pinned: Mapping[str, Mapping[str, int]] | None = None,
     ) -> list[DecomposedGraph]:
-        return optimise(optimizer, self.model, self.stored, self.layouts, memory_limit, pinned or {}, k)
+        return optimise(optimizer, self.model, self.stored, self.layouts, pinned or {}, k)
 
     def price(self, choices: Mapping[str, Choice]) -> float:
         return price_choices(self.model, choices, self.stored, self.layouts).seconds
@@ -170,7 +169,7 @@ class PricedByHand(CostModel):
         seconds = 10 ** self._draw(einsum.output.tensor, choice)
         return VertexCost(0, 0, Work(), Work(), Work(), seconds, Absence(JoinKind.INNER, ()), None)
 
-    def repartition_cost(self, tensor: str, before: Choice, after: Choice) -> float:
+    def repartition_cost(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> float:
         return 0.0 if before == after else self._draw(tensor, before, after)
 
     def _draw(self, *of: object) -> float:

@@ -7,9 +7,6 @@ import pytest
 from planning_problems import drawn, promoted
 
 import sparseeinsum as se
-from sparseeinsum.decompose.choices import state_bytes, vector_bytes
-from sparseeinsum.decompose.constants import constants_for
-from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.tensors import DEMOTED, Decomposition
 
@@ -84,11 +81,12 @@ def test_memory_limit_is_kept_to(db: se.Database) -> None:
     text = "C[i, k] = sum(A[i, j] * B[j, k])"
     for limit in (200_000, 300_000, 1_000_000, 10_000_000):
         for plan in db.plan(text, memory_limit=limit, top=8):
-            model = CostModel(plan.decomposed.graph, plan.statistics, plan.evaluations, constants_for("duckdb"))
+            model = plan.alternatives.model
             (step,) = plan.decomposed.steps
-            assert 4 * vector_bytes(model, step.einsum, step.choice) <= limit
-            assert 2 * state_bytes(model, step.einsum, step.choice) <= limit
-    assert len(db.plan(text, memory_limit="10MB", top=8)) > len(db.plan(text, memory_limit="300KB", top=8))
+            assert model.needed_bytes(step.einsum, step.choice) <= limit == model.memory.limit_bytes
+            assert all(move.needed_bytes <= limit for move in plan.decomposed.moves.values())
+    whole_arrays = db.plan(text, memory_limit="10MB", optimizer="dense")
+    assert whole_arrays.notation() not in [plan.notation() for plan in db.plan(text, memory_limit=200_000, top=99)]
     with pytest.raises(PlanError, match="raise memory_limit or promote more labels"):
         db.plan(text, memory_limit=10)
 

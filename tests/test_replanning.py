@@ -117,6 +117,27 @@ def test_explain_tells_what_happened(db: se.Database) -> None:
     assert contents(db) == before
 
 
+def test_what_would_take_too_much_memory_is_computed_in_passes(db: se.Database) -> None:
+    rng = np.random.default_rng(0)
+    first = sp.random_array((900, 900), density=0.1, rng=rng).tocoo()
+    db.tensor("A", first)
+    db.tensor("B", first)
+    factor = rng.random((3, 50))
+    db.tensor("E", factor)
+    text = "M[i, j] = A[i, j] * B[i, j]\nY[i, j, k] = max[l](M[i, j] * E[l, k])"
+    plan = db.plan(text, pin={"Y": {"i": 1, "j": 1, "l": 1}}, memory_limit="200MB", layout="any")
+    assert "passes" not in plan.notation()[1]
+    execution = executed(db, plan)
+    assert ["because it would have taken too much memory" in told.told for told in execution.replannings] == [True]
+    assert [(run.statement.name, len(run.statement.passes) > 0) for run in execution.runs] == [
+        ("M", False),
+        ("Y", True),
+        ("Y", False),
+    ]
+    wanted = (first.toarray() ** 2)[:, :, None, None] * factor
+    np.testing.assert_allclose(execution.results["Y"].to_numpy(), wanted.max(axis=2))
+
+
 def test_products_are_contracted_in_another_order(db: se.Database) -> None:
     """A product of three masks is far larger than expected: it is not what to multiply the sparse matrices by last."""
     masked(db, 1000, 0.1)

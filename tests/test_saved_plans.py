@@ -222,7 +222,7 @@ def test_plans_that_need_more_memory_are_refused(db: se.Database) -> None:
     db.tensor("A", np.ones((64, 64)))
     text = db.plan("C[i, k] = sum(A[i, j] * A[j, k])", optimizer="dense").to_json()
     content = json.loads(text)
-    content["options"]["memory_limit"] = 1000
+    content["options"]["memory_limit"] = 150_000
     with pytest.raises(PlanError, match=r"needs a memory_limit of .*; or plan the program again"):
         db.load_plan(json.dumps(content))
 

@@ -5,6 +5,7 @@ Source: tensor relational algebra, sections 2 and 3: join and aggregation with k
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sparseeinsum.language.dtypes import Number, is_complex
@@ -150,6 +151,62 @@ class Resident:
 
 
 @dataclass(frozen=True, slots=True)
+class Restrict:
+    """The tuples in a range of the keys of one axis: TRA's filter, for one pass over the input.
+
+    Attributes:
+        input: What is restricted.
+        axis: Position of a promoted axis.
+        first: Lowest key that stays.
+        last: Highest key that stays.
+    """
+
+    input: "Relation"
+    axis: int
+    first: int
+    last: int
+
+    @property
+    def schema(self) -> Schema:
+        """The input's."""
+        return self.input.schema
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A relation in a temporary table of its own, where statements may use one; it goes there in passes.
+
+    Attributes:
+        input: What is kept.
+        axis: Position of the promoted axis whose keys the passes divide.
+        count: How many passes.
+    """
+
+    input: "Relation"
+    axis: int
+    count: int
+
+    @property
+    def schema(self) -> Schema:
+        """The input's."""
+        return self.input.schema
+
+    def passes(self) -> tuple["Relation", ...]:
+        """The input in parts that have no key in common."""
+        tile, axis = self.schema.decomposition.tiles[self.axis], self.schema.tensor.axes[self.axis]
+        if self.count == 1:
+            return (self.input,)
+        ranges = key_ranges(keys_of(tile, axis.bound), self.count)
+        return tuple(Restrict(self.input, self.axis, first, last) for first, last in ranges)
+
+
+def key_ranges(keys: int, count: int) -> Iterator[tuple[int, int]]:
+    """First and last key of each of so many passes over all keys."""
+    for number in range(count):
+        yield keys * number // count, keys * (number + 1) // count - 1
+
+
+@dataclass(frozen=True, slots=True)
 class Compensation:
     """What the pairs of tuples that a join leaves out of a group contribute to it.
 
@@ -210,4 +267,4 @@ class Convert:
         return self.input.schema
 
 
-Relation = Stored | Computed | Slice | Stack | Densify | Resident | Contract | Convert
+Relation = Stored | Computed | Slice | Stack | Densify | Resident | Restrict | Kept | Contract | Convert

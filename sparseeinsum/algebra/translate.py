@@ -5,7 +5,7 @@ half is left out where one set of keys contains the other.
 """
 
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sparseeinsum.algebra.operators import (
     Compensation,
@@ -13,15 +13,19 @@ from sparseeinsum.algebra.operators import (
     Contract,
     Convert,
     Densify,
+    Kept,
     Relation,
     Resident,
+    Restrict,
     Schema,
     Slice,
     Stack,
     Stored,
+    key_ranges,
 )
+from sparseeinsum.decompose.moves import Move
 from sparseeinsum.decompose.plan import DecomposedGraph, Step
-from sparseeinsum.language.tensors import Decomposition, StoredTensor
+from sparseeinsum.language.tensors import Decomposition, StoredTensor, keys_of
 from sparseeinsum.semantics.exactness import Evaluation, Values
 
 
@@ -32,6 +36,42 @@ class Definition:
     name: str
     relation: Contract
     step: Step
+
+    def passes(self) -> tuple[Contract, ...]:
+        """The same in parts that have no key in common, to be computed one after the other; one part, if in one."""
+        passes = self.step.passes
+        if passes is None:
+            return (self.relation,)
+        position = self.step.einsum.output.labels.index(passes.label)
+        schema = self.relation.output
+        keys = keys_of(schema.decomposition.tiles[position], schema.tensor.axes[position].bound)
+        ranges = key_ranges(keys, passes.count)
+        return tuple(_restricted(self.relation, passes.label, first, last) for first, last in ranges)
+
+    def kept(self) -> tuple[Kept, ...]:
+        """Operands that are put together in tables of their own."""
+        return tuple(kept for operand in self.relation.inputs for kept in kept_in(operand))
+
+
+def kept_in(relation: Relation) -> tuple[Kept, ...]:
+    """What a relation reads out of tables of its own."""
+    if isinstance(relation, Densify | Resident):
+        relation = relation.input
+    return (relation,) if isinstance(relation, Kept) else ()
+
+
+def _restricted(contract: Contract, label: str, first: int, last: int) -> Contract:
+    """Only the tuples in a range of the keys of a label that the result has, too.
+
+    Whatever reads a resident operand has its keys, and reads only those that it has.
+    """
+    inputs = tuple(
+        Restrict(relation, operand.labels.index(label), first, last)
+        if label in operand.labels and not isinstance(relation, Resident)
+        else relation
+        for operand, relation in zip(contract.einsum.operands, contract.inputs, strict=True)
+    )
+    return replace(contract, inputs=inputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +110,7 @@ def _definitions(plan: DecomposedGraph, inputs: Inputs, evaluations: Mapping[str
         schema = Schema(plan.graph.tensors[name], step.result)
         evaluation = evaluations[name]
         operands = [
-            _resident(known[operand.tensor], step.operand(index))
-            if index == step.indexed
-            else _prepare(known[operand.tensor], step.operand(index), step.absence.dense[index])
+            _prepared(known[operand.tensor], step, index, plan.moves[operand.tensor, step.operand(index)])
             for index, operand in enumerate(step.einsum.operands)
         ]
         gone = step.promoted - frozenset(step.einsum.output.labels)
@@ -115,13 +153,20 @@ class _Operand:
     is_full: bool
 
 
-def _prepare(operand: _Operand, wanted: Decomposition, needs_all: bool) -> _Operand:
+def _prepared(operand: _Operand, step: Step, index: int, move: Move) -> _Operand:
+    """An operand as a step reads it."""
+    if index == step.indexed:
+        return _resident(operand, step.operand(index), move)
+    return _prepare(operand, step.operand(index), step.absence.dense[index], move)
+
+
+def _prepare(operand: _Operand, wanted: Decomposition, needs_all: bool, move: Move) -> _Operand:
     """An operand in the decomposition that its reader wants, every tuple present where that is asked for."""
     has_indices = operand.relation.schema.tensor.size > 0  # without, all of no tuples are no group to stack
     has_all = operand.is_complete and has_indices
     if has_all and (needs_all or operand.is_full):  # nothing is absent, if slicing drops nothing
-        return _Operand(repartition(operand.relation, wanted, keeps_fill=True), True, operand.is_full)
-    relation = repartition(operand.relation, wanted)
+        return _Operand(_moved(operand.relation, wanted, move, keeps_fill=True), True, operand.is_full)
+    relation = _moved(operand.relation, wanted, move)
     given = operand.relation.schema.decomposition
     drops_fill = given.common(wanted) != given
     is_one_stack = isinstance(relation, Stack) and not wanted.promoted  # which always has its one tuple
@@ -131,9 +176,9 @@ def _prepare(operand: _Operand, wanted: Decomposition, needs_all: bool) -> _Oper
     return _Operand(relation, is_complete, is_full=False)
 
 
-def _resident(operand: _Operand, wanted: Decomposition) -> _Operand:
+def _resident(operand: _Operand, wanted: Decomposition, move: Move) -> _Operand:
     """An operand that is kept in memory, where every tuple can be read, whether it is there or not."""
-    relation = repartition(operand.relation, wanted)
+    relation = _moved(operand.relation, wanted, move)
     return _Operand(Resident(relation), relation.schema.tensor.size > 0, operand.is_full)
 
 
@@ -147,8 +192,17 @@ def delivery(plan: DecomposedGraph, name: str) -> Relation:
     step = plan.step_of(name)
     assert step is not None
     computed = Computed(Schema(plan.graph.tensors[name], step.result))
-    delivered = repartition(computed, plan.layouts[name])
+    delivered = _moved(computed, plan.layouts[name], plan.moves[name, plan.layouts[name]])
     return Convert(delivered) if delivered.schema.tensor.dtype == "bool" else delivered
+
+
+def _moved(relation: Relation, wanted: Decomposition, move: Move, keeps_fill: bool = False) -> Relation:
+    """The relation in another decomposition, in a table of its own where that is planned."""
+    moved = repartition(relation, wanted, keeps_fill)
+    if move.passes is None:
+        return moved
+    axes = [axis.name for axis in moved.schema.tensor.axes]
+    return Kept(moved, axes.index(move.passes.label), move.passes.count)
 
 
 def repartition(relation: Relation, wanted: Decomposition, keeps_fill: bool = False) -> Relation:

@@ -22,7 +22,6 @@ class Alternatives:
         model: Prices choices.
         stored: Decomposition of every input.
         layouts: Decomposition of every output to be delivered; one that has none is delivered as it comes.
-        memory_limit: Bytes that a run may take.
         pinned: For some results, the labels to promote in the EinSum that computes them, and their tiles.
         tiles: Tiles of several indices that any label may have.
     """
@@ -31,7 +30,6 @@ class Alternatives:
     model: CostModel
     stored: Mapping[str, Decomposition]
     layouts: Mapping[str, Decomposition]
-    memory_limit: int
     pinned: Mapping[str, Mapping[str, int]]
     tiles: tuple[int, ...]
 
@@ -41,9 +39,7 @@ class Alternatives:
         Raises:
             PlanError: There is no such optimizer, or no plan.
         """
-        return optimise(
-            self.optimizer, self.model, self.stored, self.layouts, self.memory_limit, self.pinned, k, self.tiles
-        )
+        return optimise(self.optimizer, self.model, self.stored, self.layouts, self.pinned, k, self.tiles)
 
     def beside(self, plan: DecomposedGraph, k: int) -> list[DecomposedGraph]:
         """The k cheapest plans that differ from one, best first."""
@@ -52,7 +48,7 @@ class Alternatives:
     def of_each(self, plan: DecomposedGraph, k: int) -> dict[str, list[DecomposedGraph]]:
         """For every result the k cheapest plans that choose as this one does for all other EinSums, best first."""
         tiles = tiles_by_label(self.model.graph, self.stored, self.tiles)
-        allowed = allowed_choices(self.model, self.memory_limit, self.pinned, OPTIMIZERS[self.optimizer].allows, tiles)
+        allowed = allowed_choices(self.model, self.pinned, OPTIMIZERS[self.optimizer].allows, tiles)
         return {name: self._varied(plan, name, choices)[:k] for name, choices in allowed.items()}
 
     def _varied(self, plan: DecomposedGraph, name: str, choices: tuple[Choice, ...]) -> list[DecomposedGraph]:
@@ -65,7 +61,7 @@ class Alternatives:
             price_choices(self.model, {**taken, name: choice}, self.stored, self.layouts)
             for choice in others[:_MOST_PRICED]
         ]
-        return sorted(found, key=lambda other: other.seconds)
+        return sorted((other for other in found if other.impossible is None), key=lambda other: other.seconds)
 
 
 def choices_of(plan: DecomposedGraph) -> dict[str, Choice]:

@@ -75,6 +75,18 @@ class Work:
             self.operators + other.operators,
         )
 
+    def times(self, count: int) -> "Work":
+        """The work done so often."""
+        return Work(
+            self.tuples * count,
+            self.bytes_moved * count,
+            self.kernel_operations * count,
+            self.matrix_operations * count,
+            self.expression_operations * count,
+            self.hashed_tuples * count,
+            self.operators * count,
+        )
+
     def seconds(self, constants: CostConstants) -> float:
         """How long the work takes."""
         return (

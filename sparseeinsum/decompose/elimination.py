@@ -8,6 +8,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from sparseeinsum.decompose.factors import (
 from sparseeinsum.decompose.model import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.search import Candidate, Task
 from sparseeinsum.language.eingraph import EinSum, Reference
+
+_Value = TypeVar("_Value", Choice, tuple[Choice, int])
 
 
 def cheapest_plans(
@@ -89,8 +92,11 @@ class _Costs:
     def _repartition(self, einsum: EinSum, operand: Reference, choices: list[Choice]) -> Factor:
         """What it costs to bring an operand from the tiles of a result into those that a choice wants."""
         name, tiles = operand.tensor, self._tiles[operand.tensor]
-        wanted, positions = _positions([reference_tiles(einsum, operand, choice) for choice in choices])
-        seconds = [[self._task.repartition_seconds(name, before, after) for after in wanted] for before in tiles]
+        readings = [(reference_tiles(einsum, operand, choice), self._task.reads(einsum, choice)) for choice in choices]
+        wanted, positions = _positions(readings)
+        seconds = [
+            [self._task.repartition_seconds(name, before, after, reads) for after, reads in wanted] for before in tiles
+        ]
         as_wanted = View(self._numbers[einsum.output.tensor], positions, len(wanted))
         return factor([_identity(self._numbers[name] + 1, len(tiles)), as_wanted], np.array(seconds))
 
@@ -106,7 +112,7 @@ class _Costs:
         return Candidate(seconds, tuple(sorted(zip(names, chosen, strict=True))))
 
 
-def _positions(values: list[Choice]) -> tuple[list[Choice], Positions]:
+def _positions(values: list[_Value]) -> tuple[list[_Value], Positions]:
     """Different values in order, and for each value its position among them."""
     different = sorted(set(values))
     position = {value: number for number, value in enumerate(different)}

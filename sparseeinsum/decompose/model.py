@@ -7,7 +7,7 @@ SparseEinSum, algorithm 1: a label is promoted in all tensors that have it, or i
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sparseeinsum.decompose.access import ResidentSizes, StoredOrder, indexable_operands, indexed
 from sparseeinsum.decompose.cost import (
@@ -18,7 +18,9 @@ from sparseeinsum.decompose.cost import (
     RepartitionSizes,
     Work,
 )
-from sparseeinsum.language.dtypes import ITEM_BYTES
+from sparseeinsum.decompose.memory import UNLIMITED, Arrays, Footprint, Memory, Passes, vector_bytes
+from sparseeinsum.decompose.moves import Move, Moving
+from sparseeinsum.language.dtypes import ITEM_BYTES, is_complex
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import count_operations
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, common_tile, keys_of, mean_extent, tuple_bytes
@@ -28,6 +30,10 @@ from sparseeinsum.statistics.estimate import Statistics, by_label, dense_statist
 Choice = tuple[int, ...]
 
 _EMBEDDED = EmbeddedAccounting()
+_NOTHING = Work()
+
+# Aggregates of numbers that the engine's own functions compute, in states that it can spill.
+_ENGINE_AGGREGATES = frozenset({"sum", "max", "min", "any", "all"})
 
 # Operands whose values a join fills in where they are missing: the engine copies them for every row.
 _FILLED_IN = {JoinKind.INNER: (), JoinKind.LEFT: (1,), JoinKind.RIGHT: (0,), JoinKind.FULL: (0, 1)}
@@ -46,6 +52,8 @@ class VertexCost:
         seconds: Of all of it.
         absence: How absent tuples are dealt with: the cheapest exact way.
         indexed: The operand that is kept in memory and read by index; None where operands are joined.
+        passes: In which it is computed, so that it keeps to the memory; None where one is enough, or none are.
+        rereading: To read operands once more for every pass after the first, and to keep the result in a table.
     """
 
     joined: float
@@ -56,6 +64,13 @@ class VertexCost:
     seconds: float
     absence: Absence
     indexed: int | None
+    passes: Passes | None = None
+    rereading: Work = _NOTHING
+
+    @property
+    def reads(self) -> int:
+        """How often operands are read."""
+        return 1 if self.passes is None else self.passes.count
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +83,7 @@ class CostModel:
         evaluations: What is exact for every EinSum.
         constants: What elementary work takes.
         accounting: What work the engine does.
+        memory: What a run may take; EinSums that would take more are priced in passes.
         resident_bytes: How large an operand may be that is kept in memory and read by index.
         orders: How the tuples of stored tensors lie, where that is known.
     """
@@ -77,6 +93,7 @@ class CostModel:
     evaluations: Mapping[str, Evaluation]
     constants: CostConstants
     accounting: Accounting = _EMBEDDED
+    memory: Memory = UNLIMITED
     resident_bytes: float = 0.0
     orders: Mapping[str, StoredOrder] = field(default_factory=dict)
     _sizes: dict[tuple[str, Choice], tuple[float, int]] = field(default_factory=dict, init=False, repr=False)
@@ -93,7 +110,7 @@ class CostModel:
             ways = [self._priced(einsum, choice, absence) for absence in evaluation.absences(keys)]
             if self.resident_bytes > 0:
                 ways += self._ways_to_index(einsum, choice, evaluation)
-            known = min(ways, key=lambda cost: cost.seconds)
+            known = self._kept_to_memory(einsum, choice, ways)
             self._costs[einsum.output.tensor, choice] = known
         return known
 
@@ -158,6 +175,85 @@ class CostModel:
         is_matching = absence.join == JoinKind.INNER and has_two_arrays and _shares_keys(operands)
         return min(operand.tuple_bytes for operand in operands) if is_matching else 0
 
+    def _kept_to_memory(self, einsum: EinSum, choice: Choice, ways: list[VertexCost]) -> VertexCost:
+        """The cheapest way that keeps to the memory, in passes where it must; where none does, what needs least."""
+        cheapest = min(ways, key=lambda way: way.seconds)
+        if self._shortage(einsum, choice, cheapest) == 0:
+            return cheapest
+        ways = [each for way in ways for each in (way, *self._ways_in_passes(einsum, choice, way))]
+        return min(ways, key=lambda way: (self._shortage(einsum, choice, way), way.seconds))
+
+    def _shortage(self, einsum: EinSum, choice: Choice, cost: VertexCost) -> float:
+        """Bytes that are needed beyond the limit."""
+        if self.memory.limit_bytes == math.inf:
+            return 0.0
+        needed = self._footprint(einsum, choice, cost).needed_bytes(self.memory, cost.passes)
+        return max(needed - self.memory.limit_bytes, 0.0)
+
+    def _ways_in_passes(self, einsum: EinSum, choice: Choice, cost: VertexCost) -> Iterator[VertexCost]:
+        for passes in self._footprint(einsum, choice, cost).ways(self.memory):
+            yield self._in_passes(einsum, choice, cost, passes)
+
+    def _in_passes(self, einsum: EinSum, choice: Choice, cost: VertexCost, passes: Passes) -> VertexCost:
+        """The cost in passes: operands that have the label are looked through, the others joined or kept again."""
+        again = Work()
+        for index, (operand, dense) in enumerate(zip(einsum.operands, cost.absence.dense, strict=True)):
+            if index == cost.indexed:
+                again += self._resident(einsum, choice, index).keeping()
+                continue
+            found = self._operand(operand, reference_tiles(einsum, operand, choice), dense)
+            size = 0 if passes.label in operand.labels else found.tuple_bytes
+            again += Work(found.tuples, found.tuples * size)
+        kept = Work(cost.tuples, cost.tuples * self.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice)))
+        rereading = again.times(passes.count - 1) + kept
+        seconds = cost.seconds + rereading.seconds(self.constants)
+        return replace(cost, passes=passes, rereading=rereading, seconds=seconds)
+
+    def single_pass_seconds(self, einsum: EinSum, choice: Choice) -> float:
+        """What an EinSum would cost if memory had no end."""
+        cost = self.vertex_cost(einsum, choice)
+        return cost.seconds - cost.rereading.seconds(self.constants)
+
+    def footprint(self, einsum: EinSum, choice: Choice) -> Footprint:
+        """What an EinSum takes of the memory under a choice, in one pass."""
+        return self._footprint(einsum, choice, self.vertex_cost(einsum, choice))
+
+    def needed_bytes(self, einsum: EinSum, choice: Choice) -> float:
+        """The memory limit that is enough for an EinSum under a choice, in the passes that are priced."""
+        cost = self.vertex_cost(einsum, choice)
+        return self._footprint(einsum, choice, cost).needed_bytes(self.memory, cost.passes)
+
+    def _footprint(self, einsum: EinSum, choice: Choice, cost: VertexCost) -> Footprint:
+        promoted = promoted_tiles(einsum, choice)
+        keys = {label: keys_of(tile, self.graph.bound_of(einsum, label)) for label, tile in promoted.items()}
+        is_grouped = not promoted.keys() <= frozenset(einsum.output.labels)
+        # A sum of products adds to its groups in place, and has no result a row.
+        returned = () if einsum.is_multilinear and is_grouped else (Arrays(keys, self._result_bytes(einsum, choice)),)
+        read = tuple(
+            Arrays(
+                {label: keys[label] for label in keys if label in operand.labels},
+                self.array_bytes(einsum, operand, choice),
+            )
+            for index, operand in enumerate(einsum.operands)
+            if index != cost.indexed  # which is not copied
+        )
+        resident = 0 if cost.indexed is None else self._resident(einsum, choice, cost.indexed).size_bytes
+        known = {label for operand in einsum.operands for label in operand.labels}
+        kept = {label: keys[label] for label in einsum.output.labels if label in keys and label in known}
+        state_bytes = self._result_bytes(einsum, choice) if is_grouped else 0
+        if self._has_engine_states(einsum, choice):
+            state_bytes = 0
+        states = cost.tuples if cost.tuples < cost.joined / 2 else cost.joined  # T_agg stops at half of the pairs
+        return Footprint(read, returned, states, cost.joined, state_bytes, resident, kept)
+
+    def _has_engine_states(self, einsum: EinSum, choice: Choice) -> bool:
+        is_number = all(tile == 1 for tile in result_tiles(einsum, choice))
+        dtype = self.evaluations[einsum.output.tensor].computed_in
+        return is_number and not is_complex(dtype) and einsum.aggregate in _ENGINE_AGGREGATES
+
+    def _result_bytes(self, einsum: EinSum, choice: Choice) -> int:
+        return self.array_bytes(einsum, einsum.output, choice)
+
     def _crowding(self, einsum: EinSum, choice: Choice, absence: Absence) -> float:
         """How many times more tuples join than if entries were spread evenly.
 
@@ -175,26 +271,42 @@ class CostModel:
         return math.prod(crowded)
 
     def repartition_work(self, tensor: str, before: Choice, after: Choice) -> Work:
-        """Work of changing a tensor's decomposition from the tiles `before` to the tiles `after`."""
+        """Work of changing a tensor's decomposition from the tiles `before` to the tiles `after`, all at once."""
         if before == after:
             return Work()
+        return self.accounting.repartition(self._repartition_sizes(tensor, before, after))
+
+    def move(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> Move:
+        """The cheapest change of a tensor's decomposition that keeps to the memory, to be read so often."""
+        if before == after:
+            return Move(Work())
+        axes = self.graph.tensors[tensor].axes
+        keys = {axis.name: keys_of(tile, axis.bound) for axis, tile in zip(axes, after, strict=True) if tile != DEMOTED}
+        sizes = self._repartition_sizes(tensor, before, after)
+        vectors = sum(
+            vector_bytes(*self._size(tensor, tiles), self.memory.rows)
+            for tiles in {before, tuple(map(common_tile, before, after)), after}
+            if any(tile != 1 for tile in tiles)  # vectors of numbers are small
+        )
+        moving = Moving(sizes, self.accounting.repartition(sizes), keys, vectors)
+        return moving.cheapest(self.memory, self.constants, reads)
+
+    def _repartition_sizes(self, tensor: str, before: Choice, after: Choice) -> RepartitionSizes:
         between = tuple(map(common_tile, before, after))
-        return self.accounting.repartition(
-            RepartitionSizes(
-                before=self.tuples(tensor, before),
-                parts=self._parts(tensor, before, between),
-                between=self.tuples(tensor, between),
-                after=self.tuples(tensor, after),
-                between_bytes=self.tuple_bytes(tensor, between),
-                after_bytes=self.tuple_bytes(tensor, after),
-                slices=between != before,
-                stacks=between != after,
-            )
+        return RepartitionSizes(
+            before=self.tuples(tensor, before),
+            parts=self._parts(tensor, before, between),
+            between=self.tuples(tensor, between),
+            after=self.tuples(tensor, after),
+            between_bytes=self.tuple_bytes(tensor, between),
+            after_bytes=self.tuple_bytes(tensor, after),
+            slices=between != before,
+            stacks=between != after,
         )
 
-    def repartition_cost(self, tensor: str, before: Choice, after: Choice) -> float:
-        """Seconds of changing a tensor's decomposition."""
-        return self.repartition_work(tensor, before, after).seconds(self.constants)
+    def repartition_cost(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> float:
+        """Seconds of changing a tensor's decomposition, to be read so often; without end where memory is not enough."""
+        return self.move(tensor, before, after, reads).seconds(self.constants)
 
     def tuples(self, tensor: str, tiles: Choice) -> float:
         """Expected tuples of a tensor in a decomposition."""

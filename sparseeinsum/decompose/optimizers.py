@@ -1,6 +1,7 @@
 """Decompose: the optimizers by name: the dynamic programme, and the baselines that it is measured against."""
 
 import difflib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
 from sparseeinsum.decompose.search import Candidate, Task
 from sparseeinsum.decompose.tiling import tiles_by_label
 from sparseeinsum.errors import PlanError
+from sparseeinsum.language.eingraph import Reference, write_reference
 from sparseeinsum.language.tensors import DEMOTED, Decomposition
 
 
@@ -41,7 +43,6 @@ def optimise(
     model: CostModel,
     stored: Mapping[str, Decomposition],
     layouts: Mapping[str, Decomposition],
-    memory_limit: int,
     pinned: Mapping[str, Mapping[str, int]],
     k: int,
     tiles: Sequence[int] = (),
@@ -50,10 +51,9 @@ def optimise(
 
     Args:
         optimizer: A name of OPTIMIZERS.
-        model: Prices choices.
+        model: Prices choices, and knows the memory.
         stored: Decomposition of every input; one that has none is free in any.
         layouts: Decomposition of every output to be delivered; one that has none is delivered as it comes.
-        memory_limit: Bytes that a run may take.
         pinned: For some results, the labels to promote in the EinSum that computes them, and their tiles.
         k: How many plans.
         tiles: Tiles of several indices that any label may have; besides them those that inputs are stored in.
@@ -67,7 +67,7 @@ def optimise(
         raise PlanError(f"there is no optimizer {optimizer!r}; {hint}")
     chosen = OPTIMIZERS[optimizer]
     candidates = tiles_by_label(model.graph, stored, tiles)
-    choices = allowed_choices(model, memory_limit, pinned, chosen.allows, candidates)
+    choices = allowed_choices(model, pinned, chosen.allows, candidates)
     task = Task(
         model,
         choices,
@@ -75,4 +75,26 @@ def optimise(
         {name: layout.tiles for name, layout in layouts.items()},
     )
     found = [price_choices(model, dict(each.choices), stored, layouts) for each in chosen.search(task, k)]
-    return sorted(found, key=lambda plan: plan.seconds)
+    possible = [plan for plan in found if plan.impossible is None]
+    if not possible:
+        check_possible(found[0], model)
+    return sorted(possible, key=lambda plan: plan.seconds)
+
+
+def check_possible(plan: DecomposedGraph, model: CostModel) -> None:
+    """Refuse a plan that memory is too small for.
+
+    Raises:
+        PlanError: It names the tensor that cannot be put together.
+    """
+    if plan.impossible is None:
+        return
+    tensor, decomposition = plan.impossible
+    needed = math.ceil(plan.moves[plan.impossible].needed_bytes)
+    axes = (axis.name for axis in model.graph.tensors[tensor].axes)
+    tiles = {axis: tile for axis, tile in zip(axes, decomposition.tiles, strict=True) if tile != DEMOTED}
+    reference = Reference(tensor, tuple(axis.name for axis in model.graph.tensors[tensor].axes))
+    raise PlanError(
+        f"to bring {tensor} into the layout {write_reference(reference, tiles)} needs a memory_limit of {needed:,} "
+        f"bytes, more than the {model.memory.limit_bytes:,} given; raise memory_limit or promote more labels"
+    )

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.cost import Work
+from sparseeinsum.decompose.memory import Passes
 from sparseeinsum.decompose.model import (
     Choice,
     CostModel,
@@ -14,6 +15,7 @@ from sparseeinsum.decompose.model import (
     reference_tiles,
     result_tiles,
 )
+from sparseeinsum.decompose.moves import Move
 from sparseeinsum.language.eingraph import EinGraph, EinSum, write_einsum
 from sparseeinsum.language.tensors import Decomposition, keys_of
 from sparseeinsum.semantics.exactness import Absence
@@ -29,8 +31,8 @@ class Step:
         cost: Expected work, and how absent tuples are dealt with.
         join_seconds: Of joining tuples and running the kernel.
         aggregation_seconds: Of aggregating pairs.
-        repartition_seconds: Of bringing its operands into the decompositions that it wants, every tuple present or kept
-            in memory.
+        repartition_seconds: Of bringing its operands into the decompositions that it wants, once for every pass, every
+            tuple present or kept in memory.
     """
 
     einsum: EinSum
@@ -51,6 +53,11 @@ class Step:
         return self.cost.absence
 
     @property
+    def passes(self) -> Passes | None:
+        """In which it is computed; None where one is enough."""
+        return self.cost.passes
+
+    @property
     def indexed(self) -> int | None:
         """The operand that is kept in memory and read by index; None where operands are joined."""
         return self.cost.indexed
@@ -62,8 +69,11 @@ class Step:
 
     @property
     def notation(self) -> str:
-        """The EinSum in upper-case-lower-case notation."""
-        return write_einsum(self.einsum, promoted_tiles(self.einsum, self.choice))
+        """The EinSum in upper-case-lower-case notation, and a comment that tells of passes."""
+        written = write_einsum(self.einsum, promoted_tiles(self.einsum, self.choice))
+        return (
+            written if self.passes is None else f"{written}  # in {self.passes.count} passes over {self.passes.label}"
+        )
 
     def most_pairs(self, graph: EinGraph) -> int:
         """Tuples of the join that a group has, if every one is present."""
@@ -97,6 +107,7 @@ class DecomposedGraph:
         steps: One for each, in topological order.
         inputs: Decompositions in which the inputs are stored.
         layouts: Decompositions in which outputs are delivered.
+        moves: How tensors get into the decompositions in which they are read or delivered.
         delivery_seconds: Expected cost of bringing the outputs into their layouts.
         work: Expected work of everything.
     """
@@ -105,6 +116,7 @@ class DecomposedGraph:
     steps: tuple[Step, ...]
     inputs: Mapping[str, Decomposition]
     layouts: Mapping[str, Decomposition]
+    moves: Mapping[tuple[str, Decomposition], Move]
     delivery_seconds: float
     work: Work
 
@@ -112,6 +124,11 @@ class DecomposedGraph:
     def seconds(self) -> float:
         """Expected cost of everything."""
         return self.delivery_seconds + sum(step.seconds for step in self.steps)
+
+    @property
+    def impossible(self) -> tuple[str, Decomposition] | None:
+        """A tensor and a decomposition that the memory is too small to bring it into; None where there is none."""
+        return next((each for each, move in self.moves.items() if not move.is_possible), None)
 
     def step_of(self, name: str) -> Step | None:
         """The step that computes a tensor; None for an input."""
@@ -134,20 +151,27 @@ def price_choices(
     """
     produced = {name: decomposition.tiles for name, decomposition in stored.items()}
     steps = []
+    moves: dict[tuple[str, Decomposition], Move] = {}
     total = Work()
     for einsum in model.graph.einsums:
         choice = choices[einsum.output.tensor]
         cost = model.vertex_cost(einsum, choice)
-        moved = cost.filling
+        moved = cost.filling + cost.rereading
         for operand in einsum.operands:
             wanted = reference_tiles(einsum, operand, choice)
-            moved += model.repartition_work(operand.tensor, produced.get(operand.tensor, wanted), wanted)
+            given = produced.get(operand.tensor, wanted)
+            move = model.move(operand.tensor, given, wanted, cost.reads)
+            moved += move.work
+            if move.passes is not None:
+                moves[operand.tensor, Decomposition(wanted)] = move  # in a table, for whoever else reads it so
+            moves.setdefault((operand.tensor, Decomposition(wanted)), move)
         produced[einsum.output.tensor] = result_tiles(einsum, choice)
         parts = (cost.join, cost.aggregation, moved)
         total = sum(parts, total)
         steps.append(Step(einsum, choice, cost, *(work.seconds(model.constants) for work in parts)))
     delivered = {name: layouts.get(name, Decomposition(produced[name])) for name in model.graph.outputs}
-    deliveries = (model.repartition_work(name, produced[name], layout.tiles) for name, layout in delivered.items())
-    delivery = sum(deliveries, Work())
+    for name, layout in delivered.items():
+        moves.setdefault((name, layout), model.move(name, produced[name], layout.tiles))
+    delivery = sum((moves[each].work for each in delivered.items()), Work())
     seconds = delivery.seconds(model.constants)
-    return DecomposedGraph(model.graph, tuple(steps), stored, delivered, seconds, total + delivery)
+    return DecomposedGraph(model.graph, tuple(steps), stored, delivered, moves, seconds, total + delivery)

@@ -35,7 +35,7 @@ class Task:
     stored: Mapping[str, Choice]
     layouts: Mapping[str, Choice]
     _own: dict[tuple[str, Choice], float] = field(default_factory=dict, repr=False)
-    _moves: dict[tuple[str, Choice, Choice], float] = field(default_factory=dict, repr=False)
+    _moves: dict[tuple[str, Choice, Choice, int], float] = field(default_factory=dict, repr=False)
 
     def own_seconds(self, einsum: EinSum, choice: Choice) -> float:
         """What an EinSum costs whatever others choose: itself, to read stored inputs, to deliver its result."""
@@ -50,19 +50,27 @@ class Task:
 
     def reading_seconds(self, einsum: EinSum, choice: Choice, tiles: Mapping[str, Choice]) -> float:
         """What it costs to bring those operands whose tiles are given here into the tiles that a choice wants."""
+        reads = self.reads(einsum, choice)
         return sum(
-            self.repartition_seconds(operand.tensor, tiles[operand.tensor], reference_tiles(einsum, operand, choice))
+            self.repartition_seconds(
+                operand.tensor, tiles[operand.tensor], reference_tiles(einsum, operand, choice), reads
+            )
             for operand in einsum.operands
             if operand.tensor in tiles
         )
 
-    def repartition_seconds(self, tensor: str, before: Choice, after: Choice) -> float:
-        """What a change of decomposition costs."""
+    def reads(self, einsum: EinSum, choice: Choice) -> int:
+        """How often an EinSum reads its operands."""
+        return self.model.vertex_cost(einsum, choice).reads
+
+    def repartition_seconds(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> float:
+        """What a change of decomposition costs whose result is read so often."""
         if before == after:
             return 0.0
-        known = self._moves.get((tensor, before, after))
+        known = self._moves.get((tensor, before, after, reads))
         if known is None:
-            known = self._moves[tensor, before, after] = self.model.repartition_cost(tensor, before, after)
+            known = self.model.repartition_cost(tensor, before, after, reads)
+            self._moves[tensor, before, after, reads] = known
         return known
 
     def within(self, seconds: float) -> "Task":

@@ -7,6 +7,8 @@ from sparseeinsum.language.tensors import Decomposition
 
 # Arrays of 64 x 64 numbers keep a cache of 32 kB busy, those of 512 x 512 one of 2 MB.
 TILES = (64, 512)
+# A vector of 2048 arrays of 16 x 64 numbers takes 16 MB, where memory is short.
+SMALLEST_TILE = 16
 
 _Axis = tuple[str, int]  # a tensor and the position of an axis
 

@@ -17,6 +17,9 @@ from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 
 _PROBE = "tensor_einsum"
 
+# What threads may keep of memory that they have freed while memory is short; DuckDB's default is 128 MiB.
+_FLUSHED_BYTES = 4_000_000
+
 
 class DuckDB:
     """A connection to a DuckDB database that has the functions of this package."""
@@ -60,8 +63,7 @@ class DuckDB:
 
     def stage(self, statement: Statement) -> int:
         """Run a statement that keeps its rows in a temporary table; returns how many there are."""
-        ((tuples,),) = self.rows(statement.text)
-        return int(str(tuples))
+        return sum(int(str(tuples)) for text in statement.texts for ((tuples,),) in [self.rows(text)])
 
     def replace_table(self, table: exp.Table, query: exp.Select) -> int:
         """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
@@ -159,6 +161,10 @@ class DuckDB:
         """Whether a statement was refused because there is no column of some name."""
         return isinstance(error.__cause__, duckdb.BinderException)
 
+    def lacks_memory(self, error: EngineError) -> bool:
+        """Whether a statement failed because its memory, or the disk that it spills to, was not enough."""
+        return isinstance(error.__cause__, duckdb.OutOfMemoryException)
+
     def is_beyond_float32(self, value: exp.Expr) -> exp.Expr:
         """Whether a number of type DOUBLE, which is no infinity, would become one as a float32."""
         return exp.TryCast(this=value, to=number_type("float32")).is_(exp.null())
@@ -172,6 +178,27 @@ class DuckDB:
     def memory_limit(self) -> int:
         """Bytes that the database may use."""
         return parse_bytes(self._setting("memory_limit"))
+
+    @contextmanager
+    def memory_limited_to(self, limit_bytes: float) -> Iterator[None]:
+        """Within, the database may use so many bytes of this process's memory.
+
+        The setting is changed, and changed back, from beside this connection: it may have failed.
+        """
+        before = {name: self._setting(name) for name in ("memory_limit", "allocator_flush_threshold")}
+        with self.beside() as other:
+            other.execute(f"SET memory_limit = '{int(limit_bytes)}B'")
+            other.execute(f"SET allocator_flush_threshold = '{_FLUSHED_BYTES}B'")
+            try:
+                yield
+            finally:
+                for name, size in before.items():
+                    other.execute(f"SET {name} = '{_in_full(size)}'")
+
+    def memory_in_use(self) -> int:
+        """Bytes of this process's memory that the database takes now."""
+        ((used,),) = self.rows("SELECT SUM(memory_usage_bytes)::BIGINT FROM duckdb_memory()")
+        return int(str(used))
 
     def threads(self) -> int:
         """Threads that the database runs statements with."""
@@ -202,6 +229,12 @@ def open_duckdb(target: object) -> DuckDB:
     except duckdb.Error as error:
         raise EngineError(f"cannot open {target}: {error}") from error
     return DuckDB(connection, is_owned=True)
+
+
+def _in_full(size: str) -> str:
+    """A size that DuckDB shows as it shows this one, of which it may have cut off digits behind the point."""
+    digits, _, unit = size.partition(" ")
+    return f"{digits}5 {unit}" if "." in digits else size
 
 
 _UNITS = {"": 1, "b": 1, "byte": 1, "bytes": 1}

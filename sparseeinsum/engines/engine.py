@@ -105,6 +105,9 @@ class Engine(Protocol):
     def lacks_column(self, error: EngineError) -> bool:
         """Whether a statement was refused because there is no column of some name."""
 
+    def lacks_memory(self, error: EngineError) -> bool:
+        """Whether a statement failed because its memory, or the disk that it spills to, was not enough."""
+
     def is_beyond_float32(self, value: exp.Expr) -> exp.Expr:
         """Whether a number of type DOUBLE, which is no infinity, would become one as a float32."""
 
@@ -113,6 +116,12 @@ class Engine(Protocol):
 
     def memory_limit(self) -> int:
         """Bytes that the database may use."""
+
+    def memory_in_use(self) -> int | None:
+        """Bytes of this process's memory that the database takes now; None for a server, which has its own."""
+
+    def memory_limited_to(self, limit_bytes: float) -> AbstractContextManager[None]:
+        """Within, the database may use so many bytes of this process's memory; a server is left as it is."""
 
     def threads(self) -> int:
         """Threads that the database runs statements with."""

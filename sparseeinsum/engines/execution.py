@@ -8,9 +8,10 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.translate import delivery
+from sparseeinsum.algebra.translate import delivery, kept_in
 from sparseeinsum.engines.catalogue import table_named
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.memory import keeping_to_memory
 from sparseeinsum.engines.results import TensorResult
 from sparseeinsum.explain import EinSumRun, Replanning
 from sparseeinsum.language.tensors import VALUE_COLUMN
@@ -92,15 +93,23 @@ def execute(
 
     Raises:
         EngineError: The database refused a statement.
+        PlanError: Results that are to be returned would leave too little of the memory.
     """
-    return _Run(plan, engine, into, progress, replan).execution()
+    with keeping_to_memory(plan, engine, into) as keep:
+        return _Run(plan, engine, into, progress, replan, keep).execution()
 
 
 class _Run:
     """The run of one plan, which may become another on the way."""
 
     def __init__(
-        self, plan: Plan, engine: Engine, into: Mapping[str, str], progress: Progress, replan: Replan | None
+        self,
+        plan: Plan,
+        engine: Engine,
+        into: Mapping[str, str],
+        progress: Progress,
+        replan: Replan | None,
+        keep: Callable[[Plan], None],
     ) -> None:
         self._plan = plan
         self._outputs = plan.outputs
@@ -108,6 +117,7 @@ class _Run:
         self._into = into
         self._progress = progress
         self._replan = replan
+        self._keep_to_memory = keep
         self._waiting = self._statements(plan)
         self._tables: dict[str, int] = {}  # of the plan as it is now
         self._runs: list[StatementRun] = []
@@ -123,7 +133,7 @@ class _Run:
             start = time.perf_counter()
             tuples = self._tuples(plan, statement)
             self._runs.append(StatementRun(statement, tuples, time.perf_counter() - start))
-            if statement.stage is not None:
+            if statement.stage is not None and statement.keeps is None:
                 self._tables[statement.name] = tuples
                 self._look()
         self._progress(len(self._runs), len(self._runs), "")
@@ -157,12 +167,17 @@ class _Run:
         self._replannings.append(found.told)
         if found.plan is not None:
             left = [(plan, each) for plan, each in self._waiting if plan is not self._plan or self._is_computed(each)]
+            self._keep_to_memory(found.plan)
             self._plan = found.plan
             self._tables = {}
             self._waiting = [*left, *self._statements(found.plan)]
 
     def _is_computed(self, statement: Statement) -> bool:
-        return statement.stage is None and statement.name in self._tables
+        """Whether a statement of the plan only delivers what is in a table by now, or puts that together to do so."""
+        if statement.stage is None:
+            return statement.name in self._tables
+        delivered = (delivery(self._plan.decomposed, name) for name in self._plan.outputs if name in self._tables)
+        return any(statement.keeps in kept_in(relation) for relation in delivered)
 
 
 def _drop(engine: Engine, table: exp.Table) -> None:

@@ -82,8 +82,12 @@ class PostgreSQL:
         else:
             self._create_for_arrays(table, query, properties, arrays)
             tuples = self._count(exp.insert(query, table.copy()))
-        self.execute(f"ANALYZE {table.sql(self.dialect)}")  # before that, the planner takes any table for a small one
+        self._analyze(table)
         return tuples
+
+    def _analyze(self, table: exp.Table) -> None:
+        """Count a table's rows: before that, the planner takes any for a small one."""
+        self.execute(f"ANALYZE {table.sql(self.dialect)}")
 
     def _create_for_arrays(
         self, table: exp.Table, query: exp.Select, properties: Sequence[exp.Expr], arrays: Sequence[str]
@@ -105,7 +109,11 @@ class PostgreSQL:
     def stage(self, statement: Statement) -> int:
         """Run a statement that keeps its rows in a temporary table; returns how many there are."""
         assert statement.stage is not None
-        return self.create(statement.stage, statement.query, is_temporary=True)
+        tuples = self.create(statement.stage, statement.query, is_temporary=True)
+        tuples += sum(self._count(exp.insert(query, statement.stage.copy())) for query in statement.passes)
+        if statement.passes:
+            self._analyze(statement.stage)
+        return tuples
 
     def replace_table(self, table: exp.Table, query: exp.Select) -> int:
         """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
@@ -235,6 +243,10 @@ class PostgreSQL:
         """Whether a statement was refused because there is no column of some name."""
         return isinstance(error.__cause__, self._driver.errors.UndefinedColumn)
 
+    def lacks_memory(self, error: EngineError) -> bool:
+        """Whether a statement failed because its memory, or the disk that it spills to, was not enough."""
+        return isinstance(error.__cause__, (self._driver.errors.OutOfMemory, self._driver.errors.DiskFull))
+
     def is_beyond_float32(self, value: exp.Expr) -> exp.Expr:
         """Whether a number of type DOUBLE, which is no infinity, would become one as a float32."""
         special = [exp.Literal.string(name) for name in ("inf", "-inf", "nan")]
@@ -264,6 +276,13 @@ class PostgreSQL:
     def _bytes(self, setting: str) -> int:
         ((size,),) = self.rows(f"SELECT pg_size_bytes(current_setting('{setting}'))")
         return int(str(size))
+
+    def memory_in_use(self) -> None:
+        """None: a server has memory of its own."""
+
+    def memory_limited_to(self, limit_bytes: float) -> AbstractContextManager[None]:
+        """A server is left as it is; it spills what takes more than work_mem."""
+        return nullcontext()
 
     def threads(self) -> int:
         """Processes that a query may run in."""

@@ -11,8 +11,10 @@ from sparseeinsum.algebra.operators import (
     Contract,
     Convert,
     Densify,
+    Kept,
     Relation,
     Resident,
+    Restrict,
     Schema,
     Slice,
     Stack,
@@ -23,7 +25,7 @@ from sparseeinsum.language.tensors import DEMOTED
 from sparseeinsum.render.contract import contract_select, is_cross_join, is_grouped
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import convert_select, densify_select, resident_select, slice_select, stack_select
-from sparseeinsum.render.sources import Source, plain_source, stored_source
+from sparseeinsum.render.sources import Source, plain_source, restricted_source, stored_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +53,14 @@ class Renderer:
         dialect: Of the engine.
         tables: Tables that hold results already, by tensor.
         boundaries: Row numbers at which to split the scans of inputs, by tensor.
+        kept: Tables that hold relations already.
         blocks: What was rendered so far, in order.
     """
 
     dialect: Dialect
     tables: Mapping[str, exp.Table]
     boundaries: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    kept: Mapping[Kept, exp.Table] = field(default_factory=dict)
     blocks: list[Block] = field(default_factory=list)
     _sources: dict[Relation, Source] = field(default_factory=dict)
     _names: set[str] = field(default_factory=lambda: {"recursive"})  # WITH recursive would say something else
@@ -84,6 +88,12 @@ class Renderer:
                 return stored_source(stored, self.dialect, self.boundaries.get(stored.tensor.name, ()))
             case Computed(schema):
                 return plain_source(self.tables[schema.tensor.name], schema, is_table=True)
+            case Kept() if relation in self.kept:
+                return plain_source(self.kept[relation], relation.schema, is_table=True)
+            case Kept():
+                return self.source(relation.input)
+            case Restrict():
+                return restricted_source(relation, self._apart_from_joins(self.source(relation.input)))
             case Slice() | Stack() | Densify() | Resident() | Convert():
                 source = self.source(relation.input)
                 if isinstance(relation, Slice):

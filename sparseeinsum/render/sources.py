@@ -1,11 +1,11 @@
 """Render: what a SELECT reads from, and the small pieces that all SELECTs share."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.operators import Restrict, Schema
 from sparseeinsum.language.dtypes import ITEM_BYTES
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.render.dialects import Dialect
@@ -87,6 +87,14 @@ def _in_ranges(table: exp.Expr, boundaries: Sequence[int], row_number: str | Non
             rows = rows.where(exp.column(row_number) < high)
         ranges.append(rows)
     return exp.union(*ranges, distinct=False)
+
+
+def restricted_source(relation: Restrict, source: Source) -> Source:
+    """The tuples of a source in a range of keys; an engine looks for them as near to the tables as it can."""
+    column = exp.column(source.columns[relation.schema.tensor.axes[relation.axis].name], table="t")
+    low, high = exp.Literal.number(relation.first), exp.Literal.number(relation.last)
+    condition = exp.Between(this=column, low=low, high=high)
+    return replace(source, table=exp.select("*").from_(aliased(source.table, "t")).where(condition))
 
 
 def with_inline_arrays(source: Source, largest_inline: int) -> Source:

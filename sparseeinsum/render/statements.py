@@ -1,18 +1,30 @@
 """Render: definitions into statements: one with CTEs, or staged tables and what reads them."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Computed, Relation
-from sparseeinsum.algebra.translate import Definition
+from sparseeinsum.algebra.operators import (
+    Computed,
+    Contract,
+    Convert,
+    Densify,
+    Kept,
+    Relation,
+    Resident,
+    Restrict,
+    Slice,
+    Stack,
+)
+from sparseeinsum.algebra.translate import Definition, kept_in
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.dialects import Dialect, write_sql
 from sparseeinsum.render.relations import Block, Renderer
+from sparseeinsum.render.sources import aliased
 
 
 @dataclass(frozen=True)  # no slots: its text is written once and kept
@@ -21,10 +33,12 @@ class Statement:
 
     Attributes:
         name: The tensor that it computes.
-        query: Its SELECT, with CTEs.
+        query: Its SELECT, with CTEs; of the first of several passes.
         computes: Results of EinSums that it computes: its own, and those inlined into it.
         stage: The temporary table that keeps its rows; None for the last statement of an output.
         dialect: Of the engine.
+        passes: SELECTs of the passes after the first, whose rows go into the same table.
+        keeps: The relation whose rows these are, where that is no result of an EinSum as it is computed.
     """
 
     name: str
@@ -32,18 +46,26 @@ class Statement:
     computes: tuple[str, ...]
     stage: exp.Table | None
     dialect: Dialect
+    passes: tuple[exp.Select, ...] = ()
+    keeps: Kept | None = None
 
     @cached_property
-    def text(self) -> str:
-        """The command as SQL text, without a semicolon."""
-        return write_sql(self.command, self.dialect)
+    def texts(self) -> tuple[str, ...]:
+        """The commands as SQL text, without semicolons."""
+        return tuple(write_sql(command, self.dialect) for command in self.commands)
 
     @property
-    def command(self) -> exp.Expr:
-        """What to execute: the query, or the creation of its table."""
+    def text(self) -> str:
+        """All commands, a semicolon between two."""
+        return ";\n\n".join(self.texts)
+
+    @property
+    def commands(self) -> tuple[exp.Expr, ...]:
+        """What to execute: the query, or the creation of its table and what each pass adds to it."""
         if self.stage is None:
-            return self.query
-        return created(self.stage, self.query)
+            return (self.query,)
+        added = (exp.Insert(this=self.stage.copy(), expression=query) for query in self.passes)
+        return (created(self.stage, self.query), *added)
 
 
 def created(stage: exp.Table, query: exp.Select) -> exp.Create:
@@ -58,8 +80,9 @@ def staged_statements(
     staged: Mapping[str, exp.Table],
     dialect: Dialect,
     boundaries: Mapping[str, Sequence[int]],
+    kept: Mapping[Kept, exp.Table],
 ) -> tuple[Statement, ...]:
-    """Temporary tables for some results, and a SELECT for every output.
+    """Temporary tables for some results and relations, and a SELECT for every output.
 
     Args:
         definitions: All EinSums, in topological order.
@@ -67,10 +90,11 @@ def staged_statements(
         staged: Temporary tables, by the result to keep there.
         dialect: Of the engine.
         boundaries: Row numbers at which to split the scans of inputs, by tensor.
+        kept: Temporary tables of relations that are put together on their own; one without a table is computed where
+            it is read.
     """
-    compiler = _Compiler(tuple(definitions), staged, dialect, boundaries)
-    stages = [compiler.stage(definition) for definition in definitions if definition.name in staged]
-    return (*stages, *(compiler.deliver(name, relation) for name, relation in deliveries.items()))
+    compiler = _Compiler(tuple(definitions), staged, dialect, boundaries, kept)
+    return tuple(compiler.statements(deliveries))
 
 
 def result_query(
@@ -81,14 +105,14 @@ def result_query(
     boundaries: Mapping[str, Sequence[int]],
 ) -> exp.Select:
     """The SELECT of one result, which reads those that `tables` names from there; see `staged_statements`."""
-    compiler = _Compiler(tuple(definitions), tables, dialect, boundaries)
+    compiler = _Compiler(tuple(definitions), tables, dialect, boundaries, {})
     definition = next(definition for definition in definitions if definition.name == name)
     return compiler.deliver(name, Computed(definition.relation.schema)).query
 
 
 def relation_query(relation: Relation, dialect: Dialect) -> exp.Select:
     """The SELECT of a relation that reads stored tensors alone."""
-    return _Compiler((), {}, dialect, {}).deliver("", relation).query
+    return _Compiler((), {}, dialect, {}, {}).deliver("", relation).query
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +121,42 @@ class _Compiler:
     staged: Mapping[str, exp.Table]
     dialect: Dialect
     boundaries: Mapping[str, Sequence[int]]
+    kept: Mapping[Kept, exp.Table]
+
+    def statements(self, deliveries: Mapping[str, Relation]) -> Iterator[Statement]:
+        """All of them, each after those whose tables it reads."""
+        waiting = dict(self.kept)
+        for definition in self.definitions:
+            for relation in definition.kept():
+                yield from self._keep(relation, waiting)
+            if definition.name in self.staged:
+                yield self.stage(definition)
+        for name, delivered in deliveries.items():
+            for relation in kept_in(delivered):
+                yield from self._keep(relation, waiting)
+            yield self.deliver(name, delivered)
+
+    def _keep(self, relation: Kept, waiting: dict[Kept, exp.Table]) -> Iterator[Statement]:
+        """The statement that fills the table of a relation, unless it has none or has been filled."""
+        table = waiting.pop(relation, None)
+        if table is not None:
+            name = table.name
+            first, *others = (self._statement(name, part, table) for part in relation.passes())
+            yield replace(first, passes=tuple(other.query for other in others), keeps=relation)
 
     def stage(self, definition: Definition) -> Statement:
-        """The statement that fills a temporary table."""
-        return self._statement(definition.name, Computed(definition.relation.schema), self.staged[definition.name])
+        """The statement that fills a temporary table, in as many passes as planned."""
+        stage = self.staged[definition.name]
+        first, *others = (
+            self._in_pass(definition, relation)._statement(definition.name, Computed(relation.schema), stage)
+            for relation in definition.passes()
+        )
+        return replace(first, passes=tuple(other.query for other in others))
+
+    def _in_pass(self, definition: Definition, relation: Contract) -> "_Compiler":
+        """A compiler that takes a definition for another relation."""
+        defined = replace(definition, relation=relation)
+        return replace(self, definitions=tuple(defined if each is definition else each for each in self.definitions))
 
     def deliver(self, name: str, relation: Relation) -> Statement:
         """The statement that returns an output."""
@@ -108,8 +164,8 @@ class _Compiler:
 
     def _statement(self, name: str, relation: Relation, stage: exp.Table | None) -> Statement:
         tables = {tensor: table for tensor, table in self.staged.items() if table != stage}
-        renderer = Renderer(self.dialect, tables, self.boundaries)
-        inlined = self._needed(name, tables)
+        renderer = Renderer(self.dialect, tables, self.boundaries, self.kept)
+        inlined = self._needed(relation, tables)
         for definition in inlined:
             renderer.define(definition.name, definition.relation, definition.step.notation)
         source = renderer.source(relation)
@@ -120,23 +176,30 @@ class _Compiler:
             query.add_comments([f" {last.comment} "])
         else:
             columns = [exp.column(column) for column in (*source.schema.keys, VALUE_COLUMN)]
-            query = exp.select(*columns).from_(source.table.copy())
+            is_query = isinstance(source.table, exp.Query)
+            query = exp.select(*columns).from_(aliased(source.table, "t") if is_query else source.table.copy())
         if stage is None and source.schema.tensor.fill:
             query.add_comments([f" what has no row holds {write_number(source.schema.tensor.fill)} "])
         return Statement(
             name, _with_blocks(query, blocks), tuple(definition.name for definition in inlined), stage, self.dialect
         )
 
-    def _needed(self, name: str, tables: Mapping[str, object]) -> list[Definition]:
+    def _needed(self, relation: Relation, tables: Mapping[str, object]) -> list[Definition]:
         """The definitions that a statement must contain: of what is computed and not kept in a table, in order."""
         by_name = {definition.name: definition for definition in self.definitions}
         needed: set[str] = set()
-        waiting = [name]
+        waiting = [relation]
         while waiting:
-            tensor = waiting.pop()
-            if tensor in by_name and tensor not in tables and tensor not in needed:
-                needed.add(tensor)
-                waiting += [operand.tensor for operand in by_name[tensor].step.einsum.operands]
+            match waiting.pop():
+                case Computed(schema):
+                    name = schema.tensor.name
+                    if name not in tables and name not in needed:
+                        needed.add(name)
+                        waiting += by_name[name].relation.inputs
+                case Kept() as kept if kept in self.kept:
+                    pass
+                case Slice() | Stack() | Densify() | Resident() | Convert() | Restrict() | Kept() as reading:
+                    waiting.append(reading.input)
         return [definition for definition in self.definitions if definition.name in needed]
 
 

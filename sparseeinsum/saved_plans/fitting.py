@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.choices import allowed_choices
+from sparseeinsum.decompose.optimizers import check_possible
 from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph, EinSum, by_hand, write_einsum
@@ -77,11 +78,13 @@ def decomposed_as(saved: SavedPlan, alternatives: Alternatives) -> DecomposedGra
     """
     pinned = {name: _promoted(tiles) for name, tiles in saved.tiles.items()}
     try:
-        allowed = allowed_choices(alternatives.model, alternatives.memory_limit, pinned)
+        allowed = allowed_choices(alternatives.model, pinned)
+        choices = {name: choice for name, (choice,) in allowed.items()}
+        decomposed = price_choices(alternatives.model, choices, alternatives.stored, alternatives.layouts)
+        check_possible(decomposed, alternatives.model)
     except PlanError as error:
         raise PlanError(f"{error}; or {_PLAN_AGAIN}") from None
-    choices = {name: choice for name, (choice,) in allowed.items()}
-    return price_choices(alternatives.model, choices, alternatives.stored, alternatives.layouts)
+    return decomposed
 
 
 def _promoted(tiles: Mapping[str, int]) -> dict[str, int]:

@@ -1,0 +1,151 @@
+"""Decompose: what an EinSum takes of the memory under a choice, and in how many passes it keeps to its share.
+
+Arrays that a kernel is handed or returns exist for a vector of rows on every thread; aggregation states exist for all
+groups at once, and the engine cannot spill them. In passes, an EinSum computes one range of the keys of a promoted
+label of its result after the other, and reads its operands anew for each.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sparseeinsum.language.tensors import StoredTensor, keys_of, tuple_bytes
+
+# The limit must be so many times what vectors take, and so many times what states take. The rest is for what the
+# engine keeps and can spill, and for what allocators waste (measured: bench/memory.py).
+VECTORS_LIMIT = 2
+STATES_LIMIT = 4
+# And so many times what states take of that which shares a statement with other such.
+TOGETHER_LIMIT = 16
+_WASTED_SHARE = 0.15
+_WASTED_BYTES = 25_000_000  # by threads and statements, however little they compute
+
+STATE_OVERHEAD_BYTES = 96  # of one state beside its array: its row in the hash table, and what malloc adds
+_MOST_PASSES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a run may take.
+
+    Attributes:
+        limit_bytes: Of everything that is not there before.
+        threads: That the engine runs statements with.
+        vector_rows: That it hands to a function at once.
+    """
+
+    limit_bytes: float
+    threads: int
+    vector_rows: int
+
+    @property
+    def rows(self) -> int:
+        """That are in vectors at once, on all threads."""
+        return self.threads * self.vector_rows
+
+    @property
+    def usable_bytes(self) -> float:
+        """Of what may be taken, what can be planned with."""
+        return self.limit_bytes * (1 - _WASTED_SHARE) - _WASTED_BYTES
+
+
+UNLIMITED = Memory(math.inf, threads=1, vector_rows=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """An EinSum is computed in so many passes, each over a range of the keys of one label."""
+
+    label: str
+    count: int
+
+
+def vector_bytes(tuples: float, size_bytes: int, rows: int) -> int:
+    """Bytes that arrays take at once, if vectors of so many rows are there: a power of 2, as lists grow."""
+    return 1 << (math.ceil(min(max(tuples, 1), rows)) * size_bytes - 1).bit_length()
+
+
+def scan_needed_bytes(stored: StoredTensor, memory: Memory) -> int:
+    """The memory limit that is enough to read a tensor as it is stored; 0 where its tuples hold numbers."""
+    tiles, shape = stored.decomposition.tiles, stored.tensor.shape
+    if all(tile == 1 for tile in tiles):  # vectors of numbers are small
+        return 0
+    tuples = math.prod(map(keys_of, tiles, shape))
+    return VECTORS_LIMIT * vector_bytes(tuples, tuple_bytes(stored.tensor, stored.decomposition), memory.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrays:
+    """Arrays of one operand, or of the result, that kernels see.
+
+    Attributes:
+        keys: How many there are of every promoted label.
+        size_bytes: Of one array.
+    """
+
+    keys: Mapping[str, int]
+    size_bytes: int
+
+    def vector_bytes(self, rows: int, passes: Passes | None = None) -> int:
+        """Bytes of those that are there at once, if kernels see so many rows at once."""
+        counts = (max(_per_pass(keys, label, passes), 1) for label, keys in self.keys.items())
+        return vector_bytes(math.prod(counts), self.size_bytes, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What an EinSum takes of the memory under a choice.
+
+    Attributes:
+        read: Arrays of the operands. A scan holds those of all rows of a vector, of whichever pass they are.
+        returned: Arrays that calls of the kernel return; none where it adds to states in place.
+        states: Aggregation states that one thread may have.
+        all_states: Those that all threads can have together.
+        state_bytes: Of the array in one; 0 where the engine keeps the states itself, and can spill them.
+        resident_bytes: Of an operand that is kept in memory, of which every thread may put one together.
+        keys: Of every promoted label of the result, how many there are.
+    """
+
+    read: tuple[Arrays, ...]
+    returned: tuple[Arrays, ...]
+    states: float
+    all_states: float
+    state_bytes: int
+    resident_bytes: int
+    keys: Mapping[str, int]
+
+    def vector_bytes(self, memory: Memory, passes: Passes | None = None) -> int:
+        """Bytes of the arrays that kernels see at once, on all threads."""
+        read = sum(each.vector_bytes(memory.rows) for each in self.read)
+        return read + sum(each.vector_bytes(memory.rows, passes) for each in self.returned)
+
+    def states_bytes(self, memory: Memory, passes: Passes | None = None) -> float:
+        """Bytes of all aggregation states that the engine cannot spill: every thread may have one of each group."""
+        kept = memory.threads * self.resident_bytes
+        if not self.state_bytes:
+            return kept
+        states = min(memory.threads * self.states, self.all_states)
+        if passes is not None:
+            keys = self.keys[passes.label]
+            states *= _per_pass(keys, passes.label, passes) / keys
+        return kept + states * (self.state_bytes + STATE_OVERHEAD_BYTES)
+
+    def needed_bytes(self, memory: Memory, passes: Passes | None = None) -> float:
+        """The limit that is enough."""
+        return max(VECTORS_LIMIT * self.vector_bytes(memory, passes), STATES_LIMIT * self.states_bytes(memory, passes))
+
+    def ways(self, memory: Memory) -> list[Passes]:
+        """For every label the fewest passes that keep to the memory; where none do, the most."""
+        return [found for label in self.keys if (found := self._fewest(label, memory)) is not None]
+
+    def _fewest(self, label: str, memory: Memory) -> Passes | None:
+        most = min(self.keys[label], _MOST_PASSES)
+        for count in (2**power for power in range(1, most.bit_length())):
+            passes = Passes(label, count)
+            if self.needed_bytes(memory, passes) <= memory.limit_bytes:
+                return passes
+        return Passes(label, most) if most > 1 else None
+
+
+def _per_pass(keys: int, label: str, passes: Passes | None) -> int:
+    return keys if passes is None or passes.label != label else -(-keys // passes.count)

@@ -1,0 +1,238 @@
+"""memory_limit: runs keep to it, in passes and with a bound on the database's buffers, and results stay numpy's."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from random_programs import Case, cases
+
+import sparseeinsum as se
+from sparseeinsum.engines.duckdb import open_duckdb
+from sparseeinsum.engines.memory import bounded
+
+PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
+GROUPED = {"C": {"i": 1, "j": 1}}
+
+
+def least_limit(db: se.Database, text: str, **options: Any) -> int:  # noqa: ANN401  # as Database.plan has them
+    """A limit for which there is a plan, where for a quarter of it there is none."""
+    limit = 1 << 22
+    while True:
+        try:
+            db.plan(text, memory_limit=limit // 4, **options)
+        except se.PlanError:
+            return limit
+        limit //= 4
+
+
+@pytest.fixture
+def sparse_times_dense(db: se.Database) -> se.Database:
+    """Rows of B are added up for many groups."""
+    rng = np.random.default_rng(0)
+    db.tensor("A", scipy.sparse.csr_array(scipy.sparse.random_array((900, 300), density=0.05, rng=rng)))
+    db.tensor("B", rng.random((300, 200)))
+    return db
+
+
+class TestPasses:
+    def test_written_in_notation_explained_and_staged(self, sparse_times_dense: se.Database) -> None:
+        plan = sparse_times_dense.plan(PRODUCT, pin=GROUPED, layout="any", memory_limit="4MB")
+        assert plan.notation() == ["C[I, k] = sum(A[I, J] * B[J, k])  # in 4 passes over i"]
+        assert str(se.program(plan.notation()[0])) == "C[I, k] = sum(A[I, J] * B[J, k])"
+        assert "C: temporary table, in 4 passes" in plan.explain()
+        staged = plan.sql("staged")
+        assert staged.count("INSERT INTO C") == 3
+        assert "BETWEEN 0 AND 224" in staged
+        assert "BETWEEN 675 AND 899" in staged
+        assert "BETWEEN" not in plan.sql("cte")
+        assert plan.cost > sparse_times_dense.plan(PRODUCT, pin=GROUPED, layout="any").cost
+
+    @pytest.mark.engines("duckdb", "postgresql")
+    def test_computes_the_same(self, sparse_times_dense: se.Database) -> None:
+        expected = sparse_times_dense.run(PRODUCT)["C"].to_numpy()
+        for limit in ("8MB", "4MB", "2MB"):
+            found = sparse_times_dense.run(PRODUCT, pin=GROUPED, layout="any", memory_limit=limit)["C"].to_numpy()
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+    def test_compete_with_tiles(self, sparse_times_dense: se.Database) -> None:
+        """The cheaper of what fits is taken, whichever it is."""
+        best, *others = sparse_times_dense.plan(PRODUCT, memory_limit="4MB", layout="any", top=40)
+        assert best.cost == min(plan.cost for plan in (best, *others))
+        assert any("passes" in plan.notation()[0] for plan in (best, *others))
+        assert any(":" in plan.notation()[0] for plan in (best, *others))
+
+    @pytest.mark.engines("duckdb", "postgresql")
+    def test_survive_saving(self, sparse_times_dense: se.Database) -> None:
+        plan = sparse_times_dense.plan(PRODUCT, pin=GROUPED, layout="any", memory_limit="4MB")
+        loaded = sparse_times_dense.load_plan(plan.to_json())
+        assert loaded.notation() == plan.notation()
+        assert loaded.sql("staged") == plan.sql("staged")
+        expected = sparse_times_dense.run(PRODUCT)["C"].to_numpy()
+        np.testing.assert_allclose(sparse_times_dense.run(loaded)["C"].to_numpy(), expected, rtol=1e-12)
+
+    @pytest.mark.engines("duckdb", "postgresql")
+    def test_analysed(self, sparse_times_dense: se.Database) -> None:
+        plan = sparse_times_dense.plan(PRODUCT, pin=GROUPED, layout="any", memory_limit="4MB")
+        assert "actual" in plan.explain(analyze=True)
+
+    @pytest.mark.engines("duckdb", "postgresql")
+    def test_operands_are_put_together_in_passes(self, db: se.Database) -> None:
+        """Rows are put together from entries, for which the memory is too small at once."""
+        array = np.random.default_rng(0).random((3000, 60))
+        db.tensor("A", array, promoted=["dim_0", "dim_1"])
+        plan = db.plan("Y[i] = max(A[i, j])", pin={"Y": {"i": 1}}, memory_limit="4500KB")
+        staged = plan.sql("staged").replace('"', "")
+        assert "CREATE TABLE A_by_dim_0_1" in staged.replace("TEMPORARY ", "")
+        assert "INSERT INTO A_by_dim_0_1" in staged
+        np.testing.assert_array_equal(db.run(plan)["Y"].to_numpy(), array.max(axis=1))
+
+    @pytest.mark.engines("duckdb", "postgresql")
+    def test_what_passes_read_is_computed_once(self, db: se.Database) -> None:
+        rng = np.random.default_rng(0)
+        inputs = {"A": rng.random((500, 40)), "B": rng.random((40, 90))}
+        for name, array in inputs.items():
+            db.tensor(name, array)
+        pin = {"T": {"i": 1, "k": 1}, "Z": {"i": 1, "k": 1}}
+        text = "T[i, k] = sum(A[i, j] * B[j, k])\nZ[j, i] = sum(B[j, k] * T[i, k])"
+        plan = db.plan(text, pin=pin, memory_limit="1MB", layout="any")
+        assert "passes" in plan.notation()[1]
+        assert plan.sql("staged").replace('"', "").count("CREATE TEMPORARY TABLE T ") == 1
+        np.testing.assert_allclose(db.run(plan)["Z"].to_numpy(), inputs["B"] @ (inputs["A"] @ inputs["B"]).T)
+
+
+@pytest.mark.engines("duckdb", "postgresql")
+@settings(max_examples=10, suppress_health_check=list(HealthCheck))
+@given(st.sampled_from(["float64", "int64", "mixed"]).flatmap(lambda family: cases(family, "dp")))
+def test_random_programs_in_little_memory(shared_db: se.Database, case: Case) -> None:
+    """Programs are planned for about the least memory that is enough, where many EinSums take passes."""
+    case.load(shared_db)
+    options: dict[str, Any] = {
+        "pin": case.pin,
+        "outputs": case.outputs,
+        "layout": case.layout,
+        "nonfinite": "allow",
+        "tiles": case.tiles,
+    }
+    plan = shared_db.plan(case.text, memory_limit=least_limit(shared_db, case.text, **options), **options)
+    for name, result in shared_db.run(plan).items():
+        wanted = case.expected[name]
+        np.testing.assert_allclose(result.to_numpy(), wanted, rtol=0, atol=case.tolerance(name), err_msg=name)
+
+
+class TestSettings:
+    """Settings of the whole database that a run changes."""
+
+    @staticmethod
+    def of(db: se.Database) -> list[Any]:
+        names = ("memory_limit", "allocator_flush_threshold")
+        return [db.connection.execute(f"SELECT current_setting('{name}')").fetchall() for name in names]
+
+    @pytest.fixture(params=[None, "7.3GB", "1234567890B"])
+    def limited(self, db: se.Database, request: pytest.FixtureRequest) -> se.Database:
+        db.tensor("A", np.eye(300))
+        if request.param is not None:
+            db.connection.execute(f"SET memory_limit = '{request.param}'")
+        return db
+
+    def test_restored_after_plans_and_runs(self, limited: se.Database) -> None:
+        before = self.of(limited)
+        for _ in range(3):
+            limited.run("Y[i] = sum(A[i, j])", memory_limit="200MB")
+            limited.run(limited.plan("Y[i] = sum(A[i, j])", memory_limit="200MB"))
+            assert self.of(limited) == before
+
+    def test_restored_after_errors(self, limited: se.Database) -> None:
+        before = self.of(limited)
+        with pytest.raises(se.EngineError, match="infinite"):
+            limited.run("Y[i] = sum(1 / A[i, j])", memory_limit="200MB")
+        assert self.of(limited) == before
+        with pytest.raises(se.PlanError):
+            limited.run("Y[i, k] = sum(A[i, j] * A[j, k])", memory_limit=10)
+        assert self.of(limited) == before
+        np.testing.assert_array_equal(limited.run("Y[i] = sum(A[i, j])")["Y"].to_numpy(), 1)
+
+    def test_lowered_meanwhile(self, db: se.Database) -> None:
+        engine = open_duckdb(db.connection)
+        before = engine.memory_limit()
+        with bounded(engine, 500_000_000):
+            assert 490_000_000 < engine.memory_limit() < 600_000_000
+            with bounded(engine, 200_000_000):
+                assert 190_000_000 < engine.memory_limit() < 300_000_000
+            assert 490_000_000 < engine.memory_limit() < 600_000_000
+        assert engine.memory_limit() == before
+
+    def test_a_lower_limit_of_the_user_stays(self, db: se.Database) -> None:
+        engine = open_duckdb(db.connection)
+        engine.execute("SET memory_limit = '100MB'")
+        with bounded(engine, 500_000_000):
+            assert engine.memory_limit() <= 100_000_000
+        assert engine.memory_limit() <= 100_000_000
+
+
+def test_what_cannot_spill_names_the_limit(db: se.Database) -> None:
+    """Where the database itself runs out of memory, the error speaks of the limit that the user gave."""
+    engine = open_duckdb(db.connection)
+    told = r"memory_limit leaves DuckDB 64,000,000 bytes .* raise memory_limit"
+    with pytest.raises(se.EngineError, match=told), bounded(engine, 1):
+        engine.execute("SELECT LIST(range) FROM range(100_000_000)")
+    assert engine.rows("SELECT 1") == [(1,)]
+
+
+def test_arrays_that_cannot_be_read(db: se.Database) -> None:
+    db.tensor("A", np.ones((500, 9000)))
+    with pytest.raises(se.PlanError, match=r"to read A as it is stored needs a memory_limit of at least [\d,]+ bytes"):
+        db.plan("y[i] = sum(A[i, j])", memory_limit="50MB")
+
+
+class TestResults:
+    def test_too_large_to_return(self, db: se.Database) -> None:
+        db.tensor("A", np.random.default_rng(0).random((3000, 10)), promoted=["dim_0", "dim_1"])
+        plan = db.plan("C[i, k] = sum(A[i, j] * A[k, j])", memory_limit="150MB")
+        with pytest.raises(se.PlanError, match=r"results that are returned .* most of it C, .*into=\{'C': \.\.\.\}"):
+            db.run(plan)
+        db.run(plan, into={"C": "product"})
+        assert db.connection.execute("SELECT COUNT(*) FROM product").fetchall() == [(9_000_000,)]
+
+
+MEASURED = """
+import json, sys
+import numpy as np
+import scipy.sparse as sp
+import sparseeinsum as se
+from bench.memory import come_to_rest, resident_bytes
+
+rng = np.random.default_rng(0)
+db = se.connect()
+db.tensor("A", sp.random_array((45_000, 1_000), density=0.003, rng=rng))
+db.tensor("B", rng.random((1_000, 1_000)))
+text = "T[i, k] = sum(A[i, j] * B[j, k])\\ny[i] = max(abs(T[i, k] - 1))"
+limit = json.loads(sys.argv[1])
+plan = db.plan(text, memory_limit=limit)
+come_to_rest()
+before = resident_bytes("VmRSS")
+total = float(db.run(plan, progress=False)["y"].to_numpy().sum())
+print(json.dumps([resident_bytes("VmHWM") - before, total, plan.notation()]))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_peak_stays_below_the_limit() -> None:
+    """Measured in processes of their own: resident memory at the peak less that at rest."""
+
+    def run(limit: int | None) -> tuple[int, float, list[str]]:
+        command = [sys.executable, "-c", MEASURED, json.dumps(limit)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        peak, total, notation = json.loads(done.stdout.splitlines()[-1])  # DuckDB may draw a bar before
+        return peak, total, notation
+
+    limit = 200_000_000
+    without, with_limit = run(None), run(limit)
+    assert with_limit[0] < limit, with_limit
+    assert without[0] > 2 * limit, without
+    assert with_limit[1] == pytest.approx(without[1], rel=1e-12)
