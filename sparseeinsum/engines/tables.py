@@ -196,7 +196,7 @@ def _summed(columns: Columns) -> exp.Select:
         total = exp.array(*[exp.Sum(this=part) for part in parts])
     else:
         total = _total(columns)
-    return _grouped(columns, _entries(columns, total)).order_by(*_keys(columns))
+    return _ordered(_grouped(columns, _entries(columns, total)), _keys(columns))
 
 
 def _total(columns: Columns) -> exp.Expr:
