@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
@@ -220,13 +221,28 @@ def test_a_handle_ends_with_its_statement(connection: Connection) -> None:
     expect_error(connection, f"SELECT tensor_row({handle}, 1, {WIDTH}, 0::DOUBLE)", "tensor_row", handle)
 
 
+@contextmanager
+def interrupting(connection: Connection) -> Iterator[None]:
+    """Interrupts again and again, since one that comes before a statement has begun does nothing."""
+    is_over = threading.Event()
+
+    def interrupt() -> None:
+        while not is_over.wait(0.3):
+            connection.interrupt()
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
 def test_errors_and_interrupts_leave_nothing(connection: Connection) -> None:
     slow = f"""WITH v AS ({SHARED}) SELECT sum(list_sum({row_of("v", "a.j")})) FROM edges AS a, edges AS b, v"""
-    timer = threading.Timer(0.3, connection.interrupt)
-    timer.start()
-    with pytest.raises(duckdb.InterruptException):
+    with interrupting(connection), pytest.raises(duckdb.InterruptException):
         connection.execute(slow).fetchall()
-    timer.join()
     assert count_residents() == 0
     failing = f"WITH v AS ({SHARED}) SELECT {row_of('v', 'u.j')}, error('stop') FROM edges AS u CROSS JOIN v"
     with pytest.raises(duckdb.Error):
