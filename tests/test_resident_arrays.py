@@ -240,7 +240,8 @@ def interrupting(connection: Connection) -> Iterator[None]:
 
 
 def test_errors_and_interrupts_leave_nothing(connection: Connection) -> None:
-    slow = f"""WITH v AS ({SHARED}) SELECT sum(list_sum({row_of("v", "a.j")})) FROM edges AS a, edges AS b, v"""
+    triples = "edges AS a CROSS JOIN edges AS b CROSS JOIN edges AS c"
+    slow = f"""WITH v AS ({SHARED}) SELECT sum(list_sum({row_of("v", "a.j")})) FROM {triples} CROSS JOIN v"""
     with interrupting(connection), pytest.raises(duckdb.InterruptException):
         connection.execute(slow).fetchall()
     assert count_residents() == 0
