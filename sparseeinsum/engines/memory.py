@@ -76,6 +76,8 @@ def keeping_to_memory(plan: Plan, engine: Engine, into: Mapping[str, str]) -> It
 
         def keep(other: Plan) -> None:
             sizes.update(_returned_bytes(other, into))
+            if plan.memory_limit is None:  # the database's own holds; to lower it makes short runs twice as long
+                return
             left = max(_left(other, sizes), _LEAST_BUFFER_BYTES)
             limits.enter_context(_limited(engine, in_use + left))
 
