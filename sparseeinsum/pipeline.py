@@ -130,13 +130,14 @@ def load_plan(saved: SavedPlan, engine: Engine) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Data:
-    """The tensors that a program reads, what scans of them found, how they lie, and how sizes are estimated."""
+    """The tensors that a program reads, what scans found, how they lie, how sizes are estimated; and the memory."""
 
     stored: Mapping[str, StoredTensor]
     measured: Mapping[str, Measurement]
     statistics: Mapping[str, Statistics]
     orders: Mapping[str, StoredOrder]
     estimator: Estimator
+    memory: Memory
 
     @property
     def values(self) -> dict[str, Values]:
@@ -146,13 +147,14 @@ class _Data:
 def _read_data(program: Program, engine: Engine, options: PlanOptions) -> _Data:
     stored = require(Catalogue(engine), program.inputs)
     stored |= _generated(program, stored)
-    _check_scans(stored, _memory(engine, options))
+    memory = _memory(engine, options)
+    _check_scans(stored, memory)
     measured = measure_all(stored, engine)
     statistics = {
         name: with_blocks(measured[name].statistics, source, options.tiles, engine) for name, source in stored.items()
     }
     estimator = make_estimator(options.estimator, stored, statistics, engine)
-    return _Data(stored, measured, statistics, _orders(stored, engine), estimator)
+    return _Data(stored, measured, statistics, _orders(stored, engine), estimator, memory)
 
 
 def _memory(engine: Engine, options: PlanOptions) -> Memory:
@@ -197,7 +199,7 @@ def _alternatives(
 ) -> Alternatives:
     statistics = data.estimator(exact.graph, data.statistics, exact.evaluations)
     may_index = options.indexes and engine.sql.keeps_residents
-    memory = _memory(engine, options)
+    memory = data.memory
     model = CostModel(
         exact.graph,
         statistics,

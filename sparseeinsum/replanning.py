@@ -20,7 +20,7 @@ from sparseeinsum.explain import Replanning
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.plan import Plan
-from sparseeinsum.rewrite.binarise import binarise
+from sparseeinsum.rewrite.binarise import MOST_OPERANDS, binarise
 from sparseeinsum.rewrite.composition import composed
 from sparseeinsum.rewrite.parts import part_names
 from sparseeinsum.semantics.exactness import Values, evaluate_exactly
@@ -28,7 +28,6 @@ from sparseeinsum.statistics.counts import count_entries, counted_statistics, is
 from sparseeinsum.statistics.estimators import Estimator
 from sparseeinsum.statistics.measure import Measurement, measure
 
-_MOST_OPERANDS = 2
 _OFF = 2.0  # times more tuples than expected, or fewer, from which on the rest is looked at
 _SCAN_SECONDS_PER_BYTE = 4e-9  # of a table: 0.1 s for a million entries with two keys
 _LIKELY_GAIN = 0.5  # of what the rest takes, before anything is known of other plans
@@ -202,7 +201,7 @@ class _Rest:
         found = _found(kept.alternatives)
         parts = {part for parts in self.before.parts.values() for part in parts}
         whole = composed(self.graph, parts - self.before.alternatives.pinned.keys())
-        if any(len(einsum.operands) > _MOST_OPERANDS for einsum in whole.einsums):
+        if any(len(einsum.operands) > MOST_OPERANDS for einsum in whole.einsums):
             statistics = {name: each.statistics for name, each in self.measured.items()}
             alternatives = self._alternatives(binarise(whole, statistics, self._values, self._allows_nonfinite))
             found += _found(alternatives)

@@ -54,6 +54,11 @@ class Schema:
         return math.prod(self.inside)
 
     @property
+    def list_length(self) -> int:
+        """Elements of the engine's array, which has two for a complex number."""
+        return self.array_size * (2 if is_complex(self.tensor.dtype) else 1)
+
+    @property
     def is_scalar(self) -> bool:
         """Whether tuples hold numbers rather than arrays; a complex number is an array of its two parts."""
         return self.decomposition.is_scalar and not is_complex(self.tensor.dtype)

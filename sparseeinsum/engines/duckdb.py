@@ -12,7 +12,7 @@ from sparseeinsum import assets
 from sparseeinsum.engines.engine import Column, Relation
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
-from sparseeinsum.render.statements import Statement
+from sparseeinsum.render.statements import Statement, created
 from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 
 _PROBE = "tensor_einsum"
@@ -57,22 +57,21 @@ class DuckDB:
         with self._errors(statement) as text:
             return self.connection.sql(text).to_arrow_table()
 
-    def create(self, table: exp.Table, query: exp.Select, is_temporary: bool) -> int:
-        """Create a table from a query; returns its rows."""
-        return self._create(table, query, exp.TemporaryProperty() if is_temporary else None)
+    def create_temporary(self, table: exp.Table, query: exp.Select) -> int:
+        """Create a temporary table from a query; returns its rows."""
+        return self._count(created(table, query))
 
     def stage(self, statement: Statement) -> int:
         """Run a statement that keeps its rows in a temporary table; returns how many there are."""
-        return sum(int(str(tuples)) for text in statement.texts for ((tuples,),) in [self.rows(text)])
+        return sum(map(self._count, statement.texts))
 
     def replace_table(self, table: exp.Table, query: exp.Select) -> int:
         """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
-        return self._create(table, query, None, replace=True)
+        return self._count(exp.Create(this=table.copy(), kind="TABLE", expression=query, replace=True))
 
-    def _create(self, table: exp.Table, query: exp.Select, kind: exp.Property | None, replace: bool = False) -> int:
-        properties = exp.Properties(expressions=[kind] if kind is not None else [])
-        command = exp.Create(this=table.copy(), kind="TABLE", properties=properties, expression=query, replace=replace)
-        ((tuples,),) = self.rows(command)
+    def _count(self, statement: exp.Expr | str) -> int:
+        """Run a statement; returns the rows that it wrote."""
+        ((tuples,),) = self.rows(statement)
         return int(str(tuples))
 
     def columns(self, query: exp.Expr | str) -> list[Column]:

@@ -69,8 +69,8 @@ class Engine(Protocol):
     def execute(self, statement: exp.Expr | str) -> None:
         """Run a statement whose rows do not matter."""
 
-    def create(self, table: exp.Table, query: exp.Select, is_temporary: bool) -> int:
-        """Create a table from a query; returns its rows."""
+    def create_temporary(self, table: exp.Table, query: exp.Select) -> int:
+        """Create a temporary table from a query; returns its rows."""
 
     def stage(self, statement: Statement) -> int:
         """Run a statement that keeps its rows in a temporary table; returns how many there are."""

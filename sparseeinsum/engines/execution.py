@@ -200,7 +200,7 @@ def run_each(plan: Plan, engine: Engine) -> dict[str, EinSumRun]:
         if plan.expected_sizes(name).expected_bytes <= limit:
             start = time.perf_counter()
             tables[name] = plan.stage_of(name)
-            tuples = engine.create(tables[name], query, is_temporary=True)
+            tuples = engine.create_temporary(tables[name], query)
             found[name] = EinSumRun(tuples, time.perf_counter() - start)
         else:
             ((count,),) = engine.rows(exp.select("COUNT(*)").from_(query.subquery("counted")))

@@ -30,10 +30,11 @@ def bounded(engine: Engine, limit_bytes: float) -> Iterator[None]:
         engine: A connection to the database.
         limit_bytes: What its buffers may grow by; at least 64 MB are granted.
     """
-    in_use = engine.memory_in_use()
-    with ExitStack() as limits:
-        if in_use is not None:
-            limits.enter_context(_limited(engine, in_use + max(limit_bytes, _LEAST_BUFFER_BYTES)))
+    in_use = None if limit_bytes == math.inf else engine.memory_in_use()
+    if in_use is None:
+        yield
+        return
+    with _limited(engine, in_use + max(limit_bytes, _LEAST_BUFFER_BYTES)):
         yield
 
 
@@ -97,7 +98,7 @@ def _left(plan: Plan, sizes: Mapping[str, float]) -> float:
 
 def _check_room(plan: Plan, sizes: Mapping[str, float]) -> None:
     returned = sum(sizes.values())
-    if _left(plan, sizes) >= plan.largest_statement.vector_bytes or returned <= _LEAST_BUFFER_BYTES:
+    if returned <= _LEAST_BUFFER_BYTES or _left(plan, sizes) >= plan.largest_statement.vector_bytes:
         return
     name = max(sizes, key=lambda each: sizes[each])
     raise PlanError(

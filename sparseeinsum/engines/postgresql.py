@@ -69,15 +69,18 @@ class PostgreSQL:
         with self._statement(statement) as text:
             self.connection.execute(text, prepare=False)
 
-    def create(self, table: exp.Table, query: exp.Select, is_temporary: bool) -> int:
+    def create_temporary(self, table: exp.Table, query: exp.Select) -> int:
+        """Create a temporary table from a query; returns its rows."""
+        return self._create(table, query, [exp.TemporaryProperty()])
+
+    def _create(self, table: exp.Table, query: exp.Select, properties: Sequence[exp.Expr]) -> int:
         """Create a table from a query; returns its rows.
 
         Arrays are never compressed, and lie outside of their rows only where they do not fit into a page.
         """
-        properties: list[exp.Expr] = [exp.TemporaryProperty()] if is_temporary else []
         arrays = [column.name for column in self.columns(query) if column.sql_type.endswith("[]")]
         if not arrays:
-            whole = exp.Properties(expressions=properties)
+            whole = exp.Properties(expressions=[*properties])
             tuples = self._count(exp.Create(this=table.copy(), kind="TABLE", properties=whole, expression=query))
         else:
             self._create_for_arrays(table, query, properties, arrays)
@@ -109,7 +112,7 @@ class PostgreSQL:
     def stage(self, statement: Statement) -> int:
         """Run a statement that keeps its rows in a temporary table; returns how many there are."""
         assert statement.stage is not None
-        tuples = self.create(statement.stage, statement.query, is_temporary=True)
+        tuples = self.create_temporary(statement.stage, statement.query)
         tuples += sum(self._count(exp.insert(query, statement.stage.copy())) for query in statement.passes)
         if statement.passes:
             self._analyze(statement.stage)
@@ -120,7 +123,7 @@ class PostgreSQL:
         schema = table.db or self.location()[1]
         old = exp.table_(table.this.copy(), db=exp.to_identifier(schema), catalog=table.args.get("catalog"))
         new = exp.table_(exp.to_identifier(f"sparseeinsum_new_{table.name}"), db=exp.to_identifier(schema))
-        tuples = self.create(new, query, is_temporary=False)
+        tuples = self._create(new, query, [])
         self.execute(exp.Drop(tables=[old], kind="TABLE", exists=True))
         renamed = exp.AlterRename(this=exp.table_(table.this.copy()))
         self.execute(exp.Alter(this=new.copy(), kind="TABLE", actions=[renamed]))

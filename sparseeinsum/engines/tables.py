@@ -98,7 +98,7 @@ def _cut(
     """Store a tensor in another decomposition than it is given in; returns it as given, in a temporary table."""
     temporary = exp.table_(_GIVEN, db=engine.sql.temporary_schema)
     given = _stored(columns.tensor, columns.decomposition, temporary.sql(engine.dialect))
-    engine.create(temporary, query, is_temporary=True)
+    engine.create_temporary(temporary, query)
     cut = repartition(Stored(given), columns.wanted)
     select = relation_query(Convert(cut) if columns.tensor.dtype == "bool" else cut, engine.sql)
     engine.replace_table(table, _ordered(select, keys))

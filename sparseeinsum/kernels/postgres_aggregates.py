@@ -51,22 +51,32 @@ _SHAPE = 32
 _HEADER = _SHAPE + 8 * d.SHAPE_WORDS
 
 
+_NO_ROW = -1  # instead of a number of elements: an argument is NULL
+
+
 @njit
 def postgres_transition(call_info, description):
     """Fold a row into a state that is an array."""
     descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
-    check_count(call_info, descriptor, work, 1 + descriptor[d.ARGUMENTS])
-    code = read_row(call_info, 1, descriptor, work)
-    if code == NULL_ROW:
+    size = _size_of_row(call_info, descriptor, work)
+    if size == _NO_ROW:
         return null_result(call_info) if is_null(call_info, 0) else datum_of(call_info, 0)
-    size = measure(descriptor, work, work + 8 * ROW) if code == 0 else code
-    if size < 0:
-        return raise_error(descriptor, work, size)
     state = _new_state(descriptor, work, size) if is_null(call_info, 0) else _state_of(call_info, 0, descriptor, work)
     data, known_size = _state_elements(descriptor, state)
     _require_fit(descriptor, work, size, known_size)
     code = compute(descriptor, work, work + 8 * ROW, data, size)
     return raise_error(descriptor, work, code) if code < 0 else state
+
+
+@njit
+def _size_of_row(call_info, descriptor, work):
+    """Read the row that is to be folded in: the elements that its result has, or _NO_ROW; an error is raised."""
+    check_count(call_info, descriptor, work, 1 + descriptor[d.ARGUMENTS])
+    code = read_row(call_info, 1, descriptor, work)
+    if code == NULL_ROW:
+        return _NO_ROW
+    size = measure(descriptor, work, work + 8 * ROW) if code == 0 else code
+    return raise_error(descriptor, work, size) if size < 0 else size
 
 
 @njit
@@ -87,13 +97,9 @@ def postgres_combine(call_info, description):
 def postgres_transition_beside(call_info, description):
     """Fold a row into a state with a background."""
     descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
-    check_count(call_info, descriptor, work, 1 + descriptor[d.ARGUMENTS])
-    code = read_row(call_info, 1, descriptor, work)
-    if code == NULL_ROW:
+    size = _size_of_row(call_info, descriptor, work)
+    if size == _NO_ROW:
         return null_result(call_info) if is_null(call_info, 0) else datum_of(call_info, 0)
-    size = measure(descriptor, work, work + 8 * ROW) if code == 0 else code
-    if size < 0:
-        return raise_error(descriptor, work, size)
     if is_null(call_info, 0):
         state = _new_state_beside(descriptor, work, size)
     else:

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Convert, Densify, Resident, Schema, Slice, Stack
 from sparseeinsum.language.dtypes import is_complex
-from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, keys_of
+from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.render.calls import (
     call,
     constant,
@@ -77,7 +77,7 @@ def _part_count(relation: Slice, source: Source) -> exp.Expr:
     count = product(_parts_of_axes(relation, _keys_of(source, "t")).values())
     if not isinstance(count, int) or count <= _MOST_FOLDED or source.schema.is_ragged:
         return as_sql(count)
-    size = relation.schema.array_size * (2 if is_complex(source.schema.tensor.dtype) else 1)
+    size = relation.schema.list_length
     length = call("LEN", source.value("t"))
     return length if size == 1 else exp.IntDiv(this=length, expression=integer(size))
 
@@ -203,10 +203,7 @@ def densify_select(relation: Densify, source: Source) -> exp.Select:
         only = exp.func("any_value", source.value("t"))  # of one tuple, or of none
         return exp.select(exp.alias_(exp.func("coalesce", only, fill), VALUE_COLUMN)).from_(aliased(source.table, "t"))
     position = exp.column(unused("position", schema), table="g")
-    tiles, axes = schema.decomposition.tiles, schema.tensor.axes
-    counts: dict[str, Extent] = {
-        axes[axis].name: keys_of(tiles[axis], axes[axis].bound) for axis in schema.decomposition.promoted
-    }
+    counts = schema.key_counts
     keys = positions_at(position, counts)
     rows = exp.Table(this=call("RANGE", as_sql(product(counts.values()))))
     everything = exp.select(exp.column("range").as_(position.name)).from_(rows)
@@ -237,7 +234,7 @@ def _place_of_row(schema: Schema, key_of: KeyOf) -> tuple[exp.Expr, exp.Expr]:
 def row_of(schema: Schema, handle: exp.Expr, key_of: KeyOf) -> exp.Expr:
     """The array of the tuple with these keys in a resident array."""
     position, _ = _place_of_row(schema, key_of)
-    size = schema.array_size * (2 if is_complex(schema.tensor.dtype) else 1)
+    size = schema.list_length
     return call("tensor_row", handle, position, integer(size), _element(schema))
 
 

@@ -21,7 +21,7 @@ from sparseeinsum.rewrite.real_parts import with_real_parts
 from sparseeinsum.semantics.exactness import Values
 from sparseeinsum.statistics.estimate import LabelStatistics, Statistics, dense_statistics
 
-_MOST_OPERANDS = 2
+MOST_OPERANDS = 2
 
 # An aggregate over a label that one factor alone has is taken first where it leaves at most this share of the entries.
 _WORTH_REDUCING = 0.5
@@ -49,7 +49,7 @@ def binarise(
     einsums: list[EinSum] = []
     for written in graph.einsums:
         for einsum in with_real_parts(written, known, names):
-            parts = [einsum] if len(einsum.operands) <= _MOST_OPERANDS else _Breaking(einsum, known, names).parts()
+            parts = [einsum] if len(einsum.operands) <= MOST_OPERANDS else _Breaking(einsum, known, names).parts()
             known.learn(parts[-1])
             einsums.extend(parts)
     return EinGraph(MappingProxyType({**graph.tensors, **known.shapes()}), tuple(einsums), graph.outputs)
@@ -77,7 +77,7 @@ class _Breaking:
 
     def _narrowed(self, expression: Scalar, aggregate: str | None, wanted: frozenset[str]) -> Scalar:
         """An expression of at most two references with the same aggregate over the labels that are not wanted."""
-        if len(operands_of(expression)) <= _MOST_OPERANDS:
+        if len(operands_of(expression)) <= MOST_OPERANDS:
             return expression
         chain = chain_of(expression, aggregate, [self._tensor(reference).dtype for reference in self.references])
         if chain is not None:
@@ -92,7 +92,7 @@ class _Breaking:
         else:
             narrow = [self._materialised(argument) for argument in expression.arguments]
         narrowed = Call(expression.function, tuple(narrow))
-        return narrowed if len(operands_of(narrowed)) <= _MOST_OPERANDS else self._chosen(narrowed)
+        return narrowed if len(operands_of(narrowed)) <= MOST_OPERANDS else self._chosen(narrowed)
 
     def _chosen(self, where: Call) -> Scalar:
         """where(c, a, b) of three operands, by two: what holds where c does, and what holds elsewhere."""
@@ -130,7 +130,7 @@ class _Breaking:
     def _contracted(self, chain: Chain, aggregate: str | None, wanted: frozenset[str]) -> Scalar:
         """The last pair of a chain, after all others are computed."""
         factors = [
-            self._materialised(factor) if len(operands_of(factor)) > _MOST_OPERANDS else self._masked(factor, chain)
+            self._materialised(factor) if len(operands_of(factor)) > MOST_OPERANDS else self._masked(factor, chain)
             for factor in chain.factors
         ]
         results = [self._result(factor) for factor in factors]
@@ -148,7 +148,7 @@ class _Breaking:
 
         As of A[i, j] * (X[i] - Y[j]) ^ 2: all differences are many more than A has entries.
         """
-        if chain.operator not in ("mul", "and") or len(operands_of(factor)) < _MOST_OPERANDS:
+        if chain.operator not in ("mul", "and") or len(operands_of(factor)) < MOST_OPERANDS:
             return factor
         operands = [Operand(position) for position in sorted(operands_of(factor))]
         nothing = evaluate(factor, [0] * len(self.references))
@@ -163,7 +163,7 @@ class _Breaking:
     def _is_narrow(self, mask: Scalar, factor: Scalar, operand: Operand) -> bool:
         output = Reference(self.einsum.output.tensor, self._ordered(self._labels(mask) | self._labels(operand)))
         masked = self.known.result(self._einsum(output, _masked(operand, mask), None))
-        work = (1 + _MOST_OPERANDS) * masked.statistics.entries  # either operand masked, and the factor of them
+        work = (1 + MOST_OPERANDS) * masked.statistics.entries  # either operand masked, and the factor of them
         return masked.tensor.fill == 0 and work < self._entries(factor)
 
     def _where(self, mask: Scalar, factor: Scalar, operands: list[Operand]) -> Scalar:
@@ -201,7 +201,7 @@ class _Breaking:
 
     def _single(self, factor: Scalar, aggregate: str | None, wanted: frozenset[str]) -> Scalar:
         """A factor of one operand, which has only the labels that are wanted where dropping the others pays."""
-        if len(operands_of(factor)) == _MOST_OPERANDS:
+        if len(operands_of(factor)) == MOST_OPERANDS:
             return self._computed(factor, aggregate, wanted)
         if wanted == self._labels(factor):
             return factor

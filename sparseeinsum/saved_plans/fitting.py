@@ -12,10 +12,10 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum, by_hand, write_eins
 from sparseeinsum.language.inference import result_tensor
 from sparseeinsum.language.tensors import DEMOTED
 from sparseeinsum.rewrite.assumptions import broken_assumption, rewritten_results
+from sparseeinsum.rewrite.binarise import MOST_OPERANDS
 from sparseeinsum.saved_plans.files import SavedPlan
 from sparseeinsum.semantics.exactness import Values
 
-_MOST_OPERANDS = 2
 _PLAN_AGAIN = "plan the program again"
 
 
@@ -47,8 +47,8 @@ def _check_operands(einsum: EinSum, tensors: Mapping[str, object]) -> None:
     unknown = next((operand.tensor for operand in einsum.operands if operand.tensor not in tensors), None)
     if unknown is not None:
         raise PlanError(f"{write_einsum(einsum, by_hand(einsum))} reads {unknown}, which nothing in the plan computes")
-    if len(einsum.operands) > _MOST_OPERANDS:
-        raise PlanError(f"{write_einsum(einsum, by_hand(einsum))} has more than {_MOST_OPERANDS} operands")
+    if len(einsum.operands) > MOST_OPERANDS:
+        raise PlanError(f"{write_einsum(einsum, by_hand(einsum))} has more than {MOST_OPERANDS} operands")
 
 
 def check_exact(saved: SavedPlan, bound: EinGraph, graph: EinGraph, values: Mapping[str, Values]) -> None:

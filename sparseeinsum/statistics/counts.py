@@ -18,7 +18,7 @@ from sparseeinsum.statistics.columns import relation_of
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.indices import entry_indices, index_column
 from sparseeinsum.statistics.measure import Executor
-from sparseeinsum.statistics.templates import filled, placeholders, template
+from sparseeinsum.statistics.templates import filled, placeholders, template, union_all
 
 Vector = NDArray[np.float64]
 
@@ -136,7 +136,7 @@ def _counting_all(axes: tuple[tuple[StoredTensor, int], ...], dialect: str) -> s
         )
         for number, (stored, position) in enumerate(axes)
     ]
-    return (exp.union(*selects, distinct=False) if len(selects) > 1 else selects[0]).sql(dialect, comments=False)
+    return union_all(selects).sql(dialect, comments=False)
 
 
 def _counting(stored: StoredTensor, position: int, dialect: str) -> exp.Expr:

@@ -20,6 +20,7 @@ from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.indices import entry_indices, index_column
 from sparseeinsum.statistics.measure import Executor
 from sparseeinsum.statistics.sketch_estimates import SketchEstimator
+from sparseeinsum.statistics.templates import union_all
 
 _MOST_AXES = 4  # of a relation of whose every set of axes the tuples are counted
 _MOST_COUNTED = 8  # axes of a tensor for whose every set of axes counts are kept
@@ -192,7 +193,7 @@ class _Structures:
             counts = exp.array(*(self._count(name, each, structure.axes) for each in positions))
             columns = (exp.Literal.number(number).as_("number"), counts.as_("counts"))
             selects.append(exp.select(*columns).from_(str(structure.relation)))
-        counting: exp.Query = exp.union(*selects, distinct=False) if len(selects) > 1 else selects[0]
+        counting = union_all(selects)
         for relation, query in self._queries.items():
             counting = counting.with_(relation, as_=query, materialized=True, copy=False)
         return counting

@@ -21,7 +21,7 @@ from sparseeinsum.semantics.ranges import ANYTHING, NOTHING, Range
 from sparseeinsum.statistics.columns import relation_of, value_of
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.extents import Extent, as_sql, extents_of, product
-from sparseeinsum.statistics.templates import filled, placeholders, template
+from sparseeinsum.statistics.templates import filled, placeholders, template, union_all
 
 
 class Executor(Protocol):
@@ -137,7 +137,7 @@ def _fingerprints_statement(stored: tuple[StoredTensor, ...], dialect: str) -> s
             for projection in fingerprint.expressions
         ]
         selects.append(exp.select(exp.Literal.number(place).as_("number"), *projections).from_(relation))
-    return (exp.union(*selects, distinct=False) if len(selects) > 1 else selects[0]).sql(dialect)
+    return union_all(selects).sql(dialect)
 
 
 def _with_columns(projection: exp.Expr, columns: Sequence[exp.Expr]) -> exp.Expr:

@@ -10,6 +10,7 @@ from sqlglot import exp
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import relation_of
 from sparseeinsum.statistics.measure import Executor
+from sparseeinsum.statistics.templates import union_all
 
 _ROWS = 2_048  # that are looked at
 
@@ -19,7 +20,7 @@ def ascending_axes(stored: Mapping[str, StoredTensor], executor: Executor) -> di
     if not stored:
         return {}
     selects = [_descents(number, each, executor.dialect) for number, each in enumerate(stored.values())]
-    rows = executor.rows(exp.union(*selects, distinct=False) if len(selects) > 1 else selects[0])
+    rows = executor.rows(union_all(selects))
     counts = {int(str(number)): found for number, found in rows}
     return {name: _never_descending(each, counts[number]) for number, (name, each) in enumerate(stored.items())}
 

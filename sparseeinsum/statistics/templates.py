@@ -1,6 +1,6 @@
 """Statistics: the statements of stats/, and what stands in for their placeholders."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import sqlglot
 from sqlglot import exp
@@ -25,6 +25,11 @@ def filled(query: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
         return values[node.name].copy() if is_name else node
 
     return query.transform(replace)
+
+
+def union_all(selects: Sequence[exp.Query]) -> exp.Query:
+    """The rows of one query or more, in one."""
+    return exp.union(*selects, distinct=False) if len(selects) > 1 else selects[0]
 
 
 def placeholders(stored: StoredTensor) -> dict[str, exp.Expr]:
