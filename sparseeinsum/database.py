@@ -177,6 +177,7 @@ class Database:
         tiles: Sequence[int] | str = (),
         estimator: str = DEFAULT_ESTIMATOR,
         top: None = None,
+        indexes: bool = True,
     ) -> Plan: ...
 
     @overload
@@ -193,6 +194,7 @@ class Database:
         estimator: str = DEFAULT_ESTIMATOR,
         *,
         top: int,
+        indexes: bool = True,
     ) -> list[Plan]: ...
 
     def plan(
@@ -207,6 +209,7 @@ class Database:
         tiles: Sequence[int] | str = (),
         estimator: str = DEFAULT_ESTIMATOR,
         top: int | None = None,
+        indexes: bool = True,
     ) -> Plan | list[Plan]:
         """Choose a decomposition for every EinSum of a program.
 
@@ -228,6 +231,8 @@ class Database:
                 entries at every index; `exact`, counted by a query before planning, which may take as long as the
                 relational plan.
             top: Return a list of so many plans, best first, instead of the best.
+            indexes: Whether operands may be kept in memory while a statement runs, and read by index. DuckDB before
+                version 2 cannot: False makes SQL that runs there, too, with the extension file.
 
         Raises:
             CatalogueError: A tensor is not there.
@@ -235,7 +240,7 @@ class Database:
             PlanError: No plan keeps to what is asked.
         """
         count = 1 if top is None else top
-        options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, count)
+        options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, count, indexes)
         plans = pipeline.make_plans(_program(program), self._engine, options)
         return plans[0] if top is None else plans
 
@@ -291,7 +296,7 @@ class Database:
         with _progress(progress) as show:
             if isinstance(program, Plan):
                 return dict(running.run_plan(program, self._engine, into or {}, show, replan).results)
-            options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, 1)
+            options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator)
             run = pipeline.run_program(_program(program), self._engine, options, into or {}, show, replan)
             return dict(run.results)
 
@@ -321,7 +326,8 @@ def _options(
     nonfinite: str,
     tiles: Sequence[int] | str,
     estimator: str,
-    top: int,
+    top: int = 1,
+    indexes: bool = True,
 ) -> PlanOptions:
     if top < 1:
         raise PlanError(f"top is {top}; ask for at least one plan")
@@ -330,7 +336,9 @@ def _options(
     except ValueError as error:
         raise PlanError(f"memory_limit: {error}") from None
     pinned = {name: _tiles(name, labels) for name, labels in (pin or {}).items()}
-    return PlanOptions(optimizer, limit, pinned, layout, tuple(outputs), nonfinite, _sizes(tiles), estimator, top)
+    return PlanOptions(
+        optimizer, limit, pinned, layout, tuple(outputs), nonfinite, _sizes(tiles), estimator, top, indexes
+    )
 
 
 def _sizes(tiles: Sequence[int] | str) -> tuple[int, ...]:

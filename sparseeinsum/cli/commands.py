@@ -74,6 +74,7 @@ def _planned(asked: argparse.Namespace) -> Iterator[se.Plan]:
                 nonfinite=asked.nonfinite or "error",
                 estimator=asked.estimator,
                 tiles=asked.tiles,
+                indexes=asked.indexes,
             )
 
 
