@@ -43,6 +43,7 @@ class Plan:
         parts: For every EinSum as written, the results of EinSums that it was taken apart into.
         rewritten: Results of EinSums that are not as they were written.
         merged: Results as written that are computed once with others, by the names of those.
+        composed: Results as written that are not computed, by the names of those that are computed without them.
         nonfinite: What a run does where values turn NaN or infinite: `error` or `allow`.
         memory_limit: Bytes that a run was allowed, or None for the limit of the database.
         dialect: Of the engine that it was made for.
@@ -62,6 +63,7 @@ class Plan:
     parts: Mapping[str, tuple[str, ...]]
     rewritten: tuple[str, ...]
     merged: Mapping[str, str]
+    composed: Mapping[str, str]
     nonfinite: str
     memory_limit: int | None
     dialect: Dialect
@@ -144,6 +146,7 @@ class Plan:
             self.evaluations,
             self.parts,
             self.merged,
+            self.composed,
             self.watched_statements,
             self.planning_seconds,
             self.analyze(self) if analyze else None,

@@ -76,6 +76,12 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
         help="how sizes of results are estimated: as if entries were spread evenly, by counts of entries at every "
         "index (default), or counted by a query before planning",
     )
+    parser.add_argument(
+        "--no-rewrite",
+        dest="rewrite",
+        action="store_false",
+        help="compute products that several statements compute in the order in which they are written",
+    )
 
 
 def _tiles(text: str) -> str | list[int]:

@@ -31,6 +31,7 @@ def run(asked: argparse.Namespace) -> None:
             nonfinite=asked.nonfinite or "error",
             estimator=asked.estimator,
             tiles=asked.tiles,
+            rewrite=asked.rewrite,
             replan=asked.replan,
         )
     for name, table in into.items():
@@ -74,6 +75,7 @@ def _planned(asked: argparse.Namespace) -> Iterator[se.Plan]:
                 nonfinite=asked.nonfinite or "error",
                 estimator=asked.estimator,
                 tiles=asked.tiles,
+                rewrite=asked.rewrite,
             )
 
 
