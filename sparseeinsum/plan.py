@@ -1,6 +1,6 @@
 """The plan that a user holds: costs, notation, SQL and an explanation; everything of it is known before it runs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +10,7 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Kept
 from sparseeinsum.algebra.translate import Definition, delivery, kept_in
 from sparseeinsum.decompose.alternatives import Alternatives
+from sparseeinsum.decompose.memory import TOGETHER_LIMIT, split_scan_bytes
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.replanning_points import replanning_points
 from sparseeinsum.decompose.staging import StatementSizes, largest_statement, staged_results
@@ -19,7 +20,7 @@ from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.picture.page import write_page
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.sources import scan_boundaries
-from sparseeinsum.render.statements import Statement, result_query, staged_statements
+from sparseeinsum.render.statements import Statement, result_query, result_statements, staged_statements
 from sparseeinsum.rewrite.names import Names
 from sparseeinsum.saved_plans.files import write_plan
 from sparseeinsum.semantics.exactness import Evaluation
@@ -195,9 +196,12 @@ class Plan:
 
     @cached_property
     def _boundaries(self) -> Mapping[str, tuple[int, ...]]:
+        """Where to split scans; DuckDB does not count what vectors of such scans take, so that this must be little."""
+        memory = self.alternatives.model.memory
         return {
             name: scan_boundaries(stored, self.measured[name].tuples, self.threads, self.dialect)
             for name, stored in self.stored.items()
+            if split_scan_bytes(stored, memory) * TOGETHER_LIMIT <= memory.limit_bytes
         }
 
     def stage_of(self, name: str) -> exp.Table:
@@ -233,16 +237,21 @@ class Plan:
         """The SELECT of one EinSum's result, reading other results from tables where those are given."""
         return result_query(self.definitions, name, tables, self.dialect, self._boundaries)
 
+    def stage_alone(self, name: str, tables: Mapping[str, exp.Table]) -> tuple[Statement, ...]:
+        """What fills a table with one EinSum's result as a run does, in passes where it takes any; see `query_of`."""
+        staged = {**tables, name: self.stage_of(name)}
+        kept = self._kept(self.stage_of)
+        return result_statements(self.definitions, name, staged, self.dialect, self._boundaries, kept)
+
     def expected_sizes(self, name: str) -> Sizes:
         """Expected size of a result, as its EinSum leaves it."""
         step = self.decomposed.step_of(name)
         assert step is not None
         return Sizes(self.alternatives.model, step)
 
-    @cached_property
-    def largest_statement(self) -> StatementSizes:
-        """The most of everything that a statement of a run is expected to take."""
-        computed = [set(statement.computes) for statement in self.staged_statements]
+    def largest_of(self, statements: Iterable[Statement]) -> StatementSizes:
+        """The most of everything that one of its statements is expected to take."""
+        computed = [set(statement.computes) for statement in statements]
         return largest_statement(self.decomposed, computed, self.alternatives.model)
 
     def delivered_bytes(self, name: str) -> float:

@@ -1,6 +1,6 @@
 """Engines: DuckDB, embedded in this process."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,8 +17,9 @@ from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 
 _PROBE = "tensor_einsum"
 
-# What threads may keep of memory that they have freed while memory is short; DuckDB's default is 128 MiB.
+# Where memory is short, a larger piece is got only once what is free has gone back to the system; by default 512 MiB.
 _FLUSHED_BYTES = 4_000_000
+_FLUSHING = "allocator_bulk_deallocation_flush_threshold"
 
 
 class DuckDB:
@@ -179,17 +180,24 @@ class DuckDB:
         return parse_bytes(self._setting("memory_limit"))
 
     @contextmanager
-    def memory_limited_to(self, limit_bytes: float) -> Iterator[None]:
+    def memory_limited_to(self, limit_bytes: float) -> Iterator[Callable[[], None]]:
         """Within, the database may use so many bytes of this process's memory.
 
         The setting is changed, and changed back, from beside this connection: it may have failed.
+
+        Yields:
+            What returns memory that is free to the system, which DuckDB does when it is told a limit.
         """
-        before = {name: self._setting(name) for name in ("memory_limit", "allocator_flush_threshold")}
+        before = {name: self._setting(name) for name in ("memory_limit", _FLUSHING)}
         with self.beside() as other:
-            other.execute(f"SET memory_limit = '{int(limit_bytes)}B'")
-            other.execute(f"SET allocator_flush_threshold = '{_FLUSHED_BYTES}B'")
+
+            def limit() -> None:
+                other.execute(f"SET memory_limit = '{int(limit_bytes)}B'")
+
+            limit()
+            other.execute(f"SET {_FLUSHING} = '{_FLUSHED_BYTES}B'")
             try:
-                yield
+                yield limit
             finally:
                 for name, size in before.items():
                     other.execute(f"SET {name} = '{_in_full(size)}'")

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -283,9 +283,9 @@ class PostgreSQL:
     def memory_in_use(self) -> None:
         """None: a server has memory of its own."""
 
-    def memory_limited_to(self, limit_bytes: float) -> AbstractContextManager[None]:
+    def memory_limited_to(self, limit_bytes: float) -> AbstractContextManager[Callable[[], None]]:
         """A server is left as it is; it spills what takes more than work_mem."""
-        return nullcontext()
+        return nullcontext(lambda: None)
 
     def threads(self) -> int:
         """Processes that a query may run in."""
