@@ -24,6 +24,8 @@ from sparseeinsum.language.scalar import FUNCTIONS, Call, Literal, Operand, eval
 from sparseeinsum.render.values import MAX_LABELS_INSIDE
 from sparseeinsum.settings import cache_folder
 
+pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL's kernels come of the same catalogue and cache")
+
 KERNELS = ("aggregation", "complexes", "contraction", "elementwise", "expression", "integers", "layout", "tiles")
 COMPUTE = "import sparseeinsum as se; print(se.connect().connection.execute('SELECT tensor_add([1], [2])').fetchall())"
 
