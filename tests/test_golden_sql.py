@@ -91,7 +91,7 @@ def test_a_product_by_index(db: se.Database, monkeypatch: pytest.MonkeyPatch) ->
     check_result(db, text, np.asarray(left @ right))
 
 
-@pytest.mark.engines("postgresql")
+@pytest.mark.engines("postgresql", reason="its own SQL")
 def test_gcn_in_postgresql(db: se.Database) -> None:
     inputs = gcn_inputs(citation_graph())
     for name, matrix in inputs.items():
@@ -101,7 +101,7 @@ def test_gcn_in_postgresql(db: se.Database) -> None:
     check_result(db, text, gcn_reference(inputs))
 
 
-@pytest.mark.engines("postgresql")
+@pytest.mark.engines("postgresql", reason="its own SQL")
 @pytest.mark.parametrize("promoted", ["i", "jk", "ijk"])
 def test_matrix_product_in_postgresql(db: se.Database, promoted: str) -> None:
     left, right = np.eye(3, 4), np.arange(20.0).reshape(4, 5)

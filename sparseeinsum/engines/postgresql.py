@@ -30,6 +30,8 @@ _LARGEST_ROW = 8160  # bytes, in a page of 8 KiB
 _WORK_SHARE = 16  # of the memory, every sort and hash table of a statement may take
 # During transactions of ours. To compile queries takes longer than most of them.
 _SETTINGS = {"jit": "off"}
+# So that a run ends with the process that asked for it; a server that cannot see that refuses the setting.
+_SETTINGS_ON_LINUX = {"client_connection_check_interval": "1s"}
 
 # PostgreSQL's names of types, in the spelling of `statistics.columns`; others are shown as they are.
 _TYPES = {
@@ -154,7 +156,11 @@ class PostgreSQL:
             with self._own_transaction():
                 yield text
         except self._driver.Error as error:
-            raise EngineError(str(error), text) from error
+            raise self._engine_error(error, text) from error
+
+    def _engine_error(self, error: Exception, statement: str | None = None) -> EngineError:
+        lost = "the connection to the server is lost; connect again: " if self.connection.closed else ""
+        return EngineError(f"{lost}{error}", statement)
 
     def _own_transaction(self) -> AbstractContextManager[object]:
         is_idle = self.connection.info.transaction_status == self._driver.pq.TransactionStatus.IDLE
@@ -167,21 +173,24 @@ class PostgreSQL:
             with self.connection.transaction(), self._settings():
                 yield
         except self._driver.Error as error:
-            raise EngineError(str(error)) from error
+            raise self._engine_error(error) from error
 
     @contextmanager
     def _settings(self) -> Iterator[None]:
         """Settings for the statements of a transaction, which those after it in one of the user's do not have."""
-        names = ["work_mem", *_SETTINGS]
-        before = {name: str(self.rows(f"SELECT current_setting('{name}')")[0][0]) for name in names}
+        known = (*_SETTINGS, *_SETTINGS_ON_LINUX, "work_mem")
+        found = exp.select("version() LIKE '%linux%'", *(f"current_setting('{name}')" for name in known))
+        ((is_linux, *values),) = self.rows(found)
+        before = {name: str(value) for name, value in zip(known, values, strict=True)}
         work = max(self.memory_limit() // _WORK_SHARE, self._bytes("work_mem")) // 1024
-        self._set({"work_mem": f"{work}kB", **_SETTINGS})
+        settings = {**_SETTINGS, **(_SETTINGS_ON_LINUX if is_linux else {}), "work_mem": f"{work}kB"}
+        self._set(settings)
         yield
-        self._set(before)
+        self._set({name: before[name] for name in settings})
 
     def _set(self, values: Mapping[str, str]) -> None:
-        for name, value in values.items():
-            self.execute(f"SET LOCAL {name} = '{value}'")
+        """Settings for the rest of a transaction."""
+        self.rows(exp.select(*(f"set_config('{name}', '{value}', TRUE)" for name, value in values.items())))
 
     @contextmanager
     def beside(self) -> Iterator["PostgreSQL"]:
