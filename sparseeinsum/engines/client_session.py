@@ -1,6 +1,5 @@
 """Engines: sessions with a PostgreSQL server, through psycopg."""
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import ModuleType
@@ -10,21 +9,11 @@ import pyarrow as pa
 
 from sparseeinsum.engines import copy_format
 from sparseeinsum.engines.engine import Column
+from sparseeinsum.engines.sessions import column_type
 from sparseeinsum.errors import EngineError
 
 if TYPE_CHECKING:
     import psycopg
-
-# PostgreSQL's names of types, in the spelling of `statistics.columns`; others are shown as they are.
-_TYPES = {
-    "bool": "BOOLEAN",
-    "int2": "SMALLINT",
-    "int4": "INTEGER",
-    "int8": "BIGINT",
-    "float4": "FLOAT",
-    "float8": "DOUBLE",
-    "numeric": "NUMERIC",
-}
 
 
 class ClientSession:
@@ -60,7 +49,7 @@ class ClientSession:
         with self._errors(query), self.connection.cursor() as cursor:
             cursor.execute(f"SELECT * FROM ({query}) AS described LIMIT 0", prepare=False)
             assert cursor.description is not None
-            return [Column(column.name, _type_named(column.type_display)) for column in cursor.description]
+            return [Column(column.name, column_type(column.type_display)) for column in cursor.description]
 
     def read(self, query: str) -> pa.Table:
         """The result of a query as an Arrow table."""
@@ -115,15 +104,3 @@ class ClientSession:
         """Close the connection, if it was opened here."""
         if self._is_owned:
             self.connection.close()
-
-
-_DECIMAL = re.compile(r"numeric\((\d+), ?(-?\d+)\)\Z")
-
-
-def _type_named(shown: str) -> str:
-    """A type in the spelling of `statistics.columns`."""
-    decimal = _DECIMAL.match(shown)
-    if decimal is not None:
-        return f"DECIMAL({decimal[1]},{decimal[2]})"
-    element = shown.removesuffix("[]")
-    return _TYPES.get(element, element.upper()) + shown[len(element) :]

@@ -118,7 +118,9 @@ class PostgreSQL:
         old = exp.table_(table.this.copy(), db=exp.to_identifier(schema), catalog=table.args.get("catalog"))
         new = exp.table_(exp.to_identifier(f"sparseeinsum_new_{table.name}"), db=exp.to_identifier(schema))
         tuples = self._create(new, query, [])
-        self.execute(exp.Drop(tables=[old], kind="TABLE", exists=True))
+        ((found,),) = self._session.fetch("SELECT pg_catalog.to_regclass($1)", old.sql(self.dialect))
+        if found is not None:  # to drop it if it exists would give a notice where it does not
+            self.execute(exp.Drop(tables=[old], kind="TABLE"))
         renamed = exp.AlterRename(this=exp.table_(table.this.copy()))
         self.execute(exp.Alter(this=new.copy(), kind="TABLE", actions=[renamed]))
         return tuples

@@ -1,5 +1,6 @@
 """Engines: where statements for PostgreSQL run: over a client's connection, or in the server, for a function of it."""
 
+import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, Self
@@ -7,6 +8,30 @@ from typing import Any, Protocol, Self
 import pyarrow as pa
 
 from sparseeinsum.engines.engine import Column
+
+# PostgreSQL's names of types, its own and SQL's, in the spelling of `statistics.columns`.
+_TYPES = {
+    **dict.fromkeys(("bool", "boolean"), "BOOLEAN"),
+    **dict.fromkeys(("int2", "smallint"), "SMALLINT"),
+    **dict.fromkeys(("int4", "integer"), "INTEGER"),
+    **dict.fromkeys(("int8", "bigint"), "BIGINT"),
+    **dict.fromkeys(("float4", "real"), "FLOAT"),
+    **dict.fromkeys(("float8", "double precision"), "DOUBLE"),
+}
+_DECIMAL = re.compile(r"numeric\((\d+), ?(-?\d+)\)\Z")
+
+
+def column_type(shown: str) -> str:
+    """A type as PostgreSQL shows it, in the spelling of `statistics.columns`; others stay as they are.
+
+    >>> column_type("double precision[]"), column_type("numeric(9,2)"), column_type("text")
+    ('DOUBLE[]', 'DECIMAL(9,2)', 'TEXT')
+    """
+    decimal = _DECIMAL.match(shown)
+    if decimal is not None:
+        return f"DECIMAL({decimal[1]},{decimal[2]})"
+    element = shown.removesuffix("[]")
+    return _TYPES.get(element, element.upper()) + shown[len(element) :]
 
 
 class Session(Protocol):
