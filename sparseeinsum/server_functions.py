@@ -125,7 +125,7 @@ def _described(error: Exception) -> dict[str, str]:
     shown = "" if statement is None else f"in the statement:\n{statement}"
     message, _, more = str(error).removesuffix(f"\n{shown}").partition("\n")
     detail, hint = [more, shown], ""
-    from_server = getattr(error.__cause__, "spidata", None)
+    from_server = getattr(error.__cause__, "spidata", None) if isinstance(error, EngineError) else None
     if from_server is None:
         message, _, hint = message.partition("; ")
     else:

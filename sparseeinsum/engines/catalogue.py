@@ -163,7 +163,7 @@ def check_relation(engine: Engine, stored: StoredTensor) -> None:
         _, *types = [column.sql_type for column in engine.columns(_columns_query(stored, engine.dialect))]
     except EngineError as error:
         reason = str(error.__cause__ or error).splitlines()[0]
-        raise CatalogueError(f"{where}: {reason}; bring it back, or define the tensor anew") from None
+        raise CatalogueError(f"{where}: {reason}; bring it back, or define the tensor anew") from error.__cause__
     strange = [found for found in zip(stored.keys, types, strict=False) if not is_index_type(found[1])]
     if stored.value and not _holds_values(stored, types[-1]):
         strange.append((stored.value, types[-1]))
