@@ -240,7 +240,9 @@ class Database:
             PlanError: No plan keeps to what is asked.
         """
         count = 1 if top is None else top
-        options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, count)
+        options = plan_options(
+            optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, count
+        )
         plans = pipeline.make_plans(_program(program), self._engine, options)
         return plans[0] if top is None else plans
 
@@ -297,7 +299,9 @@ class Database:
         with _progress(progress) as show:
             if isinstance(program, Plan):
                 return dict(running.run_plan(program, self._engine, into or {}, show, replan).results)
-            options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1)
+            options = plan_options(
+                optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
+            )
             run = pipeline.run_program(_program(program), self._engine, options, into or {}, show, replan)
             return dict(run.results)
 
@@ -318,18 +322,19 @@ def _program(program: Program | str) -> Program:
     return read_program(program) if isinstance(program, str) else program
 
 
-def _options(
-    optimizer: str,
-    memory_limit: str | float | None,
-    pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None,
-    layout: str,
-    outputs: Sequence[str],
-    nonfinite: str,
-    tiles: Sequence[int] | str,
-    estimator: str,
-    rewrite: bool,
-    top: int,
+def plan_options(
+    optimizer: str = "dp",
+    memory_limit: str | float | None = None,
+    pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None = None,
+    layout: str = "entries",
+    outputs: Sequence[str] = (),
+    nonfinite: str = "error",
+    tiles: Sequence[int] | str = (),
+    estimator: str = DEFAULT_ESTIMATOR,
+    rewrite: bool = True,
+    top: int = 1,
 ) -> PlanOptions:
+    """What `Database.plan` is asked, checked."""
     if top < 1:
         raise PlanError(f"top is {top}; ask for at least one plan")
     try:

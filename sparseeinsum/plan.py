@@ -14,6 +14,7 @@ from sparseeinsum.decompose.memory import TOGETHER_LIMIT, split_scan_bytes
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.replanning_points import replanning_points
 from sparseeinsum.decompose.staging import StatementSizes, largest_statement, staged_results
+from sparseeinsum.errors import PlanError
 from sparseeinsum.explain import Analysis, Explanation, Sizes
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
@@ -154,17 +155,25 @@ class Plan:
             top - 1,
         )
 
-    def sql(self, style: str = "cte") -> str:
-        """The plan as SQL text.
+    def sql(self, style: str = "cte", dialect: str | None = None) -> str:
+        """The plan as SQL text, for its database as it is.
 
         Args:
             style: `cte`: one statement for every output, which knows no passes; `staged`: as it runs, with temporary
                 tables for results that are read more than once, computed in passes, or large. (A run also splits the
                 scans of small tables among threads.)
+            dialect: `duckdb` or `postgres`, to be sure of it: that of the database that the plan was made for, whose
+                tables it reads; by default whichever that is.
 
         Raises:
             ValueError: Another style.
+            PlanError: Another dialect.
         """
+        if dialect is not None and dialect.lower() not in (self.dialect.name, *self.dialect.aliases):
+            raise PlanError(
+                f"the plan reads tables of a database whose dialect is {self.dialect.name}; for SQL in {dialect}, "
+                "make the plan on such a database"
+            )
         if style == "cte":
             statements = self._statements({}, {}, {})
         elif style == "staged":

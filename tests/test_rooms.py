@@ -34,7 +34,9 @@ ROOMS = (
     "replanning",
     "running",
     "pipeline",
+    "storing",
     "database",
+    "server_functions",
     "arrays",
     "contraction_paths",
     "sparseeinsum",  # the public face, __init__.py

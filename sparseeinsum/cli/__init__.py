@@ -205,4 +205,10 @@ def _add_install(commands_of: _Commands) -> None:
     )
     parser.add_argument("server", choices=("postgres",), help="which database")
     parser.add_argument("--pg-config", metavar="PATH", help="the server's pg_config; by default the one on the path")
+    parser.add_argument(
+        "--python",
+        action="store_true",
+        help="put the extension sparseeinsum_python there, too, which runs programs inside the server; it needs "
+        "PL/Python with this version of Python, and the server's user must be able to read this installation",
+    )
     parser.set_defaults(command=extensions.install)

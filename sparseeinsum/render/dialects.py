@@ -13,6 +13,7 @@ class Dialect:
 
     Attributes:
         name: Of the dialect in sqlglot, and of the engine's folder in stats/.
+        aliases: Other names that users may give it.
         temporary_schema: Where temporary tables lie.
         default_schema: That of a table of which only the database is named; None where that cannot be.
         probe_hint: Table function without rows that makes the side of a join with arrays probe; None where the
@@ -31,6 +32,7 @@ class Dialect:
     """
 
     name: str
+    aliases: tuple[str, ...]
     temporary_schema: str
     default_schema: str | None
     probe_hint: str | None
@@ -47,6 +49,7 @@ class Dialect:
 
 DUCKDB = Dialect(
     name="duckdb",
+    aliases=(),
     temporary_schema="temp",
     default_schema="main",
     probe_hint="tensor_no_tuples",
@@ -62,6 +65,7 @@ DUCKDB = Dialect(
 )
 POSTGRESQL = Dialect(
     name=PostgreSQL.__name__.lower(),
+    aliases=("postgres",),
     temporary_schema="pg_temp",
     default_schema=None,
     probe_hint=None,
