@@ -33,10 +33,12 @@ ROOMS = (
     "engines",
     "replanning",
     "running",
+    "guarded",
     "pipeline",
     "database",
     "arrays",
     "contraction_paths",
+    "sql_requests",
     "sparseeinsum",  # the public face, __init__.py
     "examples",
     "calibration",
