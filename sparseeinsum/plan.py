@@ -183,6 +183,10 @@ class Plan:
             raise ValueError(f"style {style!r} is neither 'cte' nor 'staged'")
         return "\n\n".join(f"{statement.text};" for statement in statements) + "\n"
 
+    def statement_of(self, output: str) -> Statement:
+        """The one statement that returns an output, with scans split among threads as in a run."""
+        return next(each for each in self._statements({}, self._boundaries, {}) if each.name == output)
+
     def staged(self) -> tuple[str, ...]:
         """Results that a run keeps in temporary tables."""
         return staged_results(self.decomposed, self.alternatives.model)
