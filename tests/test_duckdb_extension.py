@@ -317,18 +317,11 @@ def test_loaded_twice_and_in_two_databases_of_one_process(shell: Shell) -> None:
 
 
 REGISTERS_TWICE = """
-import ctypes
 import duckdb
-from sparseeinsum.kernels.duckdb_capi import Pointer, c_function
-from sparseeinsum.kernels.duckdb_extension import _Description, _describer
+from sparseeinsum.kernels.duckdb_extension import _ENTRY_POINT
+from sparseeinsum.kernels.duckdb_static_extension import register_static_extension
 
-def describe(description):
-    status = _describer("1")(description)
-    description.contents.name = b"another"
-    return status
-
-describer = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(_Description))(describe)
-c_function("duckdb_register_static_extension", ctypes.c_int32, Pointer)(ctypes.cast(describer, Pointer))
+register_static_extension("another", "1", "v1.2.0", _ENTRY_POINT)
 duckdb.connect()
 """
 

@@ -7,6 +7,7 @@ from sparseeinsum import __version__
 from sparseeinsum.errors import ExtensionError
 from sparseeinsum.kernels.duckdb_library import build_extension
 from sparseeinsum.kernels.postgres_installation import find_server, install_extension, write_extension
+from sparseeinsum.kernels.postgres_python import install_python
 from sparseeinsum.kernels.processors import PROCESSORS
 
 __all__ = ["PROCESSORS", "build", "install"]
@@ -38,6 +39,12 @@ def _build_for_postgres(asked: argparse.Namespace, folder: Path) -> None:
 
 def install(asked: argparse.Namespace) -> None:
     """Put the files where the server finds them, and say what to do in the database."""
-    for path in install_extension(find_server(asked.pg_config), __version__):
+    server = find_server(asked.pg_config)
+    for path in install_extension(server, __version__):
         print(path)
+    if asked.python:
+        for path in install_python(server, __version__):
+            print(path)
     print("Now, in psql: CREATE EXTENSION sparseeinsum; or, where it is: ALTER EXTENSION sparseeinsum UPDATE;")
+    if asked.python:
+        print("and CREATE EXTENSION sparseeinsum_python CASCADE; drop it first where it is from another Python.")
