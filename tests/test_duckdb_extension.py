@@ -57,7 +57,8 @@ def new_database(path: Path) -> duckdb.DuckDBPyConnection:
 def test_the_same_functions_are_listed(shell: Shell, db: se.Database) -> None:
     query = (
         "SELECT function_name AS name, function_type AS kind, parameter_types::VARCHAR AS parameters, "
-        "return_type AS returns, stability FROM duckdb_functions() WHERE function_name LIKE 'tensor%' ORDER BY ALL"
+        "return_type AS returns, stability FROM duckdb_functions() WHERE function_name LIKE 'tensor%' "
+        "AND NOT ends_with(function_type, 'macro') ORDER BY ALL"
     )
     ((*listed,),) = shell.rows([query])
     assert [tuple(row.values()) for row in listed] == db.connection.execute(query).fetchall()
