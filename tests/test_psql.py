@@ -14,7 +14,7 @@ from random_programs import FAMILIES, Case, cases, may_be_refused
 import sparseeinsum as se
 from sparseeinsum.cli import main
 
-pytestmark = pytest.mark.engines("postgresql")
+pytestmark = pytest.mark.engines("postgresql", reason="psql is its shell")
 
 PROGRAM = """
     T[i, m] = sum(A[i, j] * H[j, m])
