@@ -16,6 +16,7 @@ CREATE OR REPLACE FUNCTION sparseeinsum.call_python(function text, arguments jso
 $$python$$
 if "answer" not in SD:
     import json
+    import os
     import signal
     import sys
 
@@ -25,7 +26,9 @@ if "answer" not in SD:
     def import_answer(folders):
         before = list(sys.path)
         sys.path[:] = folders + before
-        # The server's signals are for its own thread: those that libraries begin when they are loaded get none.
+        # The server's signals are for its own thread: those that libraries begin when they are loaded get none, and
+        # linear algebra, of which planning needs none, begins none at all.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             import sparseeinsum
