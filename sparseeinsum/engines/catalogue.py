@@ -80,6 +80,17 @@ class Catalogue:
             self._engine.execute(f"ALTER TABLE {SCHEMA}.{TABLE} ALTER fill TYPE TEXT")
 
 
+def fingerprint_of_definitions(names: Iterable[str]) -> exp.Select:
+    """A query of one number, which changes when tensors of these names are defined anew; for DuckDB.
+
+    The table of the catalogue must be there.
+    """
+    hashes = exp.func("SUM", exp.func("HASH", *(exp.column(column) for column in _COLUMNS)))
+    wanted = exp.column("name").isin(*(exp.convert(name) for name in names))
+    fingerprint = exp.alias_(exp.func("COALESCE", hashes, exp.Literal.number(0)), "fingerprint")
+    return exp.select(fingerprint).from_(f"{SCHEMA}.{TABLE}").where(wanted)
+
+
 def check_name(name: str, known: Iterable[str], engine: Engine) -> None:
     """Refuse a name that a new tensor cannot have beside those that there are.
 

@@ -75,7 +75,7 @@ class ClientSession:
             with self.connection.transaction():
                 yield
         except self._driver.Error as error:
-            raise EngineError(str(error)) from error
+            raise self._engine_error(error) from error
 
     @contextmanager
     def _errors(self, text: str) -> Iterator[None]:
@@ -83,7 +83,11 @@ class ClientSession:
             with self._own_transaction():
                 yield
         except self._driver.Error as error:
-            raise EngineError(str(error), text) from error
+            raise self._engine_error(error, text) from error
+
+    def _engine_error(self, error: Exception, statement: str | None = None) -> EngineError:
+        lost = "the connection to the server is lost; connect again: " if self.connection.closed else ""
+        return EngineError(f"{lost}{error}", statement)
 
     def _own_transaction(self) -> AbstractContextManager[object]:
         is_idle = self.connection.info.transaction_status == self._driver.pq.TransactionStatus.IDLE

@@ -1,7 +1,7 @@
 """Engines: PostgreSQL, in a session of whichever kind."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -32,6 +32,8 @@ _LARGEST_ROW = 8160  # bytes, in a page of 8 KiB
 _WORK_SHARE = 16  # of the memory, every sort and hash table of a statement may take
 # During transactions of ours. To compile queries takes longer than most of them.
 _SETTINGS = {"jit": "off"}
+# So that a run ends with the process that asked for it; a server that cannot see that refuses the setting.
+_SETTINGS_ON_LINUX = {"client_connection_check_interval": "1s"}
 
 
 class PostgreSQL:
@@ -142,16 +144,19 @@ class PostgreSQL:
     @contextmanager
     def _settings(self) -> Iterator[None]:
         """Settings for the statements of a transaction, which those after it in one of the user's do not have."""
-        names = ["work_mem", *_SETTINGS]
-        before = {name: str(self.rows(f"SELECT current_setting('{name}')")[0][0]) for name in names}
+        known = (*_SETTINGS, *_SETTINGS_ON_LINUX, "work_mem")
+        found = exp.select("version() LIKE '%linux%'", *(f"current_setting('{name}')" for name in known))
+        ((is_linux, *values),) = self.rows(found)
+        before = {name: str(value) for name, value in zip(known, values, strict=True)}
         work = max(self.memory_limit() // _WORK_SHARE, self._bytes("work_mem")) // 1024
-        self._set({"work_mem": f"{work}kB", **_SETTINGS})
+        settings = {**_SETTINGS, **(_SETTINGS_ON_LINUX if is_linux else {}), "work_mem": f"{work}kB"}
+        self._set(settings)
         yield
-        self._set(before)
+        self._set({name: before[name] for name in settings})
 
     def _set(self, values: Mapping[str, str]) -> None:
-        for name, value in values.items():
-            self.execute(f"SET LOCAL {name} = '{value}'")
+        """Settings for the rest of a transaction."""
+        self.rows(exp.select(*(f"set_config('{name}', '{value}', TRUE)" for name, value in values.items())))
 
     @contextmanager
     def beside(self) -> Iterator["PostgreSQL"]:
@@ -241,9 +246,9 @@ class PostgreSQL:
     def memory_in_use(self) -> None:
         """None: a server has memory of its own."""
 
-    def memory_limited_to(self, limit_bytes: float) -> AbstractContextManager[None]:
+    def memory_limited_to(self, limit_bytes: float) -> AbstractContextManager[Callable[[], None]]:
         """A server is left as it is; it spills what takes more than work_mem."""
-        return nullcontext()
+        return nullcontext(lambda: None)
 
     def threads(self) -> int:
         """Processes that a query may run in."""

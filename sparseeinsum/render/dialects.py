@@ -24,6 +24,8 @@ class Dialect:
         largest_inline: Bytes up to which an array lies in its row; a longer one is fetched anew at every use. None
             where all do.
         casts_truth: Whether a cast makes numbers of truth.
+        raises_out_of_range: Whether + - * / of floating-point numbers are errors where a result is infinite, or
+            rounded to 0.
         reads_files: Whether a path stands for the rows of a file.
         calls_python: Whether functions of users run in it.
         keeps_residents: Whether functions can read an array that a statement keeps in memory.
@@ -39,6 +41,7 @@ class Dialect:
     vector_rows: int
     largest_inline: int | None
     casts_truth: bool
+    raises_out_of_range: bool
     reads_files: bool
     calls_python: bool
     keeps_residents: bool
@@ -55,6 +58,7 @@ DUCKDB = Dialect(
     vector_rows=2048,  # duckdb_vector_size of duckdb.h
     largest_inline=None,
     casts_truth=True,
+    raises_out_of_range=False,
     reads_files=True,
     calls_python=True,
     keeps_residents=True,
@@ -70,6 +74,7 @@ POSTGRESQL = Dialect(
     vector_rows=1,
     largest_inline=8_000,
     casts_truth=False,
+    raises_out_of_range=True,
     reads_files=False,
     calls_python=False,
     keeps_residents=False,
