@@ -22,10 +22,10 @@ from sparseeinsum.errors import (
     SemanticsError,
     SparseEinsumError,
 )
-from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.lowering import read_program
 from sparseeinsum.pipeline import PlanOptions, make_plans
 from sparseeinsum.plan import Plan
+from sparseeinsum.sql_texts import declaration_of, number_of, tiles_of
 from sparseeinsum.storing import store_program
 
 # SQLSTATEs, in PostgreSQL's words: syntax_error, duplicate_table, undefined_table, data_exception, and so on.
@@ -88,27 +88,21 @@ def _planned(engine: Engine, program: str, options: Mapping[str, Any]) -> Plan:
 
 
 def _plan_options(options: Mapping[str, Any]) -> PlanOptions:
-    """Options as SQL gives them, with tiles as text: 64,512 or auto."""
-    tiles = options.get("tiles", "auto")
-    if tiles == "auto":
-        return plan_options(**options)
-    try:
-        sizes = [int(tile) for tile in tiles.split(",")]
-    except ValueError:
-        raise ValueError(f"tiles {tiles!r} are neither auto nor whole numbers, as in 64,512") from None
-    return plan_options(**{**options, "tiles": sizes})
+    return plan_options(**{**options, "tiles": tiles_of(options.get("tiles"))})
 
 
-def _tensor_from_table(engine: Engine, fill: str = "0", **description: Any) -> str:  # noqa: ANN401
-    stored = Database(engine).tensor_from_table(**description, fill=_number(fill))
-    axes = ", ".join(f"{axis.name}: {axis.bound}" for axis in stored.tensor.axes)
-    tensor = stored.tensor
-    return f"{tensor.name}[{axes}] {tensor.dtype}, fill {fill_text(tensor.fill)}, in {stored.relation}"
-
-
-def _number(text: str) -> Number:
-    """A number of SQL's type numeric."""
-    return int(text) if text.lstrip("-").isdigit() else float(text)
+def _tensor_from_table(
+    engine: Engine,
+    name: str,
+    relation: str,
+    index_columns: list[str],
+    value_column: str | None = None,
+    fill: str = "0",
+    **options: Any,  # noqa: ANN401
+) -> str:
+    number = number_of(fill)
+    stored = Database(engine).tensor_from_table(name, relation, index_columns, value_column, fill=number, **options)
+    return declaration_of(stored.tensor)
 
 
 _FUNCTIONS: Mapping[str, Callable[..., object]] = {

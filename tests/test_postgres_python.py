@@ -82,11 +82,11 @@ class TestEinsum:
         shell.execute("CREATE TABLE edges (src INT, dst INT, weight REAL); CREATE TABLE x (node INT, v FLOAT8)")
         shell.execute("INSERT INTO edges VALUES (0, 1, 0.5), (1, 2, 2), (2, 0, 4); INSERT INTO x VALUES (0, 1), (2, 3)")
         declare = "SELECT sparseeinsum.tensor_from_table('E', 'edges', '{src,dst}', 'weight', shape => '{3,3}')"
-        assert shell.execute(declare).fetchall() == [("E[src: 3, dst: 3] float32, fill 0.0, in main.edges",)]
+        assert shell.execute(declare).fetchall() == [("tensor E[src: 3, dst: 3] fill 0.0 dtype float32",)]
         declare = (
             "SELECT sparseeinsum.tensor_from_table('X', 'x', '{node}', 'v', fill => 'Infinity', dtype => 'float64')"
         )
-        assert shell.execute(declare).fetchall() == [("X[node: 3] float64, fill inf, in main.x",)]
+        assert shell.execute(declare).fetchall() == [("tensor X[node: 3] fill inf dtype float64",)]
         rows = einsum(shell, "D[i] = min(E[i, j] + X[j])")
         assert [row[:5] for row in rows] == [("D", "d", [3], "float64", "inf")]
         assert shell.execute("SELECT * FROM D ORDER BY i").fetchall() == [(0, 1.0), (1, 1.0), (2, 3.0)]
@@ -178,7 +178,7 @@ class TestErrors:
             ("C[i] = Z[i]", {}, "42P01", "there is no tensor Z in this database", "known are A, B"),
             ("C[i] = A[i, i]", {}, "22023", "label i", None),
             (PRODUCT, {"optimizer": "best"}, "54000", "there is no optimizer 'best'", "choose one of dp, "),
-            (PRODUCT, {"tiles": "many"}, "22023", "tiles 'many' are neither auto nor whole numbers", None),
+            (PRODUCT, {"tiles": "many"}, "54000", "tiles many are neither 'auto' nor whole numbers", None),
             (PRODUCT, {"memory_limit": "lots"}, "54000", "memory_limit: 'lots' is no size", "write it as in 4GB"),
             (PRODUCT, {"outputs": ["Y"]}, "54000", "the program computes no Y", "it computes C"),
             ("C[i] = sum(sqrt(A[i, j] - 9))", {}, "22023", "C turned NaN or infinite", None),
@@ -290,7 +290,7 @@ class TestRights:
         assert analyst.execute(owner).fetchall() == [("analyst",)]
 
     def test_files_are_nobodys(self, shell: psycopg.Connection) -> None:
-        asked = json.dumps({"name": "E", "relation": "/etc/passwd.csv", "index": []})
+        asked = json.dumps({"name": "E", "relation": "/etc/passwd.csv", "index_columns": []})
         with pytest.raises(errors.UndefinedTable, match="PostgreSQL reads no files"):
             shell.execute("SELECT sparseeinsum.python_result('tensor_from_table', %s)", (asked,))
 
