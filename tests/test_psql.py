@@ -21,7 +21,7 @@ from sparseeinsum.cli import main
 from sparseeinsum.kernels.postgres_installation import find_server
 from sparseeinsum.kernels.postgres_python import install_python
 
-pytestmark = pytest.mark.engines("postgresql", reason="psql is PostgreSQL's")
+pytestmark = pytest.mark.engines("postgresql", reason="psql is its shell")
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 

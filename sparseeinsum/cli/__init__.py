@@ -193,19 +193,19 @@ def _add_build(commands_of: _Commands) -> None:
     parser = _add(
         commands_of,
         "build",
-        "make the files of the extension for a database server that is elsewhere",
-        "sparseeinsum build postgres --version 16 --output extension",
+        "make the extension as files: for DuckDB without Python, or for a PostgreSQL server that is elsewhere",
+        "sparseeinsum build duckdb --output .",
     )
-    parser.add_argument("server", choices=("postgres",), help="which database")
+    parser.add_argument("server", choices=("duckdb", "postgres"), help="which database")
     parser.add_argument("--output", required=True, metavar="DIR", help="folder for the files; it is made if need be")
     parser.add_argument(
-        "--version", type=int, metavar="MAJOR", help="major version of the server, 15 to 18; by default the one here"
+        "--version", type=int, metavar="MAJOR", help="major version of PostgreSQL, 15 to 18; by default the one here"
     )
     parser.add_argument(
         "--processor",
         choices=extensions.PROCESSORS,
         default="native",
-        help="processor of the server, by default the one here; nearly all of the last ten years are x86-64-v3",
+        help="processor where it runs, by default the one here; nearly all of the last ten years are x86-64-v3",
     )
     parser.set_defaults(command=extensions.build)
 
