@@ -17,6 +17,8 @@ from random_programs import FAMILIES, Case, cases
 from reading import contents, stored_result
 
 import sparseeinsum as se
+from sparseeinsum import cli
+from sparseeinsum.cli import extensions
 from sparseeinsum.errors import ExtensionError
 from sparseeinsum.kernels import postgres_python
 from sparseeinsum.kernels.postgres_installation import Server, find_server
@@ -204,6 +206,36 @@ class TestErrors:
         assert "Traceback" not in str(caught.value) + (shown.context or "")
         assert contents(db) == before
 
+    @pytest.mark.parametrize(
+        ("call", "message"),
+        [
+            ("einsum(NULL)", "the argument program of einsum is NULL"),
+            ("tensor_from_table('E', 'a', NULL)", "the argument index_columns of tensor_from_table is NULL"),
+            ("tensor_from_table('E', 'a', '{NULL}')", "index_columns of tensor_from_table is no plain list"),
+            ("tensor_from_table('E', 'a', '{{dim_0}}')", "index_columns of tensor_from_table is no plain list"),
+            ("tensor_from_table('E', 'a', '{nothing}')", "a has no column nothing"),
+            ("tensor_from_table('E', 'a', '{dim_0}', 'val', '{-1}')", "has the bound -1"),
+            ("tensor_from_table('E', 'a', '{dim_0}', 'val', fill => 'NaN')", "the fill NaN"),
+            ("tensor_from_table('', 'a', '{dim_0}', 'val')", "a tensor needs a name"),
+            ("tensor_from_table('E', 'nothing', '{i}')", 'relation "nothing" does not exist'),
+            ("einsum('C[i] = sum(A[i, j])', pin => '[1]')", "pin names no labels of results"),
+            ("einsum('C[i] = sum(A[i, j])', pin => '{\"C\": [1]}')", "pin names no labels of results"),
+            ('einsum(\'C[i] = sum(A[i, j])\', pin => \'{"C": {"i": "a"}}\')', "a tile is a whole number"),
+            ("einsum('C[i] = sum(A[i, j])', outputs => '{NULL}')", "outputs of einsum is no plain list"),
+            ("einsum('C[i] = ' || repeat('(', 3000) || 'A[i, i]' || repeat(')', 3000))", ""),
+            ("einsum_sql('C[i] = sum(A[i, j])', style => 'x')", "style 'x' is neither 'cte' nor 'staged'"),
+            ("explain('')", ""),
+        ],
+    )
+    def test_arguments_that_make_no_sense(
+        self, db: se.Database, shell: psycopg.Connection, call: str, message: str
+    ) -> None:
+        with pytest.raises(psycopg.Error) as caught:
+            shell.execute(f"SELECT sparseeinsum.{call}")
+        assert message in str(caught.value)
+        assert "Traceback" not in (caught.value.diag.context or "")
+        assert shell.execute("SELECT 1").fetchone() == (1,)
+
     def test_rows_that_are_no_tensor(self, shell: psycopg.Connection) -> None:
         shell.execute("CREATE TABLE edges AS SELECT 0 AS i, NULL::float8 AS v")
         with pytest.raises(errors.DataException, match=r"row 0 \(counted from 0\): the value v is NULL"):
@@ -379,6 +411,15 @@ class TestInstalling:
             einsum(fresh, PRODUCT)
         for file in installed.extension_folder.glob("sparseeinsum_python--0.0.9*"):
             file.unlink()
+
+    def test_by_the_command(
+        self, server: PostgresServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(extensions, "install_extension", lambda *_: ())  # it is there, and takes a while
+        assert cli.main(["install", "postgres", "--pg-config", server.pg_config, "--python"]) == 0
+        printed = capsys.readouterr().out
+        assert "sparseeinsum_python.control" in printed
+        assert "CREATE EXTENSION sparseeinsum_python CASCADE" in printed
 
     def test_servers_that_do_not_fit_are_refused(self, tmp_path: Path) -> None:
         server = Server(15, tmp_path, tmp_path)
