@@ -287,6 +287,9 @@ class TestTransactions:
         assert db.tensors()["C"].relation == "other.c"
         einsum(shell, "D[i] = sum(C[i, k])")
         np.testing.assert_allclose(stored(db, "D"), (A @ B).sum(axis=1))
+        einsum(shell, PRODUCT, replace=True)
+        assert db.tensors()["C"].relation == "main.c"
+        assert shell.execute("SELECT to_regclass('other.c')").fetchall() == [(None,)]
         shell.execute("SET search_path = nowhere, public")
         shell.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC; SET search_path = nowhere")
         with pytest.raises(errors.ObjectNotInPrerequisiteState, match="lacks the functions of this package"):
