@@ -59,7 +59,7 @@ def load(engine: Engine, columns: Columns, sums_duplicates: bool, order: Sequenc
         replaced = _owned(known, name)
         if replaced is None or replaced.relation != relation:
             _check_free(engine, name)
-            _drop(engine, replaced)
+            drop_table_of(engine, replaced)
         stored = stored_as(columns.tensor, columns.wanted, relation)
         sums = sums_duplicates and columns.may_repeat
         if sums:
@@ -168,8 +168,8 @@ def _owned(known: Mapping[str, StoredTensor], name: str) -> StoredTensor | None:
     return stored if stored is not None and stored.is_owned else None
 
 
-def _drop(engine: Engine, replaced: StoredTensor | None) -> None:
-    """Drop the table of a tensor that another takes the place of."""
+def drop_table_of(engine: Engine, replaced: StoredTensor | None) -> None:
+    """Drop the table of a tensor that another takes the place of, if there is one."""
     if replaced is not None:
         table = table_named(replaced.relation, engine.dialect)
         engine.execute(exp.Drop(tables=[table], kind="TABLE", exists=True))
@@ -257,7 +257,7 @@ def refer(
             raise CatalogueError(
                 f"{relation} is the table that tensor {name} was loaded into; choose another name for the tensor"
             )
-        _drop(engine, replaced)
+        drop_table_of(engine, replaced)
         columns = _columns(engine, name, relation, table, [*index, *([value] if value else [])])
         types = {column: found.sql_type for column, found in columns.items()}
         _check_index_types(name, relation, types, index)
