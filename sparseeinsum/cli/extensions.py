@@ -5,6 +5,7 @@ from pathlib import Path
 
 from sparseeinsum import __version__
 from sparseeinsum.kernels.postgres_installation import find_server, install_extension, write_extension
+from sparseeinsum.kernels.postgres_python import install_python
 from sparseeinsum.kernels.processors import PROCESSORS
 
 __all__ = ["PROCESSORS", "build", "install"]
@@ -23,6 +24,12 @@ def build(asked: argparse.Namespace) -> None:
 
 def install(asked: argparse.Namespace) -> None:
     """Put the files where the server finds them, and say what to do in the database."""
-    for path in install_extension(find_server(asked.pg_config), __version__):
+    server = find_server(asked.pg_config)
+    for path in install_extension(server, __version__):
         print(path)
+    if asked.python:
+        for path in install_python(server, __version__):
+            print(path)
     print("Now, in psql: CREATE EXTENSION sparseeinsum; or, where it is: ALTER EXTENSION sparseeinsum UPDATE;")
+    if asked.python:
+        print("and CREATE EXTENSION sparseeinsum_python CASCADE; drop it first where it is from another Python.")

@@ -1,6 +1,6 @@
 """Engines: what the rest of the package may ask of a database, whichever it is."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
@@ -120,8 +120,11 @@ class Engine(Protocol):
     def memory_in_use(self) -> int | None:
         """Bytes of this process's memory that the database takes now; None for a server, which has its own."""
 
-    def memory_limited_to(self, limit_bytes: float) -> AbstractContextManager[None]:
-        """Within, the database may use so many bytes of this process's memory; a server is left as it is."""
+    def memory_limited_to(self, limit_bytes: float) -> AbstractContextManager[Callable[[], None]]:
+        """Within, the database may use so many bytes of this process's memory; a server is left as it is.
+
+        What comes returns memory that is free to the system.
+        """
 
     def threads(self) -> int:
         """Threads that the database runs statements with."""

@@ -1,32 +1,13 @@
-"""Kernels: a static extension of every DuckDB database that this process opens from now on.
-
-`duckdb_register_static_extension` of the Python wheel's shared object takes a description; DuckDB then runs the
-entry point once for each database opened afterwards. A database opened before keeps what it had.
-"""
+"""Kernels: the array functions as a static extension of every DuckDB database that this process opens from now on."""
 
 import ctypes
 from functools import cache
 
 from sparseeinsum.kernels.duckdb_capi import Pointer, c_function
 from sparseeinsum.kernels.duckdb_registration import register_functions
+from sparseeinsum.kernels.duckdb_static_extension import register_static_extension
 
 EXTENSION_NAME = "sparseeinsum"
-
-_OK, _REFUSED = 0, 1
-
-
-class _Description(ctypes.Structure):
-    _fields_ = (
-        ("version", ctypes.c_uint32),
-        ("set_error", Pointer),
-        ("internal", Pointer),
-        ("name", ctypes.c_char_p),
-        ("extension_version", ctypes.c_char_p),
-        ("api_version", ctypes.c_char_p),
-        ("entry_cpp", Pointer),
-        ("entry_capi_v1", Pointer),
-        ("entry_capi_v2", Pointer),
-    )
 
 
 class _Access(ctypes.Structure):
@@ -37,29 +18,10 @@ class _Access(ctypes.Structure):
     )
 
 
-@cache  # once a process: DuckDB keeps the callbacks
+@cache  # once a process
 def register_extension(version: str) -> None:
-    """Make every DuckDB database opened from now on in this process know the functions."""
-    register = c_function("duckdb_register_static_extension", ctypes.c_int32, Pointer)
-    status = register(ctypes.cast(_describer(version), Pointer))
-    if status != _OK:
-        raise ImportError(f"DuckDB refused the static extension {EXTENSION_NAME!r} (status {status})")
-
-
-@cache
-def _describer(version: str) -> "ctypes._FuncPointer":
-    entry = ctypes.cast(_ENTRY_POINT, Pointer).value
-
-    def describe(description: "ctypes._Pointer[_Description]") -> int:
-        fields = description.contents
-        fields.version = 1
-        fields.name = EXTENSION_NAME.encode()
-        fields.extension_version = version.encode()
-        fields.api_version = b"v1.2.0"
-        fields.entry_capi_v1 = entry
-        return _OK
-
-    return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(_Description))(describe)
+    """Make every DuckDB database opened from now on in this process know the array functions."""
+    register_static_extension(EXTENSION_NAME, version, "v1.2.0", _ENTRY_POINT)
 
 
 def _enter(info: int, access: "ctypes._Pointer[_Access]") -> bool:
