@@ -1,7 +1,7 @@
-"""Kernels: the catalogue in, a script of functions in SQL and PL/pgSQL out, for servers where no library can be installed.
+"""Kernels: the catalogue in, a script of functions in SQL and PL/pgSQL out, for servers that load no libraries.
 
-The files of sql/postgresql/portable hold what computes, once for float8[], bigint[] and, as complex numbers, point[]. The
-script gives each function of the vocabulary that the extension has to PostgreSQL, with the same name and arguments.
+The files of sql/postgresql/portable hold what computes, once for float8[], bigint[] and, as complex numbers, point[].
+The script has each function of the vocabulary that PostgreSQL's extension has, with the same name and arguments.
 """
 
 import re
@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from sparseeinsum import assets
 from sparseeinsum.kernels import descriptors, postgres_descriptors
-from sparseeinsum.kernels.catalogue import ValueType
+from sparseeinsum.kernels.catalogue import Kind, ValueType
 from sparseeinsum.kernels.kernel_descriptions import DEPTHS
 from sparseeinsum.kernels.postgres_functions import Aggregate, CFunction, Parameter, aggregates, scalars
 from sparseeinsum.kernels.postgres_script import STATE_BYTES, declared, described, literal, types_of
@@ -22,12 +22,21 @@ MARKER = "Portable variant of sparseeinsum: in SQL and PL/pgSQL, slower than the
 
 _FOLDER = "sql/postgresql/portable"
 # In the order in which they are needed: bodies in SQL are read when a function is created.
-_PARTS = ("arrays", "real", "integers", "complexes", "expression", "elementwise", "aggregation", "contraction", "layout")
-_MODULES = (
-    *("aggregation", "complexes", "contraction", "elementwise", "expression", "integers", "layout", "tiles"),
+_PARTS = (
+    "arrays",
+    "real",
+    "integers",
+    "complexes",
+    "expression",
+    "elementwise",
+    "aggregation",
+    "contraction",
+    "layout",
 )
+_MODULES = (*("aggregation", "complexes", "contraction", "elementwise", "expression", "integers", "layout", "tiles"),)
 _NUMBERS = {"f64": "real", "f32": "real", "i64": "integer", "c128": "complex", "c64": "complex"}
 _ELEMENTS = {"real": "float8", "integer": "bigint", "complex": "point"}
+_INLINED = ("add_number", "subtract_number", "multiply_number", "divide_number")  # NULL of NULL without being strict
 _SINGLE = ("f32", "c64")
 _COMPLEX = (ValueType.COMPLEX, ValueType.COMPLEX_TENSOR, ValueType.COMPLEX_TENSORS)
 _INTEGERS = (ValueType.INTEGER, ValueType.INTEGERS)
@@ -40,6 +49,11 @@ def portable_script(version: str, schema: str) -> str:
     quoted = exp.to_identifier(schema, quoted=True).sql("postgres")
     values = {"extschema": quoted, "schema_name": literal(quoted), "version": version, "marker": MARKER, **_constants()}
     return _filled("".join(_statements()), values)
+
+
+def psql_script(version: str, schema: str) -> str:
+    """The same for psql, which stops at an error."""
+    return f"\\set ON_ERROR_STOP on\n{portable_script(version, schema)}"
 
 
 def removing_script() -> str:
@@ -69,8 +83,10 @@ def _scalar(function: CFunction) -> str:
     known = function.function
     template = "set.sql" if DEPTHS[known.returns] == 2 else "function.sql"
     body = _body(function)
+    is_inlined = _kernel(function) in _INLINED
     return _template(
         template,
+        strict="" if is_inlined else " STRICT",
         name=function.name,
         parameters=declared(function.parameters),
         types=types_of(function.parameters),
@@ -102,7 +118,7 @@ def _combine(aggregate: Aggregate) -> str:
     if aggregate.function.has_background:
         body = f"{_SYMBOL}overlay({caller}, state, other)"
     else:
-        fold = aggregate.function.kernel if f"{aggregate.function.kernel}" in _folds() else "sum"
+        fold = aggregate.function.kernel if aggregate.function.kernel in _folds() else "sum"
         body = f"{_SYMBOL}fold_row({caller}, '{fold}', state, other)"
     parameters = (Parameter("state", state), Parameter("other", state))
     return _function_of_state(function.name, parameters, state, body, _part_comment(function))
@@ -119,6 +135,7 @@ def _finish(aggregate: Aggregate) -> str:
 def _function_of_state(name: str, parameters: tuple[Parameter, ...], returns: str, body: str, comment: str) -> str:
     return _template(
         "function.sql",
+        strict=" STRICT",
         name=name,
         parameters=declared(parameters),
         types=types_of(parameters),
@@ -159,8 +176,8 @@ def _state(aggregate: Aggregate) -> str:
 
 
 def _returns(aggregate: Aggregate) -> str:
-    (name,) = {each.returns for each in (aggregate.combine,)} if aggregate.finish is None else {aggregate.finish.returns}
-    return name
+    """Type of the result: where the extension's state is no result, its last function tells."""
+    return aggregate.combine.returns if aggregate.finish is None else aggregate.finish.returns
 
 
 @cache
@@ -181,9 +198,15 @@ def _body(function: CFunction) -> str:
     own = function.parameters[len(function.parameters) - len(function.function.arguments) :]
     for index, (parameter, argument) in enumerate(zip(own, function.function.arguments, strict=True)):
         values[str(index + 1)] = _argument(function, index + 1, parameter, argument.type)
-    body = _filled(_kernels()[function.function.kernel], values)
+    body = _filled(_kernels()[_kernel(function)], values)
     is_element = function.function.kernel == "dot" and numbers == "complex"
     return f"ARRAY[{body}]" if is_element else body
+
+
+def _kernel(function: CFunction) -> str:
+    """The name of a kernel, which some have for numbers, too."""
+    name = f"{function.function.kernel}_number"
+    return name if function.function.returns == ValueType.NUMBER and name in _kernels() else function.function.kernel
 
 
 def _argument(function: CFunction, number: int, parameter: Parameter, value_type: ValueType) -> str:
@@ -198,7 +221,8 @@ def _argument(function: CFunction, number: int, parameter: Parameter, value_type
         value = f"{name}::{element}"
         return f"ARRAY[{value}]" if function.function.kernel == "place" and number == 1 else value
     if value_type == ValueType.TENSOR:
-        return f"{_SYMBOL}flat({caller}, {number}, {name}::{element}[])"
+        array = f"{name}::{element}[]"  # as it is where it is only looked at
+        return array if function.function.kind == Kind.CHECK else f"{_SYMBOL}flat({caller}, {number}, {array})"
     reader = "pair" if value_type == ValueType.COMPLEX else "paired"
     return f"{_SYMBOL}{reader}({caller}, {number}, {name}::{element}[])"
 

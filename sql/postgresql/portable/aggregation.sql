@@ -284,3 +284,19 @@ BEGIN
     RETURN state;
 END
 $$;
+
+CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_sum_of_numbers(state float8, u float8) RETURNS float8
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+BEGIN
+    RETURN @extschema@.sparseeinsum_add(state, u);
+END
+$$;
+
+-- PostgreSQL's own SUM is an error where it should be infinite. The sum of an aggregate without rows is NULL, as there.
+CREATE OR REPLACE AGGREGATE @extschema@.tensor_sum(u double precision) (
+    SFUNC = @extschema@.sparseeinsum_sum_of_numbers,
+    STYPE = double precision,
+    COMBINEFUNC = @extschema@.sparseeinsum_sum_of_numbers,
+    PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE @extschema@.tensor_sum(double precision) IS 'Sum of numbers, infinite where it is too large for one. Example: tensor_sum(u). @marker@';

@@ -49,9 +49,8 @@ BEGIN
     IF is_swapped THEN
         larger := b[1];
         smaller := b[0];
-        part := x;
-        x := y;
-        y := -part;
+        x := a[1];
+        y := a[0];
     END IF;
     ratio := @extschema@.sparseeinsum_div(smaller, larger);
     part := @extschema@.sparseeinsum_mul(smaller, ratio);
@@ -61,6 +60,9 @@ BEGIN
     part := @extschema@.sparseeinsum_add(x, part);
     ratio := @extschema@.sparseeinsum_mul(x, ratio);
     ratio := @extschema@.sparseeinsum_sub(y, ratio);
+    IF is_swapped THEN
+        ratio := -ratio;
+    END IF;
     RETURN point(@extschema@.sparseeinsum_mul(part, factor), @extschema@.sparseeinsum_mul(ratio, factor));
 END
 $$;
@@ -333,6 +335,10 @@ RETURN point(a, 0);
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_to_integer(a point) RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN a[0]::bigint;
+
+CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_narrow(a point) RETURNS point
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN point(@extschema@.sparseeinsum_narrow(a[0]), @extschema@.sparseeinsum_narrow(a[1]));
 
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_item_bytes(likes point[]) RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

@@ -104,6 +104,7 @@ RETURNS anyarray LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 DECLARE
     element fill%TYPE;
 BEGIN
+    PERFORM @extschema@.sparseeinsum_flat(caller, 2, u);
     FOREACH element IN ARRAY u LOOP
         IF NOT @extschema@.sparseeinsum_is_finite(element) AND @extschema@.sparseeinsum_differs(element, fill) THEN
             PERFORM @extschema@.sparseeinsum_refuse(caller, @elementwise.NOT_FINITE@, name);

@@ -32,12 +32,15 @@ CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_conj(a bigint) RETURNS bigin
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN a;
 
--- By squaring; an exponent that is not negative.
+-- By squaring.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_pow(a bigint, b bigint) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 DECLARE
     product bigint := 1;
 BEGIN
+    IF b < 0 THEN
+        PERFORM @extschema@.sparseeinsum_refuse('power of int64', @integers.NEGATIVE_EXPONENT@, 0);
+    END IF;
     WHILE b > 0 LOOP
         IF b % 2 = 1 THEN
             product := product * a;

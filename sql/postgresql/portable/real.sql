@@ -128,7 +128,8 @@ CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_sigmoid(a float8) RETURNS fl
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
     WHEN a BETWEEN -700 AND 700 THEN 1 / (1 + exp(-a))
-    WHEN a > 0 THEN least(a, 1) -- 1, or NaN, which is greater than all
+    WHEN a = 'nan' THEN a
+    WHEN a > 0 THEN 1
     ELSE @extschema@.sparseeinsum_div_extreme(1, @extschema@.sparseeinsum_exp(-a))
 END;
 
@@ -299,13 +300,13 @@ RETURN 8;
 
 -- float32: rounded to it, but infinite or 0 where a cast would be an error.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_narrow(a float8) RETURNS real
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
     WHEN abs(a) BETWEEN 7.006492321624086e-46 AND 3.4028235677973362e38 OR a = 0 OR a = 'nan' THEN a::real
     WHEN a < -1 THEN '-inf'::real
     WHEN a > 1 THEN 'inf'::real
     WHEN a < 0 THEN '-0'::real
-    ELSE 0::real
+    WHEN a > 0 THEN 0::real
 END;
 
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_narrow(u float8[]) RETURNS real[]
