@@ -192,7 +192,7 @@ def _rewritten(bound: EinGraph, data: _Data, engine: Engine, options: PlanOption
     known, values = data.statistics, data.values
     if _allows_nonfinite(options):
         return binarise(bound, known, values, allows_nonfinite=True)
-    price = partial(least_seconds, constants=constants_for(engine.dialect))
+    price = partial(least_seconds, constants=constants_for(engine.costs))
     whole = put_together(bound, known, values, price, options.pin.keys()) if options.rewrites else bound
     return compensate(binarise(whole, known, values), known, values, price)
 
@@ -212,7 +212,7 @@ def _alternatives(
         exact.graph,
         statistics,
         exact.evaluations,
-        constants_for(engine.dialect),
+        constants_for(engine.costs),
         memory=memory,
         resident_bytes=memory.limit_bytes * _RESIDENT_SHARE / memory.threads if may_index else 0,
         orders=data.orders,
