@@ -85,6 +85,15 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_no_indexes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--no-indexes",
+        dest="indexes",
+        action="store_false",
+        help="keep no operand in memory to read it by index, which DuckDB before version 2 cannot",
+    )
+
+
 def _tiles(text: str) -> str | list[int]:
     try:
         return text if text == "auto" else [int(tile) for tile in text.split(",")]
@@ -116,6 +125,7 @@ def _add_explain(commands_of: _Commands) -> None:
         "sparseeinsum explain --analyze --database graph.duckdb program.ein",
     )
     _add_program(parser)
+    _add_no_indexes(parser)
     parser.add_argument("--analyze", action="store_true", help="run it, too, and show actual tuples and times")
     parser.add_argument("--html", metavar="FILE", help="write it as a page for a browser, with a drawing, instead")
     parser.add_argument("--save", metavar="FILE", help="keep the plan in a file, for --plan")
@@ -130,6 +140,7 @@ def _add_compile(commands_of: _Commands) -> None:
         "sparseeinsum compile --database graph.duckdb program.ein > program.sql",
     )
     _add_program(parser)
+    _add_no_indexes(parser)
     parser.add_argument(
         "--style",
         choices=("cte", "staged"),

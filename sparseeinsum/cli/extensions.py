@@ -36,7 +36,8 @@ def _build_for_duckdb(asked: argparse.Namespace, folder: Path) -> None:
     _refuse(asked, _OF_POSTGRES, "is for postgres; one file is for every DuckDB from 1.5.6 on")
     path = build_extension(folder, __version__, asked.processor)
     print(path)
-    print(f"Then, in duckdb -unsigned: LOAD '{path}';")
+    loaded = path if path.is_absolute() else f"./{path}"  # DuckDB takes no name for a path that has no slash
+    print(f"Then, in duckdb -unsigned: LOAD '{loaded}';")
 
 
 def _build_portable(asked: argparse.Namespace, folder: Path) -> None:
