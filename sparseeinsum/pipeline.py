@@ -19,6 +19,7 @@ from sparseeinsum.engines.catalogue import Catalogue, require
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import Execution, Progress, execute
 from sparseeinsum.engines.generated import generated_source
+from sparseeinsum.engines.inputs import stored_inputs
 from sparseeinsum.engines.measuring import is_complete, measure_all
 from sparseeinsum.engines.memory import bounded
 from sparseeinsum.errors import PlanError
@@ -149,7 +150,7 @@ class _Data:
 
 
 def _read_data(program: Program, engine: Engine, options: PlanOptions) -> _Data:
-    stored = require(Catalogue(engine), program.inputs)
+    stored = stored_inputs(program, engine)
     stored |= _generated(program, stored)
     memory = _memory(engine, options)
     _check_scans(stored, memory)
