@@ -176,6 +176,7 @@ class Database:
         nonfinite: str = "error",
         tiles: Sequence[int] | str = (),
         estimator: str = DEFAULT_ESTIMATOR,
+        rewrite: bool = True,
         top: None = None,
     ) -> Plan: ...
 
@@ -191,6 +192,7 @@ class Database:
         nonfinite: str = "error",
         tiles: Sequence[int] | str = (),
         estimator: str = DEFAULT_ESTIMATOR,
+        rewrite: bool = True,
         *,
         top: int,
     ) -> list[Plan]: ...
@@ -206,6 +208,7 @@ class Database:
         nonfinite: str = "error",
         tiles: Sequence[int] | str = (),
         estimator: str = DEFAULT_ESTIMATOR,
+        rewrite: bool = True,
         top: int | None = None,
     ) -> Plan | list[Plan]:
         """Choose a decomposition for every EinSum of a program.
@@ -227,6 +230,8 @@ class Database:
             estimator: How sizes of results are estimated: `uniform`, entries spread evenly; `sketch`, by the counts of
                 entries at every index; `exact`, counted by a query before planning, which may take as long as the
                 relational plan.
+            rewrite: Whether products that several statements compute, of results that nothing else reads, may be
+                computed in another order where that is expected to be cheaper. Results are the same but for rounding.
             top: Return a list of so many plans, best first, instead of the best.
 
         Raises:
@@ -235,7 +240,9 @@ class Database:
             PlanError: No plan keeps to what is asked.
         """
         count = 1 if top is None else top
-        options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, count)
+        options = plan_options(
+            optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, count
+        )
         plans = pipeline.make_plans(_program(program), self._engine, options)
         return plans[0] if top is None else plans
 
@@ -266,6 +273,7 @@ class Database:
         nonfinite: str = "error",
         tiles: Sequence[int] | str = (),
         estimator: str = DEFAULT_ESTIMATOR,
+        rewrite: bool = True,
         progress: bool | None = None,
         replan: bool = True,
     ) -> dict[str, TensorResult]:
@@ -275,8 +283,8 @@ class Database:
             program: A plan, a program, or program text.
             into: For some results, a permanent table that takes them instead; replaced whole or not at all. It may be
                 one that the program reads, but none that a tensor was loaded into.
-            optimizer: As for `plan`, for programs; so are memory_limit, pin, layout, outputs, nonfinite, tiles and
-                estimator.
+            optimizer: As for `plan`, for programs; so are memory_limit, pin, layout, outputs, nonfinite, tiles,
+                estimator and rewrite.
             progress: Whether to show progress; by default where standard error is a terminal.
             replan: Whether to look at the sizes of results on the way, and plan the rest anew where they are not as
                 expected and that is expected to pay; results are the same, `explain(analyze=True)` tells of it.
@@ -291,7 +299,9 @@ class Database:
         with _progress(progress) as show:
             if isinstance(program, Plan):
                 return dict(running.run_plan(program, self._engine, into or {}, show, replan).results)
-            options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, 1)
+            options = plan_options(
+                optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
+            )
             run = pipeline.run_program(_program(program), self._engine, options, into or {}, show, replan)
             return dict(run.results)
 
@@ -312,17 +322,19 @@ def _program(program: Program | str) -> Program:
     return read_program(program) if isinstance(program, str) else program
 
 
-def _options(
-    optimizer: str,
-    memory_limit: str | float | None,
-    pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None,
-    layout: str,
-    outputs: Sequence[str],
-    nonfinite: str,
-    tiles: Sequence[int] | str,
-    estimator: str,
-    top: int,
+def plan_options(
+    optimizer: str = "dp",
+    memory_limit: str | float | None = None,
+    pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None = None,
+    layout: str = "entries",
+    outputs: Sequence[str] = (),
+    nonfinite: str = "error",
+    tiles: Sequence[int] | str = (),
+    estimator: str = DEFAULT_ESTIMATOR,
+    rewrite: bool = True,
+    top: int = 1,
 ) -> PlanOptions:
+    """What `Database.plan` is asked, checked."""
     if top < 1:
         raise PlanError(f"top is {top}; ask for at least one plan")
     try:
@@ -330,7 +342,8 @@ def _options(
     except ValueError as error:
         raise PlanError(f"memory_limit: {error}") from None
     pinned = {name: _tiles(name, labels) for name, labels in (pin or {}).items()}
-    return PlanOptions(optimizer, limit, pinned, layout, tuple(outputs), nonfinite, _sizes(tiles), estimator, top)
+    wanted = tuple(outputs)
+    return PlanOptions(optimizer, limit, pinned, layout, wanted, nonfinite, _sizes(tiles), estimator, rewrite, top)
 
 
 def _sizes(tiles: Sequence[int] | str) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from sparseeinsum.decompose.memory import TOGETHER_LIMIT, split_scan_bytes
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.replanning_points import replanning_points
 from sparseeinsum.decompose.staging import StatementSizes, largest_statement, staged_results
+from sparseeinsum.errors import PlanError
 from sparseeinsum.explain import Analysis, Explanation, Sizes
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
@@ -44,6 +45,7 @@ class Plan:
         parts: For every EinSum as written, the results of EinSums that it was taken apart into.
         rewritten: Results of EinSums that are not as they were written.
         merged: Results as written that are computed once with others, by the names of those.
+        composed: Results as written that are not computed, by the names of those that are computed without them.
         nonfinite: What a run does where values turn NaN or infinite: `error` or `allow`.
         memory_limit: Bytes that a run was allowed, or None for the limit of the database.
         dialect: Of the engine that it was made for.
@@ -63,6 +65,7 @@ class Plan:
     parts: Mapping[str, tuple[str, ...]]
     rewritten: tuple[str, ...]
     merged: Mapping[str, str]
+    composed: Mapping[str, str]
     nonfinite: str
     memory_limit: int | None
     dialect: Dialect
@@ -145,23 +148,32 @@ class Plan:
             self.evaluations,
             self.parts,
             self.merged,
+            self.composed,
             self.watched_statements,
             self.planning_seconds,
             self.analyze(self) if analyze else None,
             top - 1,
         )
 
-    def sql(self, style: str = "cte") -> str:
-        """The plan as SQL text.
+    def sql(self, style: str = "cte", dialect: str | None = None) -> str:
+        """The plan as SQL text, for its database as it is.
 
         Args:
             style: `cte`: one statement for every output, which knows no passes; `staged`: as it runs, with temporary
                 tables for results that are read more than once, computed in passes, or large. (A run also splits the
                 scans of small tables among threads.)
+            dialect: `duckdb` or `postgres`, to be sure of it: that of the database that the plan was made for, whose
+                tables it reads; by default whichever that is.
 
         Raises:
             ValueError: Another style.
+            PlanError: Another dialect.
         """
+        if dialect is not None and dialect.lower() not in (self.dialect.name, *self.dialect.aliases):
+            raise PlanError(
+                f"the plan reads tables of a database whose dialect is {self.dialect.name}; for SQL in {dialect}, "
+                "make the plan on such a database"
+            )
         if style == "cte":
             statements = self._statements({}, {}, {})
         elif style == "staged":
@@ -170,6 +182,10 @@ class Plan:
         else:
             raise ValueError(f"style {style!r} is neither 'cte' nor 'staged'")
         return "\n\n".join(f"{statement.text};" for statement in statements) + "\n"
+
+    def statement_of(self, output: str) -> Statement:
+        """The one statement that returns an output, with scans split among threads as in a run."""
+        return next(each for each in self._statements({}, self._boundaries, {}) if each.name == output)
 
     def staged(self) -> tuple[str, ...]:
         """Results that a run keeps in temporary tables."""

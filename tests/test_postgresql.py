@@ -14,7 +14,7 @@ from reading import assert_usable, contents, read_back
 import sparseeinsum as se
 from sparseeinsum.engines import copy_format
 
-pytestmark = pytest.mark.engines("postgresql")
+pytestmark = pytest.mark.engines("postgresql", reason="all of it is of PostgreSQL alone")
 
 PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
 A = np.array([[0.0, 1.5, 0.0], [2.0, 0.0, -3.0]])

@@ -31,12 +31,6 @@ class DuckDB:
     def __init__(self, connection: duckdb.DuckDBPyConnection, is_owned: bool) -> None:
         self.connection = connection
         self._is_owned = is_owned
-        found = self.rows(f"SELECT COUNT(*) FROM duckdb_functions() WHERE function_name = '{_PROBE}'")
-        if found[0][0] == 0:
-            raise EngineError(
-                "this DuckDB connection lacks the functions of sparseeinsum, because its database was opened before "
-                "`import sparseeinsum`; close it and open it again after the import"
-            )
 
     @property
     def dialect(self) -> str:
@@ -228,14 +222,24 @@ def open_duckdb(target: object) -> DuckDB:
         EngineError: It is none of these, the file cannot be opened, or the connection lacks the functions.
     """
     if isinstance(target, duckdb.DuckDBPyConnection):
-        return DuckDB(target, is_owned=False)
+        return _with_functions(DuckDB(target, is_owned=False))
     if not (target is None or isinstance(target, str | Path)):
         raise EngineError(f"{type(target).__name__} is no database; give a path, a postgresql:// URL or a connection")
     try:
         connection = duckdb.connect(":memory:" if target is None else str(target))
     except duckdb.Error as error:
         raise EngineError(f"cannot open {target}: {error}") from error
-    return DuckDB(connection, is_owned=True)
+    return _with_functions(DuckDB(connection, is_owned=True))
+
+
+def _with_functions(engine: DuckDB) -> DuckDB:
+    ((found,),) = engine.rows(f"SELECT COUNT(*) FROM duckdb_functions() WHERE function_name = '{_PROBE}'")
+    if found == 0:
+        raise EngineError(
+            "this DuckDB connection lacks the functions of sparseeinsum, because its database was opened before "
+            "`import sparseeinsum`; close it and open it again after the import"
+        )
+    return engine
 
 
 def _in_full(size: str) -> str:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.translate import delivery, kept_in
 from sparseeinsum.engines.catalogue import table_named
 from sparseeinsum.engines.engine import Engine
@@ -39,16 +40,33 @@ class StatementRun:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptResult:
+    """An output that went into a table.
+
+    Attributes:
+        schema: Its name, axes, dtype, and how the rows hold it.
+        table: Where it is.
+        tuples: Rows of the table.
+    """
+
+    schema: Schema
+    table: exp.Table
+    tuples: int
+
+
+@dataclass(frozen=True, slots=True)
 class Execution:
     """What a run of a plan did.
 
     Attributes:
         results: Outputs by name, but those that went into tables.
+        kept: Those.
         runs: Every statement, in order.
         replannings: Where sizes were not as expected, so that another plan for the rest was looked for.
     """
 
     results: Mapping[str, TensorResult]
+    kept: Mapping[str, KeptResult]
     runs: tuple[StatementRun, ...]
     replannings: tuple[Replanning, ...]
 
@@ -122,6 +140,7 @@ class _Run:
         self._tables: dict[str, int] = {}  # of the plan as it is now
         self._runs: list[StatementRun] = []
         self._results: dict[str, TensorResult] = {}
+        self._kept: dict[str, KeptResult] = {}
         self._replannings: list[Replanning] = []
 
     def execution(self) -> Execution:
@@ -142,7 +161,7 @@ class _Run:
             if run.statement.stage is not None:
                 _drop(self._engine, run.statement.stage)
         results = {name: self._results[name] for name in self._outputs if name in self._results}
-        return Execution(results, tuple(self._runs), tuple(self._replannings))
+        return Execution(results, self._kept, tuple(self._runs), tuple(self._replannings))
 
     def _follow(self, plan: Plan) -> list[tuple[Plan, Statement]]:
         """The statements of a plan, whose memory is kept to from here on."""
@@ -154,10 +173,12 @@ class _Run:
         """Run a statement; the tuples that it left or returned."""
         if statement.stage is not None:
             return self._engine.stage(statement)
+        schema = delivery(plan.decomposed, statement.name).schema
         if statement.name in self._into:
             table = table_named(self._into[statement.name], self._engine.dialect)
-            return self._engine.replace_table(table, statement.query)
-        schema = delivery(plan.decomposed, statement.name).schema
+            tuples = self._engine.replace_table(table, statement.query)
+            self._kept[statement.name] = KeptResult(schema, table, tuples)
+            return tuples
         rows = self._engine.arrow(statement.text).rename_columns([*schema.keys, VALUE_COLUMN])  # some engines cut names
         self._results[statement.name] = TensorResult(schema, rows)
         return int(rows.num_rows)

@@ -40,6 +40,7 @@ def _statements(version: str, or_replace: str) -> Iterator[str]:
         yield _function(function, version, or_replace)
     for aggregate in aggregates():
         yield _aggregate(aggregate, or_replace)
+    yield _fill("sum_of_numbers.sql", or_replace=or_replace)
 
 
 def _function(function: CFunction, version: str, or_replace: str) -> str:

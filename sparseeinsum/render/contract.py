@@ -47,7 +47,7 @@ def contract_select(relation: Contract, sources: Sequence[Source], dialect: Dial
     is_equality_join = relation.indexed is None and relation.join == JoinKind.INNER and len(prepared) == 2
     if dialect.probe_hint is not None and is_equality_join:
         prepared = _with_probing_side(relation, prepared, dialect.probe_hint)
-    return _Contraction(relation, tuple(prepared)).select()
+    return _Contraction(relation, tuple(prepared), dialect).select()
 
 
 def promoted_labels(relation: Contract, index: int) -> list[str]:
@@ -72,6 +72,7 @@ def is_cross_join(relation: Contract) -> bool:
 class _Contraction:
     relation: Contract
     sources: tuple[Source, ...]
+    dialect: Dialect
 
     @cached_property
     def keys(self) -> list[dict[str, exp.Expr]]:
@@ -143,6 +144,7 @@ class _Contraction:
             relation.computed_in,
             relation.compensation,
             relation.detects_nonfinite,
+            self.dialect,
         ).write()
 
     def _extents(self, index: int) -> dict[str, Extent]:

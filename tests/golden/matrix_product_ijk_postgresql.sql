@@ -33,7 +33,7 @@ WITH "A_by_dim_0_dim_1" AS (
 SELECT
   u.dim_0 AS i,
   v.dim_1 AS k,
-  SUM(u.val * v.val) AS val
+  tensor_sum(tensor_mul(u.val, v.val)) AS val
 FROM "A_by_dim_0_dim_1" AS u
 JOIN "B_by_dim_0_dim_1" AS v
   ON u.dim_1 = v.dim_0
