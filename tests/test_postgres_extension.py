@@ -1,6 +1,5 @@
 """The PostgreSQL extension as files and in a database: built, installed, updated, refused where versions differ."""
 
-import re
 import struct
 import subprocess
 from collections.abc import Iterator
@@ -123,16 +122,6 @@ def test_a_script_of_another_version_is_refused(
     with pytest.raises(errors.UndefinedFunction, match="sparseeinsum_0_0_9_version"):
         database.execute("CREATE EXTENSION sparseeinsum")
     assert database.execute("SELECT extname FROM pg_extension WHERE extname = 'sparseeinsum'").fetchall() == []
-
-
-def test_readme_shows_what_psql_shows(database: psycopg.Connection) -> None:
-    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```sql\n(CREATE EXTENSION.*?)```", readme, flags=re.DOTALL)
-    cursor = database.execute(re.sub(r"^(--|\\).*\n", "", block, flags=re.MULTILINE))
-    while cursor.nextset():
-        pass
-    shown = re.findall(r"^-- +(\d+) \| \{(.*)\}$", block, flags=re.MULTILINE)
-    assert [(str(src), ",".join(f"{number:g}" for number in val)) for src, val in cursor.fetchall()] == shown
 
 
 @pytest.mark.parametrize("major", VERSIONS)
