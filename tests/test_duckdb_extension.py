@@ -300,9 +300,9 @@ def test_the_footer_says_what_the_file_is_for(shell: Shell) -> None:
 def test_another_version_of_duckdb_refuses_it(shell: Shell, tmp_path: Path) -> None:
     file = tmp_path / shell.extension.name
     content = shell.extension.read_bytes()
-    file.write_bytes(content[:-512] + content[-512:].replace(b"v1.5.6", b"v1.9.0"))
+    file.write_bytes(content[:-512] + content[-512:].replace(b"v1.5.6\0\0", b"v1.999.0"))
     refused = Shell(file).run(script="SELECT 1;")
-    assert "built for DuckDB C API version 'v1.9.0', but we can only load extensions built for" in refused.stderr
+    assert "built for DuckDB C API version 'v1.999.0', but we can only load extensions built for" in refused.stderr
 
 
 def test_a_shell_without_the_option_refuses_it(shell: Shell) -> None:
