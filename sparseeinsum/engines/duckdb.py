@@ -1,6 +1,6 @@
 """Engines: DuckDB, embedded in this process."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from sparseeinsum.render.statements import Statement, created
 from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 
 _PROBE = "tensor_einsum"
+_ROWS = "sparseeinsum_rows"
 
 # What threads may keep of memory that they have freed while memory is short; DuckDB's default is 128 MiB.
 _FLUSHED_BYTES = 4_000_000
@@ -65,9 +66,24 @@ class DuckDB:
         """Run a statement that keeps its rows in a temporary table; returns how many there are."""
         return sum(map(self._count, statement.texts))
 
-    def replace_table(self, table: exp.Table, query: exp.Select) -> int:
-        """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
+    def replace_table(self, table: exp.Table, query: exp.Select, key: Sequence[str] = ()) -> int:
+        """Create a permanent table from a query, which may read a table of that name that it replaces; its rows.
+
+        The key is left out: no plan would use its index, which takes memory, and several times as long to build.
+        """
         return self._count(exp.Create(this=table.copy(), kind="TABLE", expression=query, replace=True))
+
+    def load_table(self, table: exp.Table, rows: pa.Table) -> None:
+        """Create a permanent table from an Arrow table, in place of one of that name."""
+        with self._errors(f"-- register {_ROWS}"):
+            self.connection.register(_ROWS, rows)
+        self.replace_table(table, exp.select("*").from_(_ROWS))
+        self.connection.unregister(_ROWS)  # where a statement failed, that of the transaction's end does it
+
+    def stage_namer(self, seconds: float) -> Callable[[str], exp.Table]:
+        """Names temporary tables that keep results while a plan runs."""
+        schema = self.sql.temporary_schema
+        return lambda name: exp.table_(exp.to_identifier(f"sparseeinsum_{name}"), db=exp.to_identifier(schema))
 
     def _count(self, statement: exp.Expr | str) -> int:
         """Run a statement; returns the rows that it wrote."""

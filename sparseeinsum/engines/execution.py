@@ -151,10 +151,10 @@ class _Run:
         """Run a statement; the tuples that it left or returned."""
         if statement.stage is not None:
             return self._engine.stage(statement)
+        schema = delivery(plan.decomposed, statement.name).schema
         if statement.name in self._into:
             table = table_named(self._into[statement.name], self._engine.dialect)
-            return self._engine.replace_table(table, statement.query)
-        schema = delivery(plan.decomposed, statement.name).schema
+            return self._engine.replace_table(table, statement.query, schema.keys)
         rows = self._engine.arrow(statement.text).rename_columns([*schema.keys, VALUE_COLUMN])  # some engines cut names
         self._results[statement.name] = TensorResult(schema, rows)
         return int(rows.num_rows)

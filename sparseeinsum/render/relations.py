@@ -1,6 +1,7 @@
 """Render: operators into SELECTs; every operator becomes a named block, which a statement has as a CTE."""
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,8 +22,8 @@ from sparseeinsum.algebra.operators import (
     Stored,
 )
 from sparseeinsum.language.eingraph import Reference, write_reference
-from sparseeinsum.language.tensors import DEMOTED
-from sparseeinsum.render.contract import contract_select, is_cross_join, is_grouped
+from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
+from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join, is_grouped
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import convert_select, densify_select, resident_select, slice_select, stack_select
 from sparseeinsum.render.sources import Source, plain_source, restricted_source, stored_source
@@ -36,13 +37,17 @@ class Block:
         name: Of the CTE.
         select: Its body.
         comment: A line that says what it is.
+        is_aggregated: Whether its values are those of aggregates, not of single rows.
         is_materialized: Whether it must be computed on its own, whoever reads it.
+        is_fenced: Whether its rows must be computed before they are joined.
     """
 
     name: str
     select: exp.Select
     comment: str
-    is_materialized: bool
+    is_aggregated: bool
+    is_materialized: bool = False
+    is_fenced: bool = False
 
 
 @dataclass
@@ -77,9 +82,13 @@ class Renderer:
         if is_cross_join(relation):
             sources = [self._apart_from_joins(source) for source in sources]
         select = contract_select(relation, sources, self.dialect)
+        if self.dialect.moves_expressions:
+            self._compute_once(select, sources)
         joins = len(sources) == 2 and relation.indexed is None  # one row beside all others leaves them as they are
-        is_joined = not is_grouped(relation) and (joins or any(each.is_joined for each in sources))
-        source = self._add_block(name, select, relation.schema, comment, is_joined)
+        is_aggregated = is_grouped(relation)
+        is_joined = not is_aggregated and (joins or any(each.is_joined for each in sources))
+        block = Block(name, select, comment, is_aggregated)
+        source = self._add_block(block, relation.schema, is_joined)
         self._sources[Computed(relation.schema)] = source
 
     def _make_source(self, relation: Relation) -> Source:
@@ -99,8 +108,8 @@ class Renderer:
                 if isinstance(relation, Slice):
                     source = self._apart_from_joins(source)
                 select = _SELECTS[type(relation)](relation, source)
-                is_joined = isinstance(relation, Densify)
-                return self._add_block(_name_of(relation), select, relation.schema, _comment_of(relation), is_joined)
+                block = Block(_name_of(relation), select, _comment_of(relation), isinstance(relation, Stack))
+                return self._add_block(block, relation.schema, is_joined=isinstance(relation, Densify))
             case _:
                 raise TypeError(f"unsupported relation {type(relation).__name__}")
 
@@ -117,14 +126,29 @@ class Renderer:
             ]
         return source
 
-    def _add_block(self, name: str, select: exp.Select, schema: Schema, comment: str, is_joined: bool) -> Source:
+    def _compute_once(self, select: exp.Select, sources: Sequence[Source]) -> None:
+        """Fence the blocks whose values a SELECT would otherwise compute for every pair of a join, or more than once.
+
+        PostgreSQL puts the expressions of a query in place of the columns that an outer one reads.
+        """
+        uses = Counter(column.table for column in select.find_all(exp.Column) if column.name == VALUE_COLUMN)
+        for source, alias in zip(sources, ALIASES, strict=False):
+            if len(sources) == 2 or uses[alias] > 1:
+                read = {table.name for table in source.table.find_all(exp.Table)}
+                self.blocks = [
+                    replace(block, is_fenced=not block.is_aggregated) if block.name in read else block
+                    for block in self.blocks
+                ]
+
+    def _add_block(self, block: Block, schema: Schema, is_joined: bool) -> Source:
+        """Add a block, under a name that no other has."""
         unique = next(
             candidate
-            for candidate in itertools.chain([name], (f"{name}_{number}" for number in itertools.count(2)))
+            for candidate in itertools.chain([block.name], (f"{block.name}_{number}" for number in itertools.count(2)))
             if candidate.lower() not in self._names
         )
         self._names.add(unique.lower())
-        self.blocks.append(Block(unique, select, comment, is_materialized=False))
+        self.blocks.append(replace(block, name=unique))
         return plain_source(exp.table_(exp.to_identifier(unique)), schema, is_joined)
 
 

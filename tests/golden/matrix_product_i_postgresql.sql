@@ -12,7 +12,12 @@ WITH "B_whole" AS (
     u.dim_0 AS i,
     tensor_matmul(u.val, v.val, ARRAY[1, 4, 5]) AS val
   FROM main.a AS u
-  CROSS JOIN "B_whole" AS v
+  JOIN "B_whole" AS v
+    ON (
+      u.dim_0 IS NULL
+    ) = (
+      v.val IS NULL
+    )
 )
 /* C[I, K] */
 SELECT
