@@ -1,7 +1,6 @@
 """Render: operators into SELECTs; every operator becomes a named block, which a statement has as a CTE."""
 
 import itertools
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -82,8 +81,9 @@ class Renderer:
         if is_cross_join(relation):
             sources = [self._apart_from_joins(source) for source in sources]
         select = contract_select(relation, sources, self.dialect)
-        if self.dialect.moves_expressions:
-            self._compute_once(select, sources)
+        for source, alias in zip(sources, ALIASES, strict=False):
+            if len(sources) == 2 or _uses_of_value(select, alias) > 1:
+                self._compute_once(source)
         joins = len(sources) == 2 and relation.indexed is None  # one row beside all others leaves them as they are
         is_aggregated = is_grouped(relation)
         is_joined = not is_aggregated and (joins or any(each.is_joined for each in sources))
@@ -107,6 +107,7 @@ class Renderer:
                 source = self.source(relation.input)
                 if isinstance(relation, Slice):
                     source = self._apart_from_joins(source)
+                    self._compute_once(source)
                 select = _SELECTS[type(relation)](relation, source)
                 block = Block(_name_of(relation), select, _comment_of(relation), isinstance(relation, Stack))
                 return self._add_block(block, relation.schema, is_joined=isinstance(relation, Densify))
@@ -119,26 +120,24 @@ class Renderer:
         DuckDB 2.0.0 hands columns out of a hash join as dictionaries, and stops for good ("global dictionary column
         changed identity") when UNNEST or a cross product turns some of them into constants further on.
         """
-        if source.is_joined:
+        if source.is_joined and not self.dialect.moves_expressions:
             name = source.table.name
             self.blocks = [
                 replace(block, is_materialized=True) if block.name == name else block for block in self.blocks
             ]
         return source
 
-    def _compute_once(self, select: exp.Select, sources: Sequence[Source]) -> None:
-        """Fence the blocks whose values a SELECT would otherwise compute for every pair of a join, or more than once.
+    def _compute_once(self, source: Source) -> None:
+        """Fence what a SELECT reads whose values it would otherwise compute for every pair of a join, or several times.
 
         PostgreSQL puts the expressions of a query in place of the columns that an outer one reads.
         """
-        uses = Counter(column.table for column in select.find_all(exp.Column) if column.name == VALUE_COLUMN)
-        for source, alias in zip(sources, ALIASES, strict=False):
-            if len(sources) == 2 or uses[alias] > 1:
-                read = {table.name for table in source.table.find_all(exp.Table)}
-                self.blocks = [
-                    replace(block, is_fenced=not block.is_aggregated) if block.name in read else block
-                    for block in self.blocks
-                ]
+        if self.dialect.moves_expressions:
+            read = {table.name for table in source.table.find_all(exp.Table)}
+            self.blocks = [
+                replace(block, is_fenced=True) if block.name in read and not block.is_aggregated else block
+                for block in self.blocks
+            ]
 
     def _add_block(self, block: Block, schema: Schema, is_joined: bool) -> Source:
         """Add a block, under a name that no other has."""
@@ -159,6 +158,10 @@ _SELECTS: dict[type, Callable[..., exp.Select]] = {
     Resident: resident_select,
     Convert: convert_select,
 }
+
+
+def _uses_of_value(select: exp.Select, alias: str) -> int:
+    return sum(column.table == alias and column.name == VALUE_COLUMN for column in select.find_all(exp.Column))
 
 
 def _name_of(relation: Slice | Stack | Densify | Resident | Convert) -> str:

@@ -109,12 +109,13 @@ WITH "T0" AS (
     ) = (
       v.val IS NULL
     )
-), "Y" AS MATERIALIZED (
+), "Y" AS (
   /* Y[I, o] = sigmoid(T5[I, o]) */
   SELECT
     u.i,
     tensor_map('sigmoid', u.val) AS val
   FROM "T5" AS u
+  OFFSET '0'
 )
 /* Y[I, O] */
 /* what has no row holds 0.5 */

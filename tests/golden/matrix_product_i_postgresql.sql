@@ -6,7 +6,7 @@ WITH "B_whole" AS (
       tensor_fill(20, CAST(0 AS DOUBLE PRECISION))
     ) AS val
   FROM main.b AS t
-), "C" AS MATERIALIZED (
+), "C" AS (
   /* C[I, k] = sum(A[I, j] * B[j, k]) */
   SELECT
     u.dim_0 AS i,
@@ -18,6 +18,7 @@ WITH "B_whole" AS (
     ) = (
       v.val IS NULL
     )
+  OFFSET '0'
 )
 /* C[I, K] */
 SELECT
