@@ -54,18 +54,18 @@ class Calibration:
         default: The constants that they were drawn to.
         residuals: How far each of the queries is off.
         origin: Where and when they were measured, in a line.
-        engine: Whose they are.
+        costs: Name of the constants.
     """
 
     fit: Fit
     default: CostConstants
     residuals: tuple[Residual, ...]
     origin: str
-    engine: str
+    costs: str
 
     def store(self) -> Path:
         """Keep the constants for this user's later plans; returns the file written."""
-        return store_constants(self.engine, self.fit.constants, self.origin)
+        return store_constants(self.costs, self.fit.constants, self.origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +107,17 @@ def calibrate(
         queries = [_Query(name, plan) for name, text in programs.items() for plan in _plans(text, database)]
         timed = zip(queries, _timed(queries, database, progress), strict=True)
         observations = [query.observed(seconds) for query, seconds in timed]
+        costs = database.costs
         ((version,),) = database.connection.execute("SELECT version()").fetchall()
     plan = queries[0].plan
-    engine = plan.dialect.name
-    default = constants_for(engine)
+    default = constants_for(costs)
     fit = fit_constants(observations, default)
     product = f"DuckDB {version}" if server is None else version.split(" (")[0]
     origin = (
         f"{len(queries)} plans of {', '.join(programs)} on {product}, {platform.machine()}, {plan.threads} threads, "
         f"{time.strftime('%Y-%m-%d')}"
     )
-    return Calibration(fit, default, residuals(fit, default), origin, engine)
+    return Calibration(fit, default, residuals(fit, default), origin, costs)
 
 
 def _leaving_nothing(database: Database, server: str | None) -> AbstractContextManager[object]:

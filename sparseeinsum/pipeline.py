@@ -32,7 +32,9 @@ from sparseeinsum.replanning import replan
 from sparseeinsum.rewrite.assumptions import rewritten_results
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions, merged_results
+from sparseeinsum.rewrite.composition import composed_results
 from sparseeinsum.rewrite.parts import part_names, parts_of
+from sparseeinsum.rewrite.products import put_together
 from sparseeinsum.rewrite.sparse_sums import compensate
 from sparseeinsum.running import analyze_plan, check_into
 from sparseeinsum.saved_plans.files import SavedPlan
@@ -61,6 +63,7 @@ class PlanOptions:
         nonfinite: What to do where values turn NaN or infinite: `error` or `allow`.
         tiles: Tiles of several indices that any label may have; besides them those that inputs are stored in.
         estimator: How sizes of results are estimated: uniform, sketch or exact.
+        rewrites: Whether products that several EinSums compute may be computed in another order.
         top: How many plans.
         indexes: Whether operands may be kept in memory and read by index, where the engine can do that.
     """
@@ -73,6 +76,7 @@ class PlanOptions:
     nonfinite: str = "error"
     tiles: tuple[int, ...] = ()
     estimator: str = DEFAULT_ESTIMATOR
+    rewrites: bool = True
     top: int = 1
     indexes: bool = True
 
@@ -181,12 +185,16 @@ def _orders(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, Sto
 
 
 def _rewritten(bound: EinGraph, data: _Data, engine: Engine, options: PlanOptions) -> EinGraph:
-    """The graph as EinSums of one or two operands each, sums over what is absent taken apart where that is cheaper."""
-    known, values, allows_nonfinite = data.statistics, data.values, _allows_nonfinite(options)
-    binary = binarise(bound, known, values, allows_nonfinite)
-    if allows_nonfinite:
-        return binary
-    return compensate(binary, known, values, partial(least_seconds, constants=constants_for(engine.dialect)))
+    """The graph as EinSums of one or two operands each, in a cheap order.
+
+    Products that several of them compute are put together before; sums over what is absent are taken apart after.
+    """
+    known, values = data.statistics, data.values
+    if _allows_nonfinite(options):
+        return binarise(bound, known, values, allows_nonfinite=True)
+    price = partial(least_seconds, constants=constants_for(engine.costs))
+    whole = put_together(bound, known, values, price, options.pin.keys()) if options.rewrites else bound
+    return compensate(binarise(whole, known, values), known, values, price)
 
 
 def _alternatives(
@@ -204,7 +212,7 @@ def _alternatives(
         exact.graph,
         statistics,
         exact.evaluations,
-        constants_for(engine.dialect),
+        constants_for(engine.costs),
         memory=memory,
         resident_bytes=memory.limit_bytes * _RESIDENT_SHARE / memory.threads if may_index else 0,
         orders=data.orders,
@@ -242,6 +250,7 @@ class _Making:
             part_names(_written(self.bound), self.exact.graph),
             rewritten_results(self.bound, self.exact.graph),
             merged_results(self.bound, self.exact.graph),
+            composed_results(self.bound, self.exact.graph),
             self.options.nonfinite,
             self.options.memory_limit,
             engine.sql,

@@ -12,6 +12,8 @@ from reference import evaluate_program
 
 import sparseeinsum as se
 
+pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL keeps no arrays in memory")
+
 Array = NDArray[Any]
 
 

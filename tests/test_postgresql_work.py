@@ -12,7 +12,7 @@ from reading import contents
 import sparseeinsum as se
 from sparseeinsum.examples import Matrix, load
 
-pytestmark = pytest.mark.engines("postgresql")
+pytestmark = pytest.mark.engines("postgresql", reason="workers, queries put into others, and keys are PostgreSQL's own")
 
 NODES, EDGES, WIDTH = 4_000, 200_000, 160
 LAYER = """

@@ -74,6 +74,13 @@ def scan_needed_bytes(stored: StoredTensor, memory: Memory) -> int:
     return VECTORS_LIMIT * vector_bytes(tuples, tuple_bytes(stored.tensor, stored.decomposition), memory.rows)
 
 
+def split_scan_bytes(stored: StoredTensor, memory: Memory) -> int:
+    """Bytes of the arrays in vectors if every thread reads a part of a stored tensor: of whole vectors, even so."""
+    tiles, shape = stored.decomposition.tiles, stored.tensor.shape
+    tuples = min(math.prod(map(keys_of, tiles, shape)), memory.vector_rows)
+    return memory.threads * vector_bytes(tuples, tuple_bytes(stored.tensor, stored.decomposition), memory.vector_rows)
+
+
 @dataclass(frozen=True, slots=True)
 class Arrays:
     """Arrays of one operand, or of the result, that kernels see.

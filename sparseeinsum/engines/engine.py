@@ -63,6 +63,10 @@ class Engine(Protocol):
     def dialect(self) -> str:
         """Name of the SQL dialect."""
 
+    @property
+    def costs(self) -> str:
+        """Name of the constants of its costs."""
+
     def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
         """All rows of a query."""
 
@@ -129,8 +133,11 @@ class Engine(Protocol):
     def memory_in_use(self) -> int | None:
         """Bytes of this process's memory that the database takes now; None for a server, which has its own."""
 
-    def memory_limited_to(self, limit_bytes: float) -> AbstractContextManager[None]:
-        """Within, the database may use so many bytes of this process's memory; a server is left as it is."""
+    def memory_limited_to(self, limit_bytes: float) -> AbstractContextManager[Callable[[], None]]:
+        """Within, the database may use so many bytes of this process's memory; a server is left as it is.
+
+        What comes returns memory that is free to the system.
+        """
 
     def threads(self) -> int:
         """Threads that the database runs statements with."""

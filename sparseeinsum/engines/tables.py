@@ -58,13 +58,13 @@ def load(engine: Engine, columns: Columns, sums_duplicates: bool, order: Sequenc
         catalogue = Catalogue(engine)
         known = catalogue.all()
         check_name(name, known, engine)
-        table = _table(engine, name)
+        table = table_of(engine, name)
         relation = table.sql(engine.dialect)
         replaced = _owned(known, name)
         if replaced is None or replaced.relation != relation:
             _check_free(engine, name)
-            _drop(engine, replaced)
-        stored = _stored(columns.tensor, columns.wanted, relation)
+            drop_table_of(engine, replaced)
+        stored = stored_as(columns.tensor, columns.wanted, relation)
         if sums:
             _check_sums(engine, columns)
         query = _summed(columns) if sums else _selected(columns)
@@ -102,7 +102,7 @@ def _cut(
 ) -> StoredTensor:
     """Store a tensor in another decomposition than it is given in; returns it as given, in a temporary table."""
     temporary = exp.table_(_GIVEN, db=engine.sql.temporary_schema)
-    given = _stored(columns.tensor, columns.decomposition, temporary.sql(engine.dialect))
+    given = stored_as(columns.tensor, columns.decomposition, temporary.sql(engine.dialect))
     engine.create_temporary(temporary, query)
     cut = repartition(Stored(given), columns.wanted)
     select = relation_query(Convert(cut) if columns.tensor.dtype == "bool" else cut, engine.sql)
@@ -110,8 +110,8 @@ def _cut(
     return given
 
 
-def _stored(tensor: Tensor, decomposition: Decomposition, relation: str) -> StoredTensor:
-    """A tensor as loading stores it."""
+def stored_as(tensor: Tensor, decomposition: Decomposition, relation: str) -> StoredTensor:
+    """A tensor in a table that was made for it."""
     dtype, is_scalar = tensor.dtype, decomposition.is_scalar
     casts = stored_type(dtype, is_scalar) != computed_type(dtype, is_scalar)
     keys = tuple(tensor.axes[position].name for position in decomposition.promoted)
@@ -161,7 +161,8 @@ def _whole_name(parts: tuple[str, ...], database: str, schema: str, default: str
     return (schema, *parts) if len(parts) == 1 else parts
 
 
-def _table(engine: Engine, name: str) -> exp.Table:
+def table_of(engine: Engine, name: str) -> exp.Table:
+    """The table in which a tensor of a name is kept, unless the user says otherwise."""
     _, schema = engine.location()
     return table_in(schema, name.lower() if folds_case(engine.dialect) else name, engine.dialect)
 
@@ -172,8 +173,8 @@ def _owned(known: Mapping[str, StoredTensor], name: str) -> StoredTensor | None:
     return stored if stored is not None and stored.is_owned else None
 
 
-def _drop(engine: Engine, replaced: StoredTensor | None) -> None:
-    """Drop the table of a tensor that another takes the place of."""
+def drop_table_of(engine: Engine, replaced: StoredTensor | None) -> None:
+    """Drop the table of a tensor that another takes the place of, if there is one."""
     if replaced is not None:
         table = table_named(replaced.relation, engine.dialect)
         engine.execute(exp.Drop(tables=[table], kind="TABLE", exists=True))
@@ -261,7 +262,7 @@ def refer(
             raise CatalogueError(
                 f"{relation} is the table that tensor {name} was loaded into; choose another name for the tensor"
             )
-        _drop(engine, replaced)
+        drop_table_of(engine, replaced)
         columns = _columns(engine, name, relation, table, [*index, *([value] if value else [])])
         types = {column: found.sql_type for column, found in columns.items()}
         _check_index_types(name, relation, types, index)
@@ -340,7 +341,8 @@ def _columns(engine: Engine, name: str, relation: str, table: exp.Table, wanted:
     try:
         described = engine.columns(exp.select("*").from_(table.copy()))
     except EngineError as error:
-        raise CatalogueError(f"tensor {name}: {relation} cannot be read: {error.__cause__ or error}") from None
+        cause = error.__cause__
+        raise CatalogueError(f"tensor {name}: {relation} cannot be read: {cause or error}") from cause
     known = {column.name.lower(): column for column in described} | {column.name: column for column in described}
     found = {}
     for column in wanted:

@@ -144,6 +144,7 @@ class _Contraction:
             relation.computed_in,
             relation.compensation,
             relation.detects_nonfinite,
+            self.dialect,
         ).write()
 
     def _extents(self, index: int) -> dict[str, Extent]:

@@ -3,7 +3,7 @@ WITH "T0" AS (
   SELECT
     u.dim_0 AS i,
     v.dim_1 AS k,
-    SUM(u.val * v.val) AS val
+    tensor_sum(tensor_mul(u.val, v.val)) AS val
   FROM main.d AS u
   JOIN main.a AS v
     ON u.dim_1 = v.dim_0
@@ -15,7 +15,7 @@ WITH "T0" AS (
   SELECT
     u.i,
     v.dim_1 AS l,
-    SUM(u.val * v.val) AS val
+    tensor_sum(tensor_mul(u.val, v.val)) AS val
   FROM "T0" AS u
   JOIN main.d AS v
     ON u.k = v.dim_0
@@ -74,7 +74,7 @@ WITH "T0" AS (
   FROM (
     SELECT
       range AS position
-    FROM GENERATE_SERIES(0, 2707) AS range(range)
+    FROM GENERATE_SERIES(CAST(0 AS BIGINT), 2707) AS range(range)
   ) AS g
   LEFT JOIN "H" AS t
     ON t.i = g.position
@@ -126,7 +126,7 @@ SELECT
 FROM (
   SELECT
     t.i,
-    GENERATE_SERIES(0, 15) AS o,
+    GENERATE_SERIES(CAST(0 AS BIGINT), 15) AS o,
     UNNEST(t.val) AS val
   FROM "Y" AS t
 ) AS s
