@@ -37,6 +37,7 @@ ROOMS = (
     "pipeline",
     "storing",
     "database",
+    "sql_texts",
     "server_functions",
     "arrays",
     "contraction_paths",

@@ -85,6 +85,15 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_no_indexes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--no-indexes",
+        dest="indexes",
+        action="store_false",
+        help="keep no operand in memory to read it by index, which DuckDB before version 2 cannot",
+    )
+
+
 def _tiles(text: str) -> str | list[int]:
     try:
         return text if text == "auto" else [int(tile) for tile in text.split(",")]
@@ -116,6 +125,7 @@ def _add_explain(commands_of: _Commands) -> None:
         "sparseeinsum explain --analyze --database graph.duckdb program.ein",
     )
     _add_program(parser)
+    _add_no_indexes(parser)
     parser.add_argument("--analyze", action="store_true", help="run it, too, and show actual tuples and times")
     parser.add_argument("--html", metavar="FILE", help="write it as a page for a browser, with a drawing, instead")
     parser.add_argument("--save", metavar="FILE", help="keep the plan in a file, for --plan")
@@ -130,6 +140,7 @@ def _add_compile(commands_of: _Commands) -> None:
         "sparseeinsum compile --database graph.duckdb program.ein > program.sql",
     )
     _add_program(parser)
+    _add_no_indexes(parser)
     parser.add_argument(
         "--style",
         choices=("cte", "staged"),
@@ -193,19 +204,19 @@ def _add_build(commands_of: _Commands) -> None:
     parser = _add(
         commands_of,
         "build",
-        "make the files of the extension for a database server that is elsewhere",
-        "sparseeinsum build postgres --version 16 --output extension",
+        "make the extension as files: for DuckDB without Python, or for a PostgreSQL server that is elsewhere",
+        "sparseeinsum build duckdb --output .",
     )
-    parser.add_argument("server", choices=("postgres",), help="which database")
+    parser.add_argument("server", choices=("duckdb", "postgres"), help="which database")
     parser.add_argument("--output", required=True, metavar="DIR", help="folder for the files; it is made if need be")
     parser.add_argument(
-        "--version", type=int, metavar="MAJOR", help="major version of the server, 15 to 18; by default the one here"
+        "--version", type=int, metavar="MAJOR", help="major version of PostgreSQL, 15 to 18; by default the one here"
     )
     parser.add_argument(
         "--processor",
         choices=extensions.PROCESSORS,
         default="native",
-        help="processor of the server, by default the one here; nearly all of the last ten years are x86-64-v3",
+        help="processor where it runs, by default the one here; nearly all of the last ten years are x86-64-v3",
     )
     parser.add_argument(
         "--portable",

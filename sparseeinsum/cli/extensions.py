@@ -6,13 +6,16 @@ from pathlib import Path
 from sparseeinsum import __version__
 from sparseeinsum.engines.vocabulary import install_portable, remove_portable
 from sparseeinsum.errors import ExtensionError
+from sparseeinsum.kernels.duckdb_library import build_extension
+from sparseeinsum.kernels.linking import write_whole
 from sparseeinsum.kernels.portable.script import psql_script
-from sparseeinsum.kernels.postgres_installation import find_server, install_extension, write_extension, write_whole
+from sparseeinsum.kernels.postgres_installation import find_server, install_extension, write_extension
 from sparseeinsum.kernels.postgres_python import install_python
 from sparseeinsum.kernels.processors import PROCESSORS
 
 __all__ = ["PROCESSORS", "build", "install"]
 
+_OF_POSTGRES = ("version", "portable", "schema")
 _OF_LIBRARIES = ("pg_config", "python")
 _OF_PORTABLE = ("schema", "remove")
 
@@ -21,13 +24,31 @@ def build(asked: argparse.Namespace) -> None:
     """Write the files of the extension, or the portable script, into a folder, and say what to do with them."""
     folder = Path(asked.output)
     folder.mkdir(parents=True, exist_ok=True)
-    if asked.portable:
-        _refuse(asked, ("version",), "is of the extension; the portable script is the same for all")
-        script = folder / "sparseeinsum_portable.sql"
-        write_whole(script, psql_script(__version__, asked.schema or "public"))
-        print(script)
-        print("Run it as a user who may create functions: psql --file sparseeinsum_portable.sql DATABASE-URL")
-        return
+    if asked.server == "duckdb":
+        _build_for_duckdb(asked, folder)
+    elif asked.portable:
+        _build_portable(asked, folder)
+    else:
+        _build_for_postgres(asked, folder)
+
+
+def _build_for_duckdb(asked: argparse.Namespace, folder: Path) -> None:
+    _refuse(asked, _OF_POSTGRES, "is for postgres; one file is for every DuckDB from 1.5.6 on")
+    path = build_extension(folder, __version__, asked.processor)
+    print(path)
+    loaded = path if path.is_absolute() else f"./{path}"  # DuckDB takes no name for a path that has no slash
+    print(f"Then, in duckdb -unsigned: LOAD '{loaded}';")
+
+
+def _build_portable(asked: argparse.Namespace, folder: Path) -> None:
+    _refuse(asked, ("version",), "is of the extension; the portable script is the same for all")
+    script = folder / "sparseeinsum_portable.sql"
+    write_whole(script, psql_script(__version__, asked.schema or "public").encode(), 0o644)
+    print(script)
+    print("Run it as a user who may create functions: psql --file sparseeinsum_portable.sql DATABASE-URL")
+
+
+def _build_for_postgres(asked: argparse.Namespace, folder: Path) -> None:
     _refuse(asked, ("schema",), "is for --portable; CREATE EXTENSION has a SCHEMA of its own")
     major = find_server().major if asked.version is None else asked.version
     for path in write_extension(folder, folder, major, __version__, asked.processor):

@@ -3,11 +3,11 @@
 import re
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from sparseeinsum.errors import ExtensionError
+from sparseeinsum.kernels.linking import write_whole
 from sparseeinsum.kernels.postgres_library import build_library
 from sparseeinsum.kernels.postgres_script import EXTENSION, control_file, install_script, update_script
 from sparseeinsum.kernels.processors import NATIVE
@@ -87,7 +87,7 @@ def write_extension(
     try:
         build_library(library, server, version, processor)
         for name, text in texts.items():
-            write_whole(extension_folder / name, text)
+            write_whole(extension_folder / name, text.encode(), 0o644)
     except OSError as error:
         raise ExtensionError(
             f"{error.filename}: {error.strerror}; run as a user who may write there, or build into a folder of your own"
@@ -101,11 +101,3 @@ def versions_in(folder: Path, extension: str) -> list[str]:
         file.name.removeprefix(f"{extension}--").removesuffix(".sql") for file in folder.glob(f"{extension}--*.sql")
     )
     return sorted(name for name in names if "--" not in name)
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
-        file.write(text)
-    Path(file.name).chmod(0o644)
-    Path(file.name).replace(path)

@@ -7,7 +7,8 @@ from string import Template
 
 from sparseeinsum import assets
 from sparseeinsum.errors import ExtensionError
-from sparseeinsum.kernels.postgres_installation import Server, versions_in, write_whole
+from sparseeinsum.kernels.linking import write_whole
+from sparseeinsum.kernels.postgres_installation import Server, versions_in
 
 EXTENSION = "sparseeinsum_python"
 _PACKAGE = assets.__name__.partition(".")[0]
@@ -30,7 +31,7 @@ def install_python(server: Server, version: str) -> tuple[Path, ...]:
     texts[f"{EXTENSION}.control"] = _fill(f"{EXTENSION}.control", version=version)
     try:
         for name, text in texts.items():
-            write_whole(server.extension_folder / name, text)
+            write_whole(server.extension_folder / name, text.encode(), 0o644)
     except OSError as error:
         raise ExtensionError(f"{error.filename}: {error.strerror}; run as a user who may write there") from error
     return tuple(server.extension_folder / name for name in texts)
