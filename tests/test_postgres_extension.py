@@ -14,7 +14,7 @@ from psycopg import errors
 import sparseeinsum as se
 from sparseeinsum import cli
 from sparseeinsum.errors import ExtensionError
-from sparseeinsum.kernels import postgres_installation, postgres_library, processors
+from sparseeinsum.kernels import linking, postgres_installation, postgres_library, processors
 from sparseeinsum.kernels.postgres_functions import aggregates, c_functions, scalars, vocabulary
 from sparseeinsum.kernels.postgres_installation import find_server, install_extension
 from sparseeinsum.kernels.postgres_library import VERSIONS, build_library
@@ -152,7 +152,7 @@ def test_what_cannot_be_built_is_said(
     assert "cannot be run" in refused("install", "postgres", "--pg-config", str(tmp_path / "none"))
     assert "does not tell" in refused("install", "postgres", "--pg-config", "echo")
     assert "failed" in refused("install", "postgres", "--pg-config", "false")
-    monkeypatch.setattr(postgres_library, "_LINKERS", ("no-such-linker",))
+    monkeypatch.setattr(linking, "_LINKERS", ("no-such-linker",))
     assert "apt-get install binutils" in refused("build", "postgres", "--version", "15", "--output", str(tmp_path))
 
 

@@ -85,6 +85,15 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_no_indexes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--no-indexes",
+        dest="indexes",
+        action="store_false",
+        help="keep no operand in memory to read it by index, which DuckDB before version 2 cannot",
+    )
+
+
 def _tiles(text: str) -> str | list[int]:
     try:
         return text if text == "auto" else [int(tile) for tile in text.split(",")]
@@ -116,6 +125,7 @@ def _add_explain(commands_of: _Commands) -> None:
         "sparseeinsum explain --analyze --database graph.duckdb program.ein",
     )
     _add_program(parser)
+    _add_no_indexes(parser)
     parser.add_argument("--analyze", action="store_true", help="run it, too, and show actual tuples and times")
     parser.add_argument("--html", metavar="FILE", help="write it as a page for a browser, with a drawing, instead")
     parser.add_argument("--save", metavar="FILE", help="keep the plan in a file, for --plan")
@@ -130,6 +140,7 @@ def _add_compile(commands_of: _Commands) -> None:
         "sparseeinsum compile --database graph.duckdb program.ein > program.sql",
     )
     _add_program(parser)
+    _add_no_indexes(parser)
     parser.add_argument(
         "--style",
         choices=("cte", "staged"),
@@ -207,7 +218,17 @@ def _add_build(commands_of: _Commands) -> None:
         default="native",
         help="processor where it runs, by default the one here; nearly all of the last ten years are x86-64-v3",
     )
+    _add_portable(parser, "write a script that psql runs")
     parser.set_defaults(command=extensions.build)
+
+
+def _add_portable(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument(
+        "--portable",
+        action="store_true",
+        help=f"{what}, which creates the functions in PL/pgSQL: slower, but for servers that load no libraries",
+    )
+    parser.add_argument("--schema", help="where portable functions go; by default where tables go, or public")
 
 
 def _add_install(commands_of: _Commands) -> None:
@@ -225,4 +246,7 @@ def _add_install(commands_of: _Commands) -> None:
         help="put the extension sparseeinsum_python there, too, which runs programs inside the server; it needs "
         "PL/Python with this version of Python, and the server's user must be able to read this installation",
     )
+    _add_portable(parser, "install into a database")
+    parser.add_argument("database", nargs="?", metavar="DATABASE-URL", help="the database, with --portable")
+    parser.add_argument("--remove", action="store_true", help="with --portable, drop the functions")
     parser.set_defaults(command=extensions.install)

@@ -76,6 +76,7 @@ def _planned(asked: argparse.Namespace) -> Iterator[se.Plan]:
                 estimator=asked.estimator,
                 tiles=asked.tiles,
                 rewrite=asked.rewrite,
+                indexes=asked.indexes,
             )
 
 

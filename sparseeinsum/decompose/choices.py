@@ -103,7 +103,7 @@ def _no_choice(model: CostModel, einsum: EinSum, candidates: list[Choice]) -> st
         name = einsum.output.tensor
         return f"no decomposition of {name} keeps to what is promoted by hand and to the optimizer asked for"
     least = min(candidates, key=lambda choice: model.needed_bytes(einsum, choice))
-    needed, given = math.ceil(model.needed_bytes(einsum, least)), model.memory.limit_bytes
+    needed, given = model.memory.given_for(model.needed_bytes(einsum, least)), model.memory.given_bytes
     written = write_einsum(einsum, promoted_tiles(einsum, least))
     return (
         f"{written} needs a memory_limit of at least {needed:,} bytes, more than the {given:,} given, and every other "

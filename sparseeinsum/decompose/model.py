@@ -19,7 +19,15 @@ from sparseeinsum.decompose.cost import (
     Work,
 )
 from sparseeinsum.decompose.joining import Operand, groups_of, pairs_of, share_keys
-from sparseeinsum.decompose.memory import UNLIMITED, Arrays, Footprint, Memory, Passes, vector_bytes
+from sparseeinsum.decompose.memory import (
+    STATE_OVERHEAD_BYTES,
+    UNLIMITED,
+    Arrays,
+    Footprint,
+    Memory,
+    Passes,
+    vector_bytes,
+)
 from sparseeinsum.decompose.moves import Move, Moving
 from sparseeinsum.language.dtypes import ITEM_BYTES, is_complex
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
@@ -203,6 +211,8 @@ class CostModel:
                 again += self._resident(einsum, choice, index).keeping()
                 continue
             found = self._operand(operand, reference_tiles(einsum, operand, choice), dense)
+            if found.tuples > found.present:  # made dense again
+                again += Work(found.tuples, found.tuples * found.tuple_bytes, hashed_tuples=found.tuples, operators=1)
             size = 0 if passes.label in operand.labels else found.tuple_bytes
             again += Work(found.tuples, found.tuples * size)
         kept = Work(cost.tuples, cost.tuples * self.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice)))
@@ -245,7 +255,16 @@ class CostModel:
         if self._has_engine_states(einsum, choice):
             state_bytes = 0
         states = cost.tuples if cost.tuples < cost.joined / 2 else cost.joined  # T_agg stops at half of the pairs
-        return Footprint(read, returned, states, cost.joined, state_bytes, resident, kept)
+        return Footprint(
+            read, returned, states, cost.joined, state_bytes, resident, self.kept_bytes(einsum, choice), kept
+        )
+
+    def kept_bytes(self, einsum: EinSum, choice: Choice) -> float:
+        """Bytes of the operands and the result of an EinSum, if all of them are in tables or hash tables."""
+        references = (*einsum.operands, einsum.output)
+        relations = {(each.tensor, reference_tiles(einsum, each, choice)) for each in references}
+        sizes = (self._size(tensor, tiles) for tensor, tiles in relations)
+        return sum(tuples * (size_bytes + STATE_OVERHEAD_BYTES) for tuples, size_bytes in sizes)
 
     def _has_engine_states(self, einsum: EinSum, choice: Choice) -> bool:
         is_number = all(tile == 1 for tile in result_tiles(einsum, choice))
@@ -285,7 +304,7 @@ class CostModel:
         keys = {axis.name: keys_of(tile, axis.bound) for axis, tile in zip(axes, after, strict=True) if tile != DEMOTED}
         sizes = self._repartition_sizes(tensor, before, after)
         vectors = sum(
-            vector_bytes(*self._size(tensor, tiles), self.memory.rows)
+            vector_bytes(*self._size(tensor, tiles), self.memory)
             for tiles in {before, tuple(map(common_tile, before, after)), after}
             if any(tile != 1 for tile in tiles)  # vectors of numbers are small
         )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
-from sparseeinsum.decompose.memory import STATE_OVERHEAD_BYTES, TOGETHER_LIMIT
+from sparseeinsum.decompose.memory import TOGETHER_LIMIT
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.moves import Move
 from sparseeinsum.decompose.plan import DecomposedGraph, Step
@@ -94,14 +94,7 @@ def largest_statement(plan: DecomposedGraph, statements: Iterable[Set[str]], mod
     most_vectors = max(
         *(_vector_bytes(plan, step, model) for step in plan.steps), *(move.vector_bytes for move in moves), 0
     )
-    kept = sum(_kept_bytes(step, model) for step in plan.steps) + sum(move.work.bytes_moved for move in moves)
-    return StatementSizes(most_states, most_vectors, most_states + most_vectors + kept)
-
-
-def _kept_bytes(step: Step, model: CostModel) -> float:
-    """Bytes of the operands and the result of an EinSum, if all of them are in tables."""
-    read = ((operand.tensor, step.operand(index).tiles) for index, operand in enumerate(step.einsum.operands))
-    relations = {*read, (step.einsum.output.tensor, step.result.tiles)}
-    return sum(
-        model.tuples(name, tiles) * (model.tuple_bytes(name, tiles) + STATE_OVERHEAD_BYTES) for name, tiles in relations
+    kept = sum(model.kept_bytes(step.einsum, step.choice) for step in plan.steps) + sum(
+        move.work.bytes_moved for move in moves
     )
+    return StatementSizes(most_states, most_vectors, most_states + most_vectors + kept)

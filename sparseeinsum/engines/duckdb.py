@@ -37,6 +37,11 @@ class DuckDB:
         """Name of the SQL dialect."""
         return self.sql.name
 
+    @property
+    def costs(self) -> str:
+        """Name of the constants of its costs."""
+        return self.sql.name
+
     def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
         """All rows of a query."""
         with self._errors(statement) as text:

@@ -63,6 +63,10 @@ class Engine(Protocol):
     def dialect(self) -> str:
         """Name of the SQL dialect."""
 
+    @property
+    def costs(self) -> str:
+        """Name of the constants of its costs."""
+
     def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
         """All rows of a query."""
 

@@ -5,14 +5,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
+from sparseeinsum.decompose.memory import LEAST_BUFFER_BYTES
 from sparseeinsum.decompose.staging import StatementSizes
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.plan import Plan
 from sparseeinsum.render.statements import Statement
-
-# What a database gets for its buffers however low a limit is: below it, hash tables cannot spill (bench/memory.py).
-_LEAST_BUFFER_BYTES = 64_000_000
 
 # A limit that would hardly change is left alone: other runs need not wait.
 _WORTH_SETTING = 0.95
@@ -40,7 +38,7 @@ def bounded(engine: Engine, limit_bytes: float, expected_bytes: float = math.inf
     if in_use is None:
         yield
         return
-    with _limited(engine, in_use + max(limit_bytes, _LEAST_BUFFER_BYTES)):
+    with _limited(engine, in_use + max(limit_bytes, LEAST_BUFFER_BYTES)):
         yield
 
 
@@ -95,7 +93,7 @@ class Keeping:
         returned = sum(self._returned.values())
         if plan.memory_limit is None or sizes.all_bytes + returned <= _LITTLE * plan.memory_limit:
             return
-        left = max(_left(plan, sizes, self._returned), sizes.vector_bytes + _LEAST_BUFFER_BYTES)
+        left = max(_left(plan, sizes, self._returned), sizes.vector_bytes + LEAST_BUFFER_BYTES)
         self._release = self._limits.enter_context(_limited(self._engine, self._in_use + left))
 
     def release(self) -> None:
@@ -112,15 +110,15 @@ def keeping_to_memory(engine: Engine, into: Mapping[str, str]) -> Iterator[Keepi
 
 def _left(plan: Plan, sizes: StatementSizes, returned: Mapping[str, float]) -> float:
     """What is left of the memory limit beside aggregation states and results."""
-    return plan.alternatives.model.memory.usable_bytes - sizes.states_bytes - sum(returned.values())
+    return plan.alternatives.model.memory.limit_bytes - sizes.states_bytes - sum(returned.values())
 
 
 def _check_room(plan: Plan, sizes: StatementSizes, returned: Mapping[str, float]) -> None:
-    if sum(returned.values()) <= _LEAST_BUFFER_BYTES or _left(plan, sizes, returned) >= sizes.vector_bytes:
+    if sum(returned.values()) <= LEAST_BUFFER_BYTES or _left(plan, sizes, returned) >= sizes.vector_bytes:
         return
     name = max(returned, key=lambda each: returned[each])
     raise PlanError(
         f"results that are returned are expected to take {math.ceil(sum(returned.values())):,} bytes, most of it "
-        f"{name}, which leaves too little of the memory limit of {plan.alternatives.model.memory.limit_bytes:,} bytes; "
+        f"{name}, which leaves too little of the memory limit of {plan.alternatives.model.memory.given_bytes:,} bytes; "
         f"give {name} a table, as in into={{{name!r}: ...}}, or raise memory_limit"
     )

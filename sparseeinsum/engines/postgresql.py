@@ -10,9 +10,10 @@ from sqlglot import exp
 
 from sparseeinsum import assets
 from sparseeinsum.engines import copy_format
-from sparseeinsum.engines.client_session import ClientSession
+from sparseeinsum.engines.client_session import ClientSession, load_driver
 from sparseeinsum.engines.engine import Column, Relation
 from sparseeinsum.engines.sessions import Session
+from sparseeinsum.engines.vocabulary import Variant, find_variant
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
 from sparseeinsum.render.statements import Statement
@@ -21,8 +22,6 @@ from sparseeinsum.statistics.columns import number_type
 if TYPE_CHECKING:
     import psycopg
 
-_PROBE = "tensor_einsum"
-_EXTENSION = "sparseeinsum"
 _LEAST_VERSION = 150_000
 _UNDEFINED_COLUMN = "42703"  # SQLSTATEs
 _FULL = ("53200", "53100")  # memory, disk
@@ -42,8 +41,9 @@ class PostgreSQL:
     title = "PostgreSQL"
     sql: Dialect = POSTGRESQL
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, variant: Variant) -> None:
         self._session = session
+        self._variant = variant
 
     @property
     def connection(self) -> Any:  # noqa: ANN401  # each driver has a type of its own
@@ -54,6 +54,11 @@ class PostgreSQL:
     def dialect(self) -> str:
         """Name of the SQL dialect."""
         return self.sql.name
+
+    @property
+    def costs(self) -> str:
+        """Name of the constants of its costs: portable functions are far slower than those of the extension."""
+        return self._variant
 
     def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
         """All rows of a query."""
@@ -162,7 +167,7 @@ class PostgreSQL:
     def beside(self) -> Iterator["PostgreSQL"]:
         """Another connection to the same database, which sees what is committed, whatever happens on this one."""
         with self._session.beside() as other:
-            yield PostgreSQL(other)
+            yield PostgreSQL(other, self._variant)
 
     @contextmanager
     def registered(self, table: pa.Table, name: str) -> Iterator[None]:
@@ -277,12 +282,9 @@ def open_postgresql(target: "str | psycopg.Connection[Any]") -> PostgreSQL:
     """Connect to a server, or take a connection that the user has.
 
     Raises:
-        EngineError: The server cannot be reached, is too old, or the database lacks the extension.
+        EngineError: The server cannot be reached, is too old, or the database lacks the functions.
     """
-    try:
-        import psycopg  # noqa: PLC0415  # an optional dependency
-    except ImportError:
-        raise EngineError("psycopg is needed for PostgreSQL; pip install 'sparseeinsum[postgres]'") from None
+    psycopg = load_driver()
     if isinstance(target, psycopg.Connection):
         return open_session(ClientSession(target, psycopg, is_owned=False))
     try:
@@ -301,19 +303,11 @@ def open_session(session: Session) -> PostgreSQL:
     """Take a session with a server.
 
     Raises:
-        EngineError: The server is too old, or the database lacks the extension.
+        EngineError: The server is too old, or the database lacks the functions.
     """
     version = session.version
     if version < _LEAST_VERSION:
         raise EngineError(
             f"this server is PostgreSQL {version // 10_000}; version {_LEAST_VERSION // 10_000} or later is needed"
         )
-    query = "SELECT 1 FROM pg_catalog.pg_proc WHERE proname = $1 AND pg_catalog.pg_function_is_visible(oid) LIMIT 1"
-    if session.fetch(query, _PROBE):
-        return PostgreSQL(session)
-    if session.fetch("SELECT 1 FROM pg_catalog.pg_available_extensions WHERE name = $1", _EXTENSION):
-        way = f"run CREATE EXTENSION {_EXTENSION} in it, or put the schema that has it on the search_path"
-    else:
-        way = f"run `sparseeinsum install postgres` on the server, and CREATE EXTENSION {_EXTENSION} in the database"
-    ((database,),) = session.fetch("SELECT pg_catalog.current_database()")
-    raise EngineError(f"the database {database} lacks the functions of this package; {way}")
+    return PostgreSQL(session, find_variant(session))
