@@ -171,7 +171,7 @@ class PostgreSQL:
     def _settings(self) -> Iterator[None]:
         """Settings for the statements of a transaction, which those after it in one of the user's do not have."""
         known = (*_SETTINGS, *_SETTINGS_ON_LINUX, "work_mem", "min_parallel_table_scan_size")
-        found = exp.select("version() LIKE '%linux%'", *(f"current_setting('{name}')" for name in known))
+        found = exp.select("version() LIKE '%linux%'", *(f"current_setting('{name}') AS {name}" for name in known))
         ((is_linux, *values),) = self.rows(found)
         before = {name: str(value) for name, value in zip(known, values, strict=True)}
         work = max(self.memory_limit() // _WORK_SHARE, self._bytes("work_mem"))
@@ -188,7 +188,7 @@ class PostgreSQL:
 
     def _set(self, values: Mapping[str, str]) -> None:
         """Settings for the rest of a transaction."""
-        self.rows(exp.select(*(f"set_config('{name}', '{value}', TRUE)" for name, value in values.items())))
+        self.rows(exp.select(*(f"set_config('{name}', '{value}', TRUE) AS {name}" for name, value in values.items())))
 
     @contextmanager
     def beside(self) -> Iterator["PostgreSQL"]:
