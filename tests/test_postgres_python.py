@@ -347,6 +347,14 @@ class TestTexts:
             assert "C[I, K] = sum(A[I, J] * B[J, K])" in text
             assert ("actual" in text) == runs
 
+    @pytest.mark.parametrize("program", [PRODUCT, "C[i] = any(A[i, j] > 1)", "C[] = max(A[i, j])"])
+    @pytest.mark.parametrize("optimizer", ["relational", "dense"])
+    def test_explain_runs_whatever_the_layout(
+        self, db: se.Database, shell: psycopg.Connection, program: str, optimizer: str
+    ) -> None:
+        query = "SELECT * FROM sparseeinsum.explain(%s, optimizer => %s, layout => 'any', run => true)"
+        assert "actual" in str(shell.execute(query, (program, optimizer)).fetchall())
+
     def test_every_function_is_explained(self, shell: psycopg.Connection) -> None:
         query = """
             SELECT p.proname, obj_description(p.oid, 'pg_proc') FROM pg_proc AS p
