@@ -17,6 +17,8 @@ VECTORS_LIMIT = 3
 STATES_LIMIT = 4
 # And so many times what states take of that which shares a statement with other such.
 TOGETHER_LIMIT = 16
+# And so many times what a scan takes that is split among threads.
+SPLITS_LIMIT = 8
 # Of the memory of a process that an engine runs in: by allocators, and by threads and statements, however little they
 # compute (measured: bench/memory.py).
 _WASTED_SHARE = 0.15
