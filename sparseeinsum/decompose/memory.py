@@ -26,6 +26,9 @@ _WASTED_BYTES = 25_000_000
 # What a database in this process gets for its buffers however low a limit is: below it, hash tables cannot spill.
 LEAST_BUFFER_BYTES = 64_000_000
 
+# Part of moving a byte in a repartition, to read one again in another pass (measured: bench/passes.py).
+REREAD_BYTES = 0.1
+
 STATE_OVERHEAD_BYTES = 96  # of one state beside its array: its row in the hash table, and what malloc adds
 _MOST_PASSES = 1024
 
