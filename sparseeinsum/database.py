@@ -66,6 +66,11 @@ class Database:
         """The connection of the engine's driver, for SQL of your own: a DuckDBPyConnection."""
         return self._engine.connection
 
+    @property
+    def costs(self) -> str:
+        """Name of the constants that plans are priced with: of the engine, and the kind of functions that it has."""
+        return self._engine.costs
+
     def tensor(
         self,
         name: str,
@@ -178,6 +183,7 @@ class Database:
         estimator: str = DEFAULT_ESTIMATOR,
         rewrite: bool = True,
         top: None = None,
+        indexes: bool = True,
     ) -> Plan: ...
 
     @overload
@@ -195,6 +201,7 @@ class Database:
         rewrite: bool = True,
         *,
         top: int,
+        indexes: bool = True,
     ) -> list[Plan]: ...
 
     def plan(
@@ -210,6 +217,7 @@ class Database:
         estimator: str = DEFAULT_ESTIMATOR,
         rewrite: bool = True,
         top: int | None = None,
+        indexes: bool = True,
     ) -> Plan | list[Plan]:
         """Choose a decomposition for every EinSum of a program.
 
@@ -233,6 +241,8 @@ class Database:
             rewrite: Whether products that several statements compute, of results that nothing else reads, may be
                 computed in another order where that is expected to be cheaper. Results are the same but for rounding.
             top: Return a list of so many plans, best first, instead of the best.
+            indexes: Whether operands may be kept in memory while a statement runs, and read by index. DuckDB before
+                version 2 cannot: False makes SQL that runs there, too, with the extension file.
 
         Raises:
             CatalogueError: A tensor is not there.
@@ -241,7 +251,7 @@ class Database:
         """
         count = 1 if top is None else top
         options = plan_options(
-            optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, count
+            optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, count, indexes
         )
         plans = pipeline.make_plans(_program(program), self._engine, options)
         return plans[0] if top is None else plans
@@ -333,6 +343,7 @@ def plan_options(
     estimator: str = DEFAULT_ESTIMATOR,
     rewrite: bool = True,
     top: int = 1,
+    indexes: bool = True,
 ) -> PlanOptions:
     """What `Database.plan` is asked, checked."""
     if top < 1:
@@ -342,8 +353,8 @@ def plan_options(
     except ValueError as error:
         raise PlanError(f"memory_limit: {error}") from None
     pinned = {name: _tiles(name, labels) for name, labels in (pin or {}).items()}
-    wanted = tuple(outputs)
-    return PlanOptions(optimizer, limit, pinned, layout, wanted, nonfinite, _sizes(tiles), estimator, rewrite, top)
+    wanted, sizes = tuple(outputs), _sizes(tiles)
+    return PlanOptions(optimizer, limit, pinned, layout, wanted, nonfinite, sizes, estimator, rewrite, top, indexes)
 
 
 def _sizes(tiles: Sequence[int] | str) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ from sparseeinsum.engines.catalogue import Catalogue, require
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import Execution, Progress, execute
 from sparseeinsum.engines.generated import generated_source
+from sparseeinsum.engines.inputs import stored_inputs
 from sparseeinsum.engines.measuring import is_complete, measure_all
 from sparseeinsum.engines.memory import bounded
 from sparseeinsum.errors import PlanError
@@ -154,7 +155,7 @@ class _Data:
 
 
 def _read_data(program: Program, engine: Engine, options: PlanOptions) -> _Data:
-    stored = require(Catalogue(engine), program.inputs)
+    stored = stored_inputs(program, engine)
     stored |= _generated(program, stored)
     memory = _memory(engine, options)
     _check_scans(stored, memory)
@@ -201,7 +202,7 @@ def _rewritten(bound: EinGraph, data: _Data, engine: Engine, options: PlanOption
     known, values = data.statistics, data.values
     if _allows_nonfinite(options):
         return binarise(bound, known, values, allows_nonfinite=True)
-    price = partial(least_seconds, constants=constants_for(engine.dialect))
+    price = partial(least_seconds, constants=constants_for(engine.costs))
     whole = put_together(bound, known, values, price, options.pin.keys()) if options.rewrites else bound
     return compensate(binarise(whole, known, values), known, values, price)
 
@@ -221,7 +222,7 @@ def _alternatives(
         exact.graph,
         statistics,
         exact.evaluations,
-        constants_for(engine.dialect),
+        constants_for(engine.costs),
         memory=memory,
         resident_bytes=memory.limit_bytes * _RESIDENT_SHARE / memory.threads if may_index else 0,
         orders=data.orders,
@@ -247,10 +248,11 @@ class _Making:
         """The plan of some choices."""
         stored, engine = self.data.stored, self.engine
         complete = frozenset(name for name in stored if is_complete(stored[name], self.data.measured[name]))
+        inputs = Inputs(stored, self.exact.values, complete)
         return Plan(
             self.program,
             decomposed,
-            translate(decomposed, Inputs(stored, self.exact.values, complete), self.exact.evaluations),
+            translate(decomposed, inputs, self.exact.evaluations, keeps_shared=engine.sql.has_workers),
             self.alternatives,
             stored,
             self.data.measured,
@@ -264,6 +266,7 @@ class _Making:
             engine.sql,
             engine.threads(),
             self.planning_seconds,
+            engine.stage_namer(decomposed.seconds),
             lambda plan: analyze_plan(plan, engine),
         )
 

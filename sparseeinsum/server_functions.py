@@ -5,6 +5,7 @@ Nothing here may read or write files by names that a caller gives: the server's 
 
 import json
 from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
 from typing import Any
 
 from sparseeinsum.database import Database, plan_options
@@ -22,10 +23,10 @@ from sparseeinsum.errors import (
     SemanticsError,
     SparseEinsumError,
 )
-from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.lowering import read_program
 from sparseeinsum.pipeline import PlanOptions, make_plans
 from sparseeinsum.plan import Plan
+from sparseeinsum.sql_texts import declaration_of, number_of, tiles_of
 from sparseeinsum.storing import store_program
 
 # SQLSTATEs, in PostgreSQL's words: syntax_error, duplicate_table, undefined_table, data_exception, and so on.
@@ -53,10 +54,37 @@ def answer(server: Any, function: str, arguments: str) -> str:  # noqa: ANN401  
         A JSON object: the `result`, or the `error` with sqlstate, message, and maybe detail and hint.
     """
     try:
+        given = _checked(function, json.loads(arguments))
         engine = open_session(ServerSession(server))
-        return json.dumps({"result": _FUNCTIONS[function](engine, **json.loads(arguments))})
+        return json.dumps({"result": _FUNCTIONS[function](engine, **given)})
     except (SparseEinsumError, ValueError) as error:
         return json.dumps({"error": _described(error)})
+
+
+def _checked(function: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Arguments, of which SQL knows the types, but not all that these allow."""
+    for name, parameter in signature(_FUNCTIONS[function]).parameters.items():
+        is_needed = parameter.default is Parameter.empty and parameter.kind is not Parameter.VAR_KEYWORD
+        if is_needed and name not in ("engine", *given):
+            raise ValueError(f"the argument {name} of {function} is NULL; give it a value")
+    for name, value in given.items():
+        if isinstance(value, list) and any(item is None or isinstance(item, list) for item in value):
+            raise ValueError(f"the argument {name} of {function} is no plain list of values; write it as in '{{a, b}}'")
+    if not _are_pins(given.get("pin", {})):
+        raise ValueError(
+            'pin names no labels of results; write it as in \'{"Y": ["i"]}\', or with tiles, {"Y": {"i": 64}}'
+        )
+    return given
+
+
+def _are_pins(pin: object) -> bool:
+    """Whether it is labels, or labels with tiles, by results."""
+    if not isinstance(pin, dict):
+        return False
+    labels = [label for found in pin.values() if isinstance(found, list) for label in found]
+    return all(isinstance(found, list | dict) for found in pin.values()) and all(
+        isinstance(each, str) for each in labels
+    )
 
 
 def _einsum(engine: Engine, program: str, replace: bool = False, **options: Any) -> list[dict[str, object]]:  # noqa: ANN401
@@ -88,27 +116,21 @@ def _planned(engine: Engine, program: str, options: Mapping[str, Any]) -> Plan:
 
 
 def _plan_options(options: Mapping[str, Any]) -> PlanOptions:
-    """Options as SQL gives them, with tiles as text: 64,512 or auto."""
-    tiles = options.get("tiles", "auto")
-    if tiles == "auto":
-        return plan_options(**options)
-    try:
-        sizes = [int(tile) for tile in tiles.split(",")]
-    except ValueError:
-        raise ValueError(f"tiles {tiles!r} are neither auto nor whole numbers, as in 64,512") from None
-    return plan_options(**{**options, "tiles": sizes})
+    return plan_options(**{**options, "tiles": tiles_of(options.get("tiles"))})
 
 
-def _tensor_from_table(engine: Engine, fill: str = "0", **description: Any) -> str:  # noqa: ANN401
-    stored = Database(engine).tensor_from_table(**description, fill=_number(fill))
-    axes = ", ".join(f"{axis.name}: {axis.bound}" for axis in stored.tensor.axes)
-    tensor = stored.tensor
-    return f"{tensor.name}[{axes}] {tensor.dtype}, fill {fill_text(tensor.fill)}, in {stored.relation}"
-
-
-def _number(text: str) -> Number:
-    """A number of SQL's type numeric."""
-    return int(text) if text.lstrip("-").isdigit() else float(text)
+def _tensor_from_table(
+    engine: Engine,
+    name: str,
+    relation: str,
+    index_columns: list[str],
+    value_column: str | None = None,
+    fill: str = "0",
+    **options: Any,  # noqa: ANN401
+) -> str:
+    number = number_of(fill)
+    stored = Database(engine).tensor_from_table(name, relation, index_columns, value_column, fill=number, **options)
+    return declaration_of(stored.tensor)
 
 
 _FUNCTIONS: Mapping[str, Callable[..., object]] = {

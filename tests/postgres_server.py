@@ -33,10 +33,10 @@ class PostgresServer:
     def url(self, database: str) -> str:
         return f"postgresql://{_USER}@/{database}?host={self.folder}"
 
-    def psql(self, database: str, commands: str) -> str:
+    def psql(self, database: str, commands: str, aligned: bool = False) -> str:
         """What psql prints for text that is piped into it: of every result a heading, its rows, and their number."""
         program = Path(self.pg_config).with_name("psql")
-        how = ["-X", "-q", "--no-align", "-v", "ON_ERROR_STOP=1"]
+        how = ["-X", "-q", "-v", "ON_ERROR_STOP=1", *([] if aligned else ["--no-align"])]
         where = ["-h", str(self.folder), "-U", _USER, "-d", database]
         finished = subprocess.run([program, *how, *where], input=commands, capture_output=True, text=True, check=False)
         assert finished.returncode == 0, finished.stderr

@@ -9,6 +9,7 @@ import numpy as np
 import postgres_server
 import psycopg
 import pytest
+from cancelling import cancelled
 from hypothesis import HealthCheck, Phase, given, settings
 from postgres_server import PostgresServer
 from psycopg import errors
@@ -16,6 +17,8 @@ from random_programs import FAMILIES, Case, cases
 from reading import contents, stored_result
 
 import sparseeinsum as se
+from sparseeinsum import cli
+from sparseeinsum.cli import extensions
 from sparseeinsum.errors import ExtensionError
 from sparseeinsum.kernels import postgres_python
 from sparseeinsum.kernels.postgres_installation import Server, find_server
@@ -81,11 +84,11 @@ class TestEinsum:
         shell.execute("CREATE TABLE edges (src INT, dst INT, weight REAL); CREATE TABLE x (node INT, v FLOAT8)")
         shell.execute("INSERT INTO edges VALUES (0, 1, 0.5), (1, 2, 2), (2, 0, 4); INSERT INTO x VALUES (0, 1), (2, 3)")
         declare = "SELECT sparseeinsum.tensor_from_table('E', 'edges', '{src,dst}', 'weight', shape => '{3,3}')"
-        assert shell.execute(declare).fetchall() == [("E[src: 3, dst: 3] float32, fill 0.0, in main.edges",)]
+        assert shell.execute(declare).fetchall() == [("tensor E[src: 3, dst: 3] fill 0.0 dtype float32",)]
         declare = (
             "SELECT sparseeinsum.tensor_from_table('X', 'x', '{node}', 'v', fill => 'Infinity', dtype => 'float64')"
         )
-        assert shell.execute(declare).fetchall() == [("X[node: 3] float64, fill inf, in main.x",)]
+        assert shell.execute(declare).fetchall() == [("tensor X[node: 3] fill inf dtype float64",)]
         rows = einsum(shell, "D[i] = min(E[i, j] + X[j])")
         assert [row[:5] for row in rows] == [("D", "d", [3], "float64", "inf")]
         assert shell.execute("SELECT * FROM D ORDER BY i").fetchall() == [(0, 1.0), (1, 1.0), (2, 3.0)]
@@ -177,7 +180,7 @@ class TestErrors:
             ("C[i] = Z[i]", {}, "42P01", "there is no tensor Z in this database", "known are A, B"),
             ("C[i] = A[i, i]", {}, "22023", "label i", None),
             (PRODUCT, {"optimizer": "best"}, "54000", "there is no optimizer 'best'", "choose one of dp, "),
-            (PRODUCT, {"tiles": "many"}, "22023", "tiles 'many' are neither auto nor whole numbers", None),
+            (PRODUCT, {"tiles": "many"}, "54000", "tiles many are neither 'auto' nor whole numbers", None),
             (PRODUCT, {"memory_limit": "lots"}, "54000", "memory_limit: 'lots' is no size", "write it as in 4GB"),
             (PRODUCT, {"outputs": ["Y"]}, "54000", "the program computes no Y", "it computes C"),
             ("C[i] = sum(sqrt(A[i, j] - 9))", {}, "22023", "C turned NaN or infinite", None),
@@ -203,6 +206,36 @@ class TestErrors:
         assert "Traceback" not in str(caught.value) + (shown.context or "")
         assert contents(db) == before
 
+    @pytest.mark.parametrize(
+        ("call", "message"),
+        [
+            ("einsum(NULL)", "the argument program of einsum is NULL"),
+            ("tensor_from_table('E', 'a', NULL)", "the argument index_columns of tensor_from_table is NULL"),
+            ("tensor_from_table('E', 'a', '{NULL}')", "index_columns of tensor_from_table is no plain list"),
+            ("tensor_from_table('E', 'a', '{{dim_0}}')", "index_columns of tensor_from_table is no plain list"),
+            ("tensor_from_table('E', 'a', '{nothing}')", "a has no column nothing"),
+            ("tensor_from_table('E', 'a', '{dim_0}', 'val', '{-1}')", "has the bound -1"),
+            ("tensor_from_table('E', 'a', '{dim_0}', 'val', fill => 'NaN')", "the fill NaN"),
+            ("tensor_from_table('', 'a', '{dim_0}', 'val')", "a tensor needs a name"),
+            ("tensor_from_table('E', 'nothing', '{i}')", 'relation "nothing" does not exist'),
+            ("einsum('C[i] = sum(A[i, j])', pin => '[1]')", "pin names no labels of results"),
+            ("einsum('C[i] = sum(A[i, j])', pin => '{\"C\": [1]}')", "pin names no labels of results"),
+            ('einsum(\'C[i] = sum(A[i, j])\', pin => \'{"C": {"i": "a"}}\')', "a tile is a whole number"),
+            ("einsum('C[i] = sum(A[i, j])', outputs => '{NULL}')", "outputs of einsum is no plain list"),
+            ("einsum('C[i] = ' || repeat('(', 3000) || 'A[i, i]' || repeat(')', 3000))", ""),
+            ("einsum_sql('C[i] = sum(A[i, j])', style => 'x')", "style 'x' is neither 'cte' nor 'staged'"),
+            ("explain('')", ""),
+        ],
+    )
+    def test_arguments_that_make_no_sense(
+        self, db: se.Database, shell: psycopg.Connection, call: str, message: str
+    ) -> None:
+        with pytest.raises(psycopg.Error) as caught:
+            shell.execute(f"SELECT sparseeinsum.{call}")
+        assert message in str(caught.value)
+        assert "Traceback" not in (caught.value.diag.context or "")
+        assert shell.execute("SELECT 1").fetchone() == (1,)
+
     def test_rows_that_are_no_tensor(self, shell: psycopg.Connection) -> None:
         shell.execute("CREATE TABLE edges AS SELECT 0 AS i, NULL::float8 AS v")
         with pytest.raises(errors.DataException, match=r"row 0 \(counted from 0\): the value v is NULL"):
@@ -213,14 +246,12 @@ class TestErrors:
         with pytest.raises(errors.DataException, match=r"coordinate \(0\) stands in an earlier row"):
             einsum(shell, "C[] = sum(E[i])")
 
-    def test_a_statement_that_takes_too_long_is_cancelled(self, shell: psycopg.Connection) -> None:
+    def test_a_statement_that_is_cancelled_leaves_nothing(self, shell: psycopg.Connection) -> None:
         db = se.connect(shell)
         db.tensor("A", np.ones((500, 500)), promoted=["dim_0", "dim_1"])
         before = contents(db)
-        shell.execute("SET statement_timeout = 500")
-        with pytest.raises(errors.QueryCanceled):
+        with cancelled(shell), pytest.raises(errors.QueryCanceled, match="due to user request"):
             einsum(shell, "C[i, k] = sum(A[i, j] * A[j, k])", optimizer="relational")
-        shell.execute("RESET statement_timeout")
         assert contents(db) == before
         einsum(shell, "C[] = sum(A[i, j])")
         np.testing.assert_array_equal(stored(db, "C"), 250_000)
@@ -256,6 +287,9 @@ class TestTransactions:
         assert db.tensors()["C"].relation == "other.c"
         einsum(shell, "D[i] = sum(C[i, k])")
         np.testing.assert_allclose(stored(db, "D"), (A @ B).sum(axis=1))
+        einsum(shell, PRODUCT, replace=True)
+        assert db.tensors()["C"].relation == "main.c"
+        assert shell.execute("SELECT to_regclass('other.c')").fetchall() == [(None,)]
         shell.execute("SET search_path = nowhere, public")
         shell.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC; SET search_path = nowhere")
         with pytest.raises(errors.ObjectNotInPrerequisiteState, match="lacks the functions of this package"):
@@ -276,17 +310,22 @@ class TestRights:
         analyst.execute("RESET ROLE; GRANT USAGE ON SCHEMA sparseeinsum TO analyst; SET ROLE analyst")
         with pytest.raises(errors.InsufficientPrivilege, match="permission denied for table tensors"):
             einsum(analyst, PRODUCT)
-        analyst.execute("RESET ROLE; GRANT SELECT, INSERT, DELETE ON sparseeinsum.tensors TO analyst; SET ROLE analyst")
+        analyst.execute("RESET ROLE; GRANT SELECT ON sparseeinsum.tensors TO analyst; SET ROLE analyst")
         with pytest.raises(errors.InsufficientPrivilege, match="permission denied for table a"):
             einsum(analyst, PRODUCT)
         analyst.execute("RESET ROLE; GRANT SELECT ON a, b TO analyst; SET ROLE analyst")
+        ((text,),) = analyst.execute("SELECT sparseeinsum.einsum_sql(%s)", (PRODUCT,)).fetchall()
+        assert len(analyst.execute(text).fetchall()) == 4
+        with pytest.raises(errors.InsufficientPrivilege, match="permission denied for table tensors"):
+            einsum(analyst, PRODUCT)
+        analyst.execute("RESET ROLE; GRANT INSERT, DELETE ON sparseeinsum.tensors TO analyst; SET ROLE analyst")
         einsum(analyst, PRODUCT)
         np.testing.assert_allclose(stored(db, "C"), A @ B)
         owner = "SELECT tableowner FROM pg_tables WHERE tablename = 'c'"
         assert analyst.execute(owner).fetchall() == [("analyst",)]
 
     def test_files_are_nobodys(self, shell: psycopg.Connection) -> None:
-        asked = json.dumps({"name": "E", "relation": "/etc/passwd.csv", "index": []})
+        asked = json.dumps({"name": "E", "relation": "/etc/passwd.csv", "index_columns": []})
         with pytest.raises(errors.UndefinedTable, match="PostgreSQL reads no files"):
             shell.execute("SELECT sparseeinsum.python_result('tensor_from_table', %s)", (asked,))
 
@@ -307,6 +346,14 @@ class TestTexts:
             text = "\n".join(line for (line,) in shell.execute(query, (PRODUCT, runs)).fetchall())
             assert "C[I, K] = sum(A[I, J] * B[J, K])" in text
             assert ("actual" in text) == runs
+
+    @pytest.mark.parametrize("program", [PRODUCT, "C[i] = any(A[i, j] > 1)", "C[] = max(A[i, j])"])
+    @pytest.mark.parametrize("optimizer", ["relational", "dense"])
+    def test_explain_runs_whatever_the_layout(
+        self, db: se.Database, shell: psycopg.Connection, program: str, optimizer: str
+    ) -> None:
+        query = "SELECT * FROM sparseeinsum.explain(%s, optimizer => %s, layout => 'any', run => true)"
+        assert "actual" in str(shell.execute(query, (program, optimizer)).fetchall())
 
     def test_every_function_is_explained(self, shell: psycopg.Connection) -> None:
         query = """
@@ -375,6 +422,15 @@ class TestInstalling:
             einsum(fresh, PRODUCT)
         for file in installed.extension_folder.glob("sparseeinsum_python--0.0.9*"):
             file.unlink()
+
+    def test_by_the_command(
+        self, server: PostgresServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(extensions, "install_extension", lambda *_: ())  # it is there, and takes a while
+        assert cli.main(["install", "postgres", "--pg-config", server.pg_config, "--python"]) == 0
+        printed = capsys.readouterr().out
+        assert "sparseeinsum_python.control" in printed
+        assert "CREATE EXTENSION sparseeinsum_python CASCADE" in printed
 
     def test_servers_that_do_not_fit_are_refused(self, tmp_path: Path) -> None:
         server = Server(15, tmp_path, tmp_path)

@@ -85,6 +85,15 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_no_indexes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--no-indexes",
+        dest="indexes",
+        action="store_false",
+        help="keep no operand in memory to read it by index, which DuckDB before version 2 cannot",
+    )
+
+
 def _tiles(text: str) -> str | list[int]:
     try:
         return text if text == "auto" else [int(tile) for tile in text.split(",")]
@@ -116,6 +125,7 @@ def _add_explain(commands_of: _Commands) -> None:
         "sparseeinsum explain --analyze --database graph.duckdb program.ein",
     )
     _add_program(parser)
+    _add_no_indexes(parser)
     parser.add_argument("--analyze", action="store_true", help="run it, too, and show actual tuples and times")
     parser.add_argument("--html", metavar="FILE", help="write it as a page for a browser, with a drawing, instead")
     parser.add_argument("--save", metavar="FILE", help="keep the plan in a file, for --plan")
@@ -130,6 +140,7 @@ def _add_compile(commands_of: _Commands) -> None:
         "sparseeinsum compile --database graph.duckdb program.ein > program.sql",
     )
     _add_program(parser)
+    _add_no_indexes(parser)
     parser.add_argument(
         "--style",
         choices=("cte", "staged"),
@@ -173,6 +184,13 @@ def _add_calibrate(commands_of: _Commands) -> None:
         "measure the cost constants of this machine, and keep them for later plans",
         "sparseeinsum calibrate",
     )
+    parser.add_argument(
+        "-d",
+        "--database",
+        metavar="URL",
+        help="a database of PostgreSQL whose server to measure, postgresql://...; nothing is left in it (default: "
+        "DuckDB here)",
+    )
     parser.add_argument("--dry-run", action="store_true", help="measure and print, but keep nothing")
     parser.set_defaults(command=commands.calibrate_machine)
 
@@ -207,6 +225,13 @@ def _add_build(commands_of: _Commands) -> None:
         default="native",
         help="processor where it runs, by default the one here; nearly all of the last ten years are x86-64-v3",
     )
+    parser.add_argument(
+        "--portable",
+        action="store_true",
+        help="write a script for psql instead, which creates the functions in PL/pgSQL: slower, but for servers that "
+        "load no libraries",
+    )
+    parser.add_argument("--schema", help="where portable functions go; by default public")
     parser.set_defaults(command=extensions.build)
 
 
@@ -225,4 +250,11 @@ def _add_install(commands_of: _Commands) -> None:
         help="put the extension sparseeinsum_python there, too, which runs programs inside the server; it needs "
         "PL/Python with this version of Python, and the server's user must be able to read this installation",
     )
+    parser.add_argument(
+        "--portable",
+        metavar="DATABASE-URL",
+        help="create the functions in a database instead, in PL/pgSQL: slower, but for servers that load no libraries",
+    )
+    parser.add_argument("--schema", help="where portable functions go; by default where new tables go")
+    parser.add_argument("--remove", action="store_true", help="with --portable, drop the functions")
     parser.set_defaults(command=extensions.install)

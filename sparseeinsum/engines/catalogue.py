@@ -114,7 +114,7 @@ def require(catalogue: Catalogue, names: Iterable[str]) -> dict[str, StoredTenso
         CatalogueError: One is not there; the message lists those that are.
     """
     known = catalogue.all()
-    return {name: _find(known, name) for name in names}
+    return {name: find(known, name) for name in names}
 
 
 def table_named(text: str, dialect: str) -> exp.Table:
@@ -152,7 +152,12 @@ def table_in(schema: str, name: str, dialect: str, catalog: str | None = None) -
     return plain if is_read else spelled(True)
 
 
-def _find(known: Mapping[str, StoredTensor], name: str) -> StoredTensor:
+def find(known: Mapping[str, StoredTensor], name: str) -> StoredTensor:
+    """A tensor by its name.
+
+    Raises:
+        CatalogueError: It is not there; the message lists those that are.
+    """
     if name in known:
         return known[name]
     other = next((spelled for spelled in known if spelled.lower() == name.lower()), None)

@@ -16,6 +16,19 @@ if TYPE_CHECKING:
     import psycopg
 
 
+def load_driver() -> Any:  # noqa: ANN401  # a module
+    """psycopg, which is an optional dependency.
+
+    Raises:
+        EngineError: It is not installed.
+    """
+    try:
+        import psycopg  # noqa: PLC0415
+    except ImportError:
+        raise EngineError("psycopg is needed for PostgreSQL; pip install 'sparseeinsum[postgres]'") from None
+    return psycopg
+
+
 class ClientSession:
     """A connection of psycopg's.
 

@@ -2,10 +2,10 @@
 
 from sqlglot import exp
 
-from sparseeinsum.engines.catalogue import Catalogue, check_name
+from sparseeinsum.engines.catalogue import Catalogue, check_name, table_in
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import KeptResult
-from sparseeinsum.engines.tables import stored_as, table_of
+from sparseeinsum.engines.tables import drop_table_of, stored_as, table_of
 from sparseeinsum.errors import NameTakenError
 
 
@@ -30,15 +30,17 @@ def claim_table(engine: Engine, name: str, replaces: bool) -> exp.Table:
             f"there is a tensor {name} already, in {before.relation}; pass replace => true, or give the result "
             "another name"
         )
-    is_ours = before is not None and before.is_owned and before.relation == table.sql(engine.dialect)
-    if not is_ours:
-        for found in engine.relations_named(name):
+    ours = before.relation if before is not None and before.is_owned else None
+    for found in engine.relations_named(name):
+        if table_in(found.schema, found.name, engine.dialect, found.catalog).sql(engine.dialect) != ours:
             raise NameTakenError(
                 f"there is a table or view {found.schema}.{found.name} that was not made for a tensor {name}; give "
                 "the result another name"
             )
     if before is not None:
         catalogue.remove(name)
+    if ours not in (None, table.sql(engine.dialect)):  # in another schema
+        drop_table_of(engine, before)
     return table
 
 

@@ -35,9 +35,7 @@ class ServerSession:
         with self._errors(text):
             result = self._result(text, parameters)
         names = result.colnames()
-        if len(set(names)) < len(names):  # PL/Python's rows have one value for every name
-            numbered = ", ".join(f"column_{number}" for number in range(len(names)))
-            return self.fetch(f"SELECT * FROM ({text}) AS found ({numbered})", *parameters)
+        assert len(set(names)) == len(names), "PL/Python's rows have one value for every name"
         return [tuple(row[name] for name in names) for row in result]
 
     def _result(self, text: str, parameters: Sequence[str]) -> Any:  # noqa: ANN401  # plpy's

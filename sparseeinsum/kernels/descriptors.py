@@ -118,7 +118,8 @@ MESSAGES_BY_CODE: dict[int, str] = {
     WRONG_ELEMENTS: "argument %lld is an array of the type with OID %lld, but is declared as one of the type %lld",
     DAMAGED_ARRAY: "argument %lld is a damaged array",
     DAMAGED_STATE: "the aggregate's state is damaged",
-    NOT_RESIDENT: "no array is resident under the handle %lld; one is only while the statement runs that made it",
+    NOT_RESIDENT: "no array is resident under the handle %lld; one is only while the statement runs that made it, "
+    "in DuckDB before version 2 not even then: for that compile programs with --no-indexes",
     RESIDENT_TYPE_DIFFERS: "the array under the handle %lld has elements of another type than the fill",
     OUTSIDE_RESIDENT: "row %lld of %lld elements each is none of a resident array of %lld elements",
     TOO_MANY_RESIDENTS: "there are %lld resident arrays already, the most there may be at a time",

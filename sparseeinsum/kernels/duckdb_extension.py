@@ -9,7 +9,7 @@ from sparseeinsum.kernels.duckdb_capi import Pointer
 from sparseeinsum.kernels.duckdb_registry import REGISTRY, registry
 from sparseeinsum.kernels.duckdb_static_extension import register_static_extension
 from sparseeinsum.kernels.native import NativeCode, kernel_objects
-from sparseeinsum.kernels.static_data import in_memory
+from sparseeinsum.kernels.static_data import Block, in_memory
 
 EXTENSION_NAME = "sparseeinsum"
 
@@ -33,7 +33,7 @@ def _enter(info: int, access: "ctypes._Pointer[_Access]") -> bool:
     try:
         words = [ctypes.c_int64] * 3
         enter = ctypes.CFUNCTYPE(ctypes.c_int64, *words)(_native_code().address_of("enter_extension"))
-        return bool(enter(info, ctypes.addressof(access.contents), _registry_address()))
+        return bool(enter(info, ctypes.addressof(access.contents), ctypes.addressof(_registry()[REGISTRY])))
     except Exception as error:  # C cannot see a Python exception: it becomes the error of opening the database
         access.contents.set_error(info, f"{EXTENSION_NAME}: {error}".encode())
         return False
@@ -42,9 +42,9 @@ def _enter(info: int, access: "ctypes._Pointer[_Access]") -> bool:
 _ENTRY_POINT = ctypes.CFUNCTYPE(ctypes.c_bool, Pointer, ctypes.POINTER(_Access))(_enter)
 
 
-@cache
-def _registry_address() -> int:
-    return in_memory(tuple(registry()), _native_code().address_of)[REGISTRY]
+@cache  # as long as the process: databases keep addresses
+def _registry() -> dict[str, Block]:
+    return in_memory(tuple(registry()), _native_code().address_of)
 
 
 @cache

@@ -1,7 +1,7 @@
 """Kernels: data that compiled code reads: texts, and words that are numbers or addresses, in memory or in LLVM IR."""
 
 import ctypes
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -23,7 +23,8 @@ class Words:
     is_constant: bool = True
 
 
-StaticData: TypeAlias = Iterable[Text | Words]
+StaticData: TypeAlias = Sequence[Text | Words]
+Block: TypeAlias = "ctypes.Array[ctypes.c_char] | ctypes.Array[ctypes.c_int64]"
 
 
 def in_llvm(data: StaticData) -> Iterator[str]:
@@ -51,21 +52,18 @@ def _words_in_llvm(words: Sequence[int | str]) -> str:
     return ", ".join(f"i64 {word if isinstance(word, int) else f'ptrtoint (ptr @{word} to i64)'}" for word in words)
 
 
-def in_memory(data: StaticData, address_of: Callable[[str], int]) -> dict[str, int]:
-    """Addresses of data by its names; it stays as long as the process. `address_of` knows what else words name."""
-    blocks: dict[str, ctypes.Array[ctypes.c_char] | ctypes.Array[ctypes.c_int64]] = {}
-    for each in data:
-        if isinstance(each, Text):
-            blocks[each.name] = ctypes.create_string_buffer(each.text.encode())
-        else:
-            blocks[each.name] = (ctypes.c_int64 * len(each.words))()
-    _KEPT.append(blocks)
+def in_memory(data: StaticData, address_of: Callable[[str], int]) -> dict[str, Block]:
+    """Blocks of memory by their names, to keep as long as they are read. `address_of` knows what else words name."""
+    blocks: dict[str, Block] = {each.name: _block(each) for each in data}
     addresses = {name: ctypes.addressof(block) for name, block in blocks.items()}
     for each in data:
         if isinstance(each, Words):
             held = [addresses.get(word) or address_of(word) if isinstance(word, str) else word for word in each.words]
             blocks[each.name][:] = held
-    return addresses
+    return blocks
 
 
-_KEPT: list[object] = []  # what in_memory made
+def _block(data: Text | Words) -> Block:
+    if isinstance(data, Text):
+        return ctypes.create_string_buffer(data.text.encode())
+    return (ctypes.c_int64 * len(data.words))()

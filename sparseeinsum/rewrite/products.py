@@ -1,6 +1,7 @@
 """Rewriting: EinSums that compute parts of a product in; that product as one, in a cheap order of its own, out."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.scalar import Operand
@@ -17,6 +18,8 @@ _ROUNDED = frozenset(("float64", "float32", "complex128", "complex64"))
 
 # What is not computed as it was written must be expected to take at most this share of the time.
 _WORTH = 0.8
+
+_MOST_FACTORS = 6  # of one product: its orders are looked at in some 10 ms
 
 
 def put_together(
@@ -80,19 +83,30 @@ def _is_product(graph: EinGraph, einsum: EinSum) -> bool:
 
 
 def _groups(graph: EinGraph, parts: Set[str], known: Known) -> Iterator[tuple[str, ...]]:
-    """Products that are parts of one, in topological order, that one last; those of finite numbers alone."""
-    inside: dict[str, tuple[str, ...]] = {}
+    """Results that are parts of one product, in topological order, that product last; of few, finite factors."""
+    inside: dict[str, _Group] = {}
     for einsum in graph.einsums:
-        is_finite = all(known.tensors[operand.tensor].is_all_finite for operand in einsum.operands)
+        name = einsum.output.tensor
         below = [inside.pop(operand.tensor) for operand in einsum.operands if operand.tensor in inside]
-        group = (*(name for names in below for name in names), einsum.output.tensor)
-        if not is_finite:
-            yield from (names for names in below if len(names) > 1)
-            group = (einsum.output.tensor,)
-        if einsum.output.tensor in parts and is_finite:
-            inside[einsum.output.tensor] = group
-        elif len(group) > 1:
-            yield group
+        factors = len(einsum.operands) + sum(group.factors - 1 for group in below)
+        is_finite = all(known.tensors[operand.tensor].is_all_finite for operand in einsum.operands)
+        if is_finite and factors <= _MOST_FACTORS:
+            group = _Group((*(each for group in below for each in group.names), name), factors)
+        else:
+            yield from (group.names for group in below if len(group.names) > 1)
+            group = _Group((name,), len(einsum.operands))
+        if name in parts and is_finite:
+            inside[name] = group
+        elif len(group.names) > 1:
+            yield group.names
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Results that are parts of the last of them, and how many factors that has with them inside."""
+
+    names: tuple[str, ...]
+    factors: int
 
 
 def _order(einsums: Sequence[EinSum]) -> object:

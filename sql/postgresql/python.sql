@@ -16,6 +16,7 @@ CREATE OR REPLACE FUNCTION sparseeinsum.call_python(function text, arguments jso
 $$python$$
 if "answer" not in SD:
     import json
+    import os
     import signal
     import sys
 
@@ -25,7 +26,9 @@ if "answer" not in SD:
     def import_answer(folders):
         before = list(sys.path)
         sys.path[:] = folders + before
-        # The server's signals are for its own thread: those that libraries begin when they are loaded get none.
+        # The server's signals are for its own thread: those that libraries begin when they are loaded get none, and
+        # linear algebra, of which planning needs none, begins none at all.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             import sparseeinsum
@@ -87,8 +90,8 @@ COMMENT ON FUNCTION sparseeinsum.python_result(text, jsonb) IS 'Part of the othe
 CREATE OR REPLACE FUNCTION sparseeinsum.tensor_from_table(
     name text,
     relation regclass,
-    index text[],
-    value text DEFAULT NULL,
+    index_columns text[],
+    value_column text DEFAULT NULL,
     shape bigint[] DEFAULT NULL,
     axes text[] DEFAULT NULL,
     dtype text DEFAULT NULL,
@@ -97,8 +100,8 @@ CREATE OR REPLACE FUNCTION sparseeinsum.tensor_from_table(
     LANGUAGE sql AS
 $$body$$
 SELECT sparseeinsum.python_result('tensor_from_table', pg_catalog.jsonb_build_object(
-    'name', $$1, 'relation', $$2::text, 'index', $$3, 'value', $$4, 'shape', $$5, 'axes', $$6, 'dtype', $$7,
-    'fill', $$8::text
+    'name', $$1, 'relation', $$2::text, 'index_columns', $$3, 'value_column', $$4, 'shape', $$5, 'axes', $$6,
+    'dtype', $$7, 'fill', $$8::text
 )) #>> '{}'
 $$body$$;
 COMMENT ON FUNCTION sparseeinsum.tensor_from_table(text, regclass, text[], text, bigint[], text[], text, numeric) IS
