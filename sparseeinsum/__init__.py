@@ -22,8 +22,7 @@ from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.expressions import NamedTensor, TensorExpression, bound, index, ones, where
 from sparseeinsum.plan import Plan
 from sparseeinsum.sql_requests import answer
-
-__version__ = "0.1.0"
+from sparseeinsum.version import __version__
 
 __all__ = [
     "CatalogueError",

@@ -8,7 +8,6 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import Execution, Progress, execute, run_each
 from sparseeinsum.engines.inputs import stored_inputs
 from sparseeinsum.engines.measuring import is_complete, measure_all
-from sparseeinsum.engines.memory import keeping_to_memory
 from sparseeinsum.engines.tables import check_target
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.explain import Analysis
@@ -25,8 +24,7 @@ def analyze_plan(plan: Plan, engine: Engine) -> Analysis:
     with _running(plan, engine):
         execution = execute(plan, engine, {}, lambda *_: None, replan)
         statements = tuple((run.statement, run.seconds) for run in execution.runs)
-        with keeping_to_memory(plan, engine, {}):
-            return Analysis(statements, execution.replannings, run_each(plan, engine))
+        return Analysis(statements, execution.replannings, run_each(plan, engine))
 
 
 def run_plan(

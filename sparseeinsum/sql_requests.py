@@ -16,13 +16,12 @@ from sqlglot import exp
 
 from sparseeinsum.database import Database
 from sparseeinsum.engines.duckdb import DuckDB
-from sparseeinsum.errors import CatalogueError, DataError, EngineError, PlanError
+from sparseeinsum.errors import CatalogueError, EngineError, PlanError
 from sparseeinsum.guarded import guarded_query
 from sparseeinsum.kernels.catalogue import functions
 from sparseeinsum.kernels.duckdb_sql_functions import REQUEST_FUNCTION
-from sparseeinsum.language.dtypes import Number
-from sparseeinsum.language.syntax import Declaration, write_statement
 from sparseeinsum.plan import Plan
+from sparseeinsum.sql_texts import declaration_of, number_of, tiles_of
 
 _NUMBER = "number"  # the question which database a connection is to
 
@@ -92,19 +91,9 @@ def _plan(engine: DuckDB, asked: Mapping[str, Any]) -> Plan:
         memory_limit=asked["memory_limit"],
         outputs=[] if output is None else [output],
         nonfinite=asked["nonfinite"],
-        tiles=_tiles(asked["tiles"]),
+        tiles=tiles_of(asked["tiles"]),
         estimator=asked["estimator"],
     )
-
-
-def _tiles(text: str | None) -> list[int] | str:
-    """Tiles as given, `auto` or whole numbers with or without brackets around them."""
-    if text is None or text == "auto":
-        return text or []
-    try:
-        return [int(tile) for tile in text.strip("[]").split(",")]
-    except ValueError:
-        raise PlanError(f"tiles {text} are neither 'auto' nor whole numbers, as in [64, 512]") from None
 
 
 def _tensor_from_table(engine: DuckDB, asked: Mapping[str, Any]) -> str:
@@ -116,21 +105,9 @@ def _tensor_from_table(engine: DuckDB, asked: Mapping[str, Any]) -> str:
         asked["shape"],
         asked["axes"],
         asked["dtype"],
-        _number(asked["fill"]),
+        number_of(asked["fill"]),
     )
-    tensor = stored.tensor
-    axes = tuple((axis.name, axis.bound) for axis in tensor.axes)
-    return write_statement(Declaration(tensor.name, axes, tensor.fill, tensor.dtype))
-
-
-def _number(text: str) -> Number:
-    """A number as SQL writes it."""
-    for kind in (int, float, complex):
-        with suppress(ValueError):
-            return kind(text)
-    if text in ("true", "false"):
-        return text == "true"
-    raise DataError(f"the fill {text} is no number")
+    return declaration_of(stored.tensor)
 
 
 def _tensor_functions(engine: DuckDB, asked: Mapping[str, Any]) -> str:

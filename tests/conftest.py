@@ -19,6 +19,8 @@ from sparseeinsum import cli
 from sparseeinsum.decompose.constants import constants_for, store_constants
 from sparseeinsum.language.scalar import FUNCTIONS
 
+ENGINES = ("duckdb", "postgresql")
+
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci")
 
@@ -34,10 +36,11 @@ def own_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def operators_are_free(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Plans of tensors of a few numbers are as those of large ones, which are worth several operators."""
-    constants = replace(constants_for("duckdb"), fixed_seconds_per_operator=0.0)
+    constants = {name: replace(constants_for(name), fixed_seconds_per_operator=0.0) for name in ENGINES}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
-        store_constants("duckdb", constants, "a test")
+        for name in ENGINES:
+            store_constants(name, constants[name], "a test")
         yield
 
 
@@ -50,17 +53,47 @@ def forget_functions() -> Iterator[None]:
         del FUNCTIONS[name]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Which engines the tests of databases run on."""
+    parser.addoption(
+        "--engines",
+        choices=("marked", "all", *ENGINES),
+        default="marked",
+        help="engines that tests of databases run on: those of their mark, or DuckDB where they have none (the "
+        "default); all engines where they have none; or only those tests that run on one engine",
+    )
+
+
 @pytest.fixture(scope="session")
 def engine(request: pytest.FixtureRequest) -> str:
-    """The engine that a test's databases are of: DuckDB, unless a mark names others."""
+    """The engine that a test's databases are of: DuckDB, unless an option or a mark names others."""
     return str(getattr(request, "param", "duckdb"))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run tests of databases on every engine that they are marked for."""
+    """Run tests of databases on the engines of their mark; without one on all, if the option says so."""
+    if "engine" not in metafunc.fixturenames:
+        return
     marker = metafunc.definition.get_closest_marker("engines")
-    if marker is not None and "engine" in metafunc.fixturenames:
+    if marker is not None:
+        assert len(marker.args) > 1 or marker.kwargs["reason"], "a test of one engine says why"
         metafunc.parametrize("engine", marker.args, indirect=True, scope="session")
+    elif metafunc.config.option.engines != "marked":
+        metafunc.parametrize("engine", ENGINES, indirect=True, scope="session")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests of other engines, and those without a database, where the option names an engine."""
+    wanted = config.option.engines
+    if wanted in ENGINES:
+        others = [item for item in items if _engine_of(item) != wanted]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if _engine_of(item) == wanted]
+
+
+def _engine_of(item: pytest.Item) -> object:
+    call = getattr(item, "callspec", None)
+    return None if call is None else call.params.get("engine")
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,8 @@ from sql_rows import ROWS, Array, Connection, Oracle, Rows, create_table, flat_t
 import sparseeinsum as se
 from sparseeinsum.kernels.catalogue import functions
 
+pytestmark = pytest.mark.engines("duckdb", reason="test_postgres_functions.py makes these calls in PostgreSQL")
+
 SQL_TYPES = {"complex128": "DOUBLE", "complex64": "FLOAT"}
 TOLERANCES = {"complex128": 1e-12, "complex64": 1e-4}
 COMPLEX_FUNCTIONS = [function for function in functions() if "c128" in function.dtypes]

@@ -5,24 +5,45 @@ import re
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from reading import engine_of
 from reference import evaluate_program
 from sqlglot import exp
 
 import sparseeinsum as se
 from sparseeinsum.kernels.catalogue import functions
 from sparseeinsum.language.scalar import FUNCTIONS, Call, Literal, Operand, Scalar, evaluate, operands_of, write
+from sparseeinsum.render.dialects import DUCKDB, POSTGRESQL, Dialect, write_sql
 from sparseeinsum.render.scalars import number_expression
 from sparseeinsum.statistics.numbers import number
 
 Array = NDArray[Any]
 
-SQL_TYPES = {"float64": "DOUBLE", "float32": "FLOAT"}
-PLAIN = ("add", "sub", "mul", "neg")  # what DuckDB computes itself; all else is called by name
-EXACT = (*PLAIN, "div", "abs", "sqrt", "sign", "relu", "min", "max")  # IEEE 754 leaves no choice of the last bit
+pytestmark = pytest.mark.engines("duckdb", "postgresql")
+
+DTYPES = ("float64", "float32")
+SQL_TYPES = {
+    "duckdb": {"float64": "DOUBLE", "float32": "FLOAT"},
+    "postgresql": {"float64": "float8", "float32": "real"},
+}
+PLAIN = {DUCKDB: ("add", "sub", "mul", "neg"), POSTGRESQL: ("neg",)}  # what engines compute themselves
+EXACT = (
+    "add",
+    "sub",
+    "mul",
+    "neg",
+    "div",
+    "abs",
+    "sqrt",
+    "sign",
+    "relu",
+    "min",
+    "max",
+)  # IEEE 754 leaves no choice of the last bit
 
 NUMBERS = {
     "float64": [0.0, 1.0, 2.0, 3.0, 0.5, 7.0, 0.1, np.pi, 17.25, 745.2, 1e16, 5e-324, 2.2e-308, 1e308, 1.7e308, np.inf],
@@ -51,12 +72,20 @@ def expect_equal(found: Array, expected: Array, *, is_exact: bool) -> None:
 
 def compute(db: se.Database, expression: Scalar, operands: tuple[Array, ...]) -> Array:
     """An expression of numbers as SQL, for every row of the operands."""
-    dtype = str(operands[0].dtype)
-    kind = SQL_TYPES[dtype]
-    value = number_expression(expression, [exp.column(name) for name in "uv"], dtype).sql("duckdb")
-    columns = ", ".join(f"unnest(${place + 1}::{kind}[]) AS {'uv'[place]}" for place in range(len(operands)))
-    query = f"SELECT {value} AS w FROM (SELECT {columns})"
-    return np.asarray(db.connection.sql(query, params=list(operands)).to_arrow_table()["w"].to_numpy())
+    dtype, engine = str(operands[0].dtype), engine_of(db)
+    value = number_expression(expression, [exp.column(name) for name in "uv"], dtype, engine.sql)
+    return by_query(db, f"SELECT {write_sql(value, engine.sql)} AS w FROM rows ORDER BY place", operands)
+
+
+def by_query(db: se.Database, query: str, operands: tuple[Array, ...]) -> Array:
+    """The column w that a query finds, which may read the operands as columns u and v of rows, and their place."""
+    dtype, engine = str(operands[0].dtype), engine_of(db)
+    kind = SQL_TYPES[engine.dialect][dtype]
+    columns = {"place": np.arange(len(operands[0])), **dict(zip("uv", operands, strict=False))}
+    with engine.registered(pa.table(columns), "given"):
+        typed = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name in columns if name != "place")
+        found = engine.arrow(f"SELECT * FROM (WITH rows AS (SELECT place, {typed} FROM given) {query}) AS t")["w"]
+    return np.asarray(found.to_numpy())
 
 
 def check_program(db: se.Database, text: str, inputs: dict[str, Array], *, is_exact: bool = False) -> None:
@@ -70,7 +99,7 @@ def check_program(db: se.Database, text: str, inputs: dict[str, Array], *, is_ex
         expect_equal(found, evaluate_program(se.program(text), inputs)["W"].astype(found.dtype), is_exact=is_exact)
 
 
-@pytest.mark.parametrize("dtype", SQL_TYPES)
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_function_of_special_values(shared_db: se.Database, name: str, dtype: str) -> None:
     arguments = (Operand(0), Operand(1), Operand(0))[: FUNCTIONS[name].operands]
@@ -80,16 +109,17 @@ def test_every_function_of_special_values(shared_db: se.Database, name: str, dty
     expect_equal(found, expected.astype(found.dtype), is_exact=name in EXACT or expected.dtype == bool)
 
 
+@pytest.mark.parametrize("dialect", PLAIN, ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_which_functions_are_plain_sql(name: str) -> None:
+def test_which_functions_are_plain_sql(name: str, dialect: Dialect) -> None:
     arguments = (Operand(0), Operand(1), Operand(0))[: FUNCTIONS[name].operands]
-    sql = number_expression(Call(name, arguments), [exp.column("u"), exp.column("v")], "float64")
+    sql = number_expression(Call(name, arguments), [exp.column("u"), exp.column("v")], "float64", dialect)
     called = {str(call.this) for call in sql.find_all(exp.Anonymous)}
     assert called <= {function.name for function in functions()}
-    assert (not called) == (name in PLAIN)
+    assert (not called) == (name in PLAIN[dialect])
 
 
-@pytest.mark.parametrize("dtype", SQL_TYPES)
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
     "value", [0.1, 1 / 3, 1e-20, 1e300, -2.0, 123456789.0, 0.000123456789, np.inf, -np.inf, np.nan, 2**53 + 2.0]
 )
@@ -106,7 +136,7 @@ def test_literal_beside_a_column(shared_db: se.Database, name: str, value: float
         expect_equal(found, evaluate(Call(name, (Operand(0), Operand(1))), operands), is_exact=True)
 
 
-@pytest.mark.parametrize("dtype", SQL_TYPES)
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_numbers_are_read_as_they_were_written(shared_db: se.Database, dtype: str) -> None:
     rng = np.random.default_rng(0)
     values = np.concatenate([
@@ -114,13 +144,14 @@ def test_numbers_are_read_as_they_were_written(shared_db: se.Database, dtype: st
         rng.integers(-(10**9), 10**9, 300) / 10.0 ** rng.integers(0, 9, 300),
         [0.0, 5e-324, 1.7e308, 0.1, 1e15, 1e16, 1e17, 1e22, 123456789012345.6],
     ])  # fmt: skip
-    written = ", ".join(number(float(value), dtype).sql("duckdb") for value in values)
+    dialect = engine_of(shared_db).sql
+    written = ", ".join(write_sql(number(float(value), dtype), dialect) for value in values)
     (found,) = shared_db.connection.execute(f"SELECT {written}").fetchall()
     with np.errstate(over="ignore", under="ignore"):
-        np.testing.assert_array_equal(np.array(found, float), values.astype(dtype).astype(float))
+        np.testing.assert_array_equal(np.array(found, dtype), values.astype(dtype))
 
 
-@pytest.mark.parametrize("dtype", SQL_TYPES)
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
     "expression",
     [
@@ -168,7 +199,7 @@ GROUPS = [
 ]
 
 
-@pytest.mark.parametrize("dtype", SQL_TYPES)
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("aggregate", ["sum", "prod", "max", "min"])
 @pytest.mark.parametrize("body", ["A[i, j]", "A[i, j] * B[j]", "A[i, j] + 1", "-A[i, j]"])
 def test_aggregates_of_special_values(shared_db: se.Database, body: str, aggregate: str, dtype: str) -> None:
@@ -176,14 +207,14 @@ def test_aggregates_of_special_values(shared_db: se.Database, body: str, aggrega
     check_program(shared_db, f"W[i] = {aggregate}({body})", inputs)
 
 
-@pytest.mark.parametrize("dtype", SQL_TYPES)
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("aggregate", ["sum", "prod", "max", "min"])
 def test_aggregates_without_groups(shared_db: se.Database, aggregate: str, dtype: str) -> None:
     for group in GROUPS[::2]:
         check_program(shared_db, f"W[] = {aggregate}(A[i])", {"A": np.array(group, dtype)})
 
 
-@pytest.mark.parametrize("dtype", SQL_TYPES)
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("aggregate", ["sum", "prod", "max", "min"])
 def test_aggregates_of_many_rows(shared_db: se.Database, aggregate: str, dtype: str) -> None:
     rng = np.random.default_rng(0)
@@ -237,7 +268,8 @@ def test_random_expressions_in_float32(shared_db: se.Database, expression: Scala
 def test_random_expressions_in_arrays(shared_db: se.Database, expression: Scalar) -> None:
     """The same text, read by tensor_reduce."""
     u, v = pairs("float64")
-    call = "tensor_reduce('prod', $1, 'i,i->i', $2::DOUBLE[], $3::DOUBLE[], [len($2)])"
-    ((found,),) = shared_db.connection.execute(f"SELECT {call}", [write(expression), u, v]).fetchall()
+    spelled = exp.Literal.string(write(expression)).sql()
+    arrays = "array_agg(u ORDER BY place), array_agg(v ORDER BY place), ARRAY[COUNT(*)]"
+    query = f"SELECT unnest(tensor_reduce('prod', {spelled}, 'i,i->i', {arrays})) AS w FROM rows"
     expected = np.broadcast_to(evaluate(expression, (u, v)), u.shape)
-    expect_equal(np.array(found), expected, is_exact=True)
+    expect_equal(by_query(shared_db, query, (u, v)), expected, is_exact=True)

@@ -15,6 +15,8 @@ import sparseeinsum as se
 from sparseeinsum.kernels.catalogue import functions
 from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, write
 
+pytestmark = pytest.mark.engines("duckdb", reason="test_postgres_functions.py makes these calls in PostgreSQL")
+
 LEAST, GREATEST = -(2**63), 2**63 - 1
 MANY_ROWS = 400_000  # several threads get some of them
 

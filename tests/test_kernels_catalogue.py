@@ -4,7 +4,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,6 +23,8 @@ from sparseeinsum.language.dtypes import AGGREGATES
 from sparseeinsum.language.scalar import FUNCTIONS, Call, Literal, Operand, evaluate, write
 from sparseeinsum.render.values import MAX_LABELS_INSIDE
 from sparseeinsum.settings import cache_folder
+
+pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL's kernels come of the same catalogue and cache")
 
 KERNELS = ("aggregation", "complexes", "contraction", "elementwise", "expression", "integers", "layout", "tiles")
 COMPUTE = "import sparseeinsum as se; print(se.connect().connection.execute('SELECT tensor_add([1], [2])').fetchall())"
@@ -63,7 +68,7 @@ def test_every_scalar_function_is_one_in_sql(shared_db: se.Database, name: str) 
 def test_messages_and_descriptions_list_every_scalar_function() -> None:
     expression = load_kernels("expression")
     names = expression.CALLABLE
-    assert descriptors.MESSAGES_BY_CODE[expression.UNKNOWN_NAME].endswith(f"known: {' '.join(names)}")
+    assert f"known: {' '.join(names)}; functions of users" in descriptors.MESSAGES_BY_CODE[expression.UNKNOWN_NAME]
     (described,) = {
         listed
         for function in functions()
@@ -163,6 +168,29 @@ def test_processes_of_one_cache_at_the_same_time(cache: Path) -> None:
     processes = [subprocess.Popen([sys.executable, "-c", COMPUTE], stdout=subprocess.PIPE, text=True) for _ in "ab"]
     assert [process.communicate()[0] for process in processes] == ["[([3],)]\n"] * 2
     assert snapshot(cache) == before
+
+
+def test_what_another_process_compiles_is_waited_for(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = {file: file.read_bytes() for file in cache.iterdir()}
+    good = native.kernel_objects("duckdb")
+    compilations = count_compilations(monkeypatch, good)
+    found_nothing = threading.Event()
+
+    @contextmanager
+    def notice(processor: str) -> Iterator[None]:
+        found_nothing.set()
+        yield
+
+    monkeypatch.setattr(native, "_notice", notice)
+    with ThreadPoolExecutor() as pool, native._alone_in(cache):  # as the other one
+        for file in whole:
+            file.unlink()
+        waiting = pool.submit(native.kernel_objects, "duckdb")
+        assert found_nothing.wait(60)
+        for file, content in whole.items():
+            file.write_bytes(content)
+    assert waiting.result() == good
+    assert compilations == [0]
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {

@@ -7,6 +7,8 @@ from sql_rows import Connection
 import sparseeinsum as se
 from sparseeinsum.assets import load_kernels
 
+pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL has no BLAS")
+
 contraction = load_kernels("contraction")
 
 

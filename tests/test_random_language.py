@@ -16,6 +16,7 @@ EXAMPLES = int(os.environ.get("EXAMPLES", "130"))
 COUNTED: Counter[str] = Counter()  # programs run, by kind; conftest.py prints them
 
 
+@pytest.mark.engines("duckdb", reason="PostgreSQL runs fewer programs, below")
 @pytest.mark.usefixtures("operators_are_free")  # or hardly a sum would be taken apart
 @pytest.mark.parametrize("optimizer", ["dp", "greedy", "relational", "dense"])
 @pytest.mark.parametrize("family", FAMILIES)
@@ -36,7 +37,7 @@ def test_results_are_numpys(
     run()
 
 
-@pytest.mark.engines("postgresql")
+@pytest.mark.engines("postgresql", reason="fewer programs than on DuckDB")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_results_are_numpys_in_postgresql(shared_db: se.Database, family: str) -> None:
     @settings(max_examples=max(1, EXAMPLES // 16), suppress_health_check=list(HealthCheck), phases=[Phase.generate])

@@ -17,6 +17,8 @@ from sql_errors import expect_error
 import sparseeinsum as se
 from sparseeinsum.kernels.residents import MAX_RESIDENTS, count_residents
 
+pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL keeps no arrays in memory")
+
 Connection = duckdb.DuckDBPyConnection
 ROWS, WIDTH = 3000, 7
 ABSENT = 1234

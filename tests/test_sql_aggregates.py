@@ -19,6 +19,8 @@ from sql_rows import (
 import sparseeinsum as se
 from sparseeinsum.language.dtypes import AGGREGATES as AGGREGATES_OF_LANGUAGE
 
+pytestmark = pytest.mark.engines("duckdb", reason="test_postgres_functions.py makes these calls in PostgreSQL")
+
 AGGREGATES: dict[str, Oracle] = {
     "tensor_sum(u)": lambda r: r.u.sum(axis=0),
     "tensor_prod(tensor_map('1 + u / 1000', u))": lambda r: (1 + r.u / 1000).prod(axis=0),

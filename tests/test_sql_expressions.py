@@ -15,6 +15,8 @@ import sparseeinsum as se
 from sparseeinsum.language.dtypes import AGGREGATES
 from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, evaluate, write
 
+pytestmark = pytest.mark.engines("duckdb", reason="calls in DuckDB's SQL, of kernels that PostgreSQL has, too")
+
 NUMBERS = (-np.inf, -2.5, -1.0, -0.0, 0.0, 0.5, 1.0, 2.0, 3.0, np.inf, np.nan)
 
 

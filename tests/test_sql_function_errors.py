@@ -6,6 +6,8 @@ from sql_errors import expect_error
 
 import sparseeinsum as se
 
+pytestmark = pytest.mark.engines("duckdb", reason="test_postgres_errors.py makes these calls in PostgreSQL")
+
 Connection = duckdb.DuckDBPyConnection
 
 

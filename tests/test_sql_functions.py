@@ -23,6 +23,8 @@ from sql_rows import (
 
 import sparseeinsum as se
 
+pytestmark = pytest.mark.engines("duckdb", reason="test_postgres_functions.py makes these calls in PostgreSQL")
+
 SCALARS: dict[str, Oracle] = {
     "tensor_add(u, v)": lambda r: r.u + r.v,
     "tensor_sub(u, v)": lambda r: r.u - r.v,

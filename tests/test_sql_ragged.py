@@ -9,6 +9,8 @@ from sql_rows import ROWS, Array, Connection
 
 import sparseeinsum as se
 
+pytestmark = pytest.mark.engines("duckdb", reason="calls in DuckDB's SQL, of kernels that PostgreSQL has, too")
+
 ELEMENTS = {"float64": "DOUBLE", "int64": "BIGINT", "complex128": "DOUBLE"}
 
 # The extent of one label, by the number of the row: 4, or that of a shorter tile.

@@ -15,6 +15,8 @@ from sql_rows import flat_tiles
 
 import sparseeinsum as se
 
+pytestmark = pytest.mark.engines("duckdb", reason="test_postgres_errors.py makes random calls in PostgreSQL")
+
 Connection = duckdb.DuckDBPyConnection
 
 HUGE = (1 << 40) + 1  # more than the elements that any array may have

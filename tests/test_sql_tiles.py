@@ -11,6 +11,8 @@ from sql_rows import Array, Connection, tiles_of
 
 import sparseeinsum as se
 
+pytestmark = pytest.mark.engines("duckdb", reason="calls in DuckDB's SQL, of kernels that PostgreSQL has, too")
+
 DTYPES = {"float64": "DOUBLE", "float32": "FLOAT", "int64": "BIGINT", "complex128": "DOUBLE", "complex64": "FLOAT"}
 
 

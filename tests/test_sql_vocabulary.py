@@ -12,6 +12,8 @@ from sql_rows import Connection
 import sparseeinsum as se
 from sparseeinsum.kernels.catalogue import Function, ValueType, functions
 
+pytestmark = pytest.mark.engines("duckdb", reason="test_postgres_extension.py asks PostgreSQL")
+
 
 @pytest.fixture(scope="module")
 def connection(shared_db: se.Database) -> Connection:

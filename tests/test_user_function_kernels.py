@@ -17,6 +17,8 @@ from sparseeinsum.errors import SemanticsError
 from sparseeinsum.kernels import descriptors
 from sparseeinsum.kernels.user_functions import compile_function
 
+pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL has no functions of Python's")
+
 Array = NDArray[np.float64]
 Function = Callable[..., object]
 

@@ -65,11 +65,13 @@ class Catalogue:
         else:
             self._engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
             self._engine.execute(assets.read(f"sql/{self._engine.dialect}/catalogue.sql"))
-        values = [_literal(value) for value in _values(stored)]
-        table = exp.to_table(f"{SCHEMA}.{TABLE}")
-        source = exp.values([tuple(values)])
-        self._engine.execute(exp.delete(table).where(exp.column("name").eq(stored.tensor.name)))
-        self._engine.execute(exp.insert(source, table, columns=list(_COLUMNS)))
+        self.remove(stored.tensor.name)
+        source = exp.values([tuple(_literal(value) for value in _values(stored))])
+        self._engine.execute(exp.insert(source, exp.to_table(f"{SCHEMA}.{TABLE}"), columns=list(_COLUMNS)))
+
+    def remove(self, name: str) -> None:
+        """Forget a tensor, whose table stays."""
+        self._engine.execute(exp.delete(exp.to_table(f"{SCHEMA}.{TABLE}")).where(exp.column("name").eq(name)))
 
     def _keep_fills_as_text(self) -> None:
         """Bring the table of an earlier version, which kept them as DOUBLE, to this one."""
@@ -177,7 +179,7 @@ def check_relation(engine: Engine, stored: StoredTensor) -> None:
         _, *types = [column.sql_type for column in engine.columns(_columns_query(stored, engine.dialect))]
     except EngineError as error:
         reason = str(error.__cause__ or error).splitlines()[0]
-        raise CatalogueError(f"{where}: {reason}; bring it back, or define the tensor anew") from None
+        raise CatalogueError(f"{where}: {reason}; bring it back, or define the tensor anew") from error.__cause__
     strange = [found for found in zip(stored.keys, types, strict=False) if not is_index_type(found[1])]
     if stored.value and not _holds_values(stored, types[-1]):
         strange.append((stored.value, types[-1]))
@@ -210,7 +212,7 @@ def _values(stored: StoredTensor) -> tuple[object, ...]:
         [axis.name for axis in tensor.axes],
         list(tensor.shape),
         tensor.dtype,
-        _fill_text(tensor.fill),
+        fill_text(tensor.fill),
         list(stored.decomposition.tiles),
         stored.relation,
         list(stored.keys),
@@ -223,7 +225,7 @@ def _values(stored: StoredTensor) -> tuple[object, ...]:
 _TRUTHS = {"true": True, "false": False}
 
 
-def _fill_text(fill: Number) -> str:
+def fill_text(fill: Number) -> str:
     """A fill as text from which it is read back exactly, as in 0.5, -inf, 3, true or (1+2j)."""
     return repr(fill).lower()
 

@@ -118,7 +118,8 @@ def _columns(engine: Engine, name: str, relation: str, table: exp.Table, wanted:
     try:
         described = engine.columns(exp.select("*").from_(table.copy()))
     except EngineError as error:
-        raise CatalogueError(f"tensor {name}: {relation} cannot be read: {error.__cause__ or error}") from None
+        cause = error.__cause__
+        raise CatalogueError(f"tensor {name}: {relation} cannot be read: {cause or error}") from cause
     known = {column.name.lower(): column for column in described} | {column.name: column for column in described}
     found = {}
     for column in wanted:

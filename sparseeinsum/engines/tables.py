@@ -1,6 +1,7 @@
 """Engines: tensors into tables of the database, and tables of the user's as tensors."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 
 from sqlglot import exp
 
@@ -43,24 +44,28 @@ def load(engine: Engine, columns: Columns, sums_duplicates: bool, order: Sequenc
     """
     name = columns.tensor.name
     keys = _checked_order(columns, order)
-    with engine.registered(columns.table, _INCOMING), engine.transaction():
+    sums = sums_duplicates and columns.may_repeat
+    is_as_wanted = not sums and not keys and columns.wanted == columns.decomposition
+    incoming = nullcontext() if is_as_wanted else engine.registered(columns.table, _INCOMING)
+    with incoming, engine.transaction():
         catalogue = Catalogue(engine)
         known = catalogue.all()
         check_name(name, known, engine)
-        table = _table(engine, name)
+        table = table_of(engine, name)
         relation = table.sql(engine.dialect)
         replaced = _owned(known, name)
         if replaced is None or replaced.relation != relation:
             _check_free(engine, name)
-            _drop(engine, replaced)
-        stored = _stored(columns.tensor, columns.wanted, relation)
-        sums = sums_duplicates and columns.may_repeat
+            drop_table_of(engine, replaced)
+        stored = stored_as(columns.tensor, columns.wanted, relation)
         if sums:
             _check_sums(engine, columns)
         query = _summed(columns) if sums else _selected(columns)
-        if columns.wanted == columns.decomposition:
+        given = stored
+        if is_as_wanted:
+            engine.load_table(table, columns.table)
+        elif columns.wanted == columns.decomposition:
             engine.replace_table(table, _ordered(query, keys))
-            given = stored
         else:
             given = _cut(engine, table, columns, query, keys)
         if columns.may_repeat and not sums:
@@ -90,7 +95,7 @@ def _cut(
 ) -> StoredTensor:
     """Store a tensor in another decomposition than it is given in; returns it as given, in a temporary table."""
     temporary = exp.table_(_GIVEN, db=engine.sql.temporary_schema)
-    given = _stored(columns.tensor, columns.decomposition, temporary.sql(engine.dialect))
+    given = stored_as(columns.tensor, columns.decomposition, temporary.sql(engine.dialect))
     engine.create_temporary(temporary, query)
     cut = repartition(Stored(given), columns.wanted)
     select = relation_query(Convert(cut) if columns.tensor.dtype == "bool" else cut, engine.sql)
@@ -98,8 +103,8 @@ def _cut(
     return given
 
 
-def _stored(tensor: Tensor, decomposition: Decomposition, relation: str) -> StoredTensor:
-    """A tensor as loading stores it."""
+def stored_as(tensor: Tensor, decomposition: Decomposition, relation: str) -> StoredTensor:
+    """A tensor in a table that was made for it."""
     dtype, is_scalar = tensor.dtype, decomposition.is_scalar
     casts = stored_type(dtype, is_scalar) != computed_type(dtype, is_scalar)
     keys = tuple(tensor.axes[position].name for position in decomposition.promoted)
@@ -149,7 +154,8 @@ def _whole_name(parts: tuple[str, ...], database: str, schema: str, default: str
     return (schema, *parts) if len(parts) == 1 else parts
 
 
-def _table(engine: Engine, name: str) -> exp.Table:
+def table_of(engine: Engine, name: str) -> exp.Table:
+    """The table in which a tensor of a name is kept, unless the user says otherwise."""
     _, schema = engine.location()
     return table_in(schema, name.lower() if folds_case(engine.dialect) else name, engine.dialect)
 
@@ -160,8 +166,8 @@ def _owned(known: Mapping[str, StoredTensor], name: str) -> StoredTensor | None:
     return stored if stored is not None and stored.is_owned else None
 
 
-def _drop(engine: Engine, replaced: StoredTensor | None) -> None:
-    """Drop the table of a tensor that another takes the place of."""
+def drop_table_of(engine: Engine, replaced: StoredTensor | None) -> None:
+    """Drop the table of a tensor that another takes the place of, if there is one."""
     if replaced is not None:
         table = table_named(replaced.relation, engine.dialect)
         engine.execute(exp.Drop(tables=[table], kind="TABLE", exists=True))
@@ -249,7 +255,7 @@ def refer(
             raise CatalogueError(
                 f"{relation} is the table that tensor {name} was loaded into; choose another name for the tensor"
             )
-        _drop(engine, replaced)
+        drop_table_of(engine, replaced)
         stored, value_type = described(engine, description, relation, table, index, value)
         if value_type is not None:
             check_values(engine, stored, value_type)

@@ -1,11 +1,15 @@
 """Kernels: the array functions as a static extension of every DuckDB database that this process opens from now on."""
 
 import ctypes
+from collections import ChainMap
 from functools import cache
 
-from sparseeinsum.kernels.duckdb_capi import Pointer, c_function
-from sparseeinsum.kernels.duckdb_registration import register_functions
+from sparseeinsum.kernels import blas, duckdb_capi, residents, user_functions
+from sparseeinsum.kernels.duckdb_capi import Pointer
+from sparseeinsum.kernels.duckdb_registry import REGISTRY, registry
 from sparseeinsum.kernels.duckdb_static_extension import register_static_extension
+from sparseeinsum.kernels.native import NativeCode, kernel_objects
+from sparseeinsum.kernels.static_data import Block, in_memory
 
 EXTENSION_NAME = "sparseeinsum"
 
@@ -21,23 +25,29 @@ class _Access(ctypes.Structure):
 @cache  # once a process
 def register_extension(version: str) -> None:
     """Make every DuckDB database opened from now on in this process know the array functions."""
-    register_static_extension(EXTENSION_NAME, version, "v1.2.0", _ENTRY_POINT)
+    register_static_extension(EXTENSION_NAME, version, duckdb_capi.C_API_VERSION, _ENTRY_POINT)
 
 
 def _enter(info: int, access: "ctypes._Pointer[_Access]") -> bool:
-    """The extension's entry point: register everything on a connection of its own, closed again at once."""
+    """The extension's entry point: register everything."""
     try:
-        database = ctypes.cast(access.contents.get_database(info), ctypes.POINTER(Pointer)).contents
-        connection = Pointer()
-        c_function("duckdb_connect", ctypes.c_int, Pointer, ctypes.POINTER(Pointer))(database, ctypes.byref(connection))
-        try:
-            register_functions(connection)
-        finally:
-            c_function("duckdb_disconnect", None, ctypes.POINTER(Pointer))(ctypes.byref(connection))
+        words = [ctypes.c_int64] * 3
+        enter = ctypes.CFUNCTYPE(ctypes.c_int64, *words)(_native_code().address_of("enter_extension"))
+        return bool(enter(info, ctypes.addressof(access.contents), ctypes.addressof(_registry()[REGISTRY])))
     except Exception as error:  # C cannot see a Python exception: it becomes the error of opening the database
         access.contents.set_error(info, f"{EXTENSION_NAME}: {error}".encode())
         return False
-    return True
 
 
 _ENTRY_POINT = ctypes.CFUNCTYPE(ctypes.c_bool, Pointer, ctypes.POINTER(_Access))(_enter)
+
+
+@cache  # as long as the process: databases keep addresses
+def _registry() -> dict[str, Block]:
+    return in_memory(tuple(registry()), _native_code().address_of)
+
+
+@cache
+def _native_code() -> NativeCode:
+    hosts = (duckdb_capi, blas, user_functions, residents)
+    return NativeCode(kernel_objects("duckdb"), dict(ChainMap(*(host.addresses_for_kernels() for host in hosts))))

@@ -1,13 +1,15 @@
 """Kernels: machine code in this process: read from the cache, or compiled once and kept; addresses by name."""
 
+import fcntl
 import hashlib
 import importlib.metadata
+import os
 import platform
 import subprocess
 import sys
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -21,7 +23,8 @@ from sparseeinsum.settings import cache_folder
 PARTS = ("compute", "batch", "initialise", "combine", "part_size")
 _KERNELS = ("measures", "f64", "f32", "i64", "c128", "c64")
 GROUPS_OF_HOSTS = {  # one object file each
-    "duckdb": (*_KERNELS, "duckdb"),
+    "duckdb": (*_KERNELS, "blas", "duckdb"),
+    "duckdb_library": (*_KERNELS, "matrix_products", "duckdb"),
     "postgres": (*_KERNELS, "matrix_products", "postgres"),
 }
 _DIGEST_BYTES = hashlib.sha256().digest_size  # at the start of each file of the cache
@@ -111,14 +114,46 @@ def kernel_objects(host: str, processor: str = NATIVE) -> tuple[bytes, ...]:
     groups = GROUPS_OF_HOSTS[host]
     digests = _fingerprints(groups, processor)
     paths = {group: cache_folder() / f"kernels-{digests[group]}-{group}.o" for group in groups}
-    code = {group: kept for group, path in paths.items() if (kept := _read(path)) is not None}
-    missing = [group for group in groups if group not in code]
-    if missing:
-        with tempfile.TemporaryDirectory() as temporary, _notice(processor):
-            code |= _compile_groups(missing, Path(temporary), processor)
-    for group in missing:
-        _keep(paths[group], code[group])
+    code = _kept(paths)
+    if len(code) < len(groups):
+        with _notice(processor), _alone_in(cache_folder()):
+            code |= _completed(paths, processor)
     return tuple(code[group] for group in groups)
+
+
+def _kept(paths: Mapping[str, Path]) -> dict[str, bytes]:
+    """The groups that are in the cache."""
+    return {group: kept for group, path in paths.items() if (kept := _read(path)) is not None}
+
+
+def _completed(paths: Mapping[str, Path], processor: str) -> dict[str, bytes]:
+    """All groups; those that are in the cache by now are not compiled."""
+    code = _kept(paths)
+    missing = [group for group in paths if group not in code]
+    if missing:
+        with tempfile.TemporaryDirectory() as temporary:
+            compiled = _compile_groups(missing, Path(temporary), processor)
+        for group in missing:
+            _keep(paths[group], compiled[group])
+        code |= compiled
+    return code
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """One process at a time compiles for a cache, and others find what it did; where locks cannot be had, each does."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        yield
+        return
+    try:
+        with suppress(OSError):  # of a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 @contextmanager

@@ -118,7 +118,7 @@ class PostgreSQLGenerator(PostgresGenerator):
         )
         if isinstance(count, exp.Literal):
             last = exp.Literal.number(int(count.name) - 1)
-        return self.func("GENERATE_SERIES", exp.Literal.number(0), last)
+        return self.func("GENERATE_SERIES", exp.cast(exp.Literal.number(0), exp.DType.BIGINT), last)
 
     def table_sql(self, expression: exp.Table, sep: str = " AS ") -> str:
         """A table; numbers from 0 as one whose column is named as in DuckDB, whatever the alias."""

@@ -1,8 +1,9 @@
 """Render: scalar expressions of numbers, and aggregates of numbers, as SQL.
 
-Plain SQL where that is proven equal to numpy (tests/test_engine_arithmetic.py): for floats + - *, division by a
-number other than 0, SUM, PRODUCT, MAX, and MIN beside a test for NaN; for int64 + - *, comparisons, MAX, MIN, and SUM,
-where the engine makes overflow an error. All else goes through the functions of udfs/functions.toml.
+Plain SQL where that is proven equal to numpy (tests/test_engine_arithmetic.py): for floats MAX, MIN beside a test for
+NaN, and + - *, division by a number other than 0, SUM and PRODUCT where the engine goes on with infinities and 0 out of
+range; for int64 + - *, comparisons, MAX, MIN, and SUM, where the engine makes overflow an error. All else goes through
+the functions of udfs/functions.toml.
 """
 
 import math
@@ -14,47 +15,55 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, evaluate, operands_of, write
 from sparseeinsum.render.calls import call, constant, first_element, in_parentheses, integers, text
+from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.statistics.columns import number_type
 from sparseeinsum.statistics.numbers import number
 
 _ARITHMETIC = {"add": exp.Add, "sub": exp.Sub, "mul": exp.Mul}
+_BY_FUNCTION = (*_ARITHMETIC, "div")  # there is one of two floating-point numbers for each
 _COMPARISONS = {"lt": exp.LT, "le": exp.LTE, "gt": exp.GT, "ge": exp.GTE, "eq": exp.EQ, "ne": exp.NEQ}
 
 
-def number_expression(join: Scalar, values: Sequence[exp.Expr], dtype: str) -> exp.Expr:
+def number_expression(join: Scalar, values: Sequence[exp.Expr], dtype: str, dialect: Dialect) -> exp.Expr:
     """A scalar expression of numbers: plain SQL as far as that is exact, our functions for all else.
 
     Args:
         join: The expression.
         values: SQL of its operands, of the dtype's type.
         dtype: float64, float32 or int64.
+        dialect: Of the engine.
     """
+    is_plain = dtype == "int64" or not dialect.raises_out_of_range
+
+    def written(part: Scalar) -> exp.Expr:
+        return number_expression(part, values, dtype, dialect)
+
     match join:
         case Operand(index):
             return values[index].copy()
         case _ if not operands_of(join):  # by numpy, once: SQL would compute with decimals
             return number(evaluate(join, ()).item(), dtype)
-        case Call(name, (first, second)) if name in _ARITHMETIC:
-            sides = [in_parentheses(number_expression(side, values, dtype)) for side in (first, second)]
-            return _ARITHMETIC[name](this=sides[0], expression=sides[1])
-        case Call("div", (first, Literal(divisor))) if divisor != 0:  # by 0 it depends on a setting of the engine
-            divided = in_parentheses(number_expression(first, values, dtype))
-            return exp.Div(this=divided, expression=number(divisor, dtype))
+        case Call(name, (first, second)) if name in _ARITHMETIC and is_plain:
+            return _ARITHMETIC[name](this=in_parentheses(written(first)), expression=in_parentheses(written(second)))
+        case Call("div", (first, Literal(divisor))) if divisor != 0 and is_plain:  # by 0 an engine's setting decides
+            return exp.Div(this=in_parentheses(written(first)), expression=number(divisor, dtype))
         case Call("neg", (argument,)):
-            return exp.Neg(this=in_parentheses(number_expression(argument, values, dtype)))
+            return exp.Neg(this=in_parentheses(written(argument)))
         case Call(name, (first, second)) if name in _COMPARISONS and dtype == "int64":
-            sides = [in_parentheses(number_expression(side, values, dtype)) for side in (first, second)]
+            sides = [in_parentheses(written(side)) for side in (first, second)]
             return exp.cast(exp.Paren(this=_COMPARISONS[name](this=sides[0], expression=sides[1])), number_type(dtype))
+        case Call(name, both) if name in _BY_FUNCTION and dtype != "int64" and len(operands_of(join)) > 1:
+            return call(f"tensor_{name}", *map(written, both))
         case _:
-            return _by_kernel(join, values, dtype)
+            return _by_kernel(join, values, dtype, dialect)
 
 
-def _by_kernel(join: Scalar, values: Sequence[exp.Expr], dtype: str) -> exp.Expr:
+def _by_kernel(join: Scalar, values: Sequence[exp.Expr], dtype: str, dialect: Dialect) -> exp.Expr:
     """An expression that plain SQL does not compute as numpy does: of one number, or of two as arrays of one."""
     used = sorted(operands_of(join))
     match join:
         case Call(name, (argument,)) if len(used) > 1 or isinstance(argument, Operand):
-            return call("tensor_map", text(name), number_expression(argument, values, dtype))
+            return call("tensor_map", text(name), number_expression(argument, values, dtype, dialect))
         case Call() if len(used) == 1:
             return call("tensor_map", text(write(_renamed(join, used))), values[used[0]].copy())
         case Call() if len(used) == 2:
@@ -76,8 +85,10 @@ def _renamed(expression: Scalar, used: Sequence[int]) -> Scalar:
             return expression
 
 
-def aggregated_number(aggregate: str, value: exp.Expr, dtype: str) -> exp.Expr:
+def aggregated_number(aggregate: str, value: exp.Expr, dtype: str, dialect: Dialect) -> exp.Expr:
     """An aggregate of numbers over a group."""
+    if aggregate == "sum" and dtype != "int64" and dialect.raises_out_of_range:
+        return _rounded(call("tensor_sum", _as_double(value, dtype)), dtype)
     if aggregate in ("prod", "logsumexp") and (dtype == "int64" or aggregate == "logsumexp"):
         return first_element(call(f"tensor_{aggregate}", exp.array(value)))
     return _AGGREGATES[aggregate](value, dtype)
@@ -86,7 +97,12 @@ def aggregated_number(aggregate: str, value: exp.Expr, dtype: str) -> exp.Expr:
 def _sum(value: exp.Expr, dtype: str) -> exp.Expr:
     if dtype == "int64":  # SUM is wider; what BIGINT cannot hold is an error
         return exp.cast(exp.Sum(this=value), number_type(dtype))
-    return _rounded(exp.Sum(this=exp.cast(value, "double") if dtype == "float32" else value), dtype)
+    return _rounded(exp.Sum(this=_as_double(value, dtype)), dtype)
+
+
+def _as_double(value: exp.Expr, dtype: str) -> exp.Expr:
+    """A number to fold, of which float32 would keep too few digits."""
+    return exp.cast(value, "double") if dtype == "float32" else value
 
 
 def _minimum(value: exp.Expr, dtype: str) -> exp.Expr:
@@ -109,7 +125,7 @@ def _rounded(folded: exp.Expr, dtype: str) -> exp.Expr:
 # Truth is 0 or 1 here, so that the greatest says whether any is true.
 _AGGREGATES: dict[str, Callable[[exp.Expr, str], exp.Expr]] = {
     "sum": _sum,
-    "prod": lambda value, dtype: _rounded(exp.func("product", value), dtype),
+    "prod": lambda value, dtype: _rounded(exp.func("product", _as_double(value, dtype)), dtype),
     "max": lambda value, _: exp.Max(this=value),
     "min": _minimum,
     "any": lambda value, _: exp.Max(this=value),
@@ -117,26 +133,29 @@ _AGGREGATES: dict[str, Callable[[exp.Expr, str], exp.Expr]] = {
 }
 
 
-def compensating_number(aggregate: str, contribution: Number, missing: exp.Expr, dtype: str) -> exp.Expr:
+def compensating_number(
+    aggregate: str, contribution: Number, missing: exp.Expr, dtype: str, dialect: Dialect
+) -> exp.Expr:
     """What folding a number as often as some SQL says gives, at least once; `contribution` is that of one time."""
     one = constant(contribution, dtype)
     match aggregate:
-        case "sum":
-            times = in_parentheses(missing) if dtype == "int64" else exp.cast(missing, number_type(dtype))
-            return exp.Mul(this=times, expression=one)
-        case "prod":
+        case "sum" if dtype == "int64":
+            return exp.Mul(this=in_parentheses(missing), expression=one)
+        case "sum" | "prod" | "logsumexp":
             times = exp.cast(missing, number_type(dtype))
-            return number_expression(Call("pow", (Operand(0), Operand(1))), [one, times], dtype)
-        case "logsumexp":
-            times = exp.cast(missing, number_type(dtype))
-            logarithm = call("tensor_map", text("log"), times)
-            return exp.Add(this=one, expression=logarithm)
+            return number_expression(_REPEATED[aggregate], [one, times], dtype, dialect)
         case _:
             return one
 
 
 _BOTH = (Operand(0), Operand(1))
 _APART = Call("neg", (Call("abs", (Call("sub", _BOTH),)),))
+# A folded value, and how often it is folded again.
+_REPEATED: dict[str, Scalar] = {
+    "sum": Call("mul", (Operand(1), Operand(0))),
+    "prod": Call("pow", _BOTH),
+    "logsumexp": Call("add", (Operand(0), Call("log", (Operand(1),)))),
+}
 _DIFFERENCE = Call("where", (Call("eq", _BOTH), Literal(0.0), _APART))  # also of two infinities
 # How two folded values become one.
 COMBINED: dict[str, Scalar] = {

@@ -24,6 +24,7 @@ from sparseeinsum.render.calls import (
     integers,
     text,
 )
+from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.scalars import COMBINED, aggregated_number, compensating_number, number_expression
 from sparseeinsum.statistics.columns import NUMBER_TYPES, array_type, number_type
 from sparseeinsum.statistics.extents import Extent, product
@@ -62,6 +63,7 @@ class Value:
         computed_in: Dtype of the arithmetic.
         compensation: What is put in for pairs of tuples that are left out.
         detects_nonfinite: Whether a value that is NaN or infinite, and not the fill, ends the run.
+        dialect: Of the engine.
     """
 
     einsum: EinSum
@@ -74,6 +76,7 @@ class Value:
     computed_in: str
     compensation: Compensation | None
     detects_nonfinite: bool
+    dialect: Dialect
 
     def write(self) -> exp.Expr:
         """As SQL, of the result's type.
@@ -85,7 +88,7 @@ class Value:
             name = self.einsum.output.tensor
             raise PlanError(f"{name} has {len(self.extents)} labels inside arrays; kernels take {MAX_LABELS_INSIDE}")
         terms = [_converted(term, self.computed_in) for term in self.terms]
-        writer = _Writer(self.einsum, terms, self.inside, self.extents, self.computed_in)
+        writer = _Writer(self.einsum, terms, self.inside, self.extents, self.computed_in, self.dialect)
         value = writer.number(self.is_grouped) if writer.is_number else writer.array(self.is_grouped)
         if self.compensation is not None and self.is_grouped:
             value = self._compensated(value, self.compensation, writer)
@@ -150,6 +153,7 @@ class _Writer:
     inside: tuple[str, ...]
     extents: Mapping[str, Extent]
     dtype: str
+    dialect: Dialect
 
     @property
     def is_number(self) -> bool:
@@ -159,7 +163,9 @@ class _Writer:
     def number(self, is_grouped: bool) -> exp.Expr:
         """A result that is a number."""
         value = self._number_of_pair()
-        return aggregated_number(self.einsum.aggregate or "sum", value, self.dtype) if is_grouped else value
+        if not is_grouped:
+            return value
+        return aggregated_number(self.einsum.aggregate or "sum", value, self.dtype, self.dialect)
 
     def array(self, is_grouped: bool) -> exp.Expr:
         """A result that is an array."""
@@ -177,9 +183,9 @@ class _Writer:
             once = constant(one, self.dtype)
             other = self._call("reduce", text("sum"), spelled, text(",->"), times, once, integers(()))
         else:
-            other = compensating_number(aggregate, one, missing, self.dtype)
+            other = compensating_number(aggregate, one, missing, self.dtype, self.dialect)
             if self.is_number:
-                return number_expression(combined, [value, in_parentheses(other)], self.dtype)
+                return number_expression(combined, [value, in_parentheses(other)], self.dtype, self.dialect)
             other = exp.array(other)
         size = product(self.extents[label] for label in self.inside)
         return self._call("reduce", text("sum"), text(write(combined)), text("i,->i"), value, other, integers([size]))
@@ -212,7 +218,7 @@ class _Writer:
 
     def _number_of_pair(self) -> exp.Expr:
         if not self._has_arrays:
-            return number_expression(self.einsum.join, [term.value for term in self.terms], self.dtype)
+            return number_expression(self.einsum.join, [term.value for term in self.terms], self.dtype, self.dialect)
         if self.einsum.is_multilinear and self._spec == "i,i->":
             return call("tensor_dot", *self._arrays)
         return first_element(self._array_of_pair())
