@@ -248,10 +248,11 @@ class _Making:
         """The plan of some choices."""
         stored, engine = self.data.stored, self.engine
         complete = frozenset(name for name in stored if is_complete(stored[name], self.data.measured[name]))
+        inputs = Inputs(stored, self.exact.values, complete)
         return Plan(
             self.program,
             decomposed,
-            translate(decomposed, Inputs(stored, self.exact.values, complete), self.exact.evaluations),
+            translate(decomposed, inputs, self.exact.evaluations, keeps_shared=engine.sql.has_workers),
             self.alternatives,
             stored,
             self.data.measured,
@@ -265,6 +266,7 @@ class _Making:
             engine.sql,
             engine.threads(),
             self.planning_seconds,
+            engine.stage_namer(decomposed.seconds),
             lambda plan: analyze_plan(plan, engine),
         )
 

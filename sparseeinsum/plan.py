@@ -51,6 +51,7 @@ class Plan:
         dialect: Of the engine that it was made for.
         threads: Of that engine.
         planning_seconds: Time that planning took, by stage.
+        stage_of: Names the table that keeps a result while the plan runs.
         analyze: Runs the plan where it was made, and tells what that took.
         kept_before: Names of relations in tables that plans made whose rest this one is.
     """
@@ -71,6 +72,7 @@ class Plan:
     dialect: Dialect
     threads: int
     planning_seconds: Mapping[str, float]
+    stage_of: Callable[[str], exp.Table]
     analyze: Callable[["Plan"], Analysis]
     kept_before: frozenset[str] = frozenset()
 
@@ -217,10 +219,6 @@ class Plan:
             if split_scan_bytes(stored, memory) * TOGETHER_LIMIT <= memory.limit_bytes
         }
 
-    def stage_of(self, name: str) -> exp.Table:
-        """The temporary table that keeps a result while a plan runs."""
-        return _table(f"sparseeinsum_{name}", self.dialect.temporary_schema)
-
     @property
     def kept_names(self) -> dict[Kept, str]:
         """Names of relations that are put together on their own; no result has the name of one."""
@@ -276,6 +274,6 @@ class Plan:
         return "\n".join(self.notation())
 
 
-def _table(name: str, schema: str | None = None) -> exp.Table:
+def _table(name: str) -> exp.Table:
     """A table of any name, a keyword, too."""
-    return exp.table_(exp.to_identifier(name), db=exp.to_identifier(schema))
+    return exp.table_(exp.to_identifier(name))

@@ -1,5 +1,6 @@
 """The extension file in the `duckdb` command line and in Python's DuckDB alone: the same functions and results."""
 
+import ctypes
 import itertools
 import os
 import re
@@ -15,7 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 from duckdb_shell import Shell, rows_in_python
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
+from random_programs import FAMILIES, Case, cases, may_be_refused
 from sql_rows import Array, Rows, create_rows, expect_equal, read_column
 from test_sql_aggregates import AGGREGATES
 from test_sql_function_errors import MALFORMED
@@ -39,6 +43,7 @@ from sparseeinsum.kernels.duckdb_library import build_extension
 from sparseeinsum.kernels.processors import is_x86
 
 Matrices = dict[str, Any]
+EXAMPLES = int(os.environ.get("EXAMPLES", "2"))
 
 
 @pytest.fixture(scope="module")
@@ -181,12 +186,12 @@ def attention() -> tuple[Matrices, NDArray[Any]]:
     return dict(inputs), attention_reference(inputs).toarray()
 
 
-def entries(rows: list[dict[str, Any]], shape: tuple[int, ...]) -> Array:
-    found = np.zeros(shape)
+def entries(rows: list[dict[str, Any]], filled: Array) -> Array:
+    """The rows of a result put into an array; complex values are pairs."""
     for row in rows:
         *keys, value = row.values()
-        found[tuple(keys)] = value
-    return found
+        filled[tuple(keys)] = complex(*value) if filled.dtype.kind == "c" else value
+    return filled
 
 
 @pytest.mark.parametrize(
@@ -216,7 +221,30 @@ def test_compiled_programs(
     assert main(command) == 0
     text.write_text(capsys.readouterr().out, encoding="utf-8")
     *_, rows, _ = shell.rows([f".read {text}\nSELECT 1 AS done"], str(database))
-    np.testing.assert_allclose(entries(rows, expected.shape), expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(entries(rows, np.zeros_like(expected)), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_random_programs(shell: Shell, tmp_path: Path, family: str) -> None:
+    database = tmp_path / "programs.duckdb"
+
+    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    @given(cases(family, "dp"), st.sampled_from(["cte", "staged"]))
+    def run(case: Case, style: str) -> None:
+        with new_database(database) as connection, se.connect(connection) as db:
+            case.load(db)
+            try:
+                plan = db.plan(case.text, pin=case.pin, outputs=case.outputs, tiles=case.tiles, indexes=False)
+                expected = db.run(plan)
+            except se.SparseEinsumError as error:
+                assert isinstance(error, se.SemanticsError) or may_be_refused(case, error)
+                return
+        for name, rows in zip(plan.outputs, shell.rows([plan.sql(style)], str(database)), strict=True):
+            wanted = case.expected[name]
+            found = entries(rows, np.full_like(wanted, expected[name].fill))
+            np.testing.assert_allclose(found, wanted, rtol=0, atol=case.tolerance(name), err_msg=name)
+
+    run()
 
 
 def test_every_decomposition_of_a_product(shell: Shell, tmp_path: Path) -> None:
@@ -228,7 +256,7 @@ def test_every_decomposition_of_a_product(shell: Shell, tmp_path: Path) -> None:
         promoted = ["".join(labels) for count in range(4) for labels in itertools.combinations("ijk", count)]
         statements = [db.plan(PRODUCT, pin={"C": labels}).sql().rstrip().rstrip(";") for labels in promoted]
     for rows in shell.rows(statements, str(database)):
-        np.testing.assert_allclose(entries(rows, expected.shape), expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(entries(rows, np.zeros_like(expected)), expected, rtol=1e-9, atol=1e-12)
 
 
 def test_readme_shows_what_the_shell_shows(tmp_path: Path) -> None:
@@ -333,6 +361,43 @@ def test_a_function_that_is_there_already_is_named() -> None:
         [sys.executable, "-c", REGISTERS_TWICE], capture_output=True, text=True, timeout=60, check=False
     )
     assert re.search("DuckDB refused the function tensor_[a-z]+; is there another of this name", refused.stderr)
+
+
+SetError = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
+GetDatabase = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+GetApi = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
+
+
+class Access(ctypes.Structure):
+    """What DuckDB hands to an extension's entry point."""
+
+    _fields_ = (("set_error", SetError), ("get_database", GetDatabase), ("get_api", GetApi))
+
+
+def test_what_duckdb_does_not_give_is_an_error(shell: Shell) -> None:
+    """No table of functions, of which DuckDB tells itself; no database; another DuckDB's table in the same process."""
+    enter = ctypes.CDLL(str(shell.extension)).sparseeinsum_init_c_api
+    enter.restype = ctypes.c_bool
+    asked: list[bytes] = []
+    told: list[bytes] = []
+
+    def loads(table: ctypes.Array[ctypes.c_int64] | None) -> bool:
+        def get_api(_: object, version: bytes) -> int | None:
+            asked.append(version)
+            return None if table is None else ctypes.addressof(table)
+
+        set_error = SetError(lambda _, message: told.append(message))
+        access = Access(set_error, GetDatabase(lambda _: None), GetApi(get_api))
+        return bool(enter(None, ctypes.byref(access)))
+
+    one, another = ((ctypes.c_int64 * 1000)(number) for number in (1, 2))
+    assert [loads(table) for table in (None, one, another, one)] == [False] * 4
+    assert set(asked) == {b"v1.5.6"}
+    assert [re.findall("no connection|another DuckDB", message.decode()) for message in told] == [
+        ["no connection"],
+        ["another DuckDB"],
+        ["no connection"],
+    ]
 
 
 @pytest.mark.skipif(not is_x86(), reason="this processor has no levels")

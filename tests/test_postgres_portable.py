@@ -225,8 +225,9 @@ def test_programs_give_what_numpy_gives(installed: str, family: str) -> None:
 
 def test_arrays_of_any_form_are_flat(connection: psycopg.Connection) -> None:
     for value in ("{1,2,3}", "[5:7]={1,2,3}", "{{1},{2},{3}}", "[2:4][-1:-1]={{1},{2},{3}}"):
-        call = f"SELECT tensor_add(u, ARRAY[10, 20, 30]), tensor_sum(u), tensor_norm(u) FROM (SELECT '{value}'::float8[] AS u) AS t"
-        assert connection.execute(call).fetchall() == [([11, 22, 33], [1, 2, 3], np.sqrt(14))]
+        call = "tensor_add(u, ARRAY[10, 20, 30]), tensor_sum(u), tensor_norm(u)"
+        found = connection.execute(f"SELECT {call} FROM (SELECT '{value}'::float8[] AS u) AS t GROUP BY u").fetchall()
+        assert found == [([11, 22, 33], [1, 2, 3], np.sqrt(14))]
 
 
 def test_any_search_path(connection: psycopg.Connection) -> None:
@@ -269,11 +270,11 @@ def test_installed_again_and_removed(empty: str, monkeypatch: pytest.MonkeyPatch
         assert connection.execute("SELECT * FROM summed").fetchall() == [([3.5],)]
         with se.connect(empty):
             pass
-        assert cli.main(["install", "postgres", "--portable", "--remove", empty]) == 1  # a view uses them
+        assert cli.main(["install", "postgres", "--remove", "--portable", empty]) == 1  # a view uses them
         connection.execute("DROP VIEW summed")
         left = "SELECT proname FROM pg_proc WHERE proname ~ '^(tensor|sparseeinsum)_' ORDER BY 1"
         assert ("sparseeinsum_old",) not in connection.execute(left).fetchall()
-        assert cli.main(["install", "postgres", "--portable", "--remove", empty]) == 0
+        assert cli.main(["install", "postgres", "--remove", "--portable", empty]) == 0
         assert connection.execute(left).fetchall() == [("tensor_mine",)]
 
 
@@ -284,8 +285,8 @@ def test_never_beside_the_extension(empty: str, capsys: pytest.CaptureFixture[st
         assert "DROP EXTENSION sparseeinsum" in capsys.readouterr().err
         connection.execute("DROP EXTENSION sparseeinsum")
         connection.execute("CREATE SCHEMA numbers")
-        assert cli.main(["install", "postgres", "--portable", "--schema", "numbers", empty]) == 0
-        with pytest.raises(errors.RaiseException, match="portable variant.*--remove"):
+        assert cli.main(["install", "postgres", "--schema", "numbers", "--portable", empty]) == 0
+        with pytest.raises(errors.RaiseException, match=r"portable variant[^$]*--remove"):
             connection.execute("CREATE EXTENSION sparseeinsum")
         assert cli.main(["install", "postgres", "--portable", empty]) == 1
         assert "another schema" in capsys.readouterr().err
@@ -307,9 +308,8 @@ def test_options_of_the_other_variant_are_refused(tmp_path: Path, capsys: pytest
         assert cli.main(arguments) == 1
         return capsys.readouterr().err
 
-    assert "name the database" in refused("install", "postgres", "--portable")
-    assert "--pg-config is of the extension" in refused("install", "postgres", "--portable", "--pg-config", "x", "url")
-    assert "a database is for --portable" in refused("install", "postgres", "postgresql://me@host/db")
+    assert "--pg-config is of the extension" in refused("install", "postgres", "--pg-config", "x", "--portable", "url")
+    assert "--remove is for --portable" in refused("install", "postgres", "--remove")
     assert "--schema is for --portable" in refused("build", "postgres", "--schema", "s", "--output", str(tmp_path))
     assert "--version is of the" in refused(
         *("build", "postgres", "--portable", "--version", "16", "--output", str(tmp_path))

@@ -184,6 +184,13 @@ def _add_calibrate(commands_of: _Commands) -> None:
         "measure the cost constants of this machine, and keep them for later plans",
         "sparseeinsum calibrate",
     )
+    parser.add_argument(
+        "-d",
+        "--database",
+        metavar="URL",
+        help="a database of PostgreSQL whose server to measure, postgresql://...; nothing is left in it (default: "
+        "DuckDB here)",
+    )
     parser.add_argument("--dry-run", action="store_true", help="measure and print, but keep nothing")
     parser.set_defaults(command=commands.calibrate_machine)
 
@@ -218,17 +225,14 @@ def _add_build(commands_of: _Commands) -> None:
         default="native",
         help="processor where it runs, by default the one here; nearly all of the last ten years are x86-64-v3",
     )
-    _add_portable(parser, "write a script that psql runs")
-    parser.set_defaults(command=extensions.build)
-
-
-def _add_portable(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument(
         "--portable",
         action="store_true",
-        help=f"{what}, which creates the functions in PL/pgSQL: slower, but for servers that load no libraries",
+        help="write a script for psql instead, which creates the functions in PL/pgSQL: slower, but for servers that "
+        "load no libraries",
     )
-    parser.add_argument("--schema", help="where portable functions go; by default where tables go, or public")
+    parser.add_argument("--schema", help="where portable functions go; by default public")
+    parser.set_defaults(command=extensions.build)
 
 
 def _add_install(commands_of: _Commands) -> None:
@@ -246,7 +250,11 @@ def _add_install(commands_of: _Commands) -> None:
         help="put the extension sparseeinsum_python there, too, which runs programs inside the server; it needs "
         "PL/Python with this version of Python, and the server's user must be able to read this installation",
     )
-    _add_portable(parser, "install into a database")
-    parser.add_argument("database", nargs="?", metavar="DATABASE-URL", help="the database, with --portable")
+    parser.add_argument(
+        "--portable",
+        metavar="DATABASE-URL",
+        help="create the functions in a database instead, in PL/pgSQL: slower, but for servers that load no libraries",
+    )
+    parser.add_argument("--schema", help="where portable functions go; by default where new tables go")
     parser.add_argument("--remove", action="store_true", help="with --portable, drop the functions")
     parser.set_defaults(command=extensions.install)

@@ -97,7 +97,7 @@ def calibrate_machine(asked: argparse.Namespace) -> None:
     """Measure the cost constants, and keep them."""
     with Progress(console=_STATUS, transient=True, disable=not _STATUS.is_terminal) as bar:
         task = bar.add_task("timing queries", total=None)
-        found = calibrate(lambda done, total: bar.update(task, completed=done, total=total))
+        found = calibrate(lambda done, total: bar.update(task, completed=done, total=total), asked.database)
     _CONSOLE.print(_constants_table(found))
     _CONSOLE.print(_residuals_table(found))
     _CONSOLE.print(f"fitted to {found.origin}, besides {duration(found.fit.overhead_seconds)} a query; worst:")

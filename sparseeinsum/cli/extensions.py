@@ -17,7 +17,7 @@ __all__ = ["PROCESSORS", "build", "install"]
 
 _OF_POSTGRES = ("version", "portable", "schema")
 _OF_LIBRARIES = ("pg_config", "python")
-_OF_PORTABLE = ("database", "schema", "remove")
+_OF_PORTABLE = ("schema", "remove")
 
 
 def build(asked: argparse.Namespace) -> None:
@@ -59,7 +59,7 @@ def _build_for_postgres(asked: argparse.Namespace, folder: Path) -> None:
 
 def install(asked: argparse.Namespace) -> None:
     """Put the extension where the server finds it, or portable functions into a database; say what to do then."""
-    if asked.portable:
+    if asked.portable is not None:
         _install_portable(asked)
         return
     _refuse(asked, _OF_PORTABLE, "is for --portable; the extension is for a server, not for one database")
@@ -76,15 +76,15 @@ def install(asked: argparse.Namespace) -> None:
 
 def _install_portable(asked: argparse.Namespace) -> None:
     _refuse(asked, _OF_LIBRARIES, "is of the extension; --portable needs a database's URL alone")
-    if asked.database is None:
+    if asked.portable is None:
         raise ExtensionError(
             "name the database, as in: sparseeinsum install postgres --portable postgresql://me@host/db"
         )
     if asked.remove:
-        remove_portable(asked.database)
+        remove_portable(asked.portable)
         print("the portable functions are gone")
         return
-    schema = install_portable(asked.database, asked.schema)
+    schema = install_portable(asked.portable, asked.schema)
     print(f"the functions are in schema {schema}; after an upgrade of sparseeinsum, run this again")
 
 
@@ -92,5 +92,4 @@ def _refuse(asked: argparse.Namespace, names: tuple[str, ...], reason: str) -> N
     """Refuse options that the variant asked for has no use for."""
     for name in names:
         if getattr(asked, name):
-            spelled = "a database" if name == "database" else f"--{name.replace('_', '-')}"
-            raise ExtensionError(f"{spelled} {reason}")
+            raise ExtensionError(f"--{name.replace('_', '-')} {reason}")

@@ -74,8 +74,8 @@ def _run_script(session: "Session") -> None:
         for each in entered(lambda _: lines.pop() if lines else None, session.dialect):
             try:
                 session.run(each)
-            except session.errors as error:
-                raise se.SparseEinsumError(str(error)) from error
+            except (se.EngineError, session.errors) as error:
+                raise se.SparseEinsumError(_message(error)) from error
 
 
 @contextmanager
@@ -87,7 +87,10 @@ def _until_quit() -> Iterator[None]:
 
 
 def _message(error: Exception) -> str:
-    return f"{'' if isinstance(error, se.SparseEinsumError) else type(error).__name__ + ': '}{error}"
+    """What went wrong; of a statement that the user did not write only what the database said of it."""
+    said = error.__cause__ if isinstance(error, se.EngineError) and error.__cause__ is not None else error
+    is_told = isinstance(error, se.SparseEinsumError)
+    return str(said).rstrip() if is_told else f"{type(error).__name__}: {error}".rstrip()
 
 
 def _read_by(text: str) -> tuple[str, ...]:
@@ -165,6 +168,8 @@ class Session:
             results = self._database.run(program, outputs=wanted)
             for name in wanted:
                 show_result(self._console, results[name], self._rows)
+        else:
+            print(f"declared; a program that reads {text.split()[1].split('[')[0]} is held to it")
         for statement in statements:
             name = statement.target.tensor if isinstance(statement, Assignment) else statement.tensor
             self._programs[name] = text
@@ -221,7 +226,7 @@ class Session:
         print(f"columns: {', '.join(stored.keys)}; values: {stored.value or 'every row counts as 1'}")
 
     def _plan(self, text: str) -> None:
-        print(self._database.plan(self._with_what_it_reads(text)).explain(), end="")
+        print(self._database.plan(self._with_what_it_reads(text)).explain())
 
     def _sql(self, text: str) -> None:
         print(self._database.plan(self._with_what_it_reads(text)).sql(), end="")

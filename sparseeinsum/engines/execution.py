@@ -177,7 +177,7 @@ class _Run:
         schema = delivery(plan.decomposed, statement.name).schema
         if statement.name in self._into:
             table = table_named(self._into[statement.name], self._engine.dialect)
-            tuples = self._engine.replace_table(table, statement.query)
+            tuples = self._engine.replace_table(table, statement.query, schema.keys)
             self._kept[statement.name] = KeptResult(schema, table, tuples)
             return tuples
         rows = self._engine.arrow(statement.text).rename_columns([*schema.keys, VALUE_COLUMN])  # some engines cut names
