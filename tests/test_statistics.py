@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from known_statistics import PAPER_U, PAPER_V, counted
+from known_statistics import PAPER_U, PAPER_V, counted, subsets, tiles_of
 from numpy.typing import NDArray
 
 import sparseeinsum as se
