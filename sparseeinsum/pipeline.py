@@ -163,7 +163,7 @@ def _read_data(program: Program, engine: Engine, options: PlanOptions) -> _Data:
 
 def _memory(engine: Engine, options: PlanOptions) -> Memory:
     limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
-    return Memory(limit, engine.threads(), engine.sql.vector_rows)
+    return Memory(limit, engine.threads(), engine.sql.vector_rows, engine.sql.spills_states)
 
 
 def _check_scans(stored: Mapping[str, StoredTensor], memory: Memory) -> None:

@@ -32,11 +32,13 @@ class Memory:
         limit_bytes: Of everything that is not there before.
         threads: That the engine runs statements with.
         vector_rows: That it hands to a function at once.
+        spills_states: Whether it keeps aggregation states to the memory that a statement may take.
     """
 
     limit_bytes: float
     threads: int
     vector_rows: int
+    spills_states: bool = False
 
     @property
     def rows(self) -> int:
