@@ -42,6 +42,7 @@ class Memory:
         threads: That the engine runs statements with.
         vector_rows: That it hands to a function at once.
         is_of_process: Whether the limit is for all that a process takes, the engine in it and what is wasted, too.
+        spills_states: Whether it keeps aggregation states to the memory that a statement may take.
     """
 
     given_bytes: float
@@ -49,6 +50,7 @@ class Memory:
     vector_rows: int
     thread_rows: int = 1
     is_of_process: bool = False
+    spills_states: bool = False
 
     def rows(self, tuples: float) -> int:
         """That are in vectors at once, on all threads that read so many tuples."""
