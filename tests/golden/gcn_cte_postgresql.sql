@@ -69,7 +69,7 @@ WITH "T0" AS (
   FROM (
     SELECT
       range AS position
-    FROM GENERATE_SERIES(0, 2707) AS range(range)
+    FROM GENERATE_SERIES(CAST(0 AS BIGINT), 2707) AS range(range)
   ) AS g
   LEFT JOIN "H" AS t
     ON t.i = g.position
