@@ -28,6 +28,7 @@ bench: $(VENV)/ready
 	$(BIN)/python -m bench.gcn
 	$(BIN)/python -m bench.attention
 	$(BIN)/python -m bench.planning
+	$(BIN)/python -m bench.planning --tiles
 	$(BIN)/python -m bench.estimates
 	$(BIN)/python -m bench.replanning
 	$(BIN)/python -m bench.tiles

@@ -26,7 +26,7 @@ def run(graph: Graph, repeat: int, has_relational: bool) -> list[Figure]:
         np.testing.assert_array_less(abs(result.to_scipy() - expected).max(), 1e-9 * abs(expected).max())
 
     plans = planned(inputs, program, has_relational, check)
-    return race_plans(graph.name, lambda: attention_reference(inputs), plans, program, repeat)
+    return race_plans(graph.name, {"scipy": lambda: attention_reference(inputs)}, plans, program, repeat)
 
 
 if __name__ == "__main__":

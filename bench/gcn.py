@@ -23,7 +23,11 @@ def run(graph: Graph, repeat: int, has_relational: bool) -> list[Figure]:
         np.testing.assert_allclose(result.to_numpy(), expected, rtol=1e-9)
 
     plans = planned(inputs, GCN, has_relational, check)
-    return race_plans(graph.name, lambda: gcn_reference(inputs), plans, GCN, repeat)
+    references = {
+        "scipy": lambda: gcn_reference(inputs),
+        "scipy, weights first": lambda: gcn_reference(inputs, weights_first=True),
+    }
+    return race_plans(graph.name, references, plans, GCN, repeat)
 
 
 if __name__ == "__main__":

@@ -79,11 +79,13 @@ def cases() -> dict[str, tuple[str, Mapping[str, Matrix]]]:
     }
 
 
-def run(name: str, text: str, inputs: Mapping[str, Matrix], optimizer: str, repeat: int) -> list[Figure]:
+def run(
+    name: str, text: str, inputs: Mapping[str, Matrix], optimizer: str, tiles: str | tuple[()], repeat: int
+) -> list[Figure]:
     """Plan one program so many times, after once to warm up."""
     database = load(se.connect(), inputs)
     program = se.program(text)
-    plans = [database.plan(program, optimizer=optimizer) for _ in range(1 + repeat)]
+    plans = [database.plan(program, optimizer=optimizer, tiles=tiles) for _ in range(1 + repeat)]
     CONSOLE.print(f"{name}: expected to run in {plans[0].cost * 1e3:.3f} ms")
     runs = {stage: tuple(plan.planning_seconds[stage] for plan in plans[1:]) for stage in plans[0].planning_seconds}
     base = statistics.median(runs["optimizer"])
@@ -97,12 +99,14 @@ def run(name: str, text: str, inputs: Mapping[str, Matrix], optimizer: str, repe
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--optimizer", default="dp", help="whose planning is timed")
+    parser.add_argument("--tiles", action="store_const", const="auto", default=(), help="any label may have tiles")
     parser.add_argument("--repeat", type=int, default=9, help="plans of each program; the median counts")
     parser.add_argument("--output", type=Path, default=Path("bench/results"), help="folder for the figures as JSON")
     asked = parser.parse_args()
     found = [
         figure
         for name, (text, inputs) in cases().items()
-        for figure in run(name, text, inputs, asked.optimizer, asked.repeat)
+        for figure in run(name, text, inputs, asked.optimizer, asked.tiles, asked.repeat)
     ]
-    report(f"Planning with {asked.optimizer}", found, "optimizer", asked.output / "planning.json")
+    title = f"Planning with {asked.optimizer}{' and tiles' if asked.tiles else ''}"
+    report(title, found, "optimizer", asked.output / "planning.json")

@@ -16,12 +16,13 @@ from sparseeinsum.errors import (
     StatisticsError,
 )
 from sparseeinsum.kernels.duckdb_extension import register_extension
+from sparseeinsum.kernels.duckdb_sql_functions import register_sql_functions
 from sparseeinsum.language.building import function, program, tensor
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.expressions import NamedTensor, TensorExpression, bound, index, ones, where
 from sparseeinsum.plan import Plan
-
-__version__ = "0.1.0"
+from sparseeinsum.sql_requests import answer
+from sparseeinsum.version import __version__
 
 __all__ = [
     "CatalogueError",
@@ -54,3 +55,4 @@ __all__ = [
 ]
 
 register_extension(__version__)
+register_sql_functions(__version__, answer)

@@ -66,6 +66,11 @@ class Database:
         """The connection of the engine's driver, for SQL of your own: a DuckDBPyConnection."""
         return self._engine.connection
 
+    @property
+    def costs(self) -> str:
+        """Name of the constants that plans are priced with: of the engine, and the kind of functions that it has."""
+        return self._engine.costs
+
     def tensor(
         self,
         name: str,
@@ -176,7 +181,9 @@ class Database:
         nonfinite: str = "error",
         tiles: Sequence[int] | str = (),
         estimator: str = DEFAULT_ESTIMATOR,
+        rewrite: bool = True,
         top: None = None,
+        indexes: bool = True,
     ) -> Plan: ...
 
     @overload
@@ -191,8 +198,10 @@ class Database:
         nonfinite: str = "error",
         tiles: Sequence[int] | str = (),
         estimator: str = DEFAULT_ESTIMATOR,
+        rewrite: bool = True,
         *,
         top: int,
+        indexes: bool = True,
     ) -> list[Plan]: ...
 
     def plan(
@@ -206,7 +215,9 @@ class Database:
         nonfinite: str = "error",
         tiles: Sequence[int] | str = (),
         estimator: str = DEFAULT_ESTIMATOR,
+        rewrite: bool = True,
         top: int | None = None,
+        indexes: bool = True,
     ) -> Plan | list[Plan]:
         """Choose a decomposition for every EinSum of a program.
 
@@ -227,7 +238,11 @@ class Database:
             estimator: How sizes of results are estimated: `uniform`, entries spread evenly; `sketch`, by the counts of
                 entries at every index; `exact`, counted by a query before planning, which may take as long as the
                 relational plan.
+            rewrite: Whether products that several statements compute, of results that nothing else reads, may be
+                computed in another order where that is expected to be cheaper. Results are the same but for rounding.
             top: Return a list of so many plans, best first, instead of the best.
+            indexes: Whether operands may be kept in memory while a statement runs, and read by index. DuckDB before
+                version 2 cannot: False makes SQL that runs there, too, with the extension file.
 
         Raises:
             CatalogueError: A tensor is not there.
@@ -235,7 +250,9 @@ class Database:
             PlanError: No plan keeps to what is asked.
         """
         count = 1 if top is None else top
-        options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, count)
+        options = plan_options(
+            optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, count, indexes
+        )
         plans = pipeline.make_plans(_program(program), self._engine, options)
         return plans[0] if top is None else plans
 
@@ -266,6 +283,7 @@ class Database:
         nonfinite: str = "error",
         tiles: Sequence[int] | str = (),
         estimator: str = DEFAULT_ESTIMATOR,
+        rewrite: bool = True,
         progress: bool | None = None,
         replan: bool = True,
     ) -> dict[str, TensorResult]:
@@ -275,8 +293,8 @@ class Database:
             program: A plan, a program, or program text.
             into: For some results, a permanent table that takes them instead; replaced whole or not at all. It may be
                 one that the program reads, but none that a tensor was loaded into.
-            optimizer: As for `plan`, for programs; so are memory_limit, pin, layout, outputs, nonfinite, tiles and
-                estimator.
+            optimizer: As for `plan`, for programs; so are memory_limit, pin, layout, outputs, nonfinite, tiles,
+                estimator and rewrite.
             progress: Whether to show progress; by default where standard error is a terminal.
             replan: Whether to look at the sizes of results on the way, and plan the rest anew where they are not as
                 expected and that is expected to pay; results are the same, `explain(analyze=True)` tells of it.
@@ -291,7 +309,9 @@ class Database:
         with _progress(progress) as show:
             if isinstance(program, Plan):
                 return dict(running.run_plan(program, self._engine, into or {}, show, replan).results)
-            options = _options(optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, 1)
+            options = plan_options(
+                optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
+            )
             run = pipeline.run_program(_program(program), self._engine, options, into or {}, show, replan)
             return dict(run.results)
 
@@ -312,17 +332,20 @@ def _program(program: Program | str) -> Program:
     return read_program(program) if isinstance(program, str) else program
 
 
-def _options(
-    optimizer: str,
-    memory_limit: str | float | None,
-    pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None,
-    layout: str,
-    outputs: Sequence[str],
-    nonfinite: str,
-    tiles: Sequence[int] | str,
-    estimator: str,
-    top: int,
+def plan_options(
+    optimizer: str = "dp",
+    memory_limit: str | float | None = None,
+    pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None = None,
+    layout: str = "entries",
+    outputs: Sequence[str] = (),
+    nonfinite: str = "error",
+    tiles: Sequence[int] | str = (),
+    estimator: str = DEFAULT_ESTIMATOR,
+    rewrite: bool = True,
+    top: int = 1,
+    indexes: bool = True,
 ) -> PlanOptions:
+    """What `Database.plan` is asked, checked."""
     if top < 1:
         raise PlanError(f"top is {top}; ask for at least one plan")
     try:
@@ -330,7 +353,8 @@ def _options(
     except ValueError as error:
         raise PlanError(f"memory_limit: {error}") from None
     pinned = {name: _tiles(name, labels) for name, labels in (pin or {}).items()}
-    return PlanOptions(optimizer, limit, pinned, layout, tuple(outputs), nonfinite, _sizes(tiles), estimator, top)
+    wanted, sizes = tuple(outputs), _sizes(tiles)
+    return PlanOptions(optimizer, limit, pinned, layout, wanted, nonfinite, sizes, estimator, rewrite, top, indexes)
 
 
 def _sizes(tiles: Sequence[int] | str) -> tuple[int, ...]:

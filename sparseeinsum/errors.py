@@ -41,6 +41,10 @@ class CatalogueError(SparseEinsumError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class NameTakenError(CatalogueError):
+    """A name that another tensor or table has."""
+
+
 class StatisticsError(SparseEinsumError):
     """Statistics that are missing or contradict the data."""
 

@@ -173,9 +173,12 @@ def gcn_inputs(graph: Graph, hidden: int = 256, classes: int = 16, seed: int = 0
     }
 
 
-def gcn_reference(inputs: dict[str, Matrix]) -> NDArray[np.float64]:
-    """GCN by scipy, step by step as the program."""
+def gcn_reference(inputs: dict[str, Matrix], weights_first: bool = False) -> NDArray[np.float64]:
+    """GCN by scipy: step by step as the program, or multiplied by the weights before neighbours are aggregated."""
     normalised = inputs["D"] @ inputs["A"] @ inputs["D"]
+    if weights_first:
+        hidden = _sigmoid(np.asarray(normalised @ (inputs["X"] @ inputs["W1"])))
+        return _sigmoid(normalised @ (hidden @ inputs["W2"]))
     hidden = _sigmoid(np.asarray((normalised @ inputs["X"]) @ inputs["W1"]))
     return _sigmoid((normalised @ hidden) @ inputs["W2"])
 

@@ -118,6 +118,7 @@ class Explanation:
         evaluations: What is exact for each EinSum.
         parts: For every EinSum as written, the results of EinSums that it was taken apart into.
         merged: Results as written that are computed once with others, by the names of those.
+        composed: Results as written that are not computed, by the names of those that are computed without them.
         statements: What a run executes.
         planning_seconds: By stage.
         analysis: Of a run, if there was one.
@@ -130,6 +131,7 @@ class Explanation:
     evaluations: Mapping[str, Evaluation]
     parts: Mapping[str, tuple[str, ...]]
     merged: Mapping[str, str]
+    composed: Mapping[str, str]
     statements: Sequence[Statement]
     planning_seconds: Mapping[str, float]
     analysis: Analysis | None
@@ -240,6 +242,11 @@ class Explanation:
             if parts
         ]
         notes += [f"{name}: the same as {kept}, which is computed once for both" for name, kept in self.merged.items()]
+        notes += [
+            f"{whole}: its product is computed in another order than written, without {', '.join(names)} "
+            "(rewrite=False keeps to what is written)"
+            for whole, names in _by_value(self.composed).items()
+        ]
         for step in self.decomposed.steps:
             name = step.einsum.output.tensor
             operands = step.einsum.operands
@@ -311,3 +318,10 @@ def write_seconds(seconds: float) -> str:
     if seconds == 0:
         return "0"
     return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
+
+
+def _by_value(names: Mapping[str, str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in names.items():
+        found.setdefault(value, []).append(name)
+    return found

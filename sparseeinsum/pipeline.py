@@ -11,7 +11,7 @@ from sparseeinsum.algebra.translate import Inputs, translate
 from sparseeinsum.decompose.access import StoredOrder
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.constants import constants_for
-from sparseeinsum.decompose.memory import Memory, scan_needed_bytes
+from sparseeinsum.decompose.memory import Memory, scan_needed_bytes, scanning_bytes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.pricing import least_seconds
@@ -19,6 +19,7 @@ from sparseeinsum.engines.catalogue import Catalogue, require
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import Execution, Progress, execute
 from sparseeinsum.engines.generated import generated_source
+from sparseeinsum.engines.inputs import stored_inputs
 from sparseeinsum.engines.measuring import is_complete, measure_all
 from sparseeinsum.engines.memory import bounded
 from sparseeinsum.errors import PlanError
@@ -32,7 +33,9 @@ from sparseeinsum.replanning import replan
 from sparseeinsum.rewrite.assumptions import rewritten_results
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions, merged_results
+from sparseeinsum.rewrite.composition import composed_results
 from sparseeinsum.rewrite.parts import part_names, parts_of
+from sparseeinsum.rewrite.products import put_together
 from sparseeinsum.rewrite.sparse_sums import compensate
 from sparseeinsum.running import analyze_plan, check_into
 from sparseeinsum.saved_plans.files import SavedPlan
@@ -61,6 +64,7 @@ class PlanOptions:
         nonfinite: What to do where values turn NaN or infinite: `error` or `allow`.
         tiles: Tiles of several indices that any label may have; besides them those that inputs are stored in.
         estimator: How sizes of results are estimated: uniform, sketch or exact.
+        rewrites: Whether products that several EinSums compute may be computed in another order.
         top: How many plans.
         indexes: Whether operands may be kept in memory and read by index, where the engine can do that.
     """
@@ -73,6 +77,7 @@ class PlanOptions:
     nonfinite: str = "error"
     tiles: tuple[int, ...] = ()
     estimator: str = DEFAULT_ESTIMATOR
+    rewrites: bool = True
     top: int = 1
     indexes: bool = True
 
@@ -81,13 +86,18 @@ class PlanOptions:
         """What queries of planning may take; the database sees to its own limit."""
         return math.inf if self.memory_limit is None else self.memory_limit
 
+    @property
+    def estimating_bytes(self) -> float:
+        """What queries of planning may take at most beside scans of the inputs: all that there is, or nothing."""
+        return math.inf if self.estimator == "exact" else 0.0
+
 
 def make_plans(program: Program, engine: Engine, options: PlanOptions) -> list[Plan]:
     """Plan a program on the tensors of a database; best plan first."""
     clock = _Clock()
-    with clock.stage("statistics"), bounded(engine, options.most_bytes):
+    with clock.stage("statistics"):
         data = _read_data(program, engine, options)
-    with clock.stage("optimizer"), bounded(engine, options.most_bytes):
+    with clock.stage("optimizer"), bounded(engine, options.most_bytes, options.estimating_bytes):
         bound = _bind(program, data.stored, options, engine)
         binary = _rewritten(bound, data, engine, options)
         pins = _pins(bound, binary, options)
@@ -114,9 +124,9 @@ def load_plan(saved: SavedPlan, engine: Engine) -> Plan:
         tiles=saved.allowed_tiles,
         estimator=saved.estimator,
     )
-    with clock.stage("statistics"), bounded(engine, options.most_bytes):
+    with clock.stage("statistics"):
         data = _read_data(saved.program, engine, options)
-    with clock.stage("optimizer"), bounded(engine, options.most_bytes):
+    with clock.stage("optimizer"), bounded(engine, options.most_bytes, options.estimating_bytes):
         bound = _bind(saved.program, data.stored, options, engine)
         binary = rebuilt(saved, bound)
         exact = evaluate_exactly(binary, data.values, _allows_nonfinite(options))
@@ -145,21 +155,24 @@ class _Data:
 
 
 def _read_data(program: Program, engine: Engine, options: PlanOptions) -> _Data:
-    stored = require(Catalogue(engine), program.inputs)
+    stored = stored_inputs(program, engine)
     stored |= _generated(program, stored)
     memory = _memory(engine, options)
     _check_scans(stored, memory)
-    measured = measure_all(stored, engine)
-    statistics = {
-        name: with_blocks(measured[name].statistics, source, options.tiles, engine) for name, source in stored.items()
-    }
-    estimator = make_estimator(options.estimator, stored, statistics, engine)
+    with bounded(engine, options.most_bytes, sum(map(scanning_bytes, stored.values()))):
+        measured = measure_all(stored, engine)
+        statistics = {
+            name: with_blocks(measured[name].statistics, source, options.tiles, engine)
+            for name, source in stored.items()
+        }
+        estimator = make_estimator(options.estimator, stored, statistics, engine)
     return _Data(stored, measured, statistics, _orders(stored, engine), estimator, memory)
 
 
 def _memory(engine: Engine, options: PlanOptions) -> Memory:
+    is_of_process = options.memory_limit is not None and engine.memory_in_use() is not None
     limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
-    return Memory(limit, engine.threads(), engine.sql.vector_rows)
+    return Memory(limit, engine.threads(), engine.sql.vector_rows, engine.sql.rows_per_thread, is_of_process)
 
 
 def _check_scans(stored: Mapping[str, StoredTensor], memory: Memory) -> None:
@@ -168,8 +181,9 @@ def _check_scans(stored: Mapping[str, StoredTensor], memory: Memory) -> None:
         needed = scan_needed_bytes(source, memory)
         if needed > memory.limit_bytes:
             raise PlanError(
-                f"to read {name} as it is stored needs a memory_limit of at least {needed:,} bytes, more than the "
-                f"{memory.limit_bytes:,} given; raise memory_limit or promote more labels of {name}, or tile them"
+                f"to read {name} as it is stored needs a memory_limit of at least {memory.given_for(needed):,} bytes, "
+                f"more than the {memory.given_bytes:,} given; raise memory_limit or promote more labels of {name}, "
+                "or tile them"
             )
 
 
@@ -181,12 +195,16 @@ def _orders(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, Sto
 
 
 def _rewritten(bound: EinGraph, data: _Data, engine: Engine, options: PlanOptions) -> EinGraph:
-    """The graph as EinSums of one or two operands each, sums over what is absent taken apart where that is cheaper."""
-    known, values, allows_nonfinite = data.statistics, data.values, _allows_nonfinite(options)
-    binary = binarise(bound, known, values, allows_nonfinite)
-    if allows_nonfinite:
-        return binary
-    return compensate(binary, known, values, partial(least_seconds, constants=constants_for(engine.dialect)))
+    """The graph as EinSums of one or two operands each, in a cheap order.
+
+    Products that several of them compute are put together before; sums over what is absent are taken apart after.
+    """
+    known, values = data.statistics, data.values
+    if _allows_nonfinite(options):
+        return binarise(bound, known, values, allows_nonfinite=True)
+    price = partial(least_seconds, constants=constants_for(engine.costs))
+    whole = put_together(bound, known, values, price, options.pin.keys()) if options.rewrites else bound
+    return compensate(binarise(whole, known, values), known, values, price)
 
 
 def _alternatives(
@@ -204,7 +222,7 @@ def _alternatives(
         exact.graph,
         statistics,
         exact.evaluations,
-        constants_for(engine.dialect),
+        constants_for(engine.costs),
         memory=memory,
         resident_bytes=memory.limit_bytes * _RESIDENT_SHARE / memory.threads if may_index else 0,
         orders=data.orders,
@@ -230,10 +248,11 @@ class _Making:
         """The plan of some choices."""
         stored, engine = self.data.stored, self.engine
         complete = frozenset(name for name in stored if is_complete(stored[name], self.data.measured[name]))
+        inputs = Inputs(stored, self.exact.values, complete)
         return Plan(
             self.program,
             decomposed,
-            translate(decomposed, Inputs(stored, self.exact.values, complete), self.exact.evaluations),
+            translate(decomposed, inputs, self.exact.evaluations, keeps_shared=engine.sql.has_workers),
             self.alternatives,
             stored,
             self.data.measured,
@@ -241,11 +260,13 @@ class _Making:
             part_names(_written(self.bound), self.exact.graph),
             rewritten_results(self.bound, self.exact.graph),
             merged_results(self.bound, self.exact.graph),
+            composed_results(self.bound, self.exact.graph),
             self.options.nonfinite,
             self.options.memory_limit,
             engine.sql,
             engine.threads(),
             self.planning_seconds,
+            engine.stage_namer(decomposed.seconds),
             lambda plan: analyze_plan(plan, engine),
         )
 

@@ -1,6 +1,6 @@
 """The plan that a user holds: costs, notation, SQL and an explanation; everything of it is known before it runs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,16 +10,18 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Kept
 from sparseeinsum.algebra.translate import Definition, delivery, kept_in
 from sparseeinsum.decompose.alternatives import Alternatives
+from sparseeinsum.decompose.memory import TOGETHER_LIMIT, split_scan_bytes
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.replanning_points import replanning_points
 from sparseeinsum.decompose.staging import StatementSizes, largest_statement, staged_results
+from sparseeinsum.errors import PlanError
 from sparseeinsum.explain import Analysis, Explanation, Sizes
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.picture.page import write_page
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.sources import scan_boundaries
-from sparseeinsum.render.statements import Statement, result_query, staged_statements
+from sparseeinsum.render.statements import Statement, result_query, result_statements, staged_statements
 from sparseeinsum.rewrite.names import Names
 from sparseeinsum.saved_plans.files import write_plan
 from sparseeinsum.semantics.exactness import Evaluation
@@ -43,11 +45,13 @@ class Plan:
         parts: For every EinSum as written, the results of EinSums that it was taken apart into.
         rewritten: Results of EinSums that are not as they were written.
         merged: Results as written that are computed once with others, by the names of those.
+        composed: Results as written that are not computed, by the names of those that are computed without them.
         nonfinite: What a run does where values turn NaN or infinite: `error` or `allow`.
         memory_limit: Bytes that a run was allowed, or None for the limit of the database.
         dialect: Of the engine that it was made for.
         threads: Of that engine.
         planning_seconds: Time that planning took, by stage.
+        stage_of: Names the table that keeps a result while the plan runs.
         analyze: Runs the plan where it was made, and tells what that took.
         kept_before: Names of relations in tables that plans made whose rest this one is.
     """
@@ -62,11 +66,13 @@ class Plan:
     parts: Mapping[str, tuple[str, ...]]
     rewritten: tuple[str, ...]
     merged: Mapping[str, str]
+    composed: Mapping[str, str]
     nonfinite: str
     memory_limit: int | None
     dialect: Dialect
     threads: int
     planning_seconds: Mapping[str, float]
+    stage_of: Callable[[str], exp.Table]
     analyze: Callable[["Plan"], Analysis]
     kept_before: frozenset[str] = frozenset()
 
@@ -144,23 +150,32 @@ class Plan:
             self.evaluations,
             self.parts,
             self.merged,
+            self.composed,
             self.watched_statements,
             self.planning_seconds,
             self.analyze(self) if analyze else None,
             top - 1,
         )
 
-    def sql(self, style: str = "cte") -> str:
-        """The plan as SQL text.
+    def sql(self, style: str = "cte", dialect: str | None = None) -> str:
+        """The plan as SQL text, for its database as it is.
 
         Args:
             style: `cte`: one statement for every output, which knows no passes; `staged`: as it runs, with temporary
                 tables for results that are read more than once, computed in passes, or large. (A run also splits the
                 scans of small tables among threads.)
+            dialect: `duckdb` or `postgres`, to be sure of it: that of the database that the plan was made for, whose
+                tables it reads; by default whichever that is.
 
         Raises:
             ValueError: Another style.
+            PlanError: Another dialect.
         """
+        if dialect is not None and dialect.lower() not in (self.dialect.name, *self.dialect.aliases):
+            raise PlanError(
+                f"the plan reads tables of a database whose dialect is {self.dialect.name}; for SQL in {dialect}, "
+                "make the plan on such a database"
+            )
         if style == "cte":
             statements = self._statements({}, {}, {})
         elif style == "staged":
@@ -169,6 +184,10 @@ class Plan:
         else:
             raise ValueError(f"style {style!r} is neither 'cte' nor 'staged'")
         return "\n\n".join(f"{statement.text};" for statement in statements) + "\n"
+
+    def statement_of(self, output: str) -> Statement:
+        """The one statement that returns an output, with scans split among threads as in a run."""
+        return next(each for each in self._statements({}, self._boundaries, {}) if each.name == output)
 
     def staged(self) -> tuple[str, ...]:
         """Results that a run keeps in temporary tables."""
@@ -192,14 +211,13 @@ class Plan:
 
     @cached_property
     def _boundaries(self) -> Mapping[str, tuple[int, ...]]:
+        """Where to split scans; DuckDB does not count what vectors of such scans take, so that this must be little."""
+        memory = self.alternatives.model.memory
         return {
             name: scan_boundaries(stored, self.measured[name].tuples, self.threads, self.dialect)
             for name, stored in self.stored.items()
+            if split_scan_bytes(stored, memory) * TOGETHER_LIMIT <= memory.limit_bytes
         }
-
-    def stage_of(self, name: str) -> exp.Table:
-        """The temporary table that keeps a result while a plan runs."""
-        return _table(f"sparseeinsum_{name}", self.dialect.temporary_schema)
 
     @property
     def kept_names(self) -> dict[Kept, str]:
@@ -230,16 +248,21 @@ class Plan:
         """The SELECT of one EinSum's result, reading other results from tables where those are given."""
         return result_query(self.definitions, name, tables, self.dialect, self._boundaries)
 
+    def stage_alone(self, name: str, tables: Mapping[str, exp.Table]) -> tuple[Statement, ...]:
+        """What fills a table with one EinSum's result as a run does, in passes where it takes any; see `query_of`."""
+        staged = {**tables, name: self.stage_of(name)}
+        kept = self._kept(self.stage_of)
+        return result_statements(self.definitions, name, staged, self.dialect, self._boundaries, kept)
+
     def expected_sizes(self, name: str) -> Sizes:
         """Expected size of a result, as its EinSum leaves it."""
         step = self.decomposed.step_of(name)
         assert step is not None
         return Sizes(self.alternatives.model, step)
 
-    @cached_property
-    def largest_statement(self) -> StatementSizes:
-        """The most of everything that a statement of a run is expected to take."""
-        computed = [set(statement.computes) for statement in self.staged_statements]
+    def largest_of(self, statements: Iterable[Statement]) -> StatementSizes:
+        """The most of everything that one of its statements is expected to take."""
+        computed = [set(statement.computes) for statement in statements]
         return largest_statement(self.decomposed, computed, self.alternatives.model)
 
     def delivered_bytes(self, name: str) -> float:
@@ -251,6 +274,6 @@ class Plan:
         return "\n".join(self.notation())
 
 
-def _table(name: str, schema: str | None = None) -> exp.Table:
+def _table(name: str) -> exp.Table:
     """A table of any name, a keyword, too."""
-    return exp.table_(exp.to_identifier(name), db=exp.to_identifier(schema))
+    return exp.table_(exp.to_identifier(name))

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from sparseeinsum.engines.catalogue import Catalogue, check_relation, require
+from sparseeinsum.engines.catalogue import check_relation
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import Execution, Progress, execute, run_each
+from sparseeinsum.engines.inputs import stored_inputs
 from sparseeinsum.engines.measuring import is_complete, measure_all
-from sparseeinsum.engines.memory import keeping_to_memory
 from sparseeinsum.engines.tables import check_target
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.explain import Analysis
@@ -24,8 +24,7 @@ def analyze_plan(plan: Plan, engine: Engine) -> Analysis:
     with _running(plan, engine):
         execution = execute(plan, engine, {}, lambda *_: None, replan)
         statements = tuple((run.statement, run.seconds) for run in execution.runs)
-        with keeping_to_memory(plan, engine, {}):
-            return Analysis(statements, execution.replannings, run_each(plan, engine))
+        return Analysis(statements, execution.replannings, run_each(plan, engine))
 
 
 def run_plan(
@@ -58,8 +57,7 @@ def _running(plan: Plan, engine: Engine) -> Iterator[None]:
 
 def _check_unchanged(plan: Plan, engine: Engine) -> None:
     """Refuse to run on data for which the plan may be wrong: what made it exact must still hold."""
-    kept = [name for name, stored in plan.stored.items() if not stored.is_generated]
-    for name, stored in require(Catalogue(engine), kept).items():
+    for name, stored in stored_inputs(plan.program, engine).items():
         if stored != plan.stored[name]:
             raise EngineError(f"tensor {name} was defined anew since the plan was made; plan again")
     found = zip(plan.stored.items(), fingerprints(list(plan.stored.values()), engine), strict=True)

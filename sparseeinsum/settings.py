@@ -14,6 +14,11 @@ def cache_folder() -> Path:
     return _folder("XDG_CACHE_HOME", ".cache")
 
 
+def state_folder() -> Path:
+    """What the shell remembers: `$XDG_STATE_HOME/sparseeinsum`, by default `~/.local/state/sparseeinsum`."""
+    return _folder("XDG_STATE_HOME", ".local/state")
+
+
 def config_folder() -> Path:
     """Calibrated cost constants: `$XDG_CONFIG_HOME/sparseeinsum`, by default `~/.config/sparseeinsum`."""
     return _folder("XDG_CONFIG_HOME", ".config")

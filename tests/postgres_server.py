@@ -6,6 +6,7 @@ Where SPARSEEINSUM_TEST_POSTGRES names the folder of another one's programs, the
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
+
+from sparseeinsum.kernels.postgres_python import package_folders
 
 INSTALLED = Path("/usr/lib/postgresql/15")
 SHARED = Path("/usr/share/postgresql/15")
@@ -30,6 +33,15 @@ class PostgresServer:
     def url(self, database: str) -> str:
         return f"postgresql://{_USER}@/{database}?host={self.folder}"
 
+    def psql(self, database: str, commands: str, aligned: bool = False) -> str:
+        """What psql prints for text that is piped into it: of every result a heading, its rows, and their number."""
+        program = Path(self.pg_config).with_name("psql")
+        how = ["-X", "-q", "-v", "ON_ERROR_STOP=1", *([] if aligned else ["--no-align"])]
+        where = ["-h", str(self.folder), "-U", _USER, "-d", database]
+        finished = subprocess.run([program, *how, *where], input=commands, capture_output=True, text=True, check=False)
+        assert finished.returncode == 0, finished.stderr
+        return finished.stdout
+
     def connect(self, database: str = "postgres") -> psycopg.Connection:
         return psycopg.connect(f"host={self.folder} user={_USER} dbname={database}", autocommit=True)
 
@@ -39,6 +51,21 @@ def missing() -> str:
     if _OTHER is None and not (INSTALLED / "bin" / "postgres").exists():
         return "PostgreSQL 15 is not installed: apt-get install postgresql-15"
     return "" if shutil.which("ld") else "no linker is installed: apt-get install binutils"
+
+
+def missing_python() -> str:
+    """Why sparseeinsum_python cannot be tried here, or ''."""
+    if not (SHARED / "extension" / "plpython3u.control").exists() or _OTHER is not None:
+        return "PL/Python is not installed: apt-get install postgresql-plpython3-15"
+    if (
+        f"libpython{sys.version_info.major}.{sys.version_info.minor}".encode()
+        not in (INSTALLED / "lib" / "plpython3.so").read_bytes()
+    ):
+        return "PostgreSQL's Python is of another version than this one"
+    for folder in package_folders():
+        if not _is_readable(folder):
+            return f"the server's user cannot read {folder}"
+    return ""
 
 
 @contextmanager
@@ -69,7 +96,7 @@ def _copy_installation(folder: Path) -> Path:
     programs, libraries = folder / INSTALLED.relative_to("/") / "bin", folder / INSTALLED.relative_to("/") / "lib"
     shared = folder / SHARED.relative_to("/")
     programs.mkdir(parents=True)
-    for name in ("postgres", "initdb", "pg_ctl", "pg_config"):
+    for name in ("postgres", "initdb", "pg_ctl", "pg_config", "psql"):
         shutil.copy2(INSTALLED / "bin" / name, programs)
     for source, target in (
         (INSTALLED / "lib", libraries),
@@ -81,6 +108,12 @@ def _copy_installation(folder: Path) -> Path:
             if file.name != "extension" and "sparseeinsum" not in file.name:
                 (target / file.name).symlink_to(file)
     return programs
+
+
+def _is_readable(folder: str) -> bool:
+    """Whether the user that runs the server can read a folder."""
+    user = _USER if os.geteuid() == 0 else None
+    return subprocess.run(["ls", folder], user=user, cwd="/", capture_output=True, check=False).returncode == 0
 
 
 def _run(program: Path, *arguments: object) -> None:

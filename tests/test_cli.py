@@ -159,7 +159,7 @@ def test_errors_are_one_message(
     assert message in error
 
 
-@pytest.mark.parametrize("command", ["run", "explain", "compile", "stats", "calibrate", "demo"])
+@pytest.mark.parametrize("command", ["run", "explain", "compile", "shell", "stats", "calibrate", "demo"])
 def test_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main([command, "--help"])

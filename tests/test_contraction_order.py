@@ -3,7 +3,6 @@
 import functools
 import math
 import random
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -147,17 +146,18 @@ def test_every_factor_is_contracted_once(factors: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("subscripts", "seconds"),
+    ("subscripts", "most"),
     [
-        (",".join(f"{chr(200 + n)}{chr(201 + n)}" for n in range(8)), 1.0),
-        (",".join(f"{chr(200 + n)}{chr(201 + n)}" for n in range(300)), 15.0),
-        (",".join(f"x{chr(200 + n)}" for n in range(200)), 15.0),  # a label that all have
-        (",".join(chr(200 + n) for n in range(200)), 15.0),  # outer products alone
+        (",".join(f"{chr(200 + n)}{chr(201 + n)}" for n in range(8)), 3_025),
+        (",".join(f"{chr(200 + n)}{chr(201 + n)}" for n in range(300)), 100_000),
+        (",".join(f"x{chr(200 + n)}" for n in range(200)), 100_000),  # a label that all have
+        (",".join(chr(200 + n) for n in range(200)), 100_000),  # outer products alone
     ],
 )
-def test_planning_takes_seconds(subscripts: str, seconds: float) -> None:
+def test_many_factors_are_not_searched_for_long(subscripts: str, most: int) -> None:
+    """A join that is looked at takes some 50 us."""
     sizes = {label: 2 for label in subscripts if label != ","}
-    start = time.perf_counter()
-    order = contraction_order(network(f"{subscripts}->", sizes))
-    assert time.perf_counter() - start < seconds
+    estimates = Estimates(network(f"{subscripts}->", sizes))
+    order = find_order(estimates)
+    assert estimates.looked_at <= most
     assert len(order) == subscripts.count(",")

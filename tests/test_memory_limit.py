@@ -10,11 +10,14 @@ import pytest
 import scipy.sparse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from planned_memory import limit_for
 from random_programs import Case, cases
 
 import sparseeinsum as se
 from sparseeinsum.engines.duckdb import open_duckdb
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory import bounded
+from sparseeinsum.render.statements import Statement
 
 PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
 GROUPED = {"C": {"i": 1, "j": 1}}
@@ -22,13 +25,13 @@ GROUPED = {"C": {"i": 1, "j": 1}}
 
 def least_limit(db: se.Database, text: str, **options: Any) -> int:  # noqa: ANN401  # as Database.plan has them
     """A limit for which there is a plan, where for a quarter of it there is none."""
-    limit = 1 << 22
+    planned = 1 << 22
     while True:
         try:
-            db.plan(text, memory_limit=limit // 4, **options)
+            db.plan(text, memory_limit=limit_for(db, planned // 4), **options)
         except se.PlanError:
-            return limit
-        limit //= 4
+            return limit_for(db, planned)
+        planned //= 4
 
 
 @pytest.fixture
@@ -42,7 +45,9 @@ def sparse_times_dense(db: se.Database) -> se.Database:
 
 class TestPasses:
     def test_written_in_notation_explained_and_staged(self, sparse_times_dense: se.Database) -> None:
-        plan = sparse_times_dense.plan(PRODUCT, pin=GROUPED, layout="any", memory_limit="4MB")
+        plan = sparse_times_dense.plan(
+            PRODUCT, pin=GROUPED, layout="any", memory_limit=limit_for(sparse_times_dense, 5e6)
+        )
         assert plan.notation() == ["C[I, k] = sum(A[I, J] * B[J, k])  # in 4 passes over i"]
         assert str(se.program(plan.notation()[0])) == "C[I, k] = sum(A[I, J] * B[J, k])"
         assert "C: temporary table, in 4 passes" in plan.explain()
@@ -56,20 +61,25 @@ class TestPasses:
     @pytest.mark.engines("duckdb", "postgresql")
     def test_computes_the_same(self, sparse_times_dense: se.Database) -> None:
         expected = sparse_times_dense.run(PRODUCT)["C"].to_numpy()
-        for limit in ("8MB", "4MB", "2MB"):
+        for planned in (8e6, 5e6):
+            limit = limit_for(sparse_times_dense, planned)
             found = sparse_times_dense.run(PRODUCT, pin=GROUPED, layout="any", memory_limit=limit)["C"].to_numpy()
             np.testing.assert_allclose(found, expected, rtol=1e-12)
 
     def test_compete_with_tiles(self, sparse_times_dense: se.Database) -> None:
         """The cheaper of what fits is taken, whichever it is."""
-        best, *others = sparse_times_dense.plan(PRODUCT, memory_limit="4MB", layout="any", top=40)
+        best, *others = sparse_times_dense.plan(
+            PRODUCT, memory_limit=limit_for(sparse_times_dense, 6e6), layout="any", top=40
+        )
         assert best.cost == min(plan.cost for plan in (best, *others))
         assert any("passes" in plan.notation()[0] for plan in (best, *others))
         assert any(":" in plan.notation()[0] for plan in (best, *others))
 
     @pytest.mark.engines("duckdb", "postgresql")
     def test_survive_saving(self, sparse_times_dense: se.Database) -> None:
-        plan = sparse_times_dense.plan(PRODUCT, pin=GROUPED, layout="any", memory_limit="4MB")
+        plan = sparse_times_dense.plan(
+            PRODUCT, pin=GROUPED, layout="any", memory_limit=limit_for(sparse_times_dense, 5e6)
+        )
         loaded = sparse_times_dense.load_plan(plan.to_json())
         assert loaded.notation() == plan.notation()
         assert loaded.sql("staged") == plan.sql("staged")
@@ -77,16 +87,30 @@ class TestPasses:
         np.testing.assert_allclose(sparse_times_dense.run(loaded)["C"].to_numpy(), expected, rtol=1e-12)
 
     @pytest.mark.engines("duckdb", "postgresql")
-    def test_analysed(self, sparse_times_dense: se.Database) -> None:
-        plan = sparse_times_dense.plan(PRODUCT, pin=GROUPED, layout="any", memory_limit="4MB")
-        assert "actual" in plan.explain(analyze=True)
+    def test_analysed_as_they_run(self, sparse_times_dense: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+        plan = sparse_times_dense.plan(
+            PRODUCT, pin=GROUPED, layout="any", memory_limit=limit_for(sparse_times_dense, 5e6)
+        )
+        staged: list[Statement] = []
+        stage = type(sparse_times_dense._engine).stage
+
+        def watched(engine: Engine, statement: Statement) -> int:
+            staged.append(statement)
+            return stage(engine, statement)
+
+        monkeypatch.setattr(type(sparse_times_dense._engine), "stage", watched)
+        assert "900" in plan.explain(analyze=True)
+        (step,) = plan.decomposed.steps
+        assert step.passes is not None
+        in_passes = ("C", step.passes.count - 1)
+        assert [(each.name, len(each.passes)) for each in staged] == [in_passes, in_passes]  # of the run, and alone
 
     @pytest.mark.engines("duckdb", "postgresql")
     def test_operands_are_put_together_in_passes(self, db: se.Database) -> None:
         """Rows are put together from entries, for which the memory is too small at once."""
         array = np.random.default_rng(0).random((3000, 60))
         db.tensor("A", array, promoted=["dim_0", "dim_1"])
-        plan = db.plan("Y[i] = max(A[i, j])", pin={"Y": {"i": 1}}, memory_limit="4500KB")
+        plan = db.plan("Y[i] = max(A[i, j])", pin={"Y": {"i": 1}}, memory_limit=limit_for(db, 4.5e6))
         staged = plan.sql("staged").replace('"', "")
         assert "CREATE TABLE A_by_dim_0_1" in staged.replace("TEMPORARY ", "")
         assert "INSERT INTO A_by_dim_0_1" in staged
@@ -95,12 +119,12 @@ class TestPasses:
     @pytest.mark.engines("duckdb", "postgresql")
     def test_what_passes_read_is_computed_once(self, db: se.Database) -> None:
         rng = np.random.default_rng(0)
-        inputs = {"A": rng.random((500, 40)), "B": rng.random((40, 90))}
+        inputs = {"A": rng.random((500, 400)), "B": rng.random((400, 90))}
         for name, array in inputs.items():
             db.tensor(name, array)
         pin = {"T": {"i": 1, "k": 1}, "Z": {"i": 1, "k": 1}}
         text = "T[i, k] = sum(A[i, j] * B[j, k])\nZ[j, i] = sum(B[j, k] * T[i, k])"
-        plan = db.plan(text, pin=pin, memory_limit="1MB", layout="any")
+        plan = db.plan(text, pin=pin, memory_limit=limit_for(db, 1.1e7), layout="any")
         assert "passes" in plan.notation()[1]
         assert plan.sql("staged").replace('"', "").count("CREATE TEMPORARY TABLE T ") == 1
         np.testing.assert_allclose(db.run(plan)["Z"].to_numpy(), inputs["B"] @ (inputs["A"] @ inputs["B"]).T)
@@ -130,7 +154,7 @@ class TestSettings:
 
     @staticmethod
     def of(db: se.Database) -> list[Any]:
-        names = ("memory_limit", "allocator_flush_threshold")
+        names = ("memory_limit", "allocator_bulk_deallocation_flush_threshold")
         return [db.connection.execute(f"SELECT current_setting('{name}')").fetchall() for name in names]
 
     @pytest.fixture(params=[None, "7.3GB", "1234567890B"])

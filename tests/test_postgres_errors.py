@@ -36,7 +36,7 @@ def error_of(connection: psycopg.Connection, query: str) -> psycopg.Error:
 
 # Calls that PostgreSQL has other words for, or other functions.
 _OTHERWISE = re.compile(r"range\(|chr\(0\)|ä")
-_OTHER_NUMBERS = {"tensor_split([], [1], [0, 1099511627776])", "tensor_split_tiles([], [1, 0], [1099511627776, 0])"}
+MEANT_OTHERWISE = {"tensor_split([], [1], [0, 1099511627776])", "tensor_split_tiles([], [1, 0], [1099511627776, 0])"}
 
 MALFORMED = [
     (call, words)
@@ -49,7 +49,7 @@ MALFORMED = [
 def test_message(connection: psycopg.Connection, call: str, words: tuple[object, ...]) -> None:
     error = error_of(connection, f"SELECT {in_postgres(call)}")
     assert error.sqlstate in ("22023", "22004", "22003", "54000"), error
-    for word in (call.split("(")[0], *(() if call in _OTHER_NUMBERS else words)):
+    for word in (call.split("(")[0], *(() if call in MEANT_OTHERWISE else words)):
         assert re.search(rf"(?<![\w-]){re.escape(str(word))}(?!\w)", str(error)), str(error)
 
 

@@ -1,6 +1,5 @@
 """The PostgreSQL extension as files and in a database: built, installed, updated, refused where versions differ."""
 
-import re
 import struct
 import subprocess
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from psycopg import errors
 import sparseeinsum as se
 from sparseeinsum import cli
 from sparseeinsum.errors import ExtensionError
-from sparseeinsum.kernels import postgres_installation, postgres_library, processors
+from sparseeinsum.kernels import linking, postgres_installation, postgres_library, processors
 from sparseeinsum.kernels.postgres_functions import aggregates, c_functions, scalars, vocabulary
 from sparseeinsum.kernels.postgres_installation import find_server, install_extension
 from sparseeinsum.kernels.postgres_library import VERSIONS, build_library
@@ -125,16 +124,6 @@ def test_a_script_of_another_version_is_refused(
     assert database.execute("SELECT extname FROM pg_extension WHERE extname = 'sparseeinsum'").fetchall() == []
 
 
-def test_readme_shows_what_psql_shows(database: psycopg.Connection) -> None:
-    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```sql\n(CREATE EXTENSION.*?)```", readme, flags=re.DOTALL)
-    cursor = database.execute(re.sub(r"^(--|\\).*\n", "", block, flags=re.MULTILINE))
-    while cursor.nextset():
-        pass
-    shown = re.findall(r"^-- +(\d+) \| \{(.*)\}$", block, flags=re.MULTILINE)
-    assert [(str(src), ",".join(f"{number:g}" for number in val)) for src, val in cursor.fetchall()] == shown
-
-
 @pytest.mark.parametrize("major", VERSIONS)
 def test_build_for_every_version(tmp_path: Path, capsys: pytest.CaptureFixture[str], major: int) -> None:
     folder = tmp_path / "extension"
@@ -163,7 +152,7 @@ def test_what_cannot_be_built_is_said(
     assert "cannot be run" in refused("install", "postgres", "--pg-config", str(tmp_path / "none"))
     assert "does not tell" in refused("install", "postgres", "--pg-config", "echo")
     assert "failed" in refused("install", "postgres", "--pg-config", "false")
-    monkeypatch.setattr(postgres_library, "_LINKERS", ("no-such-linker",))
+    monkeypatch.setattr(linking, "_LINKERS", ("no-such-linker",))
     assert "apt-get install binutils" in refused("build", "postgres", "--version", "15", "--output", str(tmp_path))
 
 

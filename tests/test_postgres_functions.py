@@ -70,18 +70,23 @@ def as_stored(value: Array) -> Any:  # noqa: ANN401  # a number, or numbers
 
 @pytest.fixture(scope="module")
 def connection(postgres_connection: psycopg.Connection) -> Iterator[psycopg.Connection]:
-    """Tables of rows, by dtype, and views of them with NULLs."""
+    """Tables of rows."""
+    create_rows(postgres_connection)
+    yield postgres_connection
+
+
+def create_rows(connection: psycopg.Connection) -> None:
+    """Create tables of rows, by dtype, and views of them with NULLs."""
     for dtype, kind in TYPES.items():
         rows, scalar = make_rows(dtype), f"{kind}[]" if "complex" in dtype else kind
-        postgres_connection.execute(f"CREATE TABLE rows_{dtype} (i int8, u {kind}[], v {kind}[], s {scalar})")
-        with postgres_connection.cursor().copy(f"COPY rows_{dtype} FROM STDIN") as copy:
+        connection.execute(f"CREATE TABLE rows_{dtype} (i int8, u {kind}[], v {kind}[], s {scalar})")
+        with connection.cursor().copy(f"COPY rows_{dtype} FROM STDIN") as copy:
             for i in range(ROWS):
                 copy.write_row((i, *(as_stored(values[i]) for values in (rows.u, rows.v, rows.s))))
         columns = ", ".join(
             f"CASE WHEN i % {every} > 0 THEN {name} END AS {name}" for name, every in NULL_EVERY.items()
         )
-        postgres_connection.execute(f"CREATE VIEW nulls_{dtype} AS SELECT i, {columns} FROM rows_{dtype}")
-    yield postgres_connection
+        connection.execute(f"CREATE VIEW nulls_{dtype} AS SELECT i, {columns} FROM rows_{dtype}")
 
 
 def expect_numbers(found: object, expected: Array, dtype: str) -> None:

@@ -1,11 +1,10 @@
 """What is PostgreSQL's own: its transactions, schemas, names and types, and the format in which rows go in and out."""
 
-import threading
-
 import numpy as np
 import psycopg
 import pyarrow as pa
 import pytest
+from cancelling import cancelled
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as numpy_strategies
@@ -220,26 +219,6 @@ class TestTransactions:
             db.run(plan, into={"C": "scores"})
         assert contents(db) == before
         assert_usable(db)
-
-
-class cancelled:  # noqa: N801
-    """Cancels what a connection runs, until it does."""
-
-    def __init__(self, connection: psycopg.Connection) -> None:
-        self._connection = connection
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._cancel)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._is_over.set()
-        self._thread.join()
-
-    def _cancel(self) -> None:
-        while not self._is_over.wait(0.2):
-            self._connection.cancel_safe()
 
 
 class TestConnecting:

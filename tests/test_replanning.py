@@ -78,7 +78,7 @@ def test_results_are_numpys_however_often_the_rest_is_planned_anew(shared_db: se
 
 def test_what_turns_out_larger_is_planned_anew(db: se.Database) -> None:
     inputs = masked(db, 900, 0.1)
-    plan = db.plan(MASKED)
+    plan = db.plan(MASKED, rewrite=False)
     (told,) = executed(db, plan).replannings
     assert (told.name, told.tuples) == ("M", inputs["A"].nnz)
     assert told.expected < told.tuples / 5
@@ -92,8 +92,8 @@ def test_what_turns_out_larger_is_planned_anew(db: se.Database) -> None:
 
 def test_the_rest_is_as_if_it_had_been_planned_with_the_actual_sizes(db: se.Database) -> None:
     masked(db, 900, 0.1)
-    statements = [run.statement for run in executed(db, db.plan(MASKED)).runs]
-    known = db.plan(MASKED, estimator="exact")
+    statements = [run.statement for run in executed(db, db.plan(MASKED, rewrite=False)).runs]
+    known = db.plan(MASKED, estimator="exact", rewrite=False)
     rest = known.notation()[1:]
     assert [line in str(statements[-1].query.sql("duckdb")) for line in rest] == [True, True]
     assert executed(db, known).replannings == ()
@@ -101,7 +101,7 @@ def test_the_rest_is_as_if_it_had_been_planned_with_the_actual_sizes(db: se.Data
 
 def test_plans_that_are_kept_to_look_at_nothing(db: se.Database) -> None:
     masked(db, 900, 0.1)
-    plan = db.plan(MASKED)
+    plan = db.plan(MASKED, rewrite=False)
     assert [statement.name for statement in plan.watched_statements] == ["M", "Z"]
     kept = executed(db, plan, replans=False)
     assert [run.statement.name for run in kept.runs] == ["Z"]
@@ -111,7 +111,7 @@ def test_plans_that_are_kept_to_look_at_nothing(db: se.Database) -> None:
 def test_explain_tells_what_happened(db: se.Database) -> None:
     inputs = masked(db, 900, 0.1)
     before = contents(db)
-    text = db.plan(MASKED).explain(analyze=True)
+    text = db.plan(MASKED, rewrite=False).explain(analyze=True)
     assert f"M: {inputs['A'].nnz:,} tuples instead of" in text
     assert "the rest was planned anew in" in text
     assert contents(db) == before
@@ -175,7 +175,7 @@ def test_results_go_into_tables(db: se.Database) -> None:
 
 def test_a_plan_runs_again_after_the_rest_of_it_was_planned_anew(db: se.Database) -> None:
     masked(db, 900, 0.1)
-    plan = db.plan(MASKED)
+    plan = db.plan(MASKED, rewrite=False)
     notation = plan.notation()
     first, second = db.run(plan), db.run(plan)
     np.testing.assert_allclose(first["Z"].to_numpy(), second["Z"].to_numpy(), rtol=1e-9, atol=1e-9)
@@ -208,7 +208,7 @@ def test_a_run_that_is_stopped_while_it_plans_leaves_nothing(db: se.Database, mo
 def test_a_plan_goes_on_where_no_other_fits_into_memory(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Choices that fitted by the sizes expected may not by those that there are."""
     masked(db, 900, 0.1)
-    plan = db.plan(MASKED)
+    plan = db.plan(MASKED, rewrite=False)
 
     def none_fits(*_: object) -> None:
         raise PlanError("needs a memory_limit of more")

@@ -15,7 +15,7 @@ from sparseeinsum import assets
 PACKAGE = Path(se.__file__).parent
 
 # What every room may use; these use nothing but each other.
-FOUNDATIONS = ("errors", "assets", "settings")
+FOUNDATIONS = ("errors", "assets", "settings", "version")
 
 ROOMS = (
     "language",
@@ -33,10 +33,15 @@ ROOMS = (
     "engines",
     "replanning",
     "running",
+    "guarded",
     "pipeline",
+    "storing",
     "database",
+    "sql_texts",
+    "server_functions",
     "arrays",
     "contraction_paths",
+    "sql_requests",
     "sparseeinsum",  # the public face, __init__.py
     "examples",
     "calibration",

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from planned_memory import limit_for
 from planning_problems import promoted
 from random_programs import FAMILIES, LARGEST, Array, Case, arrays, cases, graph_of, scale_of
 from reference import evaluate_program
@@ -223,7 +224,7 @@ def test_plans_that_need_more_memory_are_refused(db: se.Database) -> None:
     db.tensor("A", np.ones((64, 64)))
     text = db.plan("C[i, k] = sum(A[i, j] * A[j, k])", optimizer="dense").to_json()
     content = json.loads(text)
-    content["options"]["memory_limit"] = 150_000
+    content["options"]["memory_limit"] = limit_for(db, 200_000)
     with pytest.raises(PlanError, match=r"needs a memory_limit of .*; or plan the program again"):
         db.load_plan(json.dumps(content))
 

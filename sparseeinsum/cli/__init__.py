@@ -1,4 +1,4 @@
-"""The command line: run, explain, compile, stats, calibrate, demo, build, install; over the public API alone."""
+"""The command line: run, explain, compile, shell, stats, calibrate, demo, build, install; over the public API alone."""
 
 import argparse
 import sys
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from sparseeinsum import SparseEinsumError
-from sparseeinsum.cli import commands, demo, extensions
+from sparseeinsum.cli import commands, demo, extensions, shell
 
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 _EXAMPLE = 'sparseeinsum run --database graph.duckdb --text "Y[i] = sum(A[i, j] * X[j])"'
@@ -36,6 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(commands_of)
     _add_explain(commands_of)
     _add_compile(commands_of)
+    _add_shell(commands_of)
     _add_stats(commands_of)
     _add_calibrate(commands_of)
     _add_demo(commands_of)
@@ -76,6 +77,21 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
         help="how sizes of results are estimated: as if entries were spread evenly, by counts of entries at every "
         "index (default), or counted by a query before planning",
     )
+    parser.add_argument(
+        "--no-rewrite",
+        dest="rewrite",
+        action="store_false",
+        help="compute products that several statements compute in the order in which they are written",
+    )
+
+
+def _add_no_indexes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--no-indexes",
+        dest="indexes",
+        action="store_false",
+        help="keep no operand in memory to read it by index, which DuckDB before version 2 cannot",
+    )
 
 
 def _tiles(text: str) -> str | list[int]:
@@ -109,6 +125,7 @@ def _add_explain(commands_of: _Commands) -> None:
         "sparseeinsum explain --analyze --database graph.duckdb program.ein",
     )
     _add_program(parser)
+    _add_no_indexes(parser)
     parser.add_argument("--analyze", action="store_true", help="run it, too, and show actual tuples and times")
     parser.add_argument("--html", metavar="FILE", help="write it as a page for a browser, with a drawing, instead")
     parser.add_argument("--save", metavar="FILE", help="keep the plan in a file, for --plan")
@@ -123,6 +140,7 @@ def _add_compile(commands_of: _Commands) -> None:
         "sparseeinsum compile --database graph.duckdb program.ein > program.sql",
     )
     _add_program(parser)
+    _add_no_indexes(parser)
     parser.add_argument(
         "--style",
         choices=("cte", "staged"),
@@ -130,6 +148,19 @@ def _add_compile(commands_of: _Commands) -> None:
         help="cte: one statement for every result; staged: as it runs, with temporary tables",
     )
     parser.set_defaults(command=commands.compile_program)
+
+
+def _add_shell(commands_of: _Commands) -> None:
+    parser = _add(
+        commands_of,
+        "shell",
+        "a prompt for SQL and programs, or a script of them on standard input",
+        "sparseeinsum shell graph.duckdb",
+    )
+    parser.add_argument(
+        "database", nargs="?", help="a DuckDB file, or postgresql://...; by default a DuckDB database in memory"
+    )
+    parser.set_defaults(command=shell.shell)
 
 
 def _add_stats(commands_of: _Commands) -> None:
@@ -153,6 +184,13 @@ def _add_calibrate(commands_of: _Commands) -> None:
         "measure the cost constants of this machine, and keep them for later plans",
         "sparseeinsum calibrate",
     )
+    parser.add_argument(
+        "-d",
+        "--database",
+        metavar="URL",
+        help="a database of PostgreSQL whose server to measure, postgresql://...; nothing is left in it (default: "
+        "DuckDB here)",
+    )
     parser.add_argument("--dry-run", action="store_true", help="measure and print, but keep nothing")
     parser.set_defaults(command=commands.calibrate_machine)
 
@@ -173,20 +211,27 @@ def _add_build(commands_of: _Commands) -> None:
     parser = _add(
         commands_of,
         "build",
-        "make the files of the extension for a database server that is elsewhere",
-        "sparseeinsum build postgres --version 16 --output extension",
+        "make the extension as files: for DuckDB without Python, or for a PostgreSQL server that is elsewhere",
+        "sparseeinsum build duckdb --output .",
     )
-    parser.add_argument("server", choices=("postgres",), help="which database")
+    parser.add_argument("server", choices=("duckdb", "postgres"), help="which database")
     parser.add_argument("--output", required=True, metavar="DIR", help="folder for the files; it is made if need be")
     parser.add_argument(
-        "--version", type=int, metavar="MAJOR", help="major version of the server, 15 to 18; by default the one here"
+        "--version", type=int, metavar="MAJOR", help="major version of PostgreSQL, 15 to 18; by default the one here"
     )
     parser.add_argument(
         "--processor",
         choices=extensions.PROCESSORS,
         default="native",
-        help="processor of the server, by default the one here; nearly all of the last ten years are x86-64-v3",
+        help="processor where it runs, by default the one here; nearly all of the last ten years are x86-64-v3",
     )
+    parser.add_argument(
+        "--portable",
+        action="store_true",
+        help="write a script for psql instead, which creates the functions in PL/pgSQL: slower, but for servers that "
+        "load no libraries",
+    )
+    parser.add_argument("--schema", help="where portable functions go; by default public")
     parser.set_defaults(command=extensions.build)
 
 
@@ -199,4 +244,17 @@ def _add_install(commands_of: _Commands) -> None:
     )
     parser.add_argument("server", choices=("postgres",), help="which database")
     parser.add_argument("--pg-config", metavar="PATH", help="the server's pg_config; by default the one on the path")
+    parser.add_argument(
+        "--python",
+        action="store_true",
+        help="put the extension sparseeinsum_python there, too, which runs programs inside the server; it needs "
+        "PL/Python with this version of Python, and the server's user must be able to read this installation",
+    )
+    parser.add_argument(
+        "--portable",
+        metavar="DATABASE-URL",
+        help="create the functions in a database instead, in PL/pgSQL: slower, but for servers that load no libraries",
+    )
+    parser.add_argument("--schema", help="where portable functions go; by default where new tables go")
+    parser.add_argument("--remove", action="store_true", help="with --portable, drop the functions")
     parser.set_defaults(command=extensions.install)

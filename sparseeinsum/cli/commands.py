@@ -13,6 +13,7 @@ from rich.table import Table
 
 import sparseeinsum as se
 from sparseeinsum.calibration import Calibration, calibrate
+from sparseeinsum.cli.display import show_result
 
 _CONSOLE = Console(markup=False, highlight=False)  # notation such as T[i, k] is no markup
 _STATUS = Console(stderr=True)
@@ -22,7 +23,7 @@ def run(asked: argparse.Namespace) -> None:
     """Plan and run a program, or run a plan."""
     text = _program_text(asked)
     into = dict(_assignment(pair) for pair in asked.into)
-    with _open(asked.database) as database:
+    with open_database(asked.database) as database:
         results = database.run(
             database.load_plan(asked.plan) if text is None else text,
             into=into,
@@ -31,13 +32,13 @@ def run(asked: argparse.Namespace) -> None:
             nonfinite=asked.nonfinite or "error",
             estimator=asked.estimator,
             tiles=asked.tiles,
+            rewrite=asked.rewrite,
             replan=asked.replan,
         )
     for name, table in into.items():
         _CONSOLE.print(f"{name} is in table {table}")
     for result in results.values():
-        _CONSOLE.print(repr(result))
-        _CONSOLE.print(_result_table(result, asked.rows))
+        show_result(_CONSOLE, result, asked.rows)
 
 
 def explain(asked: argparse.Namespace) -> None:
@@ -63,7 +64,7 @@ def compile_program(asked: argparse.Namespace) -> None:
 def _planned(asked: argparse.Namespace) -> Iterator[se.Plan]:
     """The plan asked for, while its database is open."""
     text = _program_text(asked)
-    with _open(asked.database) as database:
+    with open_database(asked.database) as database:
         if text is None:
             yield database.load_plan(asked.plan)
         else:
@@ -74,12 +75,14 @@ def _planned(asked: argparse.Namespace) -> Iterator[se.Plan]:
                 nonfinite=asked.nonfinite or "error",
                 estimator=asked.estimator,
                 tiles=asked.tiles,
+                rewrite=asked.rewrite,
+                indexes=asked.indexes,
             )
 
 
 def stats(asked: argparse.Namespace) -> None:
     """Print T and V of tensors."""
-    with _open(asked.database) as database:
+    with open_database(asked.database) as database:
         known = database.tensors()
         table = Table(title=f"Tensors of {asked.database}", title_justify="left")
         for heading in ("tensor", "relation", "entries (T)", "density", "distinct indices (V)"):
@@ -94,13 +97,13 @@ def calibrate_machine(asked: argparse.Namespace) -> None:
     """Measure the cost constants, and keep them."""
     with Progress(console=_STATUS, transient=True, disable=not _STATUS.is_terminal) as bar:
         task = bar.add_task("timing queries", total=None)
-        found = calibrate(lambda done, total: bar.update(task, completed=done, total=total))
+        found = calibrate(lambda done, total: bar.update(task, completed=done, total=total), asked.database)
     _CONSOLE.print(_constants_table(found))
     _CONSOLE.print(_residuals_table(found))
-    _CONSOLE.print(f"fitted to {found.origin}, besides {_duration(found.fit.overhead_seconds)} a query; worst:")
+    _CONSOLE.print(f"fitted to {found.origin}, besides {duration(found.fit.overhead_seconds)} a query; worst:")
     for each in sorted(found.residuals, key=lambda each: -each.fitted_factor)[:3]:
         query = each.observation
-        _CONSOLE.print(f"  took {_duration(query.seconds)}, expected {_duration(each.expected)}: {query.name}")
+        _CONSOLE.print(f"  took {duration(query.seconds)}, expected {duration(each.expected)}: {query.name}")
     if not asked.dry_run:
         _CONSOLE.print(f"kept in {found.store()}", soft_wrap=True)
 
@@ -120,7 +123,7 @@ def _constants_table(found: Calibration) -> Table:
         ("C_fixed: a tuple looked up in a hash table", "hashing_seconds_per_tuple"),
         ("C_fixed: a relational operator", "fixed_seconds_per_operator"),
     ):
-        table.add_row(meaning, *(_duration(getattr(each, name)) for each in (constants, default)))
+        table.add_row(meaning, *(duration(getattr(each, name)) for each in (constants, default)))
     return table
 
 
@@ -142,7 +145,7 @@ def _residuals_table(found: Calibration) -> Table:
     return table
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """In the largest unit of which there is at least one; less than the smallest is nothing."""
     units = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
     unit = next((unit for unit, size in units.items() if seconds >= size), None)
@@ -166,7 +169,7 @@ def _program_text(asked: argparse.Namespace) -> str | None:
     return sys.stdin.read() if asked.program == "-" else Path(asked.program).read_text(encoding="utf-8")
 
 
-def _open(target: str) -> se.Database:
+def open_database(target: str) -> se.Database:
     """A server's database, or a file that is there: a mistyped name must not make a new one."""
     if "://" not in target and not Path(target).is_file():
         raise se.EngineError(f"there is no database file {target}")
@@ -178,22 +181,6 @@ def _assignment(pair: str) -> tuple[str, str]:
     if not (name and equals and table):
         raise ValueError(f"--into {pair!r} is not RESULT=TABLE, as in --into Y=scores")
     return name, table
-
-
-def _result_table(result: se.TensorResult, rows: int) -> Table:
-    frame = result.arrow()
-    total = frame.num_rows
-    *keys, _ = frame.column_names
-    if keys:
-        frame = frame.sort_by([(key, "ascending") for key in keys])
-    table = Table()
-    for column in frame.column_names:
-        table.add_column(column, justify="right")
-    for row in frame.slice(0, rows).to_pylist():
-        table.add_row(*(f"{value:.6g}" if isinstance(value, float) else str(value) for value in row.values()))
-    if total > rows:
-        table.caption = f"{rows} of {total:,} rows"
-    return table
 
 
 def _statistics_cells(database: se.Database, name: str) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
-from sparseeinsum.decompose.model import Choice, CostModel, promoted_tiles
+from sparseeinsum.decompose.choice import Choice, promoted_tiles
+from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.tiling import SMALLEST_TILE, TILES, tiles_below
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum, by_hand, write_einsum
@@ -103,7 +104,7 @@ def _no_choice(model: CostModel, einsum: EinSum, candidates: list[Choice]) -> st
         name = einsum.output.tensor
         return f"no decomposition of {name} keeps to what is promoted by hand and to the optimizer asked for"
     least = min(candidates, key=lambda choice: model.needed_bytes(einsum, choice))
-    needed, given = math.ceil(model.needed_bytes(einsum, least)), model.memory.limit_bytes
+    needed, given = model.memory.given_for(model.needed_bytes(einsum, least)), model.memory.given_bytes
     written = write_einsum(einsum, promoted_tiles(einsum, least))
     return (
         f"{written} needs a memory_limit of at least {needed:,} bytes, more than the {given:,} given, and every other "

@@ -18,7 +18,7 @@ def constants_for(engine: str) -> CostConstants:
     """
     path = calibration_file(engine)
     try:
-        text = path.read_text(encoding="utf-8") if path.is_file() else assets.read(f"stats/{engine}/constants.json")
+        text = path.read_text(encoding="utf-8") if _is_there(path) else assets.read(f"stats/{engine}/constants.json")
         return CostConstants(**json.loads(text)["constants"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise PlanError(
@@ -34,6 +34,14 @@ def store_constants(engine: str, constants: CostConstants, origin: str) -> Path:
     content = {"origin": origin, "constants": asdict(constants)}
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     return path
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is a file; none where this user may not look, as in a server that another user started."""
+    try:
+        return path.is_file()
+    except PermissionError:
+        return False
 
 
 def calibration_file(engine: str) -> Path:

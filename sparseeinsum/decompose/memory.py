@@ -11,14 +11,18 @@ from dataclasses import dataclass
 
 from sparseeinsum.language.tensors import StoredTensor, keys_of, tuple_bytes
 
-# The limit must be so many times what vectors take, and so many times what states take. The rest is for what the
-# engine keeps and can spill, and for what allocators waste (measured: bench/memory.py).
-VECTORS_LIMIT = 2
+# What is planned with must be so many times what vectors take, and so many times what states take. The rest is for what
+# the engine keeps and can spill (measured: bench/memory.py).
+VECTORS_LIMIT = 3
 STATES_LIMIT = 4
 # And so many times what states take of that which shares a statement with other such.
 TOGETHER_LIMIT = 16
+# Of the memory of a process that an engine runs in: by allocators, and by threads and statements, however little they
+# compute (measured: bench/memory.py).
 _WASTED_SHARE = 0.15
-_WASTED_BYTES = 25_000_000  # by threads and statements, however little they compute
+_WASTED_BYTES = 25_000_000
+# What a database in this process gets for its buffers however low a limit is: below it, hash tables cannot spill.
+LEAST_BUFFER_BYTES = 64_000_000
 
 STATE_OVERHEAD_BYTES = 96  # of one state beside its array: its row in the hash table, and what malloc adds
 _MOST_PASSES = 1024
@@ -29,24 +33,35 @@ class Memory:
     """What a run may take.
 
     Attributes:
-        limit_bytes: Of everything that is not there before.
+        given_bytes: The limit, of everything that is not there before.
         threads: That the engine runs statements with.
         vector_rows: That it hands to a function at once.
+        is_of_process: Whether the limit is for all that a process takes, the engine in it and what is wasted, too.
     """
 
-    limit_bytes: float
+    given_bytes: float
     threads: int
     vector_rows: int
+    thread_rows: int = 1
+    is_of_process: bool = False
+
+    def rows(self, tuples: float) -> int:
+        """That are in vectors at once, on all threads that read so many tuples."""
+        return min(self.threads, max(math.ceil(tuples / self.thread_rows), 1)) * self.vector_rows
 
     @property
-    def rows(self) -> int:
-        """That are in vectors at once, on all threads."""
-        return self.threads * self.vector_rows
-
-    @property
-    def usable_bytes(self) -> float:
+    def limit_bytes(self) -> float:
         """Of what may be taken, what can be planned with."""
-        return self.limit_bytes * (1 - _WASTED_SHARE) - _WASTED_BYTES
+        return self.given_bytes * (1 - _WASTED_SHARE) - _WASTED_BYTES if self.is_of_process else self.given_bytes
+
+    def least_buffer_bytes(self, kept_bytes: float) -> float:
+        """What the engine needs for its buffers, if it keeps so much in tables and hash tables."""
+        return min(kept_bytes, LEAST_BUFFER_BYTES) if self.is_of_process else 0.0
+
+    def given_for(self, limit_bytes: float) -> int:
+        """What must be given, so that so much can be planned with."""
+        given = (limit_bytes + _WASTED_BYTES) / (1 - _WASTED_SHARE) if self.is_of_process else limit_bytes
+        return math.ceil(given)
 
 
 UNLIMITED = Memory(math.inf, threads=1, vector_rows=1)
@@ -60,9 +75,9 @@ class Passes:
     count: int
 
 
-def vector_bytes(tuples: float, size_bytes: int, rows: int) -> int:
-    """Bytes that arrays take at once, if vectors of so many rows are there: a power of 2, as lists grow."""
-    return 1 << (math.ceil(min(max(tuples, 1), rows)) * size_bytes - 1).bit_length()
+def vector_bytes(tuples: float, size_bytes: int, memory: Memory) -> int:
+    """Bytes that arrays in vectors take at once: a power of 2, as lists grow."""
+    return 1 << (math.ceil(min(max(tuples, 1), memory.rows(tuples))) * size_bytes - 1).bit_length()
 
 
 def scan_needed_bytes(stored: StoredTensor, memory: Memory) -> int:
@@ -71,7 +86,20 @@ def scan_needed_bytes(stored: StoredTensor, memory: Memory) -> int:
     if all(tile == 1 for tile in tiles):  # vectors of numbers are small
         return 0
     tuples = math.prod(map(keys_of, tiles, shape))
-    return VECTORS_LIMIT * vector_bytes(tuples, tuple_bytes(stored.tensor, stored.decomposition), memory.rows)
+    return VECTORS_LIMIT * vector_bytes(tuples, tuple_bytes(stored.tensor, stored.decomposition), memory)
+
+
+def scanning_bytes(stored: StoredTensor) -> float:
+    """What a scan that counts keys takes at most: hash tables of every tuple that there can be, and arrays."""
+    tuples = math.prod(map(keys_of, stored.decomposition.tiles, stored.tensor.shape))
+    return tuples * (tuple_bytes(stored.tensor, stored.decomposition) + STATE_OVERHEAD_BYTES)
+
+
+def split_scan_bytes(stored: StoredTensor, memory: Memory) -> int:
+    """Bytes of the arrays in vectors if every thread reads a part of a stored tensor: of whole vectors, even so."""
+    tiles, shape = stored.decomposition.tiles, stored.tensor.shape
+    tuples = min(math.prod(map(keys_of, tiles, shape)), memory.vector_rows)
+    return memory.threads * vector_bytes(tuples, tuple_bytes(stored.tensor, stored.decomposition), memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +114,10 @@ class Arrays:
     keys: Mapping[str, int]
     size_bytes: int
 
-    def vector_bytes(self, rows: int, passes: Passes | None = None) -> int:
-        """Bytes of those that are there at once, if kernels see so many rows at once."""
+    def vector_bytes(self, memory: Memory, passes: Passes | None = None) -> int:
+        """Bytes of those that are there at once."""
         counts = (max(_per_pass(keys, label, passes), 1) for label, keys in self.keys.items())
-        return vector_bytes(math.prod(counts), self.size_bytes, rows)
+        return vector_bytes(math.prod(counts), self.size_bytes, memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +131,7 @@ class Footprint:
         all_states: Those that all threads can have together.
         state_bytes: Of the array in one; 0 where the engine keeps the states itself, and can spill them.
         resident_bytes: Of an operand that is kept in memory, of which every thread may put one together.
+        kept_bytes: Of operands and of the result, in tables and hash tables.
         keys: Of every promoted label of the result, how many there are.
     """
 
@@ -112,12 +141,13 @@ class Footprint:
     all_states: float
     state_bytes: int
     resident_bytes: int
+    kept_bytes: float
     keys: Mapping[str, int]
 
     def vector_bytes(self, memory: Memory, passes: Passes | None = None) -> int:
         """Bytes of the arrays that kernels see at once, on all threads."""
-        read = sum(each.vector_bytes(memory.rows) for each in self.read)
-        return read + sum(each.vector_bytes(memory.rows, passes) for each in self.returned)
+        read = sum(each.vector_bytes(memory) for each in self.read)
+        return read + sum(each.vector_bytes(memory, passes) for each in self.returned)
 
     def states_bytes(self, memory: Memory, passes: Passes | None = None) -> float:
         """Bytes of all aggregation states that the engine cannot spill: every thread may have one of each group."""
@@ -132,7 +162,9 @@ class Footprint:
 
     def needed_bytes(self, memory: Memory, passes: Passes | None = None) -> float:
         """The limit that is enough."""
-        return max(VECTORS_LIMIT * self.vector_bytes(memory, passes), STATES_LIMIT * self.states_bytes(memory, passes))
+        vectors, states = self.vector_bytes(memory, passes), self.states_bytes(memory, passes)
+        together = vectors + states + memory.least_buffer_bytes(self.kept_bytes)
+        return max(VECTORS_LIMIT * vectors, STATES_LIMIT * states, together)
 
     def ways(self, memory: Memory) -> list[Passes]:
         """For every label the fewest passes that keep to the memory; where none do, the most."""

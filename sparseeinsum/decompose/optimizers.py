@@ -1,13 +1,13 @@
 """Decompose: the optimizers by name: the dynamic programme, and the baselines that it is measured against."""
 
 import difflib
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.choices import allowed_choices
 from sparseeinsum.decompose.joint import search_by_cover, search_greedily, search_jointly
-from sparseeinsum.decompose.model import Choice, CostModel
+from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
 from sparseeinsum.decompose.search import Candidate, Task
 from sparseeinsum.decompose.tiling import tiles_by_label
@@ -90,11 +90,11 @@ def check_possible(plan: DecomposedGraph, model: CostModel) -> None:
     if plan.impossible is None:
         return
     tensor, decomposition = plan.impossible
-    needed = math.ceil(plan.moves[plan.impossible].needed_bytes)
+    needed = model.memory.given_for(plan.moves[plan.impossible].needed_bytes)
     axes = (axis.name for axis in model.graph.tensors[tensor].axes)
     tiles = {axis: tile for axis, tile in zip(axes, decomposition.tiles, strict=True) if tile != DEMOTED}
     reference = Reference(tensor, tuple(axis.name for axis in model.graph.tensors[tensor].axes))
     raise PlanError(
         f"to bring {tensor} into the layout {write_reference(reference, tiles)} needs a memory_limit of {needed:,} "
-        f"bytes, more than the {model.memory.limit_bytes:,} given; raise memory_limit or promote more labels"
+        f"bytes, more than the {model.memory.given_bytes:,} given; raise memory_limit or promote more labels"
     )

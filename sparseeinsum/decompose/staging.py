@@ -65,15 +65,17 @@ def _moves_within(plan: DecomposedGraph, step: Step) -> list[Move]:
 
 @dataclass(frozen=True, slots=True)
 class StatementSizes:
-    """What a statement of a run takes at most beside its result.
+    """What the statements of a run take.
 
     Attributes:
-        states_bytes: Of aggregation states, which the engine cannot spill.
+        states_bytes: Of aggregation states in one statement, which the engine cannot spill.
         vector_bytes: Of arrays in vectors, which the engine counts among its buffers and cannot spill either.
+        all_bytes: Of these, and of all results and operands that are kept in tables and hash tables.
     """
 
     states_bytes: float
     vector_bytes: float
+    all_bytes: float
 
 
 def largest_statement(plan: DecomposedGraph, statements: Iterable[Set[str]], model: CostModel) -> StatementSizes:
@@ -85,12 +87,14 @@ def largest_statement(plan: DecomposedGraph, statements: Iterable[Set[str]], mod
         model: Knows the sizes.
     """
     states = {step.einsum.output.tensor: _states_bytes(plan, step, model) for step in plan.steps}
-    vectors = [_vector_bytes(plan, step, model) for step in plan.steps]
-    return StatementSizes(
-        max(
-            *(sum(states[name] for name in names) for names in statements),
-            *(move.states_bytes for move in plan.moves.values()),
-            0.0,
-        ),
-        max(*vectors, *(move.vector_bytes for move in plan.moves.values()), 0),
+    moves = plan.moves.values()
+    most_states = max(
+        *(sum(states[name] for name in names) for names in statements), *(move.states_bytes for move in moves), 0.0
     )
+    most_vectors = max(
+        *(_vector_bytes(plan, step, model) for step in plan.steps), *(move.vector_bytes for move in moves), 0
+    )
+    kept = sum(model.kept_bytes(step.einsum, step.choice) for step in plan.steps) + sum(
+        move.work.bytes_moved for move in moves
+    )
+    return StatementSizes(most_states, most_vectors, most_states + most_vectors + kept)

@@ -65,17 +65,30 @@ class Catalogue:
         else:
             self._engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
             self._engine.execute(assets.read(f"sql/{self._engine.dialect}/catalogue.sql"))
-        values = [_literal(value) for value in _values(stored)]
-        table = exp.to_table(f"{SCHEMA}.{TABLE}")
-        source = exp.values([tuple(values)])
-        self._engine.execute(exp.delete(table).where(exp.column("name").eq(stored.tensor.name)))
-        self._engine.execute(exp.insert(source, table, columns=list(_COLUMNS)))
+        self.remove(stored.tensor.name)
+        source = exp.values([tuple(_literal(value) for value in _values(stored))])
+        self._engine.execute(exp.insert(source, exp.to_table(f"{SCHEMA}.{TABLE}"), columns=list(_COLUMNS)))
+
+    def remove(self, name: str) -> None:
+        """Forget a tensor, whose table stays."""
+        self._engine.execute(exp.delete(exp.to_table(f"{SCHEMA}.{TABLE}")).where(exp.column("name").eq(name)))
 
     def _keep_fills_as_text(self) -> None:
         """Bring the table of an earlier version, which kept them as DOUBLE, to this one."""
         (column,) = self._engine.columns(f"SELECT fill FROM {SCHEMA}.{TABLE}")
         if column.sql_type == "DOUBLE":
             self._engine.execute(f"ALTER TABLE {SCHEMA}.{TABLE} ALTER fill TYPE TEXT")
+
+
+def fingerprint_of_definitions(names: Iterable[str]) -> exp.Select:
+    """A query of one number, which changes when tensors of these names are defined anew; for DuckDB.
+
+    The table of the catalogue must be there.
+    """
+    hashes = exp.func("SUM", exp.func("HASH", *(exp.column(column) for column in _COLUMNS)))
+    wanted = exp.column("name").isin(*(exp.convert(name) for name in names))
+    fingerprint = exp.alias_(exp.func("COALESCE", hashes, exp.Literal.number(0)), "fingerprint")
+    return exp.select(fingerprint).from_(f"{SCHEMA}.{TABLE}").where(wanted)
 
 
 def check_name(name: str, known: Iterable[str], engine: Engine) -> None:
@@ -101,7 +114,7 @@ def require(catalogue: Catalogue, names: Iterable[str]) -> dict[str, StoredTenso
         CatalogueError: One is not there; the message lists those that are.
     """
     known = catalogue.all()
-    return {name: _find(known, name) for name in names}
+    return {name: find(known, name) for name in names}
 
 
 def table_named(text: str, dialect: str) -> exp.Table:
@@ -139,7 +152,12 @@ def table_in(schema: str, name: str, dialect: str, catalog: str | None = None) -
     return plain if is_read else spelled(True)
 
 
-def _find(known: Mapping[str, StoredTensor], name: str) -> StoredTensor:
+def find(known: Mapping[str, StoredTensor], name: str) -> StoredTensor:
+    """A tensor by its name.
+
+    Raises:
+        CatalogueError: It is not there; the message lists those that are.
+    """
     if name in known:
         return known[name]
     other = next((spelled for spelled in known if spelled.lower() == name.lower()), None)
@@ -161,7 +179,7 @@ def check_relation(engine: Engine, stored: StoredTensor) -> None:
         _, *types = [column.sql_type for column in engine.columns(_columns_query(stored, engine.dialect))]
     except EngineError as error:
         reason = str(error.__cause__ or error).splitlines()[0]
-        raise CatalogueError(f"{where}: {reason}; bring it back, or define the tensor anew") from None
+        raise CatalogueError(f"{where}: {reason}; bring it back, or define the tensor anew") from error.__cause__
     strange = [found for found in zip(stored.keys, types, strict=False) if not is_index_type(found[1])]
     if stored.value and not _holds_values(stored, types[-1]):
         strange.append((stored.value, types[-1]))
@@ -194,7 +212,7 @@ def _values(stored: StoredTensor) -> tuple[object, ...]:
         [axis.name for axis in tensor.axes],
         list(tensor.shape),
         tensor.dtype,
-        _fill_text(tensor.fill),
+        fill_text(tensor.fill),
         list(stored.decomposition.tiles),
         stored.relation,
         list(stored.keys),
@@ -207,7 +225,7 @@ def _values(stored: StoredTensor) -> tuple[object, ...]:
 _TRUTHS = {"true": True, "false": False}
 
 
-def _fill_text(fill: Number) -> str:
+def fill_text(fill: Number) -> str:
     """A fill as text from which it is read back exactly, as in 0.5, -inf, 3, true or (1+2j)."""
     return repr(fill).lower()
 

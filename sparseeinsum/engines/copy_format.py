@@ -48,6 +48,18 @@ def sql_type(kind: pa.DataType) -> str:
     return _TYPES[kind]
 
 
+def arrow_type(name: str, kind: str) -> pa.DataType:
+    """The type of the Arrow column for a column of a result; its type in the spelling of `statistics.columns`.
+
+    Raises:
+        EngineError: It is one that no tensor has.
+    """
+    element = kind.removesuffix("[]")
+    if element not in _ELEMENTS:
+        raise EngineError(f"the column {name} of a result has the type {kind}, which is none of numbers")
+    return _ELEMENTS[element].arrow if element == kind else pa.large_list(_ELEMENTS[element].arrow)
+
+
 @dataclass(frozen=True, slots=True)
 class _Field:
     """A column of rows that are all of one size.
@@ -131,8 +143,7 @@ def decode(data: bytes | bytearray, names: Sequence[str], types: Sequence[str]) 
         EngineError: A column has a type that no tensor has, or holds NULL.
     """
     for name, kind in zip(names, types, strict=True):
-        if kind.removesuffix("[]") not in _ELEMENTS:
-            raise EngineError(f"the column {name} of a result has the type {kind}, which is none of numbers")
+        arrow_type(name, kind)
     body = memoryview(data)[len(_HEADER) : len(data) - len(_TRAILER)]
     elements = [_ELEMENTS[kind.removesuffix("[]")] for kind in types]
     are_arrays = [kind.endswith("[]") for kind in types]

@@ -1,6 +1,6 @@
 """Engines: DuckDB, embedded in this process."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -16,9 +16,11 @@ from sparseeinsum.render.statements import Statement, created
 from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 
 _PROBE = "tensor_einsum"
+_ROWS = "sparseeinsum_rows"
 
-# What threads may keep of memory that they have freed while memory is short; DuckDB's default is 128 MiB.
+# Where memory is short, a larger piece is got only once what is free has gone back to the system; by default 512 MiB.
 _FLUSHED_BYTES = 4_000_000
+_FLUSHING = "allocator_bulk_deallocation_flush_threshold"
 
 
 class DuckDB:
@@ -30,16 +32,15 @@ class DuckDB:
     def __init__(self, connection: duckdb.DuckDBPyConnection, is_owned: bool) -> None:
         self.connection = connection
         self._is_owned = is_owned
-        found = self.rows(f"SELECT COUNT(*) FROM duckdb_functions() WHERE function_name = '{_PROBE}'")
-        if found[0][0] == 0:
-            raise EngineError(
-                "this DuckDB connection lacks the functions of sparseeinsum, because its database was opened before "
-                "`import sparseeinsum`; close it and open it again after the import"
-            )
 
     @property
     def dialect(self) -> str:
         """Name of the SQL dialect."""
+        return self.sql.name
+
+    @property
+    def costs(self) -> str:
+        """Name of the constants of its costs."""
         return self.sql.name
 
     def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
@@ -65,9 +66,24 @@ class DuckDB:
         """Run a statement that keeps its rows in a temporary table; returns how many there are."""
         return sum(map(self._count, statement.texts))
 
-    def replace_table(self, table: exp.Table, query: exp.Select) -> int:
-        """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
+    def replace_table(self, table: exp.Table, query: exp.Select, key: Sequence[str] = ()) -> int:
+        """Create a permanent table from a query, which may read a table of that name that it replaces; its rows.
+
+        The key is left out: no plan would use its index, which takes memory, and several times as long to build.
+        """
         return self._count(exp.Create(this=table.copy(), kind="TABLE", expression=query, replace=True))
+
+    def load_table(self, table: exp.Table, rows: pa.Table) -> None:
+        """Create a permanent table from an Arrow table, in place of one of that name."""
+        with self._errors(f"-- register {_ROWS}"):
+            self.connection.register(_ROWS, rows)
+        self.replace_table(table, exp.select("*").from_(_ROWS))
+        self.connection.unregister(_ROWS)  # where a statement failed, that of the transaction's end does it
+
+    def stage_namer(self, seconds: float) -> Callable[[str], exp.Table]:
+        """Names temporary tables that keep results while a plan runs."""
+        schema = self.sql.temporary_schema
+        return lambda name: exp.table_(exp.to_identifier(f"sparseeinsum_{name}"), db=exp.to_identifier(schema))
 
     def _count(self, statement: exp.Expr | str) -> int:
         """Run a statement; returns the rows that it wrote."""
@@ -179,17 +195,24 @@ class DuckDB:
         return parse_bytes(self._setting("memory_limit"))
 
     @contextmanager
-    def memory_limited_to(self, limit_bytes: float) -> Iterator[None]:
+    def memory_limited_to(self, limit_bytes: float) -> Iterator[Callable[[], None]]:
         """Within, the database may use so many bytes of this process's memory.
 
         The setting is changed, and changed back, from beside this connection: it may have failed.
+
+        Yields:
+            What returns memory that is free to the system, which DuckDB does when it is told a limit.
         """
-        before = {name: self._setting(name) for name in ("memory_limit", "allocator_flush_threshold")}
+        before = {name: self._setting(name) for name in ("memory_limit", _FLUSHING)}
         with self.beside() as other:
-            other.execute(f"SET memory_limit = '{int(limit_bytes)}B'")
-            other.execute(f"SET allocator_flush_threshold = '{_FLUSHED_BYTES}B'")
+
+            def limit() -> None:
+                other.execute(f"SET memory_limit = '{int(limit_bytes)}B'")
+
+            limit()
+            other.execute(f"SET {_FLUSHING} = '{_FLUSHED_BYTES}B'")
             try:
-                yield
+                yield limit
             finally:
                 for name, size in before.items():
                     other.execute(f"SET {name} = '{_in_full(size)}'")
@@ -220,14 +243,24 @@ def open_duckdb(target: object) -> DuckDB:
         EngineError: It is none of these, the file cannot be opened, or the connection lacks the functions.
     """
     if isinstance(target, duckdb.DuckDBPyConnection):
-        return DuckDB(target, is_owned=False)
+        return _with_functions(DuckDB(target, is_owned=False))
     if not (target is None or isinstance(target, str | Path)):
         raise EngineError(f"{type(target).__name__} is no database; give a path, a postgresql:// URL or a connection")
     try:
         connection = duckdb.connect(":memory:" if target is None else str(target))
     except duckdb.Error as error:
         raise EngineError(f"cannot open {target}: {error}") from error
-    return DuckDB(connection, is_owned=True)
+    return _with_functions(DuckDB(connection, is_owned=True))
+
+
+def _with_functions(engine: DuckDB) -> DuckDB:
+    ((found,),) = engine.rows(f"SELECT COUNT(*) FROM duckdb_functions() WHERE function_name = '{_PROBE}'")
+    if found == 0:
+        raise EngineError(
+            "this DuckDB connection lacks the functions of sparseeinsum, because its database was opened before "
+            "`import sparseeinsum`; close it and open it again after the import"
+        )
+    return engine
 
 
 def _in_full(size: str) -> str:

@@ -1,6 +1,6 @@
 """Engines: what the rest of the package may ask of a database, whichever it is."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
@@ -63,20 +63,33 @@ class Engine(Protocol):
     def dialect(self) -> str:
         """Name of the SQL dialect."""
 
+    @property
+    def costs(self) -> str:
+        """Name of the constants of its costs."""
+
     def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
         """All rows of a query."""
 
     def execute(self, statement: exp.Expr | str) -> None:
         """Run a statement whose rows do not matter."""
 
+    def stage_namer(self, seconds: float) -> Callable[[str], exp.Table]:
+        """Names tables that keep results while a plan of so many expected seconds runs."""
+
     def create_temporary(self, table: exp.Table, query: exp.Select) -> int:
-        """Create a temporary table from a query; returns its rows."""
+        """Create a table that is there for a run from a query; returns its rows."""
 
     def stage(self, statement: Statement) -> int:
         """Run a statement that keeps its rows in a temporary table; returns how many there are."""
 
-    def replace_table(self, table: exp.Table, query: exp.Select) -> int:
-        """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
+    def replace_table(self, table: exp.Table, query: exp.Select, key: Sequence[str] = ()) -> int:
+        """Create a permanent table from a query, which may read a table of that name that it replaces; its rows.
+
+        No two rows have the same values in all columns of the key, if there is one; an engine may have use for that.
+        """
+
+    def load_table(self, table: exp.Table, rows: pa.Table) -> None:
+        """Create a permanent table from an Arrow table, in place of one of that name."""
 
     def arrow(self, statement: exp.Expr | str) -> pa.Table:
         """The result of a query as an Arrow table."""
@@ -120,8 +133,11 @@ class Engine(Protocol):
     def memory_in_use(self) -> int | None:
         """Bytes of this process's memory that the database takes now; None for a server, which has its own."""
 
-    def memory_limited_to(self, limit_bytes: float) -> AbstractContextManager[None]:
-        """Within, the database may use so many bytes of this process's memory; a server is left as it is."""
+    def memory_limited_to(self, limit_bytes: float) -> AbstractContextManager[Callable[[], None]]:
+        """Within, the database may use so many bytes of this process's memory; a server is left as it is.
+
+        What comes returns memory that is free to the system.
+        """
 
     def threads(self) -> int:
         """Threads that the database runs statements with."""

@@ -2,16 +2,17 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from sqlglot import exp
 
+from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.translate import delivery, kept_in
 from sparseeinsum.engines.catalogue import table_named
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.memory import keeping_to_memory
+from sparseeinsum.engines.memory import Keeping, keeping_to_memory
 from sparseeinsum.engines.results import TensorResult
 from sparseeinsum.explain import EinSumRun, Replanning
 from sparseeinsum.language.tensors import VALUE_COLUMN
@@ -39,16 +40,33 @@ class StatementRun:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptResult:
+    """An output that went into a table.
+
+    Attributes:
+        schema: Its name, axes, dtype, and how the rows hold it.
+        table: Where it is.
+        tuples: Rows of the table.
+    """
+
+    schema: Schema
+    table: exp.Table
+    tuples: int
+
+
+@dataclass(frozen=True, slots=True)
 class Execution:
     """What a run of a plan did.
 
     Attributes:
         results: Outputs by name, but those that went into tables.
+        kept: Those.
         runs: Every statement, in order.
         replannings: Where sizes were not as expected, so that another plan for the rest was looked for.
     """
 
     results: Mapping[str, TensorResult]
+    kept: Mapping[str, KeptResult]
     runs: tuple[StatementRun, ...]
     replannings: tuple[Replanning, ...]
 
@@ -95,8 +113,8 @@ def execute(
         EngineError: The database refused a statement.
         PlanError: Results that are to be returned would leave too little of the memory.
     """
-    with keeping_to_memory(plan, engine, into) as keep:
-        return _Run(plan, engine, into, progress, replan, keep).execution()
+    with keeping_to_memory(engine, into) as memory:
+        return _Run(plan, engine, into, progress, replan, memory).execution()
 
 
 class _Run:
@@ -109,7 +127,7 @@ class _Run:
         into: Mapping[str, str],
         progress: Progress,
         replan: Replan | None,
-        keep: Callable[[Plan], None],
+        memory: Keeping,
     ) -> None:
         self._plan = plan
         self._outputs = plan.outputs
@@ -117,11 +135,12 @@ class _Run:
         self._into = into
         self._progress = progress
         self._replan = replan
-        self._keep_to_memory = keep
-        self._waiting = self._statements(plan)
+        self._memory = memory
+        self._waiting = self._follow(plan)
         self._tables: dict[str, int] = {}  # of the plan as it is now
         self._runs: list[StatementRun] = []
         self._results: dict[str, TensorResult] = {}
+        self._kept: dict[str, KeptResult] = {}
         self._replannings: list[Replanning] = []
 
     def execution(self) -> Execution:
@@ -131,6 +150,7 @@ class _Run:
             total = len(self._runs) + 1 + len(self._waiting)
             self._progress(len(self._runs), total, statement.name)
             start = time.perf_counter()
+            self._memory.release()
             tuples = self._tuples(plan, statement)
             self._runs.append(StatementRun(statement, tuples, time.perf_counter() - start))
             if statement.stage is not None and statement.keeps is None:
@@ -141,20 +161,25 @@ class _Run:
             if run.statement.stage is not None:
                 _drop(self._engine, run.statement.stage)
         results = {name: self._results[name] for name in self._outputs if name in self._results}
-        return Execution(results, tuple(self._runs), tuple(self._replannings))
+        kept = {name: self._kept[name] for name in self._outputs if name in self._kept}
+        return Execution(results, kept, tuple(self._runs), tuple(self._replannings))
 
-    def _statements(self, plan: Plan) -> list[tuple[Plan, Statement]]:
+    def _follow(self, plan: Plan) -> list[tuple[Plan, Statement]]:
+        """The statements of a plan, whose memory is kept to from here on."""
         statements = plan.staged_statements if self._replan is None else plan.watched_statements
+        self._memory.follow(plan, statements)
         return [(plan, statement) for statement in statements]
 
     def _tuples(self, plan: Plan, statement: Statement) -> int:
         """Run a statement; the tuples that it left or returned."""
         if statement.stage is not None:
             return self._engine.stage(statement)
+        schema = delivery(plan.decomposed, statement.name).schema
         if statement.name in self._into:
             table = table_named(self._into[statement.name], self._engine.dialect)
-            return self._engine.replace_table(table, statement.query)
-        schema = delivery(plan.decomposed, statement.name).schema
+            tuples = self._engine.replace_table(table, statement.query, schema.keys)
+            self._kept[statement.name] = KeptResult(schema, table, tuples)
+            return tuples
         rows = self._engine.arrow(statement.text).rename_columns([*schema.keys, VALUE_COLUMN])  # some engines cut names
         self._results[statement.name] = TensorResult(schema, rows)
         return int(rows.num_rows)
@@ -167,10 +192,9 @@ class _Run:
         self._replannings.append(found.told)
         if found.plan is not None:
             left = [(plan, each) for plan, each in self._waiting if plan is not self._plan or self._is_computed(each)]
-            self._keep_to_memory(found.plan)
             self._plan = found.plan
             self._tables = {}
-            self._waiting = [*left, *self._statements(found.plan)]
+            self._waiting = [*left, *self._follow(found.plan)]
 
     def _is_computed(self, statement: Statement) -> bool:
         """Whether a statement of the plan only delivers what is in a table by now, or puts that together to do so."""
@@ -187,25 +211,37 @@ def _drop(engine: Engine, table: exp.Table) -> None:
 def run_each(plan: Plan, engine: Engine) -> dict[str, EinSumRun]:
     """Run every EinSum of a plan on its own, inside the transaction that is open: from tables into a table.
 
-    A result that is expected to take more than a share of the memory gets no table: it is counted, and computed again
-    where it is read, so that its time is part of its readers'.
+    A result that is expected to take more than a share of the memory gets no table, unless it is computed in passes: it
+    is counted, and computed again where it is read, so that its time is part of its readers'.
     """
     limit = engine.memory_limit() * _STAGED_SHARE
     unread = Counter(operand.tensor for step in plan.decomposed.steps for operand in step.einsum.operands)
     tables: dict[str, exp.Table] = {}
     found: dict[str, EinSumRun] = {}
-    for step in plan.decomposed.steps:
-        name = step.einsum.output.tensor
-        query = plan.query_of(name, tables)
-        if plan.expected_sizes(name).expected_bytes <= limit:
-            start = time.perf_counter()
-            tables[name] = plan.stage_of(name)
-            tuples = engine.create_temporary(tables[name], query)
-            found[name] = EinSumRun(tuples, time.perf_counter() - start)
-        else:
-            ((count,),) = engine.rows(exp.select("COUNT(*)").from_(query.subquery("counted")))
-            found[name] = EinSumRun(int(str(count)), None)
-        unread.subtract(operand.tensor for operand in step.einsum.operands)
-        for read in [table for table in tables if unread[table] == 0]:
-            _drop(engine, tables.pop(read))
+    with keeping_to_memory(engine, {}) as memory:
+        memory.follow(plan, plan.watched_statements)
+        for step in plan.decomposed.steps:
+            name = step.einsum.output.tensor
+            memory.release()
+            if step.passes is not None or plan.expected_sizes(name).expected_bytes <= limit:
+                found[name] = _run_alone(plan.stage_alone(name, tables), engine)
+                tables[name] = plan.stage_of(name)
+            else:
+                query = plan.query_of(name, tables)
+                ((count,),) = engine.rows(exp.select("COUNT(*)").from_(query.subquery("counted")))
+                found[name] = EinSumRun(int(str(count)), None)
+            unread.subtract(operand.tensor for operand in step.einsum.operands)
+            for read in [table for table in tables if unread[table] == 0]:
+                _drop(engine, tables.pop(read))
     return found
+
+
+def _run_alone(statements: Sequence[Statement], engine: Engine) -> EinSumRun:
+    """Run statements, of which the last leaves the result of an EinSum in a table, and the others what that reads."""
+    start = time.perf_counter()
+    tuples = [engine.stage(statement) for statement in statements]
+    run = EinSumRun(tuples[-1], time.perf_counter() - start)
+    for statement in statements[:-1]:
+        if statement.stage is not None:
+            _drop(engine, statement.stage)
+    return run

@@ -2,25 +2,28 @@
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
+from sparseeinsum.decompose.memory import LEAST_BUFFER_BYTES
+from sparseeinsum.decompose.staging import StatementSizes
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.plan import Plan
-
-# What a database gets for its buffers however low a limit is: below it, hash tables cannot spill (bench/memory.py).
-_LEAST_BUFFER_BYTES = 64_000_000
+from sparseeinsum.render.statements import Statement
 
 # A limit that would hardly change is left alone: other runs need not wait.
 _WORTH_SETTING = 0.95
+
+# Expectations are off: where no more than this share of a limit is expected to be taken, the limit needs no keeping.
+_LITTLE = 0.25
 
 # The limit is global to a database, and runs in one process share its memory: those with limits take turns.
 _TURN = threading.RLock()
 
 
 @contextmanager
-def bounded(engine: Engine, limit_bytes: float) -> Iterator[None]:
+def bounded(engine: Engine, limit_bytes: float, expected_bytes: float = math.inf) -> Iterator[None]:
     """Let a database take so many bytes more than it takes now, and no more than it may anyway.
 
     The limit is that of the whole database, other connections to it included, until the end. What hash tables and
@@ -29,24 +32,26 @@ def bounded(engine: Engine, limit_bytes: float) -> Iterator[None]:
     Args:
         engine: A connection to the database.
         limit_bytes: What its buffers may grow by; at least 64 MB are granted.
+        expected_bytes: What they will grow by at most; the limit of the database stays as it is where that is little.
     """
-    in_use = None if limit_bytes == math.inf else engine.memory_in_use()
+    in_use = None if expected_bytes <= _LITTLE * limit_bytes else engine.memory_in_use()
     if in_use is None:
         yield
         return
-    with _limited(engine, in_use + max(limit_bytes, _LEAST_BUFFER_BYTES)):
+    with _limited(engine, in_use + max(limit_bytes, LEAST_BUFFER_BYTES)):
         yield
 
 
 @contextmanager
-def _limited(engine: Engine, limit_bytes: float) -> Iterator[None]:
+def _limited(engine: Engine, limit_bytes: float) -> Iterator[Callable[[], None]]:
+    """Lower the limit of a database; what comes returns free memory to the system."""
     if limit_bytes > _WORTH_SETTING * engine.memory_limit():
-        yield
+        yield _nothing
         return
     left = limit_bytes - (engine.memory_in_use() or 0)
-    with _TURN, engine.memory_limited_to(limit_bytes):
+    with _TURN, engine.memory_limited_to(limit_bytes) as release:
         try:
-            yield
+            yield release
         except EngineError as error:
             if not engine.lacks_memory(error):
                 raise
@@ -57,52 +62,63 @@ def _limited(engine: Engine, limit_bytes: float) -> Iterator[None]:
             ) from error.__cause__
 
 
-@contextmanager
-def keeping_to_memory(plan: Plan, engine: Engine, into: Mapping[str, str]) -> Iterator[Callable[[Plan], None]]:
-    """Bound what the database takes, so that with aggregation states and results a run keeps to its memory.
+def _nothing() -> None:
+    """No memory needs to be returned."""
 
-    Yields:
-        What to tell of another plan for the rest of this one, from where on it runs.
 
-    Raises:
-        PlanError: Results that are to be returned would leave too little.
+class Keeping:
+    """Bounds what the database takes, so that with arrays, aggregation states and results a run keeps to its memory.
+
+    To lower the limit of a database makes short runs twice as long, as all of its memory that is free goes back to the
+    system: it is left alone where the user gave none, and where a plan is expected to take little of it.
     """
-    in_use = engine.memory_in_use()
-    if in_use is None:
-        yield lambda _: None
-        return
-    sizes = _returned_bytes(plan, into)
-    _check_room(plan, sizes)
+
+    def __init__(self, engine: Engine, into: Mapping[str, str], limits: ExitStack) -> None:
+        self._engine = engine
+        self._into = into
+        self._limits = limits
+        self._in_use = engine.memory_in_use()
+        self._returned: dict[str, float] = {}
+        self._release = _nothing
+
+    def follow(self, plan: Plan, statements: Sequence[Statement]) -> None:
+        """Keep to the memory of a plan, the first one or one for the rest of it, from here on."""
+        if self._in_use is None:
+            return
+        sizes = plan.largest_of(statements)
+        first = not self._returned
+        self._returned |= {name: plan.delivered_bytes(name) for name in plan.outputs if name not in self._into}
+        if first:
+            _check_room(plan, sizes, self._returned)
+        returned = sum(self._returned.values())
+        if plan.memory_limit is None or sizes.all_bytes + returned <= _LITTLE * plan.memory_limit:
+            return
+        left = max(_left(plan, sizes, self._returned), sizes.vector_bytes + LEAST_BUFFER_BYTES)
+        self._release = self._limits.enter_context(_limited(self._engine, self._in_use + left))
+
+    def release(self) -> None:
+        """Return memory that is free to the system, where memory is short."""
+        self._release()
+
+
+@contextmanager
+def keeping_to_memory(engine: Engine, into: Mapping[str, str]) -> Iterator[Keeping]:
+    """For one run, whose results go into tables as `into` says, bound what the database takes."""
     with ExitStack() as limits:
-
-        def keep(other: Plan) -> None:
-            sizes.update(_returned_bytes(other, into))
-            if plan.memory_limit is None:  # the database's own holds; to lower it makes short runs twice as long
-                return
-            left = max(_left(other, sizes), _LEAST_BUFFER_BYTES)
-            limits.enter_context(_limited(engine, in_use + left))
-
-        keep(plan)
-        yield keep
+        yield Keeping(engine, into, limits)
 
 
-def _returned_bytes(plan: Plan, into: Mapping[str, str]) -> dict[str, float]:
-    """Expected sizes of the outputs that no table takes."""
-    return {name: plan.delivered_bytes(name) for name in plan.outputs if name not in into}
-
-
-def _left(plan: Plan, sizes: Mapping[str, float]) -> float:
+def _left(plan: Plan, sizes: StatementSizes, returned: Mapping[str, float]) -> float:
     """What is left of the memory limit beside aggregation states and results."""
-    return plan.alternatives.model.memory.usable_bytes - plan.largest_statement.states_bytes - sum(sizes.values())
+    return plan.alternatives.model.memory.limit_bytes - sizes.states_bytes - sum(returned.values())
 
 
-def _check_room(plan: Plan, sizes: Mapping[str, float]) -> None:
-    returned = sum(sizes.values())
-    if returned <= _LEAST_BUFFER_BYTES or _left(plan, sizes) >= plan.largest_statement.vector_bytes:
+def _check_room(plan: Plan, sizes: StatementSizes, returned: Mapping[str, float]) -> None:
+    if sum(returned.values()) <= LEAST_BUFFER_BYTES or _left(plan, sizes, returned) >= sizes.vector_bytes:
         return
-    name = max(sizes, key=lambda each: sizes[each])
+    name = max(returned, key=lambda each: returned[each])
     raise PlanError(
-        f"results that are returned are expected to take {math.ceil(returned):,} bytes, most of it {name}, which "
-        f"leaves too little of the memory limit of {plan.alternatives.model.memory.limit_bytes:,} bytes; give {name} "
-        f"a table, as in into={{{name!r}: ...}}, or raise memory_limit"
+        f"results that are returned are expected to take {math.ceil(sum(returned.values())):,} bytes, most of it "
+        f"{name}, which leaves too little of the memory limit of {plan.alternatives.model.memory.given_bytes:,} bytes; "
+        f"give {name} a table, as in into={{{name!r}: ...}}, or raise memory_limit"
     )

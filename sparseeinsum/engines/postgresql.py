@@ -1,10 +1,8 @@
-"""Engines: PostgreSQL, through psycopg."""
+"""Engines: PostgreSQL, in a session of whichever kind."""
 
-import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import pyarrow as pa
@@ -12,37 +10,35 @@ from sqlglot import exp
 
 from sparseeinsum import assets
 from sparseeinsum.engines import copy_format
+from sparseeinsum.engines.client_session import ClientSession, load_driver
 from sparseeinsum.engines.engine import Column, Relation
+from sparseeinsum.engines.sessions import Session
+from sparseeinsum.engines.vocabulary import Variant, find_variant
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
 from sparseeinsum.render.statements import Statement
-from sparseeinsum.statistics.columns import number_type
+from sparseeinsum.statistics.columns import number_type, type_named
 
 if TYPE_CHECKING:
     import psycopg
 
-_PROBE = "tensor_einsum"
-_EXTENSION = "sparseeinsum"
 _LEAST_VERSION = 150_000
+_UNDEFINED_COLUMN = "42703"  # SQLSTATEs
+_FULL = ("53200", "53100")  # memory, disk
 _LIMITS_OF_INT64 = (str(-(1 << 63)), str(1 << 63))  # the first beyond
 _INFINITE_FLOAT32 = "3.4028235677973366e38"  # the least that is rounded to it
 _LARGEST_ROW = 8160  # bytes, in a page of 8 KiB
+_INLINE_ARRAYS = exp.Property(this=exp.var("toast_tuple_target"), value=exp.Literal.number(_LARGEST_ROW))
+_MOST_KEY_COLUMNS = 32  # of an index
+_WORTH_WORKERS_SECONDS = 0.1  # expected of a plan; files of tables that are not temporary are synchronised
 _WORK_SHARE = 16  # of the memory, every sort and hash table of a statement may take
+# Workers are worth their start at smaller tables than by default: functions of arrays take longer than the planner
+# expects.
+_LEAST_SHARED_SCAN_BYTES = 512 << 10
 # During transactions of ours. To compile queries takes longer than most of them.
 _SETTINGS = {"jit": "off"}
 # So that a run ends with the process that asked for it; a server that cannot see that refuses the setting.
 _SETTINGS_ON_LINUX = {"client_connection_check_interval": "1s"}
-
-# PostgreSQL's names of types, in the spelling of `statistics.columns`; others are shown as they are.
-_TYPES = {
-    "bool": "BOOLEAN",
-    "int2": "SMALLINT",
-    "int4": "INTEGER",
-    "int8": "BIGINT",
-    "float4": "FLOAT",
-    "float8": "DOUBLE",
-    "numeric": "NUMERIC",
-}
 
 
 class PostgreSQL:
@@ -51,42 +47,49 @@ class PostgreSQL:
     title = "PostgreSQL"
     sql: Dialect = POSTGRESQL
 
-    def __init__(self, connection: "psycopg.Connection[Any]", driver: ModuleType, is_owned: bool) -> None:
-        self.connection = connection
-        self._driver = driver
-        self._is_owned = is_owned
+    def __init__(self, session: Session, variant: Variant) -> None:
+        self._session = session
+        self._variant = variant
+
+    @property
+    def connection(self) -> Any:  # noqa: ANN401  # each driver has a type of its own
+        """The driver's connection."""
+        return self._session.connection
 
     @property
     def dialect(self) -> str:
         """Name of the SQL dialect."""
         return self.sql.name
 
+    @property
+    def costs(self) -> str:
+        """Name of the constants of its costs: portable functions are far slower than those of the extension."""
+        return self._variant
+
     def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
         """All rows of a query."""
-        with self._statement(statement) as text:
-            return self.connection.execute(text, prepare=False).fetchall()
+        return self._session.fetch(self._text(statement))
 
     def execute(self, statement: exp.Expr | str) -> None:
         """Run a statement whose rows do not matter."""
-        with self._statement(statement) as text:
-            self.connection.execute(text, prepare=False)
+        self._write(statement)
+
+    def _write(self, statement: exp.Expr | str) -> int:
+        """Run a statement; returns the rows that it wrote."""
+        return self._session.write(self._text(statement))
+
+    def _text(self, statement: exp.Expr | str) -> str:
+        return statement if isinstance(statement, str) else write_sql(statement, self.sql)
 
     def create_temporary(self, table: exp.Table, query: exp.Select) -> int:
-        """Create a temporary table from a query; returns its rows."""
-        return self._create(table, query, [exp.TemporaryProperty()])
+        """Create a table that a run drops again from a query; returns its rows.
 
-    def _create(self, table: exp.Table, query: exp.Select, properties: Sequence[exp.Expr]) -> int:
-        """Create a table from a query; returns its rows.
-
-        Arrays are never compressed, and lie outside of their rows only where they do not fit into a page.
+        Its rows are written by this process alone, but may be computed by workers, which PostgreSQL has for no INSERT.
         """
-        arrays = [column.name for column in self.columns(query) if column.sql_type.endswith("[]")]
-        if not arrays:
-            whole = exp.Properties(expressions=[*properties])
-            tuples = self._count(exp.Create(this=table.copy(), kind="TABLE", properties=whole, expression=query))
-        else:
-            self._create_for_arrays(table, query, properties, arrays)
-            tuples = self._count(exp.insert(query, table.copy()))
+        is_temporary = table.db == self.sql.temporary_schema
+        properties = [exp.TemporaryProperty() if is_temporary else exp.UnloggedProperty(), _INLINE_ARRAYS.copy()]
+        whole = exp.Properties(expressions=properties)
+        tuples = self._write(exp.Create(this=table.copy(), kind="TABLE", properties=whole, expression=query))
         self._analyze(table)
         return tuples
 
@@ -94,137 +97,136 @@ class PostgreSQL:
         """Count a table's rows: before that, the planner takes any for a small one."""
         self.execute(f"ANALYZE {table.sql(self.dialect)}")
 
-    def _create_for_arrays(
-        self, table: exp.Table, query: exp.Select, properties: Sequence[exp.Expr], arrays: Sequence[str]
-    ) -> None:
-        """Create a table for the rows of a query, as yet without them."""
-        inline = exp.Property(this=exp.var("toast_tuple_target"), value=exp.Literal.number(_LARGEST_ROW))
-        whole = exp.Properties(expressions=[*properties, inline])
-        empty = exp.select("*").from_(query.subquery("described")).limit(0)
-        self.execute(exp.Create(this=table.copy(), kind="TABLE", properties=whole, expression=empty))
-        for name in arrays:
-            column = exp.to_identifier(name).sql(self.dialect)
-            self.execute(f"ALTER TABLE {table.sql(self.dialect)} ALTER COLUMN {column} SET STORAGE EXTERNAL")
-
-    def _count(self, statement: exp.Expr) -> int:
-        """Run a statement; returns the rows that it wrote."""
-        with self._statement(statement) as text:
-            return self.connection.execute(text, prepare=False).rowcount
+    def _create_permanent(self, table: exp.Table, columns: Sequence[Column]) -> None:
+        """Create a table without rows, whose arrays are never compressed, and lie outside of rows that fill a page."""
+        defined = [
+            exp.ColumnDef(this=exp.to_identifier(each.name, quoted=True), kind=type_named(each.sql_type))
+            for each in columns
+        ]
+        schema = exp.Schema(this=table.copy(), expressions=defined)
+        whole = exp.Properties(expressions=[_INLINE_ARRAYS.copy()])
+        self.execute(exp.Create(this=schema, kind="TABLE", properties=whole))
+        for each in columns:
+            if each.sql_type.endswith("[]"):
+                column = exp.to_identifier(each.name, quoted=True).sql(self.dialect)
+                self.execute(f"ALTER TABLE {table.sql(self.dialect)} ALTER COLUMN {column} SET STORAGE EXTERNAL")
 
     def stage(self, statement: Statement) -> int:
         """Run a statement that keeps its rows in a temporary table; returns how many there are."""
         assert statement.stage is not None
         tuples = self.create_temporary(statement.stage, statement.query)
-        tuples += sum(self._count(exp.insert(query, statement.stage.copy())) for query in statement.passes)
+        tuples += sum(self._write(exp.insert(query, statement.stage.copy())) for query in statement.passes)
         if statement.passes:
             self._analyze(statement.stage)
         return tuples
 
-    def replace_table(self, table: exp.Table, query: exp.Select) -> int:
+    def replace_table(self, table: exp.Table, query: exp.Select, key: Sequence[str] = ()) -> int:
         """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
-        schema = table.db or self.location()[1]
-        old = exp.table_(table.this.copy(), db=exp.to_identifier(schema), catalog=table.args.get("catalog"))
-        new = exp.table_(exp.to_identifier(f"sparseeinsum_new_{table.name}"), db=exp.to_identifier(schema))
-        tuples = self._create(new, query, [])
-        self.execute(exp.Drop(tables=[old], kind="TABLE", exists=True))
-        renamed = exp.AlterRename(this=exp.table_(table.this.copy()))
-        self.execute(exp.Alter(this=new.copy(), kind="TABLE", actions=[renamed]))
+        old, new = self._old_and_new(table)
+        self._create_permanent(new, self.columns(query))
+        tuples = self._write(exp.insert(query, new.copy()))
+        self._put_in_place(old, new)
+        if 0 < len(key) <= _MOST_KEY_COLUMNS:
+            columns = [exp.to_identifier(column) for column in key]
+            added = exp.AddConstraint(expressions=[exp.PrimaryKey(expressions=columns)])
+            self.execute(exp.Alter(this=old.copy(), kind="TABLE", actions=[added]))
         return tuples
+
+    def load_table(self, table: exp.Table, rows: pa.Table) -> None:
+        """Create a permanent table from an Arrow table, in place of one of that name."""
+        old, new = self._old_and_new(table)
+        self._create_permanent(new, [Column(each.name, copy_format.sql_type(each.type)) for each in rows.schema])
+        self._session.load(rows, new.sql(self.dialect))
+        self._put_in_place(old, new)
+
+    def _old_and_new(self, table: exp.Table) -> tuple[exp.Table, exp.Table]:
+        """A table that may be there, by its whole name, and the one that is to take its place, as it is filled."""
+        schema = exp.to_identifier(table.db or self.location()[1])
+        old = exp.table_(table.this.copy(), db=schema, catalog=table.args.get("catalog"))
+        return old, exp.table_(exp.to_identifier(f"sparseeinsum_new_{table.name}"), db=schema.copy())
+
+    def _put_in_place(self, old: exp.Table, new: exp.Table) -> None:
+        self._analyze(new)
+        ((found,),) = self._session.fetch("SELECT pg_catalog.to_regclass($1)", old.sql(self.dialect))
+        if found is not None:  # to drop it if it exists would give a notice where it does not
+            self.execute(exp.Drop(tables=[old.copy()], kind="TABLE"))
+        renamed = exp.AlterRename(this=exp.table_(old.this.copy()))
+        self.execute(exp.Alter(this=new.copy(), kind="TABLE", actions=[renamed]))
 
     def arrow(self, statement: exp.Expr | str) -> pa.Table:
         """The result of a query as an Arrow table."""
-        columns = self.columns(statement)
-        with self._statement(statement) as text, self.connection.cursor() as cursor:
-            data = bytearray()
-            with cursor.copy(f"COPY ({text}) TO STDOUT (FORMAT BINARY)") as copy:
-                for piece in copy:
-                    data += piece
-        return copy_format.decode(data, [each.name for each in columns], [each.sql_type for each in columns])
+        return self._session.read(self._text(statement))
 
     def columns(self, query: exp.Expr | str) -> list[Column]:
         """Columns of a query; it is not run."""
-        with self._statement(query) as text, self.connection.cursor() as cursor:
-            cursor.execute(f"SELECT * FROM ({text}) AS described LIMIT 0", prepare=False)
-            assert cursor.description is not None
-            return [Column(column.name, _type_named(column.type_display)) for column in cursor.description]
-
-    @contextmanager
-    def _statement(self, statement: exp.Expr | str) -> Iterator[str]:
-        """A statement as text; what it does takes effect at once where nobody began a transaction."""
-        text = statement if isinstance(statement, str) else write_sql(statement, self.sql)
-        try:
-            with self._own_transaction():
-                yield text
-        except self._driver.Error as error:
-            raise self._engine_error(error, text) from error
-
-    def _engine_error(self, error: Exception, statement: str | None = None) -> EngineError:
-        lost = "the connection to the server is lost; connect again: " if self.connection.closed else ""
-        return EngineError(f"{lost}{error}", statement)
-
-    def _own_transaction(self) -> AbstractContextManager[object]:
-        is_idle = self.connection.info.transaction_status == self._driver.pq.TransactionStatus.IDLE
-        return self.connection.transaction() if is_idle and not self.connection.autocommit else nullcontext()
+        return self._session.columns(self._text(query))
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All of the statements within take effect, or none; in a transaction that is open, once that is committed."""
-        try:
-            with self.connection.transaction(), self._settings():
-                yield
-        except self._driver.Error as error:
-            raise self._engine_error(error) from error
+        with self._session.transaction(), self._settings():
+            yield
 
     @contextmanager
     def _settings(self) -> Iterator[None]:
         """Settings for the statements of a transaction, which those after it in one of the user's do not have."""
-        known = (*_SETTINGS, *_SETTINGS_ON_LINUX, "work_mem")
-        found = exp.select("version() LIKE '%linux%'", *(f"current_setting('{name}')" for name in known))
+        known = (*_SETTINGS, *_SETTINGS_ON_LINUX, "work_mem", "min_parallel_table_scan_size")
+        found = exp.select("version() LIKE '%linux%'", *(f"current_setting('{name}') AS {name}" for name in known))
         ((is_linux, *values),) = self.rows(found)
         before = {name: str(value) for name, value in zip(known, values, strict=True)}
-        work = max(self.memory_limit() // _WORK_SHARE, self._bytes("work_mem")) // 1024
-        settings = {**_SETTINGS, **(_SETTINGS_ON_LINUX if is_linux else {}), "work_mem": f"{work}kB"}
+        work = max(self.memory_limit() // _WORK_SHARE, self._bytes("work_mem"))
+        scan = min(self._bytes("min_parallel_table_scan_size"), _LEAST_SHARED_SCAN_BYTES)
+        settings = {
+            **_SETTINGS,
+            **(_SETTINGS_ON_LINUX if is_linux else {}),
+            "work_mem": f"{work // 1024}kB",
+            "min_parallel_table_scan_size": f"{scan // 1024}kB",
+        }
         self._set(settings)
         yield
         self._set({name: before[name] for name in settings})
 
     def _set(self, values: Mapping[str, str]) -> None:
         """Settings for the rest of a transaction."""
-        self.rows(exp.select(*(f"set_config('{name}', '{value}', TRUE)" for name, value in values.items())))
+        self.rows(exp.select(*(f"set_config('{name}', '{value}', TRUE) AS {name}" for name, value in values.items())))
 
     @contextmanager
     def beside(self) -> Iterator["PostgreSQL"]:
         """Another connection to the same database, which sees what is committed, whatever happens on this one."""
-        info = self.connection.info
-        try:
-            other = self._driver.connect(info.dsn, password=info.password or None, autocommit=True)
-        except self._driver.Error as error:
-            raise EngineError(f"cannot connect again: {error}") from error
-        with other:
-            yield PostgreSQL(other, self._driver, is_owned=False)
+        with self._session.beside() as other:
+            yield PostgreSQL(other, self._variant)
 
     @contextmanager
     def registered(self, table: pa.Table, name: str) -> Iterator[None]:
         """An Arrow table as a temporary table of that name."""
-        with self.transaction():
-            self._copy(table, exp.table_(name))
-            yield
-            self.execute(exp.Drop(tables=[exp.table_(name)], kind="TABLE"))
-
-    def _copy(self, table: pa.Table, name: exp.Table) -> None:
         columns = [
-            exp.ColumnDef(
-                this=exp.to_identifier(column.name), kind=exp.DataType.build(copy_format.sql_type(column.type))
-            )
+            exp.ColumnDef(this=exp.to_identifier(column.name), kind=type_named(copy_format.sql_type(column.type)))
             for column in table.schema
         ]
         temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
-        created = exp.Create(this=exp.Schema(this=name, expressions=columns), kind="TABLE", properties=temporary)
-        self.execute(created)
-        command = f"COPY {name.sql(self.dialect)} FROM STDIN (FORMAT BINARY)"
-        with self._statement(command), self.connection.cursor() as cursor, cursor.copy(command) as copy:
-            for piece in copy_format.encode(table):
-                copy.write(piece)
+        schema = exp.Schema(this=exp.table_(name), expressions=columns)
+        with self.transaction():
+            self.execute(exp.Create(this=schema, kind="TABLE", properties=temporary))
+            self._session.load(table, exp.table_(name).sql(self.dialect))
+            yield
+            self.execute(exp.Drop(tables=[exp.table_(name)], kind="TABLE"))
+
+    def stage_namer(self, seconds: float) -> Callable[[str], exp.Table]:
+        """Names tables that keep results while a plan of so many expected seconds runs.
+
+        Workers can read no temporary tables. What takes long is kept in tables that any process could read, under names
+        that hold this one's number; nobody sees them, because the transaction that creates them drops them.
+        """
+        query = "SELECT current_schema(), has_schema_privilege(current_schema(), 'CREATE'), pg_backend_pid()"
+        if seconds >= _WORTH_WORKERS_SECONDS and self.threads() > 1:
+            ((schema, may_create, process),) = self.rows(query)
+            if may_create:
+                return lambda name: exp.table_(
+                    exp.to_identifier(f"sparseeinsum_{process}_{name}"), db=exp.to_identifier(str(schema))
+                )
+        return lambda name: exp.table_(
+            exp.to_identifier(f"sparseeinsum_{name}"), db=exp.to_identifier(self.sql.temporary_schema)
+        )
 
     def location(self) -> tuple[str, str]:
         """The database and the schema in which a bare name stands for a new table.
@@ -239,25 +241,21 @@ class PostgreSQL:
 
     def has_table(self, schema: str, name: str) -> bool:
         """Whether the database has a permanent table."""
-        with self._statement("-- look for a table"):
-            query = "SELECT COUNT(*) FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = %s"
-            found = self.connection.execute(query, (schema, name)).fetchone()
-        return found is not None and found[0] > 0
+        query = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = $2"
+        return len(self._session.fetch(query, schema, name)) > 0
 
     def relations_named(self, name: str) -> Sequence[Relation]:
         """What a bare name may mean, first what it does mean."""
-        with self._statement(f"-- look for {name}"):
-            query = assets.read("sql/postgresql/relations.sql")
-            found = self.connection.execute(query, {"name": name}).fetchall()
-        return [Relation(None, schema, spelled) for schema, spelled in found]
+        found = self._session.fetch(assets.read("sql/postgresql/relations.sql"), name)
+        return [Relation(None, str(schema), str(spelled)) for schema, spelled in found]
 
     def lacks_column(self, error: EngineError) -> bool:
         """Whether a statement was refused because there is no column of some name."""
-        return isinstance(error.__cause__, self._driver.errors.UndefinedColumn)
+        return _sqlstate(error) == _UNDEFINED_COLUMN
 
     def lacks_memory(self, error: EngineError) -> bool:
         """Whether a statement failed because its memory, or the disk that it spills to, was not enough."""
-        return isinstance(error.__cause__, (self._driver.errors.OutOfMemory, self._driver.errors.DiskFull))
+        return _sqlstate(error) in _FULL
 
     def is_beyond_float32(self, value: exp.Expr) -> exp.Expr:
         """Whether a number of type DOUBLE, which is no infinity, would become one as a float32."""
@@ -292,9 +290,9 @@ class PostgreSQL:
     def memory_in_use(self) -> None:
         """None: a server has memory of its own."""
 
-    def memory_limited_to(self, limit_bytes: float) -> AbstractContextManager[None]:
+    def memory_limited_to(self, limit_bytes: float) -> AbstractContextManager[Callable[[], None]]:
         """A server is left as it is; it spills what takes more than work_mem."""
-        return nullcontext()
+        return nullcontext(lambda: None)
 
     def threads(self) -> int:
         """Processes that a query may run in."""
@@ -303,8 +301,12 @@ class PostgreSQL:
 
     def close(self) -> None:
         """Close the connection, if it was opened here."""
-        if self._is_owned:
-            self.connection.close()
+        self._session.close()
+
+
+def _sqlstate(error: EngineError) -> str | None:
+    """The code of the server's error."""
+    return getattr(error.__cause__, "sqlstate", None)
 
 
 def is_postgresql(target: object) -> TypeGuard["str | psycopg.Connection[Any]"]:
@@ -319,51 +321,32 @@ def open_postgresql(target: "str | psycopg.Connection[Any]") -> PostgreSQL:
     """Connect to a server, or take a connection that the user has.
 
     Raises:
-        EngineError: The server cannot be reached, is too old, or the database lacks the extension.
+        EngineError: The server cannot be reached, is too old, or the database lacks the functions.
     """
-    try:
-        import psycopg  # noqa: PLC0415  # an optional dependency
-    except ImportError:
-        raise EngineError("psycopg is needed for PostgreSQL; pip install 'sparseeinsum[postgres]'") from None
+    psycopg = load_driver()
     if isinstance(target, psycopg.Connection):
-        engine = PostgreSQL(target, psycopg, is_owned=False)
-    else:
-        try:
-            engine = PostgreSQL(psycopg.connect(target, autocommit=True), psycopg, is_owned=True)
-        except psycopg.Error as error:
-            raise EngineError(f"cannot connect: {error}") from error
+        return open_session(ClientSession(target, psycopg, is_owned=False))
     try:
-        _check(engine)
+        connection = psycopg.connect(target, autocommit=True)
+    except psycopg.Error as error:
+        raise EngineError(f"cannot connect: {error}") from error
+    session = ClientSession(connection, psycopg, is_owned=True)
+    try:
+        return open_session(session)
     except EngineError:
-        engine.close()
+        session.close()
         raise
-    return engine
 
 
-def _check(engine: PostgreSQL) -> None:
-    version = engine.connection.info.server_version
+def open_session(session: Session) -> PostgreSQL:
+    """Take a session with a server.
+
+    Raises:
+        EngineError: The server is too old, or the database lacks the functions.
+    """
+    version = session.version
     if version < _LEAST_VERSION:
         raise EngineError(
             f"this server is PostgreSQL {version // 10_000}; version {_LEAST_VERSION // 10_000} or later is needed"
         )
-    found = engine.rows(f"SELECT 1 FROM pg_proc WHERE proname = '{_PROBE}' AND pg_function_is_visible(oid) LIMIT 1")
-    if found:
-        return
-    is_installed = engine.rows(f"SELECT 1 FROM pg_available_extensions WHERE name = '{_EXTENSION}'")
-    if is_installed:
-        way = f"run CREATE EXTENSION {_EXTENSION} in it, or put the schema that has it on the search_path"
-    else:
-        way = f"run `sparseeinsum install postgres` on the server, and CREATE EXTENSION {_EXTENSION} in the database"
-    raise EngineError(f"the database {engine.connection.info.dbname} lacks the functions of this package; {way}")
-
-
-_DECIMAL = re.compile(r"numeric\((\d+), ?(-?\d+)\)\Z")
-
-
-def _type_named(shown: str) -> str:
-    """A type in the spelling of `statistics.columns`."""
-    decimal = _DECIMAL.match(shown)
-    if decimal is not None:
-        return f"DECIMAL({decimal[1]},{decimal[2]})"
-    element = shown.removesuffix("[]")
-    return _TYPES.get(element, element.upper()) + shown[len(element) :]
+    return PostgreSQL(session, find_variant(session))

@@ -1,8 +1,7 @@
 """Engines: tensors into tables of the database, and tables of the user's as tensors."""
 
-import difflib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from contextlib import nullcontext
 
 from sqlglot import exp
 
@@ -10,19 +9,16 @@ from sparseeinsum.algebra.operators import Convert, Stored
 from sparseeinsum.algebra.translate import repartition
 from sparseeinsum.engines.arguments import Description
 from sparseeinsum.engines.catalogue import SCHEMA, TABLE, Catalogue, check_name, folds_case, table_in, table_named
-from sparseeinsum.engines.engine import Column, Engine
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.exactness import check_values
+from sparseeinsum.engines.existing_tables import described, relation_named
 from sparseeinsum.engines.loading import Columns
-from sparseeinsum.errors import CatalogueError, DataError, EngineError, ShapeError
+from sparseeinsum.errors import CatalogueError, DataError, ShapeError
 from sparseeinsum.language.dtypes import is_complex
-from sparseeinsum.language.tensors import VALUE_COLUMN, Decomposition, StoredTensor, Tensor, entries
+from sparseeinsum.language.tensors import VALUE_COLUMN, Decomposition, StoredTensor, Tensor
 from sparseeinsum.render.statements import relation_query
 from sparseeinsum.statistics.columns import (
     computed_type,
-    dtype_of,
-    is_index_type,
-    is_pair_type,
-    is_readable,
     stored_type,
     type_named,
 )
@@ -30,8 +26,6 @@ from sparseeinsum.statistics.measure import check_rows, measure
 
 _INCOMING = "sparseeinsum_incoming"
 _GIVEN = "sparseeinsum_given"
-_FILE_ENDINGS = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson")
-_COMPRESSED_ENDINGS = (".gz", ".zst")
 
 
 def load(engine: Engine, columns: Columns, sums_duplicates: bool, order: Sequence[str] = ()) -> StoredTensor:
@@ -50,24 +44,28 @@ def load(engine: Engine, columns: Columns, sums_duplicates: bool, order: Sequenc
     """
     name = columns.tensor.name
     keys = _checked_order(columns, order)
-    with engine.registered(columns.table, _INCOMING), engine.transaction():
+    sums = sums_duplicates and columns.may_repeat
+    is_as_wanted = not sums and not keys and columns.wanted == columns.decomposition
+    incoming = nullcontext() if is_as_wanted else engine.registered(columns.table, _INCOMING)
+    with incoming, engine.transaction():
         catalogue = Catalogue(engine)
         known = catalogue.all()
         check_name(name, known, engine)
-        table = _table(engine, name)
+        table = table_of(engine, name)
         relation = table.sql(engine.dialect)
         replaced = _owned(known, name)
         if replaced is None or replaced.relation != relation:
             _check_free(engine, name)
-            _drop(engine, replaced)
-        stored = _stored(columns.tensor, columns.wanted, relation)
-        sums = sums_duplicates and columns.may_repeat
+            drop_table_of(engine, replaced)
+        stored = stored_as(columns.tensor, columns.wanted, relation)
         if sums:
             _check_sums(engine, columns)
         query = _summed(columns) if sums else _selected(columns)
-        if columns.wanted == columns.decomposition:
+        given = stored
+        if is_as_wanted:
+            engine.load_table(table, columns.table)
+        elif columns.wanted == columns.decomposition:
             engine.replace_table(table, _ordered(query, keys))
-            given = stored
         else:
             given = _cut(engine, table, columns, query, keys)
         if columns.may_repeat and not sums:
@@ -97,7 +95,7 @@ def _cut(
 ) -> StoredTensor:
     """Store a tensor in another decomposition than it is given in; returns it as given, in a temporary table."""
     temporary = exp.table_(_GIVEN, db=engine.sql.temporary_schema)
-    given = _stored(columns.tensor, columns.decomposition, temporary.sql(engine.dialect))
+    given = stored_as(columns.tensor, columns.decomposition, temporary.sql(engine.dialect))
     engine.create_temporary(temporary, query)
     cut = repartition(Stored(given), columns.wanted)
     select = relation_query(Convert(cut) if columns.tensor.dtype == "bool" else cut, engine.sql)
@@ -105,8 +103,8 @@ def _cut(
     return given
 
 
-def _stored(tensor: Tensor, decomposition: Decomposition, relation: str) -> StoredTensor:
-    """A tensor as loading stores it."""
+def stored_as(tensor: Tensor, decomposition: Decomposition, relation: str) -> StoredTensor:
+    """A tensor in a table that was made for it."""
     dtype, is_scalar = tensor.dtype, decomposition.is_scalar
     casts = stored_type(dtype, is_scalar) != computed_type(dtype, is_scalar)
     keys = tuple(tensor.axes[position].name for position in decomposition.promoted)
@@ -156,7 +154,8 @@ def _whole_name(parts: tuple[str, ...], database: str, schema: str, default: str
     return (schema, *parts) if len(parts) == 1 else parts
 
 
-def _table(engine: Engine, name: str) -> exp.Table:
+def table_of(engine: Engine, name: str) -> exp.Table:
+    """The table in which a tensor of a name is kept, unless the user says otherwise."""
     _, schema = engine.location()
     return table_in(schema, name.lower() if folds_case(engine.dialect) else name, engine.dialect)
 
@@ -167,8 +166,8 @@ def _owned(known: Mapping[str, StoredTensor], name: str) -> StoredTensor | None:
     return stored if stored is not None and stored.is_owned else None
 
 
-def _drop(engine: Engine, replaced: StoredTensor | None) -> None:
-    """Drop the table of a tensor that another takes the place of."""
+def drop_table_of(engine: Engine, replaced: StoredTensor | None) -> None:
+    """Drop the table of a tensor that another takes the place of, if there is one."""
     if replaced is not None:
         table = table_named(replaced.relation, engine.dialect)
         engine.execute(exp.Drop(tables=[table], kind="TABLE", exists=True))
@@ -249,110 +248,17 @@ def refer(
         catalogue = Catalogue(engine)
         known = catalogue.all()
         check_name(name, known, engine)
-        table = _relation(engine, relation)
+        table = relation_named(engine, relation)
         text = table.sql(engine.dialect)
         replaced = _owned(known, name)
         if replaced is not None and replaced.relation == text:
             raise CatalogueError(
                 f"{relation} is the table that tensor {name} was loaded into; choose another name for the tensor"
             )
-        _drop(engine, replaced)
-        columns = _columns(engine, name, relation, table, [*index, *([value] if value else [])])
-        types = {column: found.sql_type for column, found in columns.items()}
-        _check_index_types(name, relation, types, index)
-        dtype = description.wanted_dtype()
-        if value is not None:
-            dtype = _dtype_of_column(
-                f"tensor {name}: the value column {value} of {relation}", types[value], dtype, engine.sql.casts_truth
-            )
-        keys = [columns[column].name for column in index]
-        bounds = _greatest(engine, table, keys) if description.shape is None else description.bounds()
-        if len(bounds) != len(index):
-            raise ShapeError(f"tensor {name} is given shape {bounds}, but {len(index)} index columns")
-        tensor = description.tensor(bounds, dtype or "float64", index)
-        casts = value is not None and types[value] != computed_type(tensor.dtype, is_scalar=True)
-        stored = StoredTensor(
-            tensor, entries(len(bounds)), text, tuple(keys), value and columns[value].name, casts, is_owned=False
-        )
-        if value is not None:
-            check_values(engine, stored, types[value])
+        drop_table_of(engine, replaced)
+        stored, value_type = described(engine, description, relation, table, index, value)
+        if value_type is not None:
+            check_values(engine, stored, value_type)
         measure(stored, engine)
         catalogue.add(stored)
     return stored
-
-
-def _check_index_types(name: str, relation: str, types: Mapping[str, str], index: Sequence[str]) -> None:
-    for column in index:
-        if not is_index_type(types[column]):
-            raise DataError(
-                f"tensor {name}: the index column {column} of {relation} has type {types[column]}; indices must be "
-                "whole numbers from 0, of a type up to BIGINT (a view can cast them)"
-            )
-
-
-def _dtype_of_column(column: str, sql_type: str, wanted: str | None, casts_truth: bool) -> str:
-    """The dtype wanted, else that of a column of values, if it can be read so."""
-    dtype = wanted or dtype_of(sql_type)
-    if sql_type == "BOOLEAN" and dtype != "bool" and not casts_truth:
-        raise DataError(
-            f"{column} has type BOOLEAN, of which there are no numbers; read it as bool, or cast it in a view"
-        )
-    if dtype is not None and is_readable(sql_type, dtype):
-        return dtype
-    if wanted is not None and is_complex(wanted):
-        way = f"values of dtype {wanted} must be arrays [real, imaginary] of DOUBLE or FLOAT (a view can make them)"
-    elif is_pair_type(sql_type):
-        way = "values must be numbers; if they are [real, imaginary], pass dtype='complex128'"
-    else:
-        way = "values must be numbers (a view can cast them)"
-    raise DataError(f"{column} has type {sql_type}; {way}")
-
-
-def _relation(engine: Engine, relation: str) -> exp.Table:
-    """A file by its path, else a table or view by its whole name, so that no CTE can stand in its way."""
-    if _is_file(relation):
-        if not engine.sql.reads_files:
-            raise CatalogueError(f"{engine.title} reads no files; load {relation} with db.tensor(...), or into a table")
-        path = relation if "://" in relation else str(Path(relation).resolve())
-        return exp.Table(this=exp.Literal.string(path))
-    table = table_named(relation, engine.dialect)
-    if table.db:
-        return table
-    found = engine.relations_named(table.name)
-    if not found:
-        raise CatalogueError(f"there is no table, view or file {relation} in this database")
-    first = found[0]
-    return table_in(first.schema, first.name, engine.dialect, first.catalog)
-
-
-def _is_file(relation: str) -> bool:
-    path = Path(relation.lower())
-    return (path.with_suffix("") if path.suffix in _COMPRESSED_ENDINGS else path).suffix in _FILE_ENDINGS
-
-
-def _columns(engine: Engine, name: str, relation: str, table: exp.Table, wanted: Sequence[str]) -> dict[str, Column]:
-    """Columns by the names that the user gives; these stay their names where case does not tell names apart."""
-    try:
-        described = engine.columns(exp.select("*").from_(table.copy()))
-    except EngineError as error:
-        raise CatalogueError(f"tensor {name}: {relation} cannot be read: {error.__cause__ or error}") from None
-    known = {column.name.lower(): column for column in described} | {column.name: column for column in described}
-    found = {}
-    for column in wanted:
-        match = known.get(column) or known.get(column.lower())
-        if match is None:
-            names = [each.name.lower() for each in described]
-            near = difflib.get_close_matches(column.lower(), names, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(names)}"
-            raise CatalogueError(f"tensor {name}: {relation} has no column {column}; {hint}")
-        found[column] = match if folds_case(engine.dialect) else Column(column, match.sql_type)
-    return found
-
-
-def _greatest(engine: Engine, table: exp.Table, index: Sequence[str]) -> list[int]:
-    """One more than the greatest index of every column: the smallest shape that holds them."""
-    if not index:
-        return []
-    query = exp.select(*[exp.Max(this=exp.column(column)) for column in index]).from_(table)
-    (row,) = engine.rows(query)
-    return [0 if greatest is None else max(int(str(greatest)) + 1, 0) for greatest in row]

@@ -19,9 +19,11 @@ from numba.core.cpu import CPUContext, CPUTargetOptions
 from numba.core.dispatcher import Dispatcher
 
 from sparseeinsum.kernels import (
+    blas_code,
     duckdb_aggregates,
     duckdb_capi,
     duckdb_hint,
+    duckdb_registration,
     duckdb_scalars,
     duckdb_views,
     matrix_products,
@@ -55,6 +57,8 @@ _DUCKDB_CALLBACKS: tuple[_Function, ...] = (
     duckdb_hint.hint_bind,
     duckdb_hint.hint_init,
     duckdb_hint.hint_scan,
+    duckdb_registration.enter_extension,
+    duckdb_registration.load_extension,
 )
 _POSTGRES_CALLBACKS: tuple[_Function, ...] = (
     postgres_scalars.postgres_value,
@@ -68,29 +72,11 @@ _POSTGRES_CALLBACKS: tuple[_Function, ...] = (
     postgres_aggregates.postgres_result_beside,
 )
 
-_C_LIBRARY = frozenset(
-    ("calloc", "malloc", "free", "memset", "memcpy", "memmove", "memcmp", "bcmp", "snprintf", "strtod", "exp", "expf")
-).union(
-    (
-        "log",
-        "logf",
-        "pow",
-        "powf",
-        "tanh",
-        "tanhf",
-        "sqrt",
-        "sqrtf",
-        "log1p",
-        "hypot",
-        "atan2",
-        "sin",
-        "cos",
-        "tan",
-        "sinh",
-        "pthread_mutex_lock",
-        "pthread_mutex_unlock",
-    )
-)
+_C_MEMORY = ("calloc", "malloc", "free", "memset", "memcpy", "memmove", "memcmp", "bcmp", "snprintf", "strtod")
+_C_MATHEMATICS = ("log1p", "hypot", "atan2", "sin", "cos", "tan", "sinh", "sqrt", "exp", "log", "pow", "tanh")
+_C_MATHEMATICS_OF_FLOATS = ("sqrtf", "expf", "logf", "powf", "tanhf")
+_C_SYSTEM = ("sysconf", "pthread_mutex_lock", "pthread_mutex_unlock")
+_C_LIBRARY = frozenset((*_C_MEMORY, *_C_MATHEMATICS, *_C_MATHEMATICS_OF_FLOATS, *_C_SYSTEM))
 
 # Arrays here are views that own nothing, so counting references to them is nothing, too.
 _NO_REFERENCE_COUNTS = """
@@ -98,53 +84,14 @@ define void @NRT_incref(ptr %meminfo) alwaysinline { ret void }
 define void @NRT_decref(ptr %meminfo) alwaysinline { ret void }
 """
 
-# Row-major C += A B through BLAS, which counts in int32 and thinks in columns: C' += B' A'. One thread a call, since
-# the database runs on threads of its own; the calling thread's setting is put back afterwards.
-_GEMM = """
-declare void @{blas}(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
-declare i32 @sparseeinsum_blas_threads(i32)
-define void @{name}(i64 %ta, i64 %tb, i64 %m, i64 %n, i64 %k, i64 %a, i64 %lda, i64 %b, i64 %ldb, i64 %c, i64 %ldc) {{
-  %pta = alloca i8
-  %ptb = alloca i8
-  %ints = alloca [6 x i32]
-  %one = alloca {{ {type}, {type} }}
-  %imaginary = getelementptr {{ {type}, {type} }}, ptr %one, i32 0, i32 1
-  %isa = icmp ne i64 %ta, 0
-  %isb = icmp ne i64 %tb, 0
-  %ca = select i1 %isa, i8 84, i8 78
-  %cb = select i1 %isb, i8 84, i8 78
-  store i8 %ca, ptr %pta
-  store i8 %cb, ptr %ptb
-  store {type} 1.0, ptr %one
-  store {type} 0.0, ptr %imaginary
-{stores}
-  %pa = inttoptr i64 %a to ptr
-  %pb = inttoptr i64 %b to ptr
-  %pc = inttoptr i64 %c to ptr
-  %threads = call i32 @sparseeinsum_blas_threads(i32 1)
-  call void @{blas}(ptr %ptb, ptr %pta, ptr %p1, ptr %p0, ptr %p2, ptr %one, ptr %pb, ptr %p4, ptr %pa, ptr %p3,
-                    ptr %one, ptr %pc, ptr %p5)
-  %ignored = call i32 @sparseeinsum_blas_threads(i32 %threads)
-  ret void
-}}
-"""
-_GEMMS = {  # by dtype: the routine of BLAS, and the type of an element or its parts
-    "f64": ("sparseeinsum_dgemm", "double"),
-    "f32": ("sparseeinsum_sgemm", "float"),
-    "c128": ("sparseeinsum_zgemm", "double"),
-    "c64": ("sparseeinsum_cgemm", "float"),
-}
-_GEMM_NAMES = tuple(f"sparseeinsum_gemm_{dtype}" for dtype in _GEMMS)
-
 # What the code of one group may leave to a host, or to another group.
 _SUPPLIED = frozenset(
     (
         *duckdb_capi.CALLED_BY_KERNELS,
         *postgres_symbols.CALLED_BY_KERNELS,
         *_C_LIBRARY,
-        *_GEMM_NAMES,
-        *(name for name, _ in _GEMMS.values()),
-        "sparseeinsum_blas_threads",
+        *blas_code.GEMM_NAMES,
+        *blas_code.CALLED_BY_KERNELS,
         USERS_FUNCTIONS,
         RESIDENTS,
     )
@@ -164,21 +111,23 @@ def compile_group(group: str, processor: str) -> bytes:
             if function not in inner_names:
                 inner_names[function] = _compile(function, module, linked)
             native.export(module, inner_names[function], name, _count_parameters(function))
-    native.optimise(module, (*exported, *_GEMM_NAMES), processor)
+    native.optimise(module, (*exported, *blas_code.GEMM_NAMES), processor)
     _check_externals(module)
     return bytes(native.target_machine(processor).emit_object(module))
 
 
 def _written_by_hand(group: str) -> Iterator[str]:
     """LLVM IR of what numba cannot be told."""
-    if group == "duckdb":
-        yield from (_gemm(name, *_GEMMS[dtype]) for name, dtype in zip(_GEMM_NAMES, _GEMMS, strict=True))
+    if group == "blas":
+        yield from map(blas_code.gemm_code, blas_code.DTYPES)
     elif group == "matrix_products":
         yield matrix_products.tile_code()
 
 
 def _exported(group: str) -> Iterator[tuple[str, _Function]]:
     match group:
+        case "blas":
+            return
         case "duckdb":
             yield from ((callback.__name__, callback) for callback in _DUCKDB_CALLBACKS)
         case "postgres":
@@ -266,15 +215,6 @@ def _link(part: llvm.ModuleRef, module: llvm.ModuleRef) -> None:
         if not function.is_declaration:
             function.linkage = "weak_odr"
     module.link_in(part, preserve=True)
-
-
-def _gemm(name: str, blas: str, type_name: str) -> str:
-    stores = []
-    for index, argument in enumerate(("m", "n", "k", "lda", "ldb", "ldc")):
-        stores.append(f"  %i{index} = trunc i64 %{argument} to i32")
-        stores.append(f"  %p{index} = getelementptr [6 x i32], ptr %ints, i64 0, i64 {index}")
-        stores.append(f"  store i32 %i{index}, ptr %p{index}")
-    return _GEMM.format(name=name, blas=blas, type=type_name, stores="\n".join(stores))
 
 
 def _check_externals(module: llvm.ModuleRef) -> None:

@@ -16,7 +16,7 @@ RESULT_BYTES = 8  # bytes of one element of the result, with all its lanes
 LIMIT_BYTES = 9  # most bytes that one result or state may have
 RESULT_LANES = 10  # elements of the host's array that one element of the result takes: 2 for complex numbers
 PART_SIZE = 11  # of the part that tells the elements of one of a result's parts, 0 where it is no array of arrays
-ELEMENT_TYPE = 12  # the logical type of a resident array's elements, where the function makes or reads one, else 0
+ELEMENT_TYPE = 12  # the host's type of a resident array's elements, where the function makes or reads one, else 0
 HEADER = 13
 MAX_ARGUMENTS = 6
 DESCRIPTOR_WORDS = HEADER + 2 * MAX_ARGUMENTS
@@ -85,7 +85,7 @@ MESSAGES_BY_CODE: dict[int, str] = {
     -8: "the extents multiply to more than 2^40 elements",
     -11: "the expression cannot be read; write it as in 'abs(u - v) ^ 2'",
     -12: "the expression names an unknown function; known: neg pow abs exp log sqrt sign relu "
-    "sigmoid tanh conj min max where",
+    "sigmoid tanh conj min max where; functions of users are known only in the Python process that compiled them",
     -13: "the expression is too long or nested too deeply; compute parts of it in statements of their own",
     -14: "the expression names v, but there is one operand, u",
     -15: "the expression has an imaginary literal, but computes with real numbers; use tensor_complex_map or _reduce",
@@ -118,7 +118,8 @@ MESSAGES_BY_CODE: dict[int, str] = {
     WRONG_ELEMENTS: "argument %lld is an array of the type with OID %lld, but is declared as one of the type %lld",
     DAMAGED_ARRAY: "argument %lld is a damaged array",
     DAMAGED_STATE: "the aggregate's state is damaged",
-    NOT_RESIDENT: "no array is resident under the handle %lld; one is only while the statement runs that made it",
+    NOT_RESIDENT: "no array is resident under the handle %lld; one is only while the statement runs that made it, "
+    "in DuckDB before version 2 not even then: for that compile programs with --no-indexes",
     RESIDENT_TYPE_DIFFERS: "the array under the handle %lld has elements of another type than the fill",
     OUTSIDE_RESIDENT: "row %lld of %lld elements each is none of a resident array of %lld elements",
     TOO_MANY_RESIDENTS: "there are %lld resident arrays already, the most there may be at a time",

@@ -6,6 +6,7 @@ The callbacks follow duckdb_aggregate_*_t of `duckdb.h`. A state owns one array,
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.duckdb_types import create_vector, destroy_vector
 from sparseeinsum.kernels.duckdb_vectors import (
     FIRST_ROW,
     compute_even_rows,
@@ -41,8 +42,6 @@ from sparseeinsum.kernels.resident_access import publish, withdraw
 from sparseeinsum.kernels.residents import MAX_RESIDENTS
 
 _extra_info = types.ExternalFunction("duckdb_aggregate_function_get_extra_info", word(word))
-_create_vector = types.ExternalFunction("duckdb_create_vector", word(word, word))
-_destroy_vector = types.ExternalFunction("duckdb_destroy_vector", types.void(word))
 _set_error = types.ExternalFunction("duckdb_aggregate_function_set_error", types.void(word, word))
 
 # An aggregate's state, in words.
@@ -178,8 +177,8 @@ def _allocate(descriptor, state, size_bytes):
         return memory
     free(memory)  # there is so much: the engine would not say that there is not, but end the process
     item_bytes = descriptor[d.RESULT_BYTES]
-    state[_STATE_OWNER] = _create_vector(descriptor[d.ELEMENT_TYPE], (size_bytes + item_bytes - 1) // item_bytes)
-    return get_data(state[_STATE_OWNER])
+    capacity = (size_bytes + item_bytes - 1) // item_bytes
+    return get_data(create_vector(descriptor[d.ELEMENT_TYPE], capacity, state.ctypes.data + 8 * _STATE_OWNER))
 
 
 @njit
@@ -284,7 +283,7 @@ def aggregate_destroy(states, count):
         if state[_STATE_OWNER] != 0:
             if state[_STATE_HANDLE] != 0:
                 withdraw(state[_STATE_HANDLE])
-            _destroy_vector(addresses[index] + 8 * _STATE_OWNER)
+            destroy_vector(addresses[index] + 8 * _STATE_OWNER)
         elif state[_STATE_ADDRESS] != 0:
             free(state[_STATE_ADDRESS])
         aggregate_init(0, addresses[index])

@@ -7,7 +7,9 @@ look large, so that it is the one that probes. The function returns nothing and 
 
 from numba import njit, types
 
-from sparseeinsum.kernels.memory import array_at
+from sparseeinsum.kernels.duckdb_registry import BIGINT
+from sparseeinsum.kernels.duckdb_types import create_type, destroy_type
+from sparseeinsum.kernels.duckdb_vectors import free, malloc
 
 word = types.int64
 
@@ -21,9 +23,12 @@ _set_rows = types.ExternalFunction("duckdb_data_chunk_set_size", types.void(word
 
 @njit
 def hint_bind(info):
-    """duckdb_table_function_bind_t: one column, whose name and type are the two words of the extra info."""
-    column = array_at(_get_extra_info(info), 2, word)
-    _add_column(info, column[0], column[1])
+    """duckdb_table_function_bind_t: one column, whose name the extra info is."""
+    place = malloc(8)
+    if place != 0:
+        _add_column(info, _get_extra_info(info), create_type(BIGINT, place))
+        destroy_type(place)
+        free(place)
     _set_cardinality(info, EXPECTED_TUPLES, 0)
     return 0
 

@@ -1,161 +1,187 @@
-"""Kernels: the catalogue of functions in, DuckDB's function objects out, each tied to its kernel by a descriptor."""
+"""Kernels: how functions get into a DuckDB database, compiled: the registry in, its functions registered.
 
-import ctypes
-import itertools
-import os
-from collections import ChainMap
-from functools import cache
+A process whose host is Python calls this for every database that it opens, a library that DuckDB loads when that
+happens. Addresses in, as everywhere; a word of memory that DuckDB puts a handle into is called a place.
+"""
 
-from sparseeinsum.kernels import blas, duckdb_capi, residents, user_functions
+from numba import njit, types
+
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.catalogue import Function, Kind, ValueType, functions
-from sparseeinsum.kernels.duckdb_capi import Pointer, c_function
-from sparseeinsum.kernels.kernel_descriptions import DEPTHS, describe, message_texts
-from sparseeinsum.kernels.native import NativeCode, kernel_objects
+from sparseeinsum.kernels import duckdb_registry as r
+from sparseeinsum.kernels.duckdb_capi import COPIED_SLOTS
+from sparseeinsum.kernels.duckdb_types import create_type, destroy_type
+from sparseeinsum.kernels.duckdb_vectors import free, malloc
+from sparseeinsum.kernels.memory import array_at, call, copy_elements, format_message
 
-HINT_FUNCTION = "tensor_no_tuples"
+word = types.int64
+state = types.int32
+nothing = types.void
 
-_BIGINT, _FLOAT, _DOUBLE, _VARCHAR = 5, 10, 11, 17  # duckdb_type in duckdb.h
-_TYPES = {"f64": _DOUBLE, "f32": _FLOAT, "i64": _BIGINT, "c128": _DOUBLE, "c64": _FLOAT}  # of an element of an array
+_connect = types.ExternalFunction("duckdb_connect", state(word, word))
+_disconnect = types.ExternalFunction("duckdb_disconnect", nothing(word))
+_set_callback = types.ExternalFunction("duckdb_scalar_function_set_function", nothing(word, word))
+_set_volatile = types.ExternalFunction("duckdb_scalar_function_set_volatile", nothing(word))
+_set_takes_null = types.ExternalFunction("duckdb_scalar_function_set_special_handling", nothing(word))
+_set_callbacks = types.ExternalFunction("duckdb_aggregate_function_set_functions", nothing(*[word] * 6))
+_set_destructor = types.ExternalFunction("duckdb_aggregate_function_set_destructor", nothing(word, word))
+_create_table_function = types.ExternalFunction("duckdb_create_table_function", word())
+_destroy_table_function = types.ExternalFunction("duckdb_destroy_table_function", nothing(word))
+_set_table_name = types.ExternalFunction("duckdb_table_function_set_name", nothing(word, word))
+_set_table_info = types.ExternalFunction("duckdb_table_function_set_extra_info", nothing(word, word, word))
+_set_bind = types.ExternalFunction("duckdb_table_function_set_bind", nothing(word, word))
+_set_init = types.ExternalFunction("duckdb_table_function_set_init", nothing(word, word))
+_set_scan = types.ExternalFunction("duckdb_table_function_set_function", nothing(word, word))
+_register_table_function = types.ExternalFunction("duckdb_register_table_function", state(word, word))
+_sysconf = types.ExternalFunction("sysconf", word(types.int32))
 
-# DuckDB computes calls with constant arguments while it plans, and holds an array there as a list of boxed values: a
-# hundred milliseconds for 180,000 elements. Calling such a function volatile keeps it for the run.
-_NOT_FOLDED = frozenset(("tensor_fill",))
-_LARGEST_VECTOR = 128 << 30  # bytes; DuckDB has none larger
-_RESULTS = ("value", "list", "lists")  # by their depth, in the names of callbacks
-_AGGREGATE_CALLBACKS = ("aggregate_size", "aggregate_init", "aggregate_update", "aggregate_combine")
+# struct duckdb_extension_access in duckdb_extension.h
+_SET_ERROR, _GET_DATABASE, _GET_API, _ACCESS_WORDS = 0, 1, 2, 3
 
-_Words = ctypes.Array[ctypes.c_int64]
-
-
-def register_functions(connection: Pointer) -> None:
-    """Register every function of the catalogue, and the join hint, on a connection."""
-    for name, overloads in itertools.groupby(functions(), key=lambda function: function.name):
-        _register_overloads(connection, name, tuple(overloads))
-    _register_hint(connection)
-
-
-def _register_overloads(connection: Pointer, name: str, overloads: tuple[Function, ...]) -> None:
-    kind = "aggregate" if overloads[0].is_aggregate else "scalar"
-    new_set = c_function(f"duckdb_create_{kind}_function_set", Pointer, ctypes.c_char_p)(name.encode())
-    add = c_function(f"duckdb_add_{kind}_function_to_set", ctypes.c_int, Pointer, Pointer)
-    for function in overloads:
-        for dtype in function.dtypes:
-            add(new_set, _new_function(kind, function, dtype))
-    register = c_function(f"duckdb_register_{kind}_function_set", ctypes.c_int, Pointer, Pointer)
-    if register(connection, new_set) != 0:
-        raise RuntimeError(f"DuckDB refused the function {name}")
-    _destroy(f"duckdb_destroy_{kind}_function_set", new_set)
+# Memory of one registration, in words: places, then an error's message.
+_CONNECTION, _SET, _FUNCTION, _TYPE, _MESSAGE = 0, 1, 2, 3, 4
+_MESSAGE_BYTES = 256
+_MEMORY_BYTES = 8 * _MESSAGE + _MESSAGE_BYTES
 
 
-def _new_function(kind: str, function: Function, dtype: str) -> int:
-    made = c_function(f"duckdb_create_{kind}_function", Pointer)()
-    c_function(f"duckdb_{kind}_function_set_name", None, Pointer, ctypes.c_char_p)(made, function.name.encode())
-    for argument in function.arguments:
-        with_type = c_function(f"duckdb_{kind}_function_add_parameter", None, Pointer, Pointer)
-        with_type(made, _logical_type(argument.type, _TYPES[dtype]))
-    set_result = c_function(f"duckdb_{kind}_function_set_return_type", None, Pointer, Pointer)
-    set_result(made, _logical_type(function.returns, _TYPES[dtype]))
-    set_info = c_function(f"duckdb_{kind}_function_set_extra_info", None, Pointer, Pointer, Pointer)
-    set_info(made, ctypes.addressof(_descriptor(function, dtype)), None)
-    (_set_aggregate_callbacks if function.is_aggregate else _set_scalar_callback)(made, function)
-    if function.name in _NOT_FOLDED:
-        c_function("duckdb_scalar_function_set_volatile", None, Pointer)(made)
-    return made
+@njit
+def load_extension(info, access, registry, functions, version):
+    """What a library does when DuckDB loads it: 1, or 0 after telling DuckDB what is wrong.
+
+    `functions` is where the library keeps the table of the C API's functions through which it calls them; DuckDB
+    hands out a table of a version, which does not stay.
+    """
+    host = array_at(access, _ACCESS_WORDS, word)
+    found = call(host[_GET_API], (info, version))
+    if found == 0:
+        return 0  # DuckDB knows why
+    table, held = array_at(found, COPIED_SLOTS, word), array_at(functions, COPIED_SLOTS, word)
+    if held[0] != 0 and held[0] != table[0]:
+        call(host[_SET_ERROR], (info, array_at(registry, r.REGISTRY_WORDS, word)[r.OTHER_DATABASE]))
+        return 0
+    copy_elements(held, table)
+    return enter_extension(info, access, registry)
 
 
-def _set_scalar_callback(made: int, function: Function) -> None:
-    if function.kind == Kind.VIEW:
-        name = "view_rows"
-        c_function("duckdb_scalar_function_set_special_handling", None, Pointer)(made)  # a NULL handle is no NULL row
-    else:
-        kind = "checked" if function.kind == Kind.CHECK else "scalar"
-        name = f"{kind}_{_RESULTS[DEPTHS[function.returns]]}"
-    callback = _native_code().address_of(name)
-    c_function("duckdb_scalar_function_set_function", None, Pointer, Pointer)(made, callback)
+@njit
+def enter_extension(info, access, registry):
+    """Register everything on a connection of its own, closed again at once; 1, or 0 after telling what is wrong."""
+    host, words = array_at(access, _ACCESS_WORDS, word), array_at(registry, r.REGISTRY_WORDS, word)
+    database = call(host[_GET_DATABASE], (info,))
+    memory = malloc(_MEMORY_BYTES)
+    if database == 0 or memory == 0 or _connect(array_at(database, 1, word)[0], memory + 8 * _CONNECTION) != 0:
+        call(host[_SET_ERROR], (info, words[r.UNCONNECTED]))
+        free(memory)
+        return 0
+    refused = _register_all(words, memory)
+    _disconnect(memory + 8 * _CONNECTION)
+    if refused != 0:
+        format_message(memory + 8 * _MESSAGE, _MESSAGE_BYTES, words[r.REFUSED], (refused,))
+        call(host[_SET_ERROR], (info, memory + 8 * _MESSAGE))
+    free(memory)
+    return 1 if refused == 0 else 0
 
 
-def _set_aggregate_callbacks(made: int, function: Function) -> None:
-    finalize = "resident_finalize" if function.is_of_residents else "aggregate_finalize"
-    addresses = [_native_code().address_of(name) for name in (*_AGGREGATE_CALLBACKS, finalize)]
-    c_function("duckdb_aggregate_function_set_functions", None, *[Pointer] * 6)(made, *addresses)
-    destroy = _native_code().address_of("aggregate_destroy")
-    c_function("duckdb_aggregate_function_set_destructor", None, Pointer, Pointer)(made, destroy)
+@njit
+def _register_all(registry, memory):
+    """0, or the address of the name of a function that DuckDB refused."""
+    limit = min(_sysconf(registry[r.PAGE_BYTES]) * _sysconf(registry[r.PAGES]) // 2, registry[r.LARGEST_VECTOR])
+    first, count = 0, registry[r.ENTRY_COUNT]
+    while first < count:
+        entry = _entry(registry, first)
+        end = first
+        while end < count and _entry(registry, end)[r.NAME] == entry[r.NAME]:
+            array_at(_entry(registry, end)[r.DESCRIPTOR], d.DESCRIPTOR_WORDS, word)[d.LIMIT_BYTES] = limit
+            end += 1
+        if entry[r.IS_AGGREGATE] != 0:
+            status = _register_aggregates(registry, first, end, memory)
+        else:
+            status = _register_scalars(registry, first, end, memory)
+        if status != 0:
+            return entry[r.NAME]
+        first = end
+    return 0 if _register_hint(registry, memory) == 0 else registry[r.HINT_NAME]
 
 
-def _register_hint(connection: Pointer) -> None:
-    made = c_function("duckdb_create_table_function", Pointer)()
-    c_function("duckdb_table_function_set_name", None, Pointer, ctypes.c_char_p)(made, HINT_FUNCTION.encode())
-    set_info = c_function("duckdb_table_function_set_extra_info", None, Pointer, Pointer, Pointer)
-    set_info(made, ctypes.addressof(_hint_column()), None)
-    for role, part in (("bind", "hint_bind"), ("init", "hint_init"), ("function", "hint_scan")):
-        set_part = c_function(f"duckdb_table_function_set_{role}", None, Pointer, Pointer)
-        set_part(made, _native_code().address_of(part))
-    if c_function("duckdb_register_table_function", ctypes.c_int, Pointer, Pointer)(connection, made) != 0:
-        raise RuntimeError(f"DuckDB refused the function {HINT_FUNCTION}")
-    _destroy("duckdb_destroy_table_function", made)
+@njit
+def _entry(registry, index):
+    return array_at(registry[r.ENTRIES] + 8 * r.ENTRY_WORDS * index, r.ENTRY_WORDS, word)
 
 
-def _destroy(destructor: str, made: int) -> None:
-    c_function(destructor, None, ctypes.POINTER(Pointer))(ctypes.byref(Pointer(made)))
+@njit
+def _place(memory, index):
+    return array_at(memory + 8 * index, 1, word)
 
 
-@cache  # types, names and descriptors live as long as the process: databases keep their addresses
-def _logical_type(value_type: ValueType, number: int) -> int:
-    create = c_function("duckdb_create_logical_type", Pointer, ctypes.c_int)
-    make_list = c_function("duckdb_create_list_type", Pointer, Pointer)
-    if value_type == ValueType.TEXT:
-        return create(_VARCHAR)
-    if value_type in (ValueType.INTEGER, ValueType.INTEGERS, ValueType.RESIDENT):
-        integer = create(_BIGINT)
-        return make_list(integer) if value_type == ValueType.INTEGERS else integer
-    made = create(number)
-    for _ in range(DEPTHS[value_type]):
-        made = make_list(made)
-    return made
+@njit
+def _set_scalar_code(made, entry):
+    _set_callback(made, entry[r.CALLBACKS])
+    if entry[r.IS_VOLATILE] != 0:
+        _set_volatile(made)
+    if entry[r.TAKES_NULL] != 0:
+        _set_takes_null(made)
 
 
-@cache
-def _descriptor(function: Function, dtype: str) -> _Words:
-    words = (ctypes.c_int64 * d.DESCRIPTOR_WORDS)()
-    words[d.NAME] = _text_address(function.name)
-    words[d.MESSAGES] = ctypes.addressof(_message_table())
-    words[d.LIMIT_BYTES] = _half_of_memory()
-    if function.is_of_residents:
-        words[d.ELEMENT_TYPE] = _logical_type(ValueType.NUMBER, _TYPES[dtype])
-    description = describe(function, dtype)
-    for place, number in description.numbers.items():
-        words[place] = number
-    for place, symbol in description.symbols.items():
-        words[place] = _native_code().address_of(symbol)
-    return words
+@njit
+def _set_aggregate_code(made, entry):
+    code = entry[r.CALLBACKS : r.CALLBACKS + r.CALLBACK_COUNT]
+    _set_callbacks(made, code[0], code[1], code[2], code[3], code[4])
+    _set_destructor(made, code[5])
 
 
-@cache
-def _message_table() -> _Words:
-    texts = message_texts()
-    return (ctypes.c_int64 * len(texts))(*map(_text_address, texts))
+def _registrar(kind, set_code):
+    """What registers the overloads of one name, entries `first` to `end`; the C API has it for each kind apart."""
+    create_set = types.ExternalFunction(f"duckdb_create_{kind}_function_set", word(word))
+    destroy_set = types.ExternalFunction(f"duckdb_destroy_{kind}_function_set", nothing(word))
+    create = types.ExternalFunction(f"duckdb_create_{kind}_function", word())
+    destroy = types.ExternalFunction(f"duckdb_destroy_{kind}_function", nothing(word))
+    set_name = types.ExternalFunction(f"duckdb_{kind}_function_set_name", nothing(word, word))
+    add_parameter = types.ExternalFunction(f"duckdb_{kind}_function_add_parameter", nothing(word, word))
+    set_return_type = types.ExternalFunction(f"duckdb_{kind}_function_set_return_type", nothing(word, word))
+    set_info = types.ExternalFunction(f"duckdb_{kind}_function_set_extra_info", nothing(word, word, word))
+    add = types.ExternalFunction(f"duckdb_add_{kind}_function_to_set", state(word, word))
+    register = types.ExternalFunction(f"duckdb_register_{kind}_function_set", state(word, word))
+
+    @njit
+    def describe(made, entry, place):
+        set_name(made, entry[r.NAME])
+        for index in range(entry[r.PARAMETER_COUNT]):
+            add_parameter(made, create_type(entry[r.PARAMETERS + index], place))
+            destroy_type(place)
+        set_return_type(made, create_type(entry[r.RETURNS], place))
+        destroy_type(place)
+        set_info(made, entry[r.DESCRIPTOR], 0)
+        set_code(made, entry)
+
+    @njit
+    def register_overloads(registry, first, end, memory):
+        overloads, made = _place(memory, _SET), _place(memory, _FUNCTION)
+        overloads[0] = create_set(_entry(registry, first)[r.NAME])
+        status = 0
+        for index in range(first, end):
+            made[0] = create()
+            describe(made[0], _entry(registry, index), memory + 8 * _TYPE)
+            status |= add(overloads[0], made[0])
+            destroy(memory + 8 * _FUNCTION)
+        status |= register(_place(memory, _CONNECTION)[0], overloads[0])
+        destroy_set(memory + 8 * _SET)
+        return status
+
+    return register_overloads
 
 
-@cache
-def _text_buffer(text: str) -> ctypes.Array[ctypes.c_char]:
-    return ctypes.create_string_buffer(text.encode())
+_register_scalars = _registrar("scalar", _set_scalar_code)
+_register_aggregates = _registrar("aggregate", _set_aggregate_code)
 
 
-def _text_address(text: str) -> int:
-    return ctypes.addressof(_text_buffer(text))
-
-
-@cache
-def _hint_column() -> _Words:
-    return (ctypes.c_int64 * 2)(_text_address("nothing"), _logical_type(ValueType.INTEGER, _DOUBLE))
-
-
-def _half_of_memory() -> int:
-    return min(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2, _LARGEST_VECTOR)
-
-
-@cache
-def _native_code() -> NativeCode:
-    hosts = (duckdb_capi, blas, user_functions, residents)
-    return NativeCode(kernel_objects("duckdb"), dict(ChainMap(*(host.addresses_for_kernels() for host in hosts))))
+@njit
+def _register_hint(registry, memory):
+    made = _place(memory, _FUNCTION)
+    made[0] = _create_table_function()
+    _set_table_name(made[0], registry[r.HINT_NAME])
+    _set_table_info(made[0], registry[r.HINT_COLUMN], 0)
+    _set_bind(made[0], registry[r.HINT_BIND])
+    _set_init(made[0], registry[r.HINT_INIT])
+    _set_scan(made[0], registry[r.HINT_SCAN])
+    status = _register_table_function(_place(memory, _CONNECTION)[0], made[0])
+    _destroy_table_function(memory + 8 * _FUNCTION)
+    return status

@@ -7,6 +7,7 @@ nothing was put into the array, and every element holds the fill.
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.duckdb_types import create_vector, destroy_vector
 from sparseeinsum.kernels.duckdb_vectors import (
     argument_is_valid,
     free,
@@ -27,8 +28,6 @@ from sparseeinsum.kernels.resident_access import share
 
 _extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
 _set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.void(word, word))
-_create_vector = types.ExternalFunction("duckdb_create_vector", word(word, word))
-_destroy_vector = types.ExternalFunction("duckdb_destroy_vector", types.void(word))
 
 _HANDLE, _POSITION, _SIZE, _FILL = 0, 1, 2, 3
 
@@ -191,8 +190,7 @@ def _pin(descriptor, work, handle):
         return pinned[3]
     _unpin(work)
     kind = descriptor[d.ELEMENT_TYPE]
-    pinned[0] = _create_vector(kind, 1)
-    elements = share(handle, kind, pinned[0])
+    elements = share(handle, kind, create_vector(kind, 1, _pinned(work)))
     if elements < 0:
         report(work, handle, 0)
         return elements
@@ -203,5 +201,4 @@ def _pin(descriptor, work, handle):
 @njit
 def _unpin(work):
     if array_at(_pinned(work), 1, word)[0] != 0:
-        _destroy_vector(_pinned(work))  # leaves 0 there
-        array_at(_pinned(work), 1, word)[0] = 0
+        destroy_vector(_pinned(work))

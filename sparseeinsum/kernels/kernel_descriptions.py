@@ -1,10 +1,13 @@
 """Kernels: a function of the catalogue in, the words of its descriptor out that are the same for every host."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.catalogue import Function, ValueType
 from sparseeinsum.kernels.native import PARTS, kernel_symbol, measure_symbol
+from sparseeinsum.kernels.static_data import Text, Words
+
+_MESSAGES = "messages"
 
 _PART_FIELDS = {
     "compute": d.COMPUTE,
@@ -40,35 +43,38 @@ DEPTHS = {  # how many arrays deep the elements are
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
-    """Words of a descriptor: numbers, and symbols of machine code whose addresses they hold, 0 where there is none."""
-
-    numbers: dict[int, int]
-    symbols: dict[int, str]
-
-
-def describe(function: Function, dtype: str) -> Description:
-    """What every host says of a function of one dtype; it adds its own words, texts and limits."""
+def descriptor_words(function: Function, dtype: str, size: int = d.DESCRIPTOR_WORDS) -> list[int | str]:
+    """What every host says of a function of one dtype; it puts its own words behind that. Names are of `texts_of`."""
     # What stands behind a handle are numbers.
     elements = ValueType.NUMBER if function.returns == ValueType.RESIDENT else function.returns
-    numbers = {
-        d.ARGUMENTS: len(function.arguments),
-        d.RESULT_BYTES: _bytes_of(elements, dtype),
-        d.RESULT_LANES: 2 if function.returns in _COMPLEX_TYPES else 1,
-    }
+    words: list[int | str] = [0] * size
+    words[d.NAME], words[d.MESSAGES] = _name_of_text(function.name), _MESSAGES
+    words[d.ARGUMENTS] = len(function.arguments)
+    words[d.RESULT_BYTES] = _bytes_of(elements, dtype)
+    words[d.RESULT_LANES] = 2 if function.returns in _COMPLEX_TYPES else 1
     for index, argument in enumerate(function.arguments):
-        numbers[d.HEADER + 2 * index] = _KINDS[argument.type]
-        numbers[d.HEADER + 2 * index + 1] = _bytes_of(argument.type, dtype)
-    symbols = {_PART_FIELDS[part]: kernel_symbol(function.kernel, part, dtype) for part in PARTS}
-    return Description(numbers, {d.MEASURE: measure_symbol(function.measure), **symbols})
+        words[d.HEADER + 2 * index] = _KINDS[argument.type]
+        words[d.HEADER + 2 * index + 1] = _bytes_of(argument.type, dtype)
+    words[d.MEASURE] = measure_symbol(function.measure)
+    for part in PARTS:
+        words[_PART_FIELDS[part]] = kernel_symbol(function.kernel, part, dtype)
+    return words
 
 
-def message_texts() -> tuple[str, ...]:
-    """Templates of messages by negated code; the first word that fills one is the function's name."""
-    return tuple(
-        "%s: " + d.MESSAGES_BY_CODE.get(-code, "internal error") for code in range(1 - min(d.MESSAGES_BY_CODE))
-    )
+def texts_of(functions: Iterable[Function]) -> Iterator[Text | Words]:
+    """The texts that descriptors of functions point at: templates of messages by negated code, and names.
+
+    The first word that fills a template is the function's name.
+    """
+    codes = range(1 - min(d.MESSAGES_BY_CODE))
+    for code in codes:
+        yield Text(f"message_{code}", "%s: " + d.MESSAGES_BY_CODE.get(-code, "internal error"))
+    yield Words(_MESSAGES, tuple(f"message_{code}" for code in codes))
+    yield from (Text(_name_of_text(name), name) for name in sorted({function.name for function in functions}))
+
+
+def _name_of_text(name: str) -> str:
+    return f"name_{name}"
 
 
 def _bytes_of(value_type: ValueType, dtype: str) -> int:

@@ -1,4 +1,4 @@
-"""Kernels: the external gemm of udfs/contraction.py for hosts without a BLAS, on one thread and in static memory.
+"""Kernels: the external gemm of udfs/contraction.py for hosts without a BLAS, in memory of each thread's own.
 
 A host supplies a function that is called now and then, in which it may leave the kernel.
 """
@@ -8,14 +8,14 @@ from collections.abc import Callable
 from numba import njit, types
 
 from sparseeinsum.assets import load_kernels
-from sparseeinsum.kernels.memory import address_of, array_at
+from sparseeinsum.kernels.memory import array_at
 
 product = load_kernels("matrix_product")
 
 _PANELS = "sparseeinsum_panels"
 _PANEL_BYTES = 8 * (product.PANEL_OF_A + product.PANEL_OF_B + product.TILE)
 _word = types.int64
-_panels = address_of(_PANELS)
+_panels = types.ExternalFunction("sparseeinsum_panels_of_thread", _word())
 _pause = types.ExternalFunction("sparseeinsum_pause", types.void())
 _REAL = {"f64": types.float64, "f32": types.float32}
 _COMPLEX = {"c128": types.complex128, "c64": types.complex64}
@@ -96,7 +96,13 @@ def _by_lines(dtype: types.Complex) -> Callable[..., int]:
 
 def tile_code() -> str:
     """LLVM IR of the panels and of what multiplies tiles, whose sums stay in registers, which numba cannot be told."""
-    panels = f"@{_PANELS} = global [{_PANEL_BYTES} x i8] zeroinitializer, align 64"
+    panels = f"""@{_PANELS} = internal thread_local global [{_PANEL_BYTES} x i8] zeroinitializer, align 64
+declare ptr @llvm.threadlocal.address.p0(ptr)
+define i64 @sparseeinsum_panels_of_thread() {{
+  %own = call ptr @llvm.threadlocal.address.p0(ptr @{_PANELS})
+  %address = ptrtoint ptr %own to i64
+  ret i64 %address
+}}"""
     return "\n".join((panels, *(_tile_code(suffix, *parts) for suffix, parts in _TYPES.items())))
 
 

@@ -23,7 +23,8 @@ from sparseeinsum.settings import cache_folder
 PARTS = ("compute", "batch", "initialise", "combine", "part_size")
 _KERNELS = ("measures", "f64", "f32", "i64", "c128", "c64")
 GROUPS_OF_HOSTS = {  # one object file each
-    "duckdb": (*_KERNELS, "duckdb"),
+    "duckdb": (*_KERNELS, "blas", "duckdb"),
+    "duckdb_library": (*_KERNELS, "matrix_products", "duckdb"),
     "postgres": (*_KERNELS, "matrix_products", "postgres"),
 }
 _DIGEST_BYTES = hashlib.sha256().digest_size  # at the start of each file of the cache

@@ -31,7 +31,12 @@ _ELSE = "22023"  # invalid_parameter_value
 
 def sqlstate_words() -> tuple[int, ...]:
     """SQLSTATEs by negated code of a message."""
-    return tuple(sqlstate_word(_STATES.get(-code, _ELSE)) for code in range(1 - min(d.MESSAGES_BY_CODE)))
+    return tuple(sqlstate_word(state_of(-code)) for code in range(1 - min(d.MESSAGES_BY_CODE)))
+
+
+def state_of(code: int) -> str:
+    """The SQLSTATE of a message's code."""
+    return _STATES.get(code, _ELSE)
 
 
 def sqlstate_word(state: str) -> int:

@@ -3,11 +3,11 @@
 import re
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from sparseeinsum.errors import ExtensionError
+from sparseeinsum.kernels.linking import write_whole
 from sparseeinsum.kernels.postgres_library import build_library
 from sparseeinsum.kernels.postgres_script import EXTENSION, control_file, install_script, update_script
 from sparseeinsum.kernels.processors import NATIVE
@@ -79,7 +79,7 @@ def write_extension(
         ExtensionError: The version is not supported, a folder cannot be written, or linking failed.
     """
     texts = {f"{EXTENSION}--{version}.sql": install_script(version)}
-    for earlier in _versions_in(extension_folder):
+    for earlier in versions_in(extension_folder, EXTENSION):
         if earlier != version:
             texts[f"{EXTENSION}--{earlier}--{version}.sql"] = update_script(version)
     texts[f"{EXTENSION}.control"] = control_file(version)
@@ -87,7 +87,7 @@ def write_extension(
     try:
         build_library(library, server, version, processor)
         for name, text in texts.items():
-            _write(extension_folder / name, text)
+            write_whole(extension_folder / name, text.encode(), 0o644)
     except OSError as error:
         raise ExtensionError(
             f"{error.filename}: {error.strerror}; run as a user who may write there, or build into a folder of your own"
@@ -95,16 +95,9 @@ def write_extension(
     return (library, *(extension_folder / name for name in texts))
 
 
-def _versions_in(folder: Path) -> list[str]:
+def versions_in(folder: Path, extension: str) -> list[str]:
+    """Versions of an extension of which a script is in a folder."""
     names = (
-        file.name.removeprefix(f"{EXTENSION}--").removesuffix(".sql") for file in folder.glob(f"{EXTENSION}--*.sql")
+        file.name.removeprefix(f"{extension}--").removesuffix(".sql") for file in folder.glob(f"{extension}--*.sql")
     )
     return sorted(name for name in names if "--" not in name)
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
-        file.write(text)
-    Path(file.name).chmod(0o644)
-    Path(file.name).replace(path)

@@ -7,12 +7,13 @@ import sqlglot
 from sqlglot import exp
 
 from sparseeinsum import assets
+from sparseeinsum.kernels.catalogue import Function
 from sparseeinsum.kernels.postgres_functions import Aggregate, CFunction, Parameter, aggregates, c_functions
 from sparseeinsum.kernels.postgres_library import link_symbol
 
 EXTENSION = "sparseeinsum"
 
-_STATE_BYTES = 4096  # what the planner thinks a state takes; it cannot know better
+STATE_BYTES = 4096  # what the planner thinks a state takes; it cannot know better
 
 
 def control_file(version: str) -> str:
@@ -50,13 +51,13 @@ def _function(function: CFunction, version: str, or_replace: str) -> str:
         "function.sql",
         or_replace=or_replace,
         name=function.name,
-        parameters=_declared(function.parameters),
-        types=_types(function.parameters),
+        parameters=declared(function.parameters),
+        types=types_of(function.parameters),
         returns=function.returns,
         symbol=link_symbol(function.symbol, version),
         strict=" STRICT" if function.is_strict else "",
         cost=function.cost,
-        comment=_literal(role if function.role else _comment(known.description, known.example)),
+        comment=literal(role if function.role else described(known)),
     )
 
 
@@ -66,19 +67,21 @@ def _aggregate(aggregate: Aggregate, or_replace: str) -> str:
         "aggregate.sql",
         or_replace=or_replace,
         name=known.name,
-        parameters=_declared(aggregate.parameters),
-        types=_types(aggregate.parameters),
+        parameters=declared(aggregate.parameters),
+        types=types_of(aggregate.parameters),
         transition=aggregate.transition.name,
         state=aggregate.state,
-        state_bytes=_STATE_BYTES,
+        state_bytes=STATE_BYTES,
         combine=aggregate.combine.name,
         finish="" if finish is None else f"\n    FINALFUNC = {finish.name},",
-        comment=_literal(_comment(known.description, known.example)),
+        comment=literal(described(known)),
     )
 
 
-def _comment(description: str, example: str) -> str:
-    tree = sqlglot.parse_one(example, read="duckdb")
+def described(function: Function) -> str:
+    """What a function does, with an example in PostgreSQL's words."""
+    description = function.description
+    tree = sqlglot.parse_one(function.example, read="duckdb")
     parts = [part for part in tree.args.get("expression", exp.Array()).expressions if isinstance(part, exp.Array)]
     if parts:  # a set of arrays
         return f"{description} One row each. Example: {_sql(tree.this)} gives {' and '.join(map(_sql, parts))}"
@@ -89,16 +92,19 @@ def _sql(tree: exp.Expr) -> str:
     return tree.sql("postgres", normalize_functions=False)
 
 
-def _declared(parameters: tuple[Parameter, ...]) -> str:
+def declared(parameters: tuple[Parameter, ...]) -> str:
+    """Parameters with their names."""
     names = (exp.to_identifier(each.name, quoted=True).sql("postgres") for each in parameters)
     return ", ".join(f"{name} {each.type}" for name, each in zip(names, parameters, strict=True))
 
 
-def _types(parameters: tuple[Parameter, ...]) -> str:
+def types_of(parameters: tuple[Parameter, ...]) -> str:
+    """Parameters without them."""
     return ", ".join(each.type for each in parameters)
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
+    """A text in SQL."""
     return exp.Literal.string(text).sql("postgres")
 
 

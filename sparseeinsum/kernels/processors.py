@@ -20,6 +20,11 @@ _LEVELS = {
 
 PROCESSORS = (NATIVE, *_LEVELS)
 
+UNFIT = (  # what a library says where `check_code` finds that it cannot run
+    "the library of sparseeinsum was built for another processor and cannot run on this one; "
+    "build it on this machine, or with --processor x86-64-v2"
+)
+
 # Where CPUID tells of a feature, by LLVM's names: (leaf, register, bit); what LLVM's code never uses is left out.
 _QUERIES = ((1, "ecx"), (7, "ebx"), (7, "ecx"), (0x80000001, "ecx"))
 _REGISTERS = ("eax", "ebx", "ecx", "edx")

@@ -13,6 +13,7 @@ class Dialect:
 
     Attributes:
         name: Of the dialect in sqlglot, and of the engine's folder in stats/.
+        aliases: Other names that users may give it.
         temporary_schema: Where temporary tables lie.
         default_schema: That of a table of which only the database is named; None where that cannot be.
         probe_hint: Table function without rows that makes the side of a join with arrays probe; None where the
@@ -28,9 +29,12 @@ class Dialect:
         reads_files: Whether a path stands for the rows of a file.
         calls_python: Whether functions of users run in it.
         keeps_residents: Whether functions can read an array that a statement keeps in memory.
+        moves_expressions: Whether an expression of a query is computed where others read it, each time that they do.
+        has_workers: Whether parts of a statement run in processes that share tables and hash tables, but no CTEs.
     """
 
     name: str
+    aliases: tuple[str, ...]
     temporary_schema: str
     default_schema: str | None
     probe_hint: str | None
@@ -43,10 +47,13 @@ class Dialect:
     reads_files: bool
     calls_python: bool
     keeps_residents: bool
+    moves_expressions: bool
+    has_workers: bool
 
 
 DUCKDB = Dialect(
     name="duckdb",
+    aliases=(),
     temporary_schema="temp",
     default_schema="main",
     probe_hint="tensor_no_tuples",
@@ -59,9 +66,12 @@ DUCKDB = Dialect(
     reads_files=True,
     calls_python=True,
     keeps_residents=True,
+    moves_expressions=False,
+    has_workers=False,
 )
 POSTGRESQL = Dialect(
     name=PostgreSQL.__name__.lower(),
+    aliases=("postgres",),
     temporary_schema="pg_temp",
     default_schema=None,
     probe_hint=None,
@@ -74,6 +84,8 @@ POSTGRESQL = Dialect(
     reads_files=False,
     calls_python=False,
     keeps_residents=False,
+    moves_expressions=True,
+    has_workers=True,
 )
 
 

@@ -24,7 +24,7 @@ from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.dialects import Dialect, write_sql
 from sparseeinsum.render.relations import Block, Renderer
-from sparseeinsum.render.sources import aliased
+from sparseeinsum.render.sources import aliased, fenced
 
 
 @dataclass(frozen=True)  # no slots: its text is written once and kept
@@ -110,6 +110,21 @@ def result_query(
     return compiler.deliver(name, Computed(definition.relation.schema)).query
 
 
+def result_statements(
+    definitions: Sequence[Definition],
+    name: str,
+    tables: Mapping[str, exp.Table],
+    dialect: Dialect,
+    boundaries: Mapping[str, Sequence[int]],
+    kept: Mapping[Kept, exp.Table],
+) -> tuple[Statement, ...]:
+    """What fills the table of one result, and before it those of relations that it reads; see `staged_statements`."""
+    definition = next(definition for definition in definitions if definition.name == name)
+    read = {relation: kept[relation] for relation in definition.kept()}
+    compiler = _Compiler(tuple(definitions), tables, dialect, boundaries, read)
+    return tuple(compiler.staging(definition, dict(read)))
+
+
 def relation_query(relation: Relation, dialect: Dialect) -> exp.Select:
     """The SELECT of a relation that reads stored tensors alone."""
     return _Compiler((), {}, dialect, {}, {}).deliver("", relation).query
@@ -127,14 +142,18 @@ class _Compiler:
         """All of them, each after those whose tables it reads."""
         waiting = dict(self.kept)
         for definition in self.definitions:
-            for relation in definition.kept():
-                yield from self._keep(relation, waiting)
-            if definition.name in self.staged:
-                yield self.stage(definition)
+            yield from self.staging(definition, waiting)
         for name, delivered in deliveries.items():
             for relation in kept_in(delivered):
                 yield from self._keep(relation, waiting)
             yield self.deliver(name, delivered)
+
+    def staging(self, definition: Definition, waiting: dict[Kept, exp.Table]) -> Iterator[Statement]:
+        """The statements that fill the table of a result, if it has one, and those of relations that it reads."""
+        for relation in definition.kept():
+            yield from self._keep(relation, waiting)
+        if definition.name in self.staged:
+            yield self.stage(definition)
 
     def _keep(self, relation: Kept, waiting: dict[Kept, exp.Table]) -> Iterator[Statement]:
         """The statement that fills the table of a relation, unless it has none or has been filled."""
@@ -210,6 +229,8 @@ def _with_blocks(query: exp.Select, blocks: Sequence[Block]) -> exp.Select:
         body = block.select.copy()
         body.add_comments([f" {block.comment} "])
         is_materialized = block.is_materialized or references[block.name] > 1
+        if block.is_fenced and not is_materialized:
+            body = fenced(body)
         name = exp.TableAlias(this=exp.to_identifier(block.name))
         query = query.with_(name, as_=body, materialized=is_materialized or None, copy=False)
     return query

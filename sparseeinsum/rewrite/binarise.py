@@ -49,10 +49,18 @@ def binarise(
     einsums: list[EinSum] = []
     for written in graph.einsums:
         for einsum in with_real_parts(written, known, names):
-            parts = [einsum] if len(einsum.operands) <= MOST_OPERANDS else _Breaking(einsum, known, names).parts()
+            parts = _Breaking(einsum, known, names).parts() if _may_break(einsum) else [einsum]
             known.learn(parts[-1])
             einsums.extend(parts)
     return EinGraph(MappingProxyType({**graph.tensors, **known.shapes()}), tuple(einsums), graph.outputs)
+
+
+def _may_break(einsum: EinSum) -> bool:
+    """Whether there are too many operands, or one of two that may lose a label before the other is joined."""
+    if len(einsum.operands) != MOST_OPERANDS:
+        return len(einsum.operands) > MOST_OPERANDS
+    first, second = (frozenset(operand.labels) for operand in einsum.operands)
+    return not (first ^ second) <= frozenset(einsum.output.labels)
 
 
 @dataclass(slots=True)
@@ -72,16 +80,21 @@ class _Breaking:
         """EinSums in topological order; the last one computes the result and is not learnt yet."""
         self.references = list(self.einsum.operands)
         output = self.einsum.output
-        join = self._narrowed(self.einsum.join, self.einsum.aggregate, frozenset(output.labels))
+        join = self._joined(self.einsum.join, self.einsum.aggregate, frozenset(output.labels))
         return [*self.done, self._einsum(output, join, self.einsum.aggregate)]
 
     def _narrowed(self, expression: Scalar, aggregate: str | None, wanted: frozenset[str]) -> Scalar:
         """An expression of at most two references with the same aggregate over the labels that are not wanted."""
-        if len(operands_of(expression)) <= MOST_OPERANDS:
-            return expression
+        few = len(operands_of(expression)) <= MOST_OPERANDS
+        return expression if few else self._joined(expression, aggregate, wanted)
+
+    def _joined(self, expression: Scalar, aggregate: str | None, wanted: frozenset[str]) -> Scalar:
+        """The same, of two or more references."""
         chain = chain_of(expression, aggregate, [self._tensor(reference).dtype for reference in self.references])
         if chain is not None:
             return self._contracted(chain, aggregate, wanted)
+        if len(operands_of(expression)) <= MOST_OPERANDS:
+            return expression
         assert isinstance(expression, Call)
         with_operands = [argument for argument in expression.arguments if operands_of(argument)]
         if len(with_operands) == 1:

@@ -1,21 +1,23 @@
-"""Rewriting: the parts that an EinSum was taken apart into in, that EinSum again out, to be taken apart otherwise.
+"""Rewriting: EinSums that others read in, those others with them inside out, to be taken apart otherwise.
 
 The reverse of `binarise`, of whose parts those are put back that it may join in any order.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Set
+from dataclasses import replace
 from types import MappingProxyType
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import Operand
 from sparseeinsum.rewrite.chains import Chain, chain_of, substituted
+from sparseeinsum.rewrite.common_subexpressions import merged_results
 
 
 def composed(graph: EinGraph, parts: Collection[str]) -> EinGraph:
     """Put parts back into the EinSums that read them.
 
     Args:
-        graph: EinSums of one or two operands, in topological order.
+        graph: EinSums in topological order.
         parts: Results that may go; of these stay those that have another reader, or are no factors like the others.
     """
     inlined = {name for name in parts if graph.readers_of(name) == 1 and name not in graph.outputs}
@@ -42,24 +44,71 @@ def composed(graph: EinGraph, parts: Collection[str]) -> EinGraph:
     return EinGraph(MappingProxyType(tensors), tuple(kept), graph.outputs)
 
 
+def composed_results(written: EinGraph, graph: EinGraph) -> dict[str, str]:
+    """Results as written that `composed` made parts of others, by the names of those.
+
+    Args:
+        written: EinSums of any number of operands.
+        graph: As they were rewritten, common ones merged.
+    """
+    gone = merged_results(written, graph)
+    computed = {einsum.output.tensor for einsum in graph.einsums}
+    readers = {operand.tensor: einsum.output.tensor for einsum in written.einsums for operand in einsum.operands}
+    found = {}
+    for einsum in written.einsums:
+        name = einsum.output.tensor
+        if name not in computed and name not in gone:
+            reader = readers[name]
+            while reader not in computed and reader not in gone:
+                reader = readers[reader]
+            found[name] = gone.get(reader, reader)
+    return found
+
+
 def _together(graph: EinGraph, einsum: EinSum, operand: Reference, part: EinSum) -> EinSum | None:
     """An EinSum that computes an operand itself; None where that is no factor beside the others."""
-    outer, inner = _chain(graph, einsum), _chain(graph, part)
-    position = einsum.operands.index(operand)
-    if outer is None or inner is None or outer.operator != inner.operator or inner.around != Operand(0):
-        return None
-    hidden = frozenset(part.labels) - frozenset(part.output.labels)
-    if operand.labels != part.output.labels or hidden & frozenset(einsum.labels):
-        return None
     aggregates = {each.aggregate for each in (einsum, part)} - {None}
-    if Operand(position) not in outer.factors or len(aggregates) > 1:
+    if len(aggregates) > 1 or len(set(operand.labels)) < len(operand.labels):
         return None
-    if part.aggregate is not None and not outer.distributes(part.aggregate):
+    inside = _relabelled(part, operand.labels, frozenset(einsum.labels))
+    position = einsum.operands.index(operand)
+    if einsum.join != Operand(position) and not _is_factor(graph, einsum, position, part):
         return None
-    return _substituted(einsum, position, part, next(iter(aggregates), None))
+    return _substituted(einsum, position, inside, next(iter(aggregates), None))
 
 
-def _chain(graph: EinGraph, einsum: EinSum) -> Chain | None:
+def _is_factor(graph: EinGraph, einsum: EinSum, position: int, part: EinSum) -> bool:
+    """Whether an operand is joined with the others as the factors of its own EinSum are, in any order."""
+    outer, inner = chain_in(graph, einsum), chain_in(graph, part)
+    if outer is None or inner is None or outer.operator != inner.operator or inner.around != Operand(0):
+        return False
+    return Operand(position) in outer.factors and (part.aggregate is None or outer.distributes(part.aggregate))
+
+
+def _relabelled(part: EinSum, labels: tuple[str, ...], taken: Set[str]) -> EinSum:
+    """An EinSum whose result has other labels, and which has none of those that are taken besides."""
+    names = dict(zip(part.output.labels, labels, strict=True))
+    for label in part.aggregated:
+        names[label] = _untaken(label, {*taken, *names.values(), *part.labels} if label in taken else ())
+
+    def renamed(reference: Reference) -> Reference:
+        return Reference(reference.tensor, tuple(names[label] for label in reference.labels))
+
+    promoted = frozenset((names[label], tile) for label, tile in part.promoted)
+    operands = tuple(map(renamed, part.operands))
+    return replace(part, output=renamed(part.output), operands=operands, promoted=promoted)
+
+
+def _untaken(label: str, taken: Collection[str]) -> str:
+    number, name = 1, label
+    while name in taken:
+        number += 1
+        name = f"{label}{number}"
+    return name
+
+
+def chain_in(graph: EinGraph, einsum: EinSum) -> Chain | None:
+    """The factors that an EinSum of a graph joins in any order; None where it does not."""
     dtypes = [graph.tensors[operand.tensor].dtype for operand in einsum.operands]
     return chain_of(einsum.join, einsum.aggregate, dtypes)
 

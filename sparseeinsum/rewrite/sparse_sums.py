@@ -1,26 +1,17 @@
 """Rewriting: sums to which absent entries contribute in; sums of parts to which none does out, where cheaper."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Protocol
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.rewrite.compensation import compensated
 from sparseeinsum.rewrite.known import Known
-from sparseeinsum.semantics.exactness import Evaluation, ExactGraph, Values, evaluate_exactly
-from sparseeinsum.statistics.estimate import Statistics, estimate
+from sparseeinsum.rewrite.prices import Pricer, exact_chain, price_of
+from sparseeinsum.semantics.exactness import ExactGraph, Values
+from sparseeinsum.statistics.estimate import Statistics
 
 # Parts that cancel lose digits: they must be cheaper by so much than to make operands dense.
 _WORTH = 0.5
-
-
-class Pricer(Protocol):
-    """Tells what a graph costs at least, in seconds."""
-
-    def __call__(
-        self, graph: EinGraph, statistics: Mapping[str, Statistics], evaluations: Mapping[str, Evaluation]
-    ) -> float:
-        """Expected seconds of all EinSums, each as it is cheapest."""
 
 
 def compensate(
@@ -49,9 +40,9 @@ def _cheaper(einsum: EinSum, known: Known, graph: EinGraph, price: Pricer) -> tu
     parts = compensated(einsum, {**graph.tensors, **known.shapes()})
     if parts is None:
         return None
-    whole, apart = _exact([einsum], known), _exact(parts, known)
+    whole, apart = exact_chain([einsum], known), exact_chain(parts, known)
     is_exact = _is_surely_finite(whole) and _is_surely_finite(apart)
-    return parts if is_exact and _price(apart, known, price) < _WORTH * _price(whole, known, price) else None
+    return parts if is_exact and price_of(apart, known, price) < _WORTH * price_of(whole, known, price) else None
 
 
 def _is_surely_finite(exact: ExactGraph) -> bool:
@@ -59,18 +50,3 @@ def _is_surely_finite(exact: ExactGraph) -> bool:
     read = {operand.tensor for einsum in exact.graph.einsums for operand in einsum.operands}
     detects = any(evaluation.detects_nonfinite for evaluation in exact.evaluations.values())
     return not detects and all(exact.values[name].entries.is_finite for name in read)
-
-
-def _exact(einsums: Iterable[EinSum], known: Known) -> ExactGraph:
-    """A graph of a few EinSums of known tensors, and what is exact for each."""
-    chain = tuple(einsums)
-    after = Known(dict(known.tensors), known.allows_nonfinite)
-    for einsum in chain:
-        after.learn(einsum)
-    graph = EinGraph(after.shapes(), chain, (chain[-1].output.tensor,))
-    return evaluate_exactly(graph, {name: tensor.values for name, tensor in known.tensors.items()})
-
-
-def _price(exact: ExactGraph, known: Known, price: Pricer) -> float:
-    statistics = {name: tensor.statistics for name, tensor in known.tensors.items()}
-    return price(exact.graph, estimate(exact.graph, statistics, exact.evaluations), exact.evaluations)

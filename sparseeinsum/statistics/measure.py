@@ -99,7 +99,7 @@ def fingerprints(stored: Sequence[StoredTensor], executor: Executor) -> list[obj
     Raises:
         EngineError: A relation cannot be read.
     """
-    rows = executor.rows(_fingerprints_statement(tuple(stored), executor.dialect)) if stored else []
+    rows = executor.rows(fingerprints_statement(tuple(stored), executor.dialect)) if stored else []
     return [tuple(found) for _, *found in sorted(rows, key=lambda row: int(str(row[0])))]
 
 
@@ -124,8 +124,11 @@ def _scan(stored: StoredTensor, dialect: str) -> _Scan:
 
 
 @lru_cache(maxsize=512)
-def _fingerprints_statement(stored: tuple[StoredTensor, ...], dialect: str) -> str:
-    """One statement for all, as it runs before every run of a plan."""
+def fingerprints_statement(stored: tuple[StoredTensor, ...], dialect: str) -> str:
+    """The query of `fingerprints`, a row for every tensor: its number among them, then the parts of its fingerprint.
+
+    One statement for all, as it runs before every run of a plan.
+    """
     fingerprint = template("fingerprint", dialect)
     selects = []
     for place, each in enumerate(stored):

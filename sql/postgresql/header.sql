@@ -1,6 +1,18 @@
 -- sparseeinsum $version: functions and aggregates of arrays, generated from the catalogue of kernels.
 \echo Use "CREATE EXTENSION sparseeinsum" or "ALTER EXTENSION sparseeinsum UPDATE" to run this file. \quit
 
+DO $$block$$
+BEGIN
+    IF EXISTS (
+        SELECT FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_language AS l ON l.oid = p.prolang
+        WHERE p.proname = 'sparseeinsum_version' AND l.lanname = 'sql'
+    ) THEN
+        RAISE EXCEPTION 'this database has the portable variant of sparseeinsum; the extension cannot be beside it'
+            USING HINT = 'Remove that one first: sparseeinsum install postgres --remove --portable URL.';
+    END IF;
+END
+$$block$$;
+
 -- Here first: a library of another version does not have it.
 CREATE$or_replace FUNCTION sparseeinsum_version() RETURNS text
     AS 'MODULE_PATHNAME', '$symbol'

@@ -7,10 +7,10 @@ FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_namespace AS n
   ON n.oid = c.relnamespace
 WHERE
-  LOWER(c.relname) = LOWER(%(name)s)
+  LOWER(c.relname) = LOWER($1)
   AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
   AND n.nspname = ANY (CURRENT_SCHEMAS(TRUE))
   AND n.nspname <> 'pg_catalog'
 ORDER BY
   ARRAY_POSITION(CURRENT_SCHEMAS(TRUE), n.nspname),
-  c.relname <> %(name)s
+  c.relname <> $1

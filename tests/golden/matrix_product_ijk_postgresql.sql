@@ -7,12 +7,13 @@ WITH "A_by_dim_0_dim_1" AS (
   FROM (
     SELECT
       t.dim_0,
-      GENERATE_SERIES(0, 3) AS dim_1,
+      GENERATE_SERIES(CAST(0 AS BIGINT), 3) AS dim_1,
       UNNEST(t.val) AS val
     FROM main.a AS t
   ) AS s
   WHERE
     s.val <> 0
+  OFFSET '0'
 ), "B_by_dim_0_dim_1" AS (
   /* B[DIM_0, DIM_1] */
   SELECT
@@ -22,12 +23,13 @@ WITH "A_by_dim_0_dim_1" AS (
   FROM (
     SELECT
       t.dim_0,
-      GENERATE_SERIES(0, 4) AS dim_1,
+      GENERATE_SERIES(CAST(0 AS BIGINT), 4) AS dim_1,
       UNNEST(t.val) AS val
     FROM main.b AS t
   ) AS s
   WHERE
     s.val <> 0
+  OFFSET '0'
 )
 /* C[I, K] = sum(A[I, J] * B[J, K]) */
 SELECT

@@ -1,0 +1,123 @@
+"""Engines: sessions with a PostgreSQL server, through psycopg."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sparseeinsum.engines import copy_format
+from sparseeinsum.engines.engine import Column
+from sparseeinsum.engines.sessions import column_type
+from sparseeinsum.errors import EngineError
+
+if TYPE_CHECKING:
+    import psycopg
+
+
+def load_driver() -> Any:  # noqa: ANN401  # a module
+    """psycopg, which is an optional dependency.
+
+    Raises:
+        EngineError: It is not installed.
+    """
+    try:
+        import psycopg  # noqa: PLC0415
+    except ImportError:
+        raise EngineError("psycopg is needed for PostgreSQL; pip install 'sparseeinsum[postgres]'") from None
+    return psycopg
+
+
+class ClientSession:
+    """A connection of psycopg's.
+
+    Statements take effect at once where nobody began a transaction, even on a connection that commits by hand.
+    """
+
+    def __init__(self, connection: "psycopg.Connection[Any]", driver: ModuleType, is_owned: bool) -> None:
+        self.connection = connection
+        self._driver = driver
+        self._is_owned = is_owned
+
+    @property
+    def version(self) -> int:
+        """Of the server, as in 150018."""
+        return self.connection.info.server_version
+
+    def fetch(self, text: str, *parameters: str) -> Sequence[tuple[object, ...]]:
+        """All rows of a query, whose parameters are $1, $2, ..."""
+        rows = self._driver.rows.tuple_row  # whatever rows the connection makes for its user
+        with self._errors(text), self._driver.RawCursor(self.connection, row_factory=rows) as cursor:
+            found: Sequence[tuple[object, ...]] = cursor.execute(text, parameters or None, prepare=False).fetchall()
+            return found
+
+    def write(self, text: str) -> int:
+        """Run a statement; returns how many rows it wrote, where it writes any."""
+        with self._errors(text):
+            return self.connection.execute(text, prepare=False).rowcount
+
+    def columns(self, query: str) -> list[Column]:
+        """Columns of a query; it is not run."""
+        with self._errors(query), self.connection.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM ({query}) AS described LIMIT 0", prepare=False)
+            assert cursor.description is not None
+            return [Column(column.name, column_type(column.type_display)) for column in cursor.description]
+
+    def read(self, query: str) -> pa.Table:
+        """The result of a query as an Arrow table."""
+        columns = self.columns(query)
+        with self._errors(query), self.connection.cursor() as cursor:
+            data = bytearray()
+            with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT BINARY)") as copy:
+                for piece in copy:
+                    data += piece
+        return copy_format.decode(data, [each.name for each in columns], [each.sql_type for each in columns])
+
+    def load(self, table: pa.Table, name: str) -> None:
+        """Add the rows of an Arrow table to a table, of which the whole name is given as SQL has it."""
+        command = f"COPY {name} FROM STDIN (FORMAT BINARY)"
+        with self._errors(command), self.connection.cursor() as cursor, cursor.copy(command) as copy:
+            for piece in copy_format.encode(table):
+                copy.write(piece)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All of the statements within take effect, or none; in a transaction that is open, once that is committed."""
+        try:
+            with self.connection.transaction():
+                yield
+        except self._driver.Error as error:
+            raise self._engine_error(error) from error
+
+    @contextmanager
+    def _errors(self, text: str) -> Iterator[None]:
+        try:
+            with self._own_transaction():
+                yield
+        except self._driver.Error as error:
+            raise self._engine_error(error, text) from error
+
+    def _engine_error(self, error: Exception, statement: str | None = None) -> EngineError:
+        lost = "the connection to the server is lost; connect again: " if self.connection.closed else ""
+        return EngineError(f"{lost}{error}", statement)
+
+    def _own_transaction(self) -> AbstractContextManager[object]:
+        is_idle = self.connection.info.transaction_status == self._driver.pq.TransactionStatus.IDLE
+        return self.connection.transaction() if is_idle and not self.connection.autocommit else nullcontext()
+
+    @contextmanager
+    def beside(self) -> Iterator["ClientSession"]:
+        """Another connection to the same database, which sees what is committed, whatever happens on this one."""
+        info = self.connection.info
+        try:
+            other = self._driver.connect(info.dsn, password=info.password or None, autocommit=True)
+        except self._driver.Error as error:
+            raise EngineError(f"cannot connect again: {error}") from error
+        with other:
+            yield ClientSession(other, self._driver, is_owned=False)
+
+    def close(self) -> None:
+        """Close the connection, if it was opened here."""
+        if self._is_owned:
+            self.connection.close()

@@ -1,0 +1,50 @@
+"""Engines: tables of their own for results, so that later programs read these as tensors."""
+
+from sqlglot import exp
+
+from sparseeinsum.engines.catalogue import Catalogue, check_name, table_in
+from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.execution import KeptResult
+from sparseeinsum.engines.tables import drop_table_of, stored_as, table_of
+from sparseeinsum.errors import NameTakenError
+
+
+def claim_table(engine: Engine, name: str, replaces: bool) -> exp.Table:
+    """The table for a result, which is not made yet; a tensor that it is to replace is forgotten.
+
+    Args:
+        engine: Where.
+        name: Of the result.
+        replaces: Whether it may take the place of a tensor of that name, and of the table that was made for that.
+
+    Raises:
+        NameTakenError: There is a tensor of that name that must not be replaced, or a table that is not ours.
+    """
+    catalogue = Catalogue(engine)
+    known = catalogue.all()
+    check_name(name, known, engine)
+    table = table_of(engine, name)
+    before = known.get(name)
+    if before is not None and not replaces:
+        raise NameTakenError(
+            f"there is a tensor {name} already, in {before.relation}; pass replace => true, or give the result "
+            "another name"
+        )
+    ours = before.relation if before is not None and before.is_owned else None
+    for found in engine.relations_named(name):
+        if table_in(found.schema, found.name, engine.dialect, found.catalog).sql(engine.dialect) != ours:
+            raise NameTakenError(
+                f"there is a table or view {found.schema}.{found.name} that was not made for a tensor {name}; give "
+                "the result another name"
+            )
+    if before is not None:
+        catalogue.remove(name)
+    if ours not in (None, table.sql(engine.dialect)):  # in another schema
+        drop_table_of(engine, before)
+    return table
+
+
+def record_result(engine: Engine, kept: KeptResult) -> None:
+    """Make a tensor of a result that is in a table."""
+    relation = kept.table.sql(engine.dialect)
+    Catalogue(engine).add(stored_as(kept.schema.tensor, kept.schema.decomposition, relation))

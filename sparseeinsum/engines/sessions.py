@@ -1,0 +1,70 @@
+"""Engines: where statements for PostgreSQL run: over a client's connection, or in the server, for a function of it."""
+
+import re
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, Self
+
+import pyarrow as pa
+
+from sparseeinsum.engines.engine import Column
+
+# PostgreSQL's names of types, its own and SQL's, in the spelling of `statistics.columns`.
+_TYPES = {
+    **dict.fromkeys(("bool", "boolean"), "BOOLEAN"),
+    **dict.fromkeys(("int2", "smallint"), "SMALLINT"),
+    **dict.fromkeys(("int4", "integer"), "INTEGER"),
+    **dict.fromkeys(("int8", "bigint"), "BIGINT"),
+    **dict.fromkeys(("float4", "real"), "FLOAT"),
+    **dict.fromkeys(("float8", "double precision"), "DOUBLE"),
+}
+_DECIMAL = re.compile(r"numeric\((\d+), ?(-?\d+)\)\Z")
+
+
+def column_type(shown: str) -> str:
+    """A type as PostgreSQL shows it, in the spelling of `statistics.columns`; others stay as they are.
+
+    >>> column_type("double precision[]"), column_type("numeric(9,2)"), column_type("text")
+    ('DOUBLE[]', 'DECIMAL(9,2)', 'TEXT')
+    """
+    decimal = _DECIMAL.match(shown)
+    if decimal is not None:
+        return f"DECIMAL({decimal[1]},{decimal[2]})"
+    element = shown.removesuffix("[]")
+    return _TYPES.get(element, element.upper()) + shown[len(element) :]
+
+
+class Session(Protocol):
+    """Runs text; what the server refuses raises EngineError, whose cause has the `sqlstate`."""
+
+    @property
+    def connection(self) -> Any:  # noqa: ANN401  # each driver has a type of its own
+        """The driver's connection."""
+
+    @property
+    def version(self) -> int:
+        """Of the server, as in 150018."""
+
+    def fetch(self, text: str, *parameters: str) -> Sequence[tuple[object, ...]]:
+        """All rows of a query, whose parameters are $1, $2, ..."""
+
+    def write(self, text: str) -> int:
+        """Run a statement; returns how many rows it wrote, where it writes any."""
+
+    def columns(self, query: str) -> list[Column]:
+        """Columns of a query; it is not run."""
+
+    def read(self, query: str) -> pa.Table:
+        """The result of a query as an Arrow table."""
+
+    def load(self, table: pa.Table, name: str) -> None:
+        """Add the rows of an Arrow table to a table, of which the whole name is given as SQL has it."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All of the statements within take effect, or none; in a transaction that is open, once that is committed."""
+
+    def beside(self) -> AbstractContextManager[Self]:
+        """A session that goes on after an error of this one, as far as that is needed to look for the reason."""
+
+    def close(self) -> None:
+        """Close the connection."""

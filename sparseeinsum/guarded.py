@@ -1,0 +1,75 @@
+"""Guarded: a plan as one statement for a transaction that may see other data than those that the plan was made for.
+
+As a run does, the statement first looks at the fingerprints of the tensors, and fails where one is another. It is for
+DuckDB, which computes CTEs that are materialized whatever the rest of the query turns out to need.
+"""
+
+import sqlglot
+from sqlglot import exp
+
+from sparseeinsum.engines.catalogue import Catalogue, fingerprint_of_definitions
+from sparseeinsum.engines.engine import Engine
+from sparseeinsum.plan import Plan
+from sparseeinsum.render.dialects import write_sql
+from sparseeinsum.statistics.measure import fingerprints_statement
+from sparseeinsum.statistics.templates import union_all
+
+_GUARD, _IS_SAME = "unchanged", "is_same"
+
+
+def guarded_query(plan: Plan, output: str, engine: Engine) -> str:
+    """The SELECT of one output, which fails where the tensors are not those that the plan was made for.
+
+    Args:
+        plan: Made in a transaction of the engine that is still open.
+        output: One of its results.
+        engine: The connection that it was made on.
+    """
+    query = plan.statement_of(output).query
+    checks = [*_checks_of_data(plan, engine.dialect), *_checks_of_definitions(plan, engine)]
+    if checks:
+        counted = exp.select(exp.Count(this=exp.column(_IS_SAME))).from_(_GUARD).subquery()
+        all_same = exp.EQ(this=counted, expression=exp.Literal.number(len(checks)))
+        query = exp.select("*").from_(query.subquery("result")).where(all_same)
+        query = query.with_(_GUARD, as_=union_all(checks), materialized=True)
+    return write_sql(query, engine.sql)
+
+
+def _checks_of_data(plan: Plan, dialect: str) -> list[exp.Select]:
+    """For every tensor that is read, a query of one row that fails unless the rows are those that were measured."""
+    checks = []
+    for name, stored in plan.stored.items():
+        fingerprint = plan.measured[name].fingerprint
+        if stored.is_generated:
+            continue
+        assert isinstance(fingerprint, tuple)
+        now = sqlglot.parse_one(fingerprints_statement((stored,), dialect), dialect=dialect)
+        assert isinstance(now, exp.Query)
+        columns = [exp.column(column) for column in now.named_selects[1:]]
+        same = [
+            exp.NullSafeEQ(this=column, expression=exp.convert(then))
+            for column, then in zip(columns, fingerprint, strict=True)
+        ]
+        checks.append(_check(exp.and_(*same), f"the rows of tensor {name} are", now))
+    return checks
+
+
+def _checks_of_definitions(plan: Plan, engine: Engine) -> list[exp.Select]:
+    """A query of one row that fails unless the catalogue says of tensors what it said; none if it has none of them."""
+    names = sorted(Catalogue(engine).all().keys() & plan.stored.keys())
+    if not names:
+        return []
+    now = fingerprint_of_definitions(names)
+    ((then,),) = engine.rows(now)
+    same = exp.EQ(this=exp.column(now.named_selects[0]), expression=exp.convert(then))
+    return [_check(same, f"the definitions of tensors ({', '.join(names)}) are", now)]
+
+
+def _check(same: exp.Expr, what: str, now: exp.Query) -> exp.Select:
+    message = (
+        f"{what} other ones in this transaction than those that others see, for which the plan was made; commit first, "
+        "or roll back"
+    )
+    failure = exp.func("ERROR", exp.Literal.string(message))
+    checked = exp.Case(ifs=[exp.If(this=same, true=exp.true())], default=failure)
+    return exp.select(exp.alias_(checked, _IS_SAME)).from_(now.subquery("now"))

@@ -1,0 +1,52 @@
+"""SQL texts: what SQL functions are given and give as text, whichever engine has them."""
+
+from contextlib import suppress
+
+from sparseeinsum.errors import DataError, PlanError
+from sparseeinsum.language.dtypes import Number
+from sparseeinsum.language.syntax import Declaration, write_statement
+from sparseeinsum.language.tensors import Tensor
+
+
+def tiles_of(text: str | None) -> list[int] | str:
+    """Tiles as given, `auto` or whole numbers with or without brackets around them.
+
+    >>> tiles_of("64, 512"), tiles_of("[64]"), tiles_of(None)
+    ([64, 512], [64], [])
+
+    Raises:
+        PlanError: They are neither.
+    """
+    if text is None or text == "auto":
+        return text or []
+    try:
+        return [int(tile) for tile in text.strip("[]").split(",")]
+    except ValueError:
+        raise PlanError(f"tiles {text} are neither 'auto' nor whole numbers, as in [64, 512]") from None
+
+
+def number_of(text: str) -> Number:
+    """A number as SQL writes it.
+
+    >>> number_of("3"), number_of("-Infinity"), number_of("true")
+    (3, -inf, True)
+
+    Raises:
+        DataError: It is none.
+    """
+    for kind in (int, float, complex):
+        with suppress(ValueError):
+            return kind(text)
+    if text in ("true", "false"):
+        return text == "true"
+    raise DataError(f"the fill {text} is no number")
+
+
+def declaration_of(tensor: Tensor) -> str:
+    """A tensor as programs declare it.
+
+    >>> declaration_of(Tensor("A", (), "int64", 0))
+    'tensor A[] fill 0 dtype int64'
+    """
+    axes = tuple((axis.name, axis.bound) for axis in tensor.axes)
+    return write_statement(Declaration(tensor.name, axes, tensor.fill, tensor.dtype))

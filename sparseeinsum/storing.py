@@ -1,0 +1,30 @@
+"""Results that stay: a program and a database in, tensors of that database out, each in a table of its own name."""
+
+from collections.abc import Mapping
+
+from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.execution import KeptResult
+from sparseeinsum.engines.result_tables import claim_table, record_result
+from sparseeinsum.language.eingraph import Program
+from sparseeinsum.pipeline import PlanOptions, run_program
+
+
+def store_program(program: Program, engine: Engine, options: PlanOptions, replaces: bool) -> Mapping[str, KeptResult]:
+    """Plan and run a program in one transaction; all of its results become tensors, or none.
+
+    Args:
+        program: What to compute.
+        engine: Where.
+        options: Of the plan.
+        replaces: Whether results may take the places of tensors that have their names.
+
+    Raises:
+        NameTakenError: A name that a result needs is taken.
+    """
+    with engine.transaction():
+        names = dict.fromkeys((*program.outputs, *options.outputs))
+        into = {name: claim_table(engine, name, replaces).sql(engine.dialect) for name in names}
+        execution = run_program(program, engine, options, into, lambda *_: None)
+        for kept in execution.kept.values():
+            record_result(engine, kept)
+    return execution.kept

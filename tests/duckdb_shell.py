@@ -1,0 +1,60 @@
+"""Hosts without this package that load the extension file: the `duckdb` command line, and Python's duckdb alone."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# What the shell does, for Python's DuckDB: statements in, rows out as JSON, errors as lines beginning as DuckDB's do.
+_PYTHON = """
+import json, sys, duckdb
+connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+for statement in json.load(sys.stdin):
+    try:
+        print(json.dumps(connection.execute(statement).fetchall()))
+    except duckdb.Error as error:
+        print(error, file=sys.stderr)
+assert "sparseeinsum" not in sys.modules and "numba" not in sys.modules
+"""
+
+
+@dataclass(frozen=True)
+class Shell:
+    """DuckDB's command line, which loads an extension file before it does what it is asked."""
+
+    extension: Path
+
+    def run(self, *arguments: str, database: str = ":memory:", script: str = "") -> subprocess.CompletedProcess[str]:
+        """Run it with arguments of the command line and with statements on standard input."""
+        command = [sys.executable, "-m", "duckdb_cli", "-unsigned", database, "-cmd", f"LOAD '{self.extension}'"]
+        return subprocess.run([*command, *arguments], input=script, capture_output=True, text=True, timeout=120)
+
+    def rows(self, statements: Iterable[str], database: str = ":memory:") -> list[list[dict[str, Any]]]:
+        """The rows of each statement, none of which may fail."""
+        finished = self.run("-json", database=database, script=";\n".join((*statements, "")))
+        assert (finished.returncode, finished.stderr) == (0, "")
+        decoder, text, found = json.JSONDecoder(), finished.stdout.strip(), []
+        while text:
+            rows, end = decoder.raw_decode(text)
+            found.append(rows)
+            text = text[end:].lstrip()
+        return found
+
+    def errors(self, statements: Iterable[str]) -> list[str]:
+        """What the functions say to each statement, all of which must fail; the shell goes on after each."""
+        finished = self.run("-csv", "-noheader", script=";\n".join((*statements, "SELECT 'goes on'", "")))
+        assert finished.stdout == "goes on\n"
+        return re.split(r"^Invalid Input Error: ", finished.stderr, flags=re.MULTILINE)[1:]
+
+
+def rows_in_python(extension: Path, statements: Iterable[str]) -> list[list[list[Any]]]:
+    """The rows of each statement in a Python that has DuckDB and nothing of this package."""
+    asked = json.dumps([f"LOAD '{extension}'", *statements])
+    command = [sys.executable, "-c", _PYTHON]
+    finished = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=120, cwd=extension.parent)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    return [json.loads(line) for line in finished.stdout.splitlines()[1:]]

@@ -1,0 +1,317 @@
+"""The portable functions in PostgreSQL: those of the extension, with its results and its errors, in PL/pgSQL."""
+
+import ast
+import random
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import psycopg
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from postgres_server import PostgresServer
+from postgres_sql import in_postgres, numbers
+from psycopg import errors
+from random_programs import FAMILIES, cases, check
+from sql_rows import arguments_of
+from test_postgres_errors import MALFORMED, MEANT_OTHERWISE, random_call
+from test_postgres_functions import (
+    AGGREGATES,
+    FUNCTIONS,
+    NULL_EVERY,
+    SCALARS,
+    TOLERANCES,
+    create_rows,
+    expect_numbers,
+    force_workers,
+    make_rows,
+    oracle_of,
+)
+from test_sql_vocabulary import EXAMPLE_ROWS
+
+import sparseeinsum as se
+from sparseeinsum import cli
+from sparseeinsum.engines import vocabulary
+from sparseeinsum.kernels.catalogue import Function
+
+ROWS = 12  # few, since functions are slow, but enough to meet 0
+IN_PARTS = ("float32", "complex128")  # dtypes of aggregates that parallel workers compute, too
+USER = "a_user"  # without any rights
+
+
+@pytest.fixture(scope="module")
+def url(postgres: PostgresServer) -> str:
+    """Of an empty database that belongs to a user who may not do anything else."""
+    with postgres.connect() as maintenance:
+        maintenance.execute(f"CREATE ROLE {USER} LOGIN")
+        maintenance.execute(f"CREATE DATABASE portable OWNER {USER}")
+    return postgres.url("portable").replace("postgres@", f"{USER}@")
+
+
+@pytest.fixture(scope="module")
+def installed(url: str) -> str:
+    """Of the same with the portable functions."""
+    assert cli.main(["install", "postgres", "--portable", url]) == 0
+    return url
+
+
+@pytest.fixture(scope="module")
+def connection(installed: str) -> Iterator[psycopg.Connection]:
+    """Tables of rows, by dtype, beside the functions."""
+    with psycopg.connect(installed, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA of_rows; SET search_path = of_rows, public")
+        create_rows(connection)
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def extension(postgres: PostgresServer) -> Iterator[psycopg.Connection]:
+    """A database with the extension."""
+    with postgres.connect() as maintenance:
+        maintenance.execute("CREATE DATABASE beside_portable")
+    with postgres.connect("beside_portable") as connection:
+        connection.execute("CREATE EXTENSION sparseeinsum")
+        yield connection
+
+
+SIGNATURES = """
+    SELECT p.proname, p.prokind, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid), p.provolatile,
+        p.proparallel
+    FROM pg_proc AS p
+    WHERE p.proname LIKE 'tensor\\_%' OR p.proname = 'sparseeinsum_version'"""
+
+
+def test_the_functions_of_the_extension(connection: psycopg.Connection, extension: psycopg.Connection) -> None:
+    """Names, arguments, results, volatility and parallel safety."""
+    found = set(connection.execute(SIGNATURES).fetchall())
+    assert len(found) > 300
+    assert found == set(extension.execute(SIGNATURES).fetchall())
+
+
+def test_comments_tell_that_they_are_slower(connection: psycopg.Connection) -> None:
+    query = "SELECT obj_description(oid, 'pg_proc') FROM pg_proc WHERE pronamespace = 'public'::regnamespace"
+    comments = [comment for (comment,) in connection.execute(query).fetchall()]
+    assert all("slower than the extension" in comment for comment in comments)
+
+
+@pytest.mark.parametrize(("call", "dtype"), SCALARS)
+def test_scalar_over_rows(connection: psycopg.Connection, call: str, dtype: str) -> None:
+    query = f"SELECT {in_postgres(call)} FROM rows_{dtype} WHERE i < {ROWS} ORDER BY i"
+    found = connection.execute(query).fetchall()
+    with np.errstate(all="ignore"):
+        expected = oracle_of(call, dtype)(make_rows(dtype)[np.arange(ROWS)])
+    expect_numbers([value for (value,) in found], expected, dtype)
+
+
+@pytest.mark.parametrize(("call", "dtype"), AGGREGATES)
+def test_aggregate_of_all_rows(connection: psycopg.Connection, call: str, dtype: str) -> None:
+    rows = make_rows(dtype)
+    expected = oracle_of(call, dtype)(rows)
+    for workers in (0, 2) if dtype in IN_PARTS else (0,):
+        force_workers(connection, workers)
+        ((found,),) = connection.execute(f"SELECT {in_postgres(call)} FROM rows_{dtype}").fetchall()
+        expect_numbers(found, expected, dtype)
+    force_workers(connection, 0)
+
+
+@pytest.mark.parametrize(("call", "dtype"), [each for each in AGGREGATES if each[1] in ("int64", "complex64")])
+def test_aggregate_of_groups_skips_rows_with_null(connection: psycopg.Connection, call: str, dtype: str) -> None:
+    rows = make_rows(dtype)
+    present = [rows.i % NULL_EVERY[name] > 0 for name in arguments_of(call) if name in NULL_EVERY]
+    for group, value in connection.execute(f"SELECT i % 4, {in_postgres(call)} FROM nulls_{dtype} GROUP BY 1"):
+        own = rows[np.logical_and.reduce([*present, rows.i % 4 == group])]
+        expect_numbers(value, oracle_of(call, dtype)(own), dtype)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.example)
+def test_examples_run(connection: psycopg.Connection, function: Function) -> None:
+    if function.is_aggregate:
+        relation, expected = EXAMPLE_ROWS[function.example]
+        ((found,),) = connection.execute(in_postgres(f"SELECT {function.example} FROM {relation}")).fetchall()
+        assert found == expected
+        return
+    call, _, expected_text = function.example.partition(" = ")
+    ((found,),) = connection.execute(f"SELECT {in_postgres(call)}").fetchall()
+    assert numbers(found) == numbers(ast.literal_eval(expected_text))
+
+
+@pytest.mark.parametrize(("call", "words"), MALFORMED, ids=[call for call, _ in MALFORMED])
+def test_message(connection: psycopg.Connection, call: str, words: tuple[object, ...]) -> None:
+    if call == "tensor_map('exp', [1, NULL])":
+        words = ("int64", "exp")  # an expression is read when a query is planned
+    with pytest.raises(psycopg.Error) as caught:
+        connection.execute(f"SELECT {in_postgres(call)}").fetchall()
+    assert caught.value.sqlstate in ("22023", "22004", "22003", "54000")
+    for word in (call.split("(")[0], *(() if call in MEANT_OTHERWISE else words)):
+        assert re.search(rf"(?<![\w-]){re.escape(str(word))}(?!\w)", str(caught.value)), str(caught.value)
+
+
+RESULT_OF = """
+CREATE FUNCTION pg_temp.result_of(call text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    found text[];
+BEGIN
+    EXECUTE 'SELECT ARRAY(SELECT (' || call || ')::text)' INTO found;
+    RETURN array_to_string(found, ';', 'nothing');
+EXCEPTION WHEN OTHERS THEN
+    RETURN 'error ' || SQLSTATE;
+END $$"""
+WELL_FORMED = [
+    *("tensor_map('{}', '{{nan,1e308,-inf,0}}'::float8[])", "tensor_map('{}', '{{1e-200,0.1,inf,-0}}'::float8[])"),
+    *("tensor_map('{}', '{{0.1,-2.5,3e38,1e-44}}'::real[])", "tensor_map('{}', '{{5,-3,0,3037000500}}'::bigint[])"),
+    "tensor_complex_map('{}', '{{0.5,-2,0,3,-1e200,1,0,0}}'::float8[])",
+    "tensor_reduce('logsumexp', '{}', 'ij->j', '{{1,2,800,-3,inf,0}}'::float8[], ARRAY[3, 2])",
+]
+EXPRESSIONS = [
+    *("u * 1e200 * u", "u / 1e-200 / u", "u ^ 0.5", "u ^ -3", "-2 ^ u", "exp(u * 400)", "log(u) + sqrt(u)", "u == 0.1"),
+    *(
+        "where(u < 1, u - 1, not u)",
+        "max(u, 0.5) - min(u, 2)",
+        "sigmoid(u) - tanh(u)",
+        "relu(-u) + sign(u)",
+        "abs(u) <= 3",
+    ),
+    *(
+        "u or 0 and u != 2",
+        "1e400 - u",
+        "u + 9e99 * (u > 5)",
+        "2j * u",
+        "conj(u) / (u + 1j)",
+        "7 - 3 - u",
+        "u < v",
+        "(u",
+    ),
+]
+
+
+def test_random_calls_as_in_the_extension(connection: psycopg.Connection, extension: psycopg.Connection) -> None:
+    """Odd and ordinary arguments; of several errors in a call, either may be told."""
+    rng = random.Random(0)
+    calls = [random_call(rng, rng.choice(FUNCTIONS)) for _ in range(1000)]
+    calls += [call.format(expression) for call in WELL_FORMED for expression in EXPRESSIONS]
+    found, expected = (_results(each, calls) for each in (connection, extension))
+    for call, result, wanted in zip(calls, found, expected, strict=True):
+        if "error" in wanted or "nothing" in wanted or result == wanted:
+            assert result.split()[:1] == wanted.split()[:1], (call, result, wanted)
+            continue
+        tolerance = TOLERANCES["float32" if "float4" in call or "real" in call else "float64"]
+        given_numbers, wanted_numbers = (np.array(re.findall(r"[\w.+-]+", each), float) for each in (result, wanted))
+        np.testing.assert_allclose(given_numbers, wanted_numbers, rtol=tolerance, err_msg=call)
+
+
+def _results(connection: psycopg.Connection, calls: list[str]) -> list[str]:
+    connection.execute("SET extra_float_digits = 1")
+    connection.execute(RESULT_OF)
+    query = "SELECT pg_temp.result_of(call) FROM unnest(%s::text[]) AS call"
+    return [result for (result,) in connection.execute(query, [calls]).fetchall()]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_programs_give_what_numpy_gives(installed: str, family: str) -> None:
+    with se.connect(installed) as database:
+        database.connection.execute("CREATE SCHEMA programs; SET search_path = programs, public")
+
+        @settings(max_examples=5, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+        @given(st.data())
+        def run(data: st.DataObject) -> None:
+            check(database, data.draw(cases(family, data.draw(st.sampled_from(["dp", "relational", "dense"])))))
+
+        run()
+        database.connection.execute("SET client_min_messages = error; DROP SCHEMA programs, sparseeinsum CASCADE")
+
+
+def test_arrays_of_any_form_are_flat(connection: psycopg.Connection) -> None:
+    for value in ("{1,2,3}", "[5:7]={1,2,3}", "{{1},{2},{3}}", "[2:4][-1:-1]={{1},{2},{3}}"):
+        call = "tensor_add(u, ARRAY[10, 20, 30]), tensor_sum(u), tensor_norm(u)"
+        found = connection.execute(f"SELECT {call} FROM (SELECT '{value}'::float8[] AS u) AS t GROUP BY u").fetchall()
+        assert found == [([11, 22, 33], [1, 2, 3], np.sqrt(14))]
+
+
+def test_any_search_path(connection: psycopg.Connection) -> None:
+    """Functions find their parts wherever they are called from, and nobody else's."""
+    connection.execute("CREATE SCHEMA elsewhere")
+    decoy = "CREATE FUNCTION elsewhere.sparseeinsum_mul(float8, float8) RETURNS float8 LANGUAGE sql RETURN 666"
+    connection.execute(decoy)
+    connection.execute("SET search_path = elsewhere")
+    query = "SELECT public.tensor_scale(2, ARRAY[3.5]), public.tensor_sum_scaled(2, ARRAY[1.5])"
+    assert connection.execute(query).fetchall() == [([7.0], [3.0])]
+    connection.execute("DROP SCHEMA elsewhere CASCADE; SET search_path = of_rows, public")
+
+
+@pytest.fixture
+def empty(postgres: PostgresServer) -> Iterator[str]:
+    """The URL of an empty database of one test's own."""
+    with postgres.connect() as maintenance:
+        maintenance.execute("CREATE DATABASE of_one_portable")
+    yield postgres.url("of_one_portable")
+    with postgres.connect() as maintenance:
+        maintenance.execute("DROP DATABASE of_one_portable (FORCE)")
+
+
+def test_installed_again_and_removed(empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Views go on, what only an earlier version had goes, and an engine of another version says what to run."""
+    monkeypatch.setattr(vocabulary, "__version__", "0.0.9")
+    assert vocabulary.install_portable(empty) == "public"
+    monkeypatch.undo()
+    with pytest.raises(se.EngineError, match=r"version 0\.0\.9.*sparseeinsum install postgres --portable"):
+        se.connect(empty)
+    with psycopg.connect(empty, autocommit=True) as connection:
+        connection.execute("CREATE VIEW summed AS SELECT tensor_sum(u) FROM (VALUES (ARRAY[1.5]), (ARRAY[2])) AS t(u)")
+        connection.execute("CREATE FUNCTION sparseeinsum_old() RETURNS int LANGUAGE sql RETURN 1")
+        ((comment,),) = connection.execute(
+            "SELECT obj_description('tensor_norm(float8[])'::regprocedure, 'pg_proc')"
+        ).fetchall()
+        connection.execute(f"COMMENT ON FUNCTION sparseeinsum_old() IS $${comment}$$")
+        connection.execute("CREATE FUNCTION tensor_mine() RETURNS int LANGUAGE sql RETURN 1")
+        assert cli.main(["install", "postgres", "--portable", empty]) == 0
+        assert connection.execute("SELECT * FROM summed").fetchall() == [([3.5],)]
+        with se.connect(empty):
+            pass
+        assert cli.main(["install", "postgres", "--remove", "--portable", empty]) == 1  # a view uses them
+        connection.execute("DROP VIEW summed")
+        left = "SELECT proname FROM pg_proc WHERE proname ~ '^(tensor|sparseeinsum)_' ORDER BY 1"
+        assert ("sparseeinsum_old",) not in connection.execute(left).fetchall()
+        assert cli.main(["install", "postgres", "--remove", "--portable", empty]) == 0
+        assert connection.execute(left).fetchall() == [("tensor_mine",)]
+
+
+def test_never_beside_the_extension(empty: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with psycopg.connect(empty, autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION sparseeinsum")
+        assert cli.main(["install", "postgres", "--portable", empty]) == 1
+        assert "DROP EXTENSION sparseeinsum" in capsys.readouterr().err
+        connection.execute("DROP EXTENSION sparseeinsum")
+        connection.execute("CREATE SCHEMA numbers")
+        assert cli.main(["install", "postgres", "--schema", "numbers", "--portable", empty]) == 0
+        with pytest.raises(errors.RaiseException, match=r"portable variant[^$]*--remove"):
+            connection.execute("CREATE EXTENSION sparseeinsum")
+        assert cli.main(["install", "postgres", "--portable", empty]) == 1
+        assert "another schema" in capsys.readouterr().err
+        assert connection.execute("SELECT numbers.tensor_add(ARRAY[1.5], ARRAY[2])").fetchall() == [([3.5],)]
+
+
+def test_script_for_psql(empty: str, tmp_path: Path) -> None:
+    assert cli.main(["build", "postgres", "--portable", "--output", str(tmp_path), "--schema", "Of Arrays"]) == 0
+    with psycopg.connect(empty, autocommit=True) as connection:
+        connection.execute('CREATE SCHEMA "Of Arrays"')
+        command = ["psql", "--quiet", "--no-psqlrc", "--file", str(tmp_path / "sparseeinsum_portable.sql"), empty]
+        assert subprocess.run(command, capture_output=True, text=True, check=True).stderr == ""
+        query = """SELECT "Of Arrays".tensor_matmul(ARRAY[1.0, 2], ARRAY[3, 4], ARRAY[1, 2, 1])"""
+        assert connection.execute(query).fetchall() == [([11.0],)]
+
+
+def test_options_of_the_other_variant_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def refused(*arguments: str) -> str:
+        assert cli.main(arguments) == 1
+        return capsys.readouterr().err
+
+    assert "--pg-config is of the extension" in refused("install", "postgres", "--pg-config", "x", "--portable", "url")
+    assert "--remove is for --portable" in refused("install", "postgres", "--remove")
+    assert "--schema is for --portable" in refused("build", "postgres", "--schema", "s", "--output", str(tmp_path))
+    assert "--version is of the" in refused(
+        *("build", "postgres", "--portable", "--version", "16", "--output", str(tmp_path))
+    )
+    assert "connection" in refused("install", "postgres", "--portable", "postgresql://nobody@/none?host=/none")

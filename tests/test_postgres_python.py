@@ -1,0 +1,444 @@
+"""Programs at psql: the functions of sparseeinsum_python, which plan and run them inside the server."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import postgres_server
+import psycopg
+import pytest
+from cancelling import cancelled
+from hypothesis import HealthCheck, Phase, given, settings
+from postgres_server import PostgresServer
+from psycopg import errors
+from random_programs import FAMILIES, Case, cases
+from reading import contents, stored_result
+
+import sparseeinsum as se
+from sparseeinsum import cli
+from sparseeinsum.cli import extensions
+from sparseeinsum.errors import ExtensionError
+from sparseeinsum.kernels import postgres_python
+from sparseeinsum.kernels.postgres_installation import Server, find_server
+from sparseeinsum.kernels.postgres_python import install_python
+
+DATABASE = "python_shell"
+PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
+A = np.array([[0.0, 1.5, 0.0], [2.0, 0.0, -3.0]])
+B = np.arange(6.0).reshape(3, 2)
+
+
+@pytest.fixture(scope="module")
+def server(postgres: PostgresServer) -> PostgresServer:
+    """The server, with the extension in a database."""
+    missing = postgres_server.missing_python()
+    if missing:
+        pytest.skip(missing)
+    install_python(find_server(postgres.pg_config), se.__version__)
+    with postgres.connect() as maintenance:
+        maintenance.execute(f"CREATE DATABASE {DATABASE}")
+    with postgres.connect(DATABASE) as connection:
+        connection.execute("CREATE EXTENSION sparseeinsum_python CASCADE")
+    return postgres
+
+
+@pytest.fixture(scope="module")
+def session(server: PostgresServer) -> Iterator[psycopg.Connection]:
+    """A session of the module's, whose Python has imported what it needs."""
+    with server.connect(DATABASE) as connection:
+        yield connection
+
+
+@pytest.fixture
+def shell(session: psycopg.Connection) -> Iterator[psycopg.Connection]:
+    """That session, in an empty schema, and with no tensors."""
+    session.execute("RESET ALL; CREATE SCHEMA main; SET search_path = main, public")
+    yield session
+    session.execute("RESET ALL; SET client_min_messages = error; DROP SCHEMA IF EXISTS main, other CASCADE")
+    session.execute("TRUNCATE sparseeinsum.tensors")
+
+
+@pytest.fixture
+def db(shell: psycopg.Connection) -> se.Database:
+    """The same from Python, with two matrices."""
+    db = se.connect(shell)
+    db.tensor("A", A, promoted=["dim_0", "dim_1"])
+    db.tensor("B", B)
+    return db
+
+
+def einsum(shell: psycopg.Connection, program: str, **options: object) -> list[tuple[Any, ...]]:
+    named = "".join(f", {name} => %({name})s" for name in options)
+    query = f"SELECT * FROM sparseeinsum.einsum(%(program)s{named})"
+    return shell.execute(query, {"program": program, **options}).fetchall()
+
+
+def stored(db: se.Database, name: str) -> np.ndarray:
+    return stored_result(db, name).to_numpy()
+
+
+class TestEinsum:
+    def test_tables_become_tensors_and_results_too(self, shell: psycopg.Connection) -> None:
+        shell.execute("CREATE TABLE edges (src INT, dst INT, weight REAL); CREATE TABLE x (node INT, v FLOAT8)")
+        shell.execute("INSERT INTO edges VALUES (0, 1, 0.5), (1, 2, 2), (2, 0, 4); INSERT INTO x VALUES (0, 1), (2, 3)")
+        declare = "SELECT sparseeinsum.tensor_from_table('E', 'edges', '{src,dst}', 'weight', shape => '{3,3}')"
+        assert shell.execute(declare).fetchall() == [("tensor E[src: 3, dst: 3] fill 0.0 dtype float32",)]
+        declare = (
+            "SELECT sparseeinsum.tensor_from_table('X', 'x', '{node}', 'v', fill => 'Infinity', dtype => 'float64')"
+        )
+        assert shell.execute(declare).fetchall() == [("tensor X[node: 3] fill inf dtype float64",)]
+        rows = einsum(shell, "D[i] = min(E[i, j] + X[j])")
+        assert [row[:5] for row in rows] == [("D", "d", [3], "float64", "inf")]
+        assert shell.execute("SELECT * FROM D ORDER BY i").fetchall() == [(0, 1.0), (1, 1.0), (2, 3.0)]
+        (row,) = einsum(shell, "F[i] = exp(-D[i])\nG[] = sum(F[i])", outputs=["F"])[1:]
+        assert row[0] == "G"
+        assert shell.execute("SELECT val FROM g").fetchone() == (pytest.approx(2 * np.exp(-1) + np.exp(-3)),)
+
+    @pytest.mark.parametrize("family", FAMILIES)
+    def test_results_are_numpys(self, shell: psycopg.Connection, family: str) -> None:
+        db = se.connect(shell)
+
+        @settings(max_examples=4, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+        @given(cases(family, "dp"))
+        def run(case: Case) -> None:
+            case.load(db)
+            check(shell, db, case)
+
+        run()
+
+    def test_options(self, db: se.Database, shell: psycopg.Connection) -> None:
+        for optimizer in ("dp", "greedy", "relational", "dense"):
+            einsum(
+                shell, PRODUCT, replace=True, optimizer=optimizer, tiles="2,4", estimator="exact", memory_limit="1GB"
+            )
+            np.testing.assert_allclose(stored(db, "C"), A @ B)
+        einsum(shell, PRODUCT, replace=True, layout="any", pin=json.dumps({"C": ["i"]}))
+        np.testing.assert_allclose(stored(db, "C"), A @ B)
+        assert db.tensors()["C"].decomposition.tiles == (1, 0)
+
+    def test_no_notice_and_no_setting_is_left(self, db: se.Database, shell: psycopg.Connection) -> None:
+        query = "SELECT current_setting('work_mem'), current_setting('jit'), current_setting('search_path')"
+        notices: list[str] = []
+        shell.add_notice_handler(lambda notice: notices.append(str(notice.message_primary)))
+        before = shell.execute(query).fetchall()
+        with shell.transaction():
+            einsum(shell, PRODUCT)
+            assert shell.execute(query).fetchall() == before
+        assert notices == []
+
+
+def check(shell: psycopg.Connection, db: se.Database, case: Case) -> None:
+    options = {"optimizer": case.optimizer, "layout": case.layout, "outputs": list(case.outputs)}
+    options |= {"nonfinite": case.nonfinite, "pin": json.dumps(case.pin)}
+    options |= {"tiles": ",".join(map(str, case.tiles))} if case.tiles else {}
+    try:
+        wanted_by_client = db.run(case.plan(db))
+    except se.SparseEinsumError as error:
+        with pytest.raises(psycopg.Error) as caught:
+            einsum(shell, case.text, replace=True, **options)
+        assert str(error).startswith(caught.value.diag.message_primary or "nothing")
+        return
+    rows = einsum(shell, case.text, replace=True, **options)
+    assert [row[0] for row in rows] == [*wanted_by_client]
+    for name, table, shape, dtype, fill, tuples in rows:
+        wanted, found = case.expected[name], stored_result(db, name)
+        assert (tuple(shape), dtype, fill) == (wanted.shape, str(wanted.dtype), repr(found.fill).lower())
+        assert (tuples, table) == (found.rows.num_rows, name.lower())
+        np.testing.assert_allclose(found.to_numpy(), wanted, rtol=0, atol=case.tolerance(name), err_msg=name)
+
+
+class TestReplacing:
+    def test_only_where_asked(self, db: se.Database, shell: psycopg.Connection) -> None:
+        einsum(shell, PRODUCT)
+        before = contents(db)
+        with pytest.raises(errors.DuplicateTable, match=r"there is a tensor C already, in main\.c") as caught:
+            einsum(shell, "C[i, j] = A[i, j] * 2")
+        assert caught.value.diag.message_hint == "pass replace => true, or give the result another name"
+        assert contents(db) == before
+        einsum(shell, "C[i, j] = A[i, j] * 2", replace=True)
+        np.testing.assert_array_equal(stored(db, "C"), 2 * A)
+
+    @pytest.mark.parametrize("kind", ["TABLE", "VIEW"])
+    def test_never_what_is_not_ours(self, db: se.Database, shell: psycopg.Connection, kind: str) -> None:
+        shell.execute(f"CREATE {kind} c AS SELECT 1 AS i, 2.0::float8 AS v")
+        with pytest.raises(errors.DuplicateTable, match=r"a table or view main\.c that was not made for a tensor"):
+            einsum(shell, PRODUCT, replace=True)
+        shell.execute("SELECT sparseeinsum.tensor_from_table('C', 'c', '{i}', 'v')")
+        with pytest.raises(errors.DuplicateTable, match="not made for a tensor C"):
+            einsum(shell, PRODUCT, replace=True)
+        assert shell.execute("SELECT * FROM c").fetchall() == [(1, 2.0)]
+        np.testing.assert_array_equal(stored(db, "C"), [0, 2])
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("program", "options", "state", "message", "hint"),
+        [
+            ("C[i, k] = sum(A[i, j] * B[j, k]", {}, "42601", "line 1, column 32: the program ends here", None),
+            ("C[i] = Z[i]", {}, "42P01", "there is no tensor Z in this database", "known are A, B"),
+            ("C[i] = A[i, i]", {}, "22023", "label i", None),
+            (PRODUCT, {"optimizer": "best"}, "54000", "there is no optimizer 'best'", "choose one of dp, "),
+            (PRODUCT, {"tiles": "many"}, "54000", "tiles many are neither 'auto' nor whole numbers", None),
+            (PRODUCT, {"memory_limit": "lots"}, "54000", "memory_limit: 'lots' is no size", "write it as in 4GB"),
+            (PRODUCT, {"outputs": ["Y"]}, "54000", "the program computes no Y", "it computes C"),
+            ("C[i] = sum(sqrt(A[i, j] - 9))", {}, "22023", "C turned NaN or infinite", None),
+        ],
+    )
+    def test_are_of_sql(
+        self,
+        db: se.Database,
+        shell: psycopg.Connection,
+        program: str,
+        options: dict[str, object],
+        state: str,
+        message: str,
+        hint: str | None,
+    ) -> None:
+        before = contents(db)
+        with pytest.raises(psycopg.Error) as caught:
+            einsum(shell, program, **options)
+        shown = caught.value.diag
+        assert shown.sqlstate == state
+        assert message in (shown.message_primary or "")
+        assert (shown.message_hint or "").startswith(hint or "")
+        assert "Traceback" not in str(caught.value) + (shown.context or "")
+        assert contents(db) == before
+
+    @pytest.mark.parametrize(
+        ("call", "message"),
+        [
+            ("einsum(NULL)", "the argument program of einsum is NULL"),
+            ("tensor_from_table('E', 'a', NULL)", "the argument index_columns of tensor_from_table is NULL"),
+            ("tensor_from_table('E', 'a', '{NULL}')", "index_columns of tensor_from_table is no plain list"),
+            ("tensor_from_table('E', 'a', '{{dim_0}}')", "index_columns of tensor_from_table is no plain list"),
+            ("tensor_from_table('E', 'a', '{nothing}')", "a has no column nothing"),
+            ("tensor_from_table('E', 'a', '{dim_0}', 'val', '{-1}')", "has the bound -1"),
+            ("tensor_from_table('E', 'a', '{dim_0}', 'val', fill => 'NaN')", "the fill NaN"),
+            ("tensor_from_table('', 'a', '{dim_0}', 'val')", "a tensor needs a name"),
+            ("tensor_from_table('E', 'nothing', '{i}')", 'relation "nothing" does not exist'),
+            ("einsum('C[i] = sum(A[i, j])', pin => '[1]')", "pin names no labels of results"),
+            ("einsum('C[i] = sum(A[i, j])', pin => '{\"C\": [1]}')", "pin names no labels of results"),
+            ('einsum(\'C[i] = sum(A[i, j])\', pin => \'{"C": {"i": "a"}}\')', "a tile is a whole number"),
+            ("einsum('C[i] = sum(A[i, j])', outputs => '{NULL}')", "outputs of einsum is no plain list"),
+            ("einsum('C[i] = ' || repeat('(', 3000) || 'A[i, i]' || repeat(')', 3000))", ""),
+            ("einsum_sql('C[i] = sum(A[i, j])', style => 'x')", "style 'x' is neither 'cte' nor 'staged'"),
+            ("explain('')", ""),
+        ],
+    )
+    def test_arguments_that_make_no_sense(
+        self, db: se.Database, shell: psycopg.Connection, call: str, message: str
+    ) -> None:
+        with pytest.raises(psycopg.Error) as caught:
+            shell.execute(f"SELECT sparseeinsum.{call}")
+        assert message in str(caught.value)
+        assert "Traceback" not in (caught.value.diag.context or "")
+        assert shell.execute("SELECT 1").fetchone() == (1,)
+
+    def test_rows_that_are_no_tensor(self, shell: psycopg.Connection) -> None:
+        shell.execute("CREATE TABLE edges AS SELECT 0 AS i, NULL::float8 AS v")
+        with pytest.raises(errors.DataException, match=r"row 0 \(counted from 0\): the value v is NULL"):
+            shell.execute("SELECT sparseeinsum.tensor_from_table('E', 'edges', '{i}', 'v')")
+        shell.execute("UPDATE edges SET v = 1")
+        shell.execute("SELECT sparseeinsum.tensor_from_table('E', 'edges', '{i}', 'v')")
+        shell.execute("INSERT INTO edges VALUES (0, 2)")
+        with pytest.raises(errors.DataException, match=r"coordinate \(0\) stands in an earlier row"):
+            einsum(shell, "C[] = sum(E[i])")
+
+    def test_a_statement_that_is_cancelled_leaves_nothing(self, shell: psycopg.Connection) -> None:
+        db = se.connect(shell)
+        db.tensor("A", np.ones((500, 500)), promoted=["dim_0", "dim_1"])
+        before = contents(db)
+        with cancelled(shell), pytest.raises(errors.QueryCanceled, match="due to user request"):
+            einsum(shell, "C[i, k] = sum(A[i, j] * A[j, k])", optimizer="relational")
+        assert contents(db) == before
+        einsum(shell, "C[] = sum(A[i, j])")
+        np.testing.assert_array_equal(stored(db, "C"), 250_000)
+
+
+class TestTransactions:
+    def test_rollback_takes_the_result_away(self, db: se.Database, shell: psycopg.Connection) -> None:
+        before = contents(db)
+        shell.execute("BEGIN")
+        einsum(shell, PRODUCT)
+        shell.execute("SAVEPOINT kept")
+        with pytest.raises(errors.DuplicateTable):
+            einsum(shell, PRODUCT)
+        shell.execute("ROLLBACK TO kept")
+        einsum(shell, "D[i] = sum(C[i, k])")
+        assert len(shell.execute("SELECT * FROM d").fetchall()) == 2
+        shell.execute("ROLLBACK")
+        assert contents(db) == before
+
+    def test_what_is_not_committed_is_seen(self, shell: psycopg.Connection) -> None:
+        with shell.transaction():
+            shell.execute("CREATE TEMPORARY TABLE edges AS SELECT i, i * 2.0::float8 AS v FROM generate_series(0, 2) i")
+            shell.execute("SELECT sparseeinsum.tensor_from_table('E', 'edges', '{i}', 'v')")
+            einsum(shell, "C[] = sum(E[i])")
+            assert shell.execute("SELECT val FROM c").fetchall() == [(6.0,)]
+            shell.execute("DROP TABLE edges; DELETE FROM sparseeinsum.tensors WHERE name = 'E'")
+
+    def test_results_go_where_the_search_path_says(self, db: se.Database, shell: psycopg.Connection) -> None:
+        shell.execute("CREATE SCHEMA other; SET search_path = other, main, public")
+        assert einsum(shell, PRODUCT)[0][1] == "c"
+        assert shell.execute("SELECT COUNT(*) FROM other.c").fetchall() == [(4,)]
+        shell.execute("SET search_path = main, public")
+        assert db.tensors()["C"].relation == "other.c"
+        einsum(shell, "D[i] = sum(C[i, k])")
+        np.testing.assert_allclose(stored(db, "D"), (A @ B).sum(axis=1))
+        einsum(shell, PRODUCT, replace=True)
+        assert db.tensors()["C"].relation == "main.c"
+        assert shell.execute("SELECT to_regclass('other.c')").fetchall() == [(None,)]
+        shell.execute("SET search_path = nowhere, public")
+        shell.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC; SET search_path = nowhere")
+        with pytest.raises(errors.ObjectNotInPrerequisiteState, match="lacks the functions of this package"):
+            einsum(shell, PRODUCT, replace=True)
+
+
+class TestRights:
+    @pytest.fixture
+    def analyst(self, db: se.Database, shell: psycopg.Connection) -> Iterator[psycopg.Connection]:
+        """The session, as a role that is no superuser's."""
+        shell.execute("CREATE ROLE analyst; GRANT USAGE, CREATE ON SCHEMA main TO analyst; SET ROLE analyst")
+        yield shell
+        shell.execute("RESET ROLE; DROP SCHEMA main CASCADE; DROP OWNED BY analyst; DROP ROLE analyst")
+
+    def test_are_those_of_the_caller(self, db: se.Database, analyst: psycopg.Connection) -> None:
+        with pytest.raises(errors.InsufficientPrivilege, match="schema sparseeinsum"):
+            einsum(analyst, PRODUCT)
+        analyst.execute("RESET ROLE; GRANT USAGE ON SCHEMA sparseeinsum TO analyst; SET ROLE analyst")
+        with pytest.raises(errors.InsufficientPrivilege, match="permission denied for table tensors"):
+            einsum(analyst, PRODUCT)
+        analyst.execute("RESET ROLE; GRANT SELECT ON sparseeinsum.tensors TO analyst; SET ROLE analyst")
+        with pytest.raises(errors.InsufficientPrivilege, match="permission denied for table a"):
+            einsum(analyst, PRODUCT)
+        analyst.execute("RESET ROLE; GRANT SELECT ON a, b TO analyst; SET ROLE analyst")
+        ((text,),) = analyst.execute("SELECT sparseeinsum.einsum_sql(%s)", (PRODUCT,)).fetchall()
+        assert len(analyst.execute(text).fetchall()) == 4
+        with pytest.raises(errors.InsufficientPrivilege, match="permission denied for table tensors"):
+            einsum(analyst, PRODUCT)
+        analyst.execute("RESET ROLE; GRANT INSERT, DELETE ON sparseeinsum.tensors TO analyst; SET ROLE analyst")
+        einsum(analyst, PRODUCT)
+        np.testing.assert_allclose(stored(db, "C"), A @ B)
+        owner = "SELECT tableowner FROM pg_tables WHERE tablename = 'c'"
+        assert analyst.execute(owner).fetchall() == [("analyst",)]
+
+    def test_files_are_nobodys(self, shell: psycopg.Connection) -> None:
+        asked = json.dumps({"name": "E", "relation": "/etc/passwd.csv", "index_columns": []})
+        with pytest.raises(errors.UndefinedTable, match="PostgreSQL reads no files"):
+            shell.execute("SELECT sparseeinsum.python_result('tensor_from_table', %s)", (asked,))
+
+
+class TestTexts:
+    def test_sql_gives_the_result(self, server: PostgresServer, db: se.Database, shell: psycopg.Connection) -> None:
+        for style in ("cte", "staged"):
+            query = "SELECT sparseeinsum.einsum_sql(%s, style => %s)"
+            ((text,),) = shell.execute(query, (PRODUCT, style)).fetchall()
+            found = np.zeros((2, 2))
+            for i, k, value in shell.execute(text).fetchall():
+                found[i, k] = value
+            np.testing.assert_allclose(found, A @ B)
+
+    def test_explain(self, db: se.Database, shell: psycopg.Connection) -> None:
+        query = "SELECT * FROM sparseeinsum.explain(%s, optimizer => 'relational', run => %s)"
+        for runs in (False, True):
+            text = "\n".join(line for (line,) in shell.execute(query, (PRODUCT, runs)).fetchall())
+            assert "C[I, K] = sum(A[I, J] * B[J, K])" in text
+            assert ("actual" in text) == runs
+
+    @pytest.mark.parametrize("program", [PRODUCT, "C[i] = any(A[i, j] > 1)", "C[] = max(A[i, j])"])
+    @pytest.mark.parametrize("optimizer", ["relational", "dense"])
+    def test_explain_runs_whatever_the_layout(
+        self, db: se.Database, shell: psycopg.Connection, program: str, optimizer: str
+    ) -> None:
+        query = "SELECT * FROM sparseeinsum.explain(%s, optimizer => %s, layout => 'any', run => true)"
+        assert "actual" in str(shell.execute(query, (program, optimizer)).fetchall())
+
+    def test_every_function_is_explained(self, shell: psycopg.Connection) -> None:
+        query = """
+            SELECT p.proname, obj_description(p.oid, 'pg_proc') FROM pg_proc AS p
+            JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE n.nspname = 'sparseeinsum'"""
+        found: dict[str, str] = dict(shell.execute(query).fetchall())
+        assert {"einsum", "einsum_sql", "explain", "tensor_from_table"} < set(found)
+        for name, comment in found.items():
+            assert comment.startswith("Part of") or f"sparseeinsum.{name}(" in comment
+
+
+class TestInstalling:
+    @pytest.fixture
+    def fresh(self, server: PostgresServer) -> Iterator[psycopg.Connection]:
+        """A database without the extension."""
+        with server.connect() as maintenance:
+            maintenance.execute("CREATE DATABASE without_python")
+        with server.connect("without_python") as connection:
+            yield connection
+        with server.connect() as maintenance:
+            maintenance.execute("DROP DATABASE without_python (FORCE)")
+        install_python(find_server(server.pg_config), se.__version__)
+
+    @pytest.mark.parametrize(
+        ("name", "value", "message"),
+        [
+            ("package_folders", ["/nowhere"], "the server's Python cannot import sparseeinsum: No module named"),
+            ("_this_python", "3.99", r"the server's Python is 3\.\d+, and sparseeinsum was installed for 3\.99"),
+        ],
+    )
+    def test_a_python_that_does_not_fit(
+        self,
+        server: PostgresServer,
+        fresh: psycopg.Connection,
+        monkeypatch: pytest.MonkeyPatch,
+        name: str,
+        value: object,
+        message: str,
+    ) -> None:
+        monkeypatch.setattr(postgres_python, "_check_language", lambda _: None)
+        monkeypatch.setattr(postgres_python, name, lambda: value)
+        install_python(find_server(server.pg_config), se.__version__)
+        fresh.execute("CREATE EXTENSION sparseeinsum_python CASCADE")
+        with pytest.raises(errors.ObjectNotInPrerequisiteState, match=message) as caught:
+            einsum(fresh, PRODUCT)
+        assert "sparseeinsum install postgres --python" in (caught.value.diag.message_hint or "")
+
+    def test_the_catalogue_is_no_part_of_it(self, server: PostgresServer, fresh: psycopg.Connection) -> None:
+        fresh.execute("CREATE EXTENSION sparseeinsum")
+        se.connect(fresh).tensor("A", A)
+        for _ in range(2):
+            fresh.execute("CREATE EXTENSION sparseeinsum_python CASCADE")
+            einsum(fresh, "C[i] = sum(A[i, j])", replace=True)
+            fresh.execute("DROP EXTENSION sparseeinsum_python")
+        assert set(se.connect(fresh).tensors()) == {"A", "C"}
+
+    def test_updates(self, server: PostgresServer, fresh: psycopg.Connection) -> None:
+        installed = find_server(server.pg_config)
+        install_python(installed, "0.0.9")
+        fresh.execute("CREATE EXTENSION sparseeinsum_python VERSION '0.0.9' CASCADE")
+        with pytest.raises(errors.ObjectNotInPrerequisiteState, match=r"is of version 0\.0\.9, and Python has"):
+            einsum(fresh, PRODUCT)
+        install_python(installed, se.__version__)
+        fresh.execute("ALTER EXTENSION sparseeinsum_python UPDATE")
+        with pytest.raises(errors.UndefinedTable, match="there is no tensor A"):
+            einsum(fresh, PRODUCT)
+        for file in installed.extension_folder.glob("sparseeinsum_python--0.0.9*"):
+            file.unlink()
+
+    def test_by_the_command(
+        self, server: PostgresServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(extensions, "install_extension", lambda *_: ())  # it is there, and takes a while
+        assert cli.main(["install", "postgres", "--pg-config", server.pg_config, "--python"]) == 0
+        printed = capsys.readouterr().out
+        assert "sparseeinsum_python.control" in printed
+        assert "CREATE EXTENSION sparseeinsum_python CASCADE" in printed
+
+    def test_servers_that_do_not_fit_are_refused(self, tmp_path: Path) -> None:
+        server = Server(15, tmp_path, tmp_path)
+        with pytest.raises(ExtensionError, match=r"no PL/Python; .*apt-get install postgresql-plpython3-15"):
+            install_python(server, se.__version__)
+        (tmp_path / "plpython3u.control").touch()
+        (tmp_path / "plpython3.so").write_bytes(b"libc.so.6\0libpython3.99.so.1.0\0")
+        with pytest.raises(
+            ExtensionError, match=r"this is Python 3\.\d+, and PostgreSQL's is 3\.99; install sparseeinsum"
+        ):
+            install_python(server, se.__version__)

@@ -1,0 +1,183 @@
+"""Products that several statements compute, computed in another order where that is cheaper: the same results."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import sparseeinsum as se
+from sparseeinsum.cli import main
+
+SAMPLED = "S[i, j] = A[i, j] * sum(U[i, k] * V[k, j])"
+CHAIN = "T[i, k] = sum(B[i, j] * C[j, k])\ny[i] = sum(T[i, k] * x[k])"
+
+
+def load_sampled(db: se.Database, dtype: str = "float64") -> dict[str, NDArray[np.float64]]:
+    rng = np.random.default_rng(0)
+    arrays = {
+        "A": sp.random_array((1200, 1000), density=0.002, rng=rng).toarray() * 10,
+        "U": rng.uniform(1, 9, (1200, 60)),
+        "V": rng.uniform(1, 9, (60, 1000)),
+    }
+    arrays = {name: array.astype(dtype) for name, array in arrays.items()}
+    for name, array in arrays.items():
+        db.tensor(name, sp.coo_array(array) if name == "A" else array)
+    return arrays
+
+
+def load_chain(db: se.Database) -> dict[str, NDArray[np.float64]]:
+    rng = np.random.default_rng(1)
+    arrays = {"B": rng.normal(size=(600, 500)), "C": rng.normal(size=(500, 700)), "x": rng.normal(size=700)}
+    for name, array in arrays.items():
+        db.tensor(name, array)
+    return arrays
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+@pytest.mark.engines("duckdb", "postgresql")
+def test_a_product_of_which_few_entries_count_is_not_computed_whole(db: se.Database, dtype: str) -> None:
+    arrays = load_sampled(db, dtype)
+    plan = db.plan(SAMPLED)
+    assert plan.composed == {"S_sum": "S"}
+    wanted = arrays["A"] * (arrays["U"] @ arrays["V"])
+    np.testing.assert_allclose(db.run(plan)["S"].to_numpy(), wanted, rtol=1e-4 if dtype == "float32" else 1e-9)
+    assert "without S_sum (rewrite=False keeps to what is written)" in plan.explain()
+
+
+@pytest.mark.engines("duckdb", "postgresql")
+def test_statements_are_one_product(db: se.Database) -> None:
+    arrays = load_chain(db)
+    plan = db.plan(CHAIN)
+    assert plan.composed == {"T": "y"}
+    assert plan.cost < 0.8 * db.plan(CHAIN, rewrite=False).cost
+    np.testing.assert_allclose(db.run(plan)["y"].to_numpy(), arrays["B"] @ arrays["C"] @ arrays["x"], rtol=1e-9)
+
+
+def test_what_somebody_asks_for_is_computed(db: se.Database) -> None:
+    arrays = load_chain(db)
+    assert db.plan(CHAIN, rewrite=False).composed == {}
+    assert db.plan(CHAIN, outputs=["T"]).composed == {}
+    assert db.plan(CHAIN, pin={"T": "i"}).composed == {}
+    assert db.plan(CHAIN.replace("i", "I").replace("sIn", "sin")).composed == {}
+    assert db.plan(CHAIN + "\nz[k] = max(T[i, k])").composed == {}
+    assert db.plan(CHAIN, nonfinite="allow").composed == {}
+    np.testing.assert_allclose(db.run(CHAIN, outputs=["T"])["T"].to_numpy(), arrays["B"] @ arrays["C"], rtol=1e-9)
+
+
+def test_whole_numbers_overflow_as_written(db: se.Database) -> None:
+    """(1 - 1) x 2 ^ 62 is 0, but 2 ^ 62 x 2 is no int64."""
+    db.tensor("B", np.array([[2, -2]]))
+    db.tensor("C", np.array([[1], [1]]))
+    db.tensor("x", np.array([2**62]))
+    assert db.plan(CHAIN).composed == {}
+    assert db.run(CHAIN)["y"].to_numpy().tolist() == [0]
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_what_is_not_finite_is_multiplied_as_written(db: se.Database, value: float) -> None:
+    arrays = load_chain(db)
+    arrays["C"][3, 4] = value
+    db.tensor("C", arrays["C"])
+    assert db.plan(CHAIN).composed == {}
+    wanted = arrays["B"] @ arrays["C"] @ arrays["x"]
+    np.testing.assert_allclose(db.run(CHAIN)["y"].to_numpy(), wanted, rtol=1e-9)
+
+
+def test_dtypes_that_differ_stay_apart(db: se.Database) -> None:
+    arrays = load_chain(db)
+    db.tensor("x", arrays["x"].astype("float32"))
+    assert db.plan(CHAIN).composed == {}
+
+
+def test_labels_of_the_same_name_are_two(db: se.Database) -> None:
+    rng = np.random.default_rng(2)
+    arrays = {name: rng.normal(size=(500, 500)) for name in "ABCD"}
+    mask = sp.random_array((500, 500), density=0.002, rng=rng)
+    db.tensor("M", mask)
+    for name, array in arrays.items():
+        db.tensor(name, array)
+    text = "Y[i, j] = M[i, j] * sum[k](A[i, k] * B[k, j]) * sum[k](C[i, k] * D[k, j])"
+    plan = db.plan(text)
+    assert len(plan.composed) == 2
+    wanted = mask.toarray() * (arrays["A"] @ arrays["B"]) * (arrays["C"] @ arrays["D"])
+    np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), wanted, rtol=1e-9)
+
+
+def test_other_names_of_labels_in_the_statement_that_reads(db: se.Database) -> None:
+    arrays = load_chain(db)
+    text = "T[j, i] = sum(B[j, k] * C[k, i])\ny[k] = sum(T[k, j] * x[j])"
+    assert db.plan(text).composed == {"T": "y"}
+    np.testing.assert_allclose(db.run(text)["y"].to_numpy(), arrays["B"] @ arrays["C"] @ arrays["x"], rtol=1e-9)
+
+
+def test_a_diagonal_is_taken_of_what_is_computed(db: se.Database) -> None:
+    rng = np.random.default_rng(3)
+    first, second = rng.normal(size=(2, 40, 40))
+    db.tensor("B", first)
+    db.tensor("C", second)
+    text = "T[i, k] = sum(B[i, j] * C[j, k])\nz[] = sum(T[i, i])"
+    np.testing.assert_allclose(db.run(text)["z"].to_numpy(), np.trace(first @ second), rtol=1e-9)
+
+
+def test_a_sum_of_all_entries_of_a_product_needs_no_product(db: se.Database) -> None:
+    arrays = load_chain(db)
+    text = "s[] = sum(B[i, j] * C[j, k])"
+    lines = db.plan(text).notation()
+    assert len(lines) == 3  # sums of the columns of B, of the rows of C, and their product
+    np.testing.assert_allclose(db.run(text)["s"].to_numpy(), (arrays["B"] @ arrays["C"]).sum(), rtol=1e-9)
+
+
+def test_saved_plans_know_what_they_assume(db: se.Database, tmp_path: Path) -> None:
+    arrays = load_chain(db)
+    db.plan(CHAIN).save(tmp_path / "plan.json")
+    db.tensor("C", arrays["C"] * 2)
+    loaded = db.load_plan(tmp_path / "plan.json")
+    assert loaded.composed == {"T": "y"}
+    np.testing.assert_allclose(db.run(loaded)["y"].to_numpy(), 2 * arrays["B"] @ arrays["C"] @ arrays["x"], rtol=1e-9)
+    arrays["C"][0, 0] = np.inf
+    db.tensor("C", arrays["C"])
+    with pytest.raises(se.PlanError, match="tensor C has NaN or infinity now"):
+        db.load_plan(tmp_path / "plan.json")
+
+
+def test_the_command_line_keeps_to_what_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with se.connect(str(tmp_path / "chain.duckdb")) as db:
+        load_chain(db)
+    asked = ["explain", "--database", str(tmp_path / "chain.duckdb"), "--text", CHAIN]
+    main(asked)
+    assert "without T (rewrite=False" in capsys.readouterr().out
+    main([*asked, "--no-rewrite"])
+    assert "without T" not in capsys.readouterr().out
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_products_of_statements_are_numpys(shared_db: se.Database, data: st.DataObject) -> None:
+    """A chain of matrices, some of them sparse, some of the products masked, summed or transposed."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    count = data.draw(st.integers(2, 5))
+    bounds = [data.draw(st.sampled_from((1, 2, 7, 40))) for _ in range(count + 1)]
+    lines, value = [], np.empty(0)
+    for number in range(count):
+        shape = bounds[number : number + 2]
+        matrix = rng.normal(size=shape) * (rng.random(shape) < data.draw(st.sampled_from((0.05, 1))))
+        shared_db.tensor(f"M{number}", sp.coo_array(matrix))
+        product = f"sum(T{number - 1}[i, k] * M{number}[k, j])" if number else f"M{number}[i, j]"
+        value = value @ matrix if number else matrix
+        if data.draw(st.booleans()):
+            mask = rng.normal(size=value.shape) * (rng.random(value.shape) < 0.1)
+            shared_db.tensor(f"N{number}", sp.coo_array(mask))
+            product, value = f"N{number}[i, j] * {product}", mask * value
+        lines.append(f"T{number}[i, j] = {product}")
+    if data.draw(st.booleans()):
+        lines.append(f"Y[] = sum(T{count - 1}[i, j])")
+        value = value.sum()
+    else:
+        lines.append(f"Y[j, i] = T{count - 1}[i, j]")
+        value = value.T
+    found = shared_db.run("\n".join(lines), optimizer=data.draw(st.sampled_from(("dp", "greedy", "relational"))))
+    np.testing.assert_allclose(found["Y"].to_numpy(), value, rtol=1e-9, atol=1e-9)

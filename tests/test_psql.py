@@ -1,0 +1,178 @@
+"""SQL of plans, piped into psql as it is: it needs nothing but the extension, and gives what numpy gives."""
+
+import itertools
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import postgres_server
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from postgres_server import PostgresServer
+from random_programs import FAMILIES, Case, cases, may_be_refused
+
+import sparseeinsum as se
+from sparseeinsum.cli import main
+from sparseeinsum.kernels.postgres_installation import find_server
+from sparseeinsum.kernels.postgres_python import install_python
+
+pytestmark = pytest.mark.engines("postgresql", reason="psql is its shell")
+
+README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+
+PROGRAM = """
+    T[i, m] = sum(A[i, j] * H[j, m])
+    Y[i, n] = relu(sum(T[i, m] * W[m, n]) - 1)
+    Z[i] = max(T[i, m] + T[i, m] ^ 2)
+"""
+
+DIALECTS = {  # by engine, its names, and one that is another's
+    "duckdb": (("duckdb", "DuckDB"), "postgres"),
+    "postgresql": (("postgres", "PostgreSQL"), "duckdb"),
+}
+
+
+def numbers(text: str, dtype: np.dtype[Any]) -> Any:  # noqa: ANN401  # of the dtype
+    """A value as psql prints it."""
+    if dtype.kind == "b":
+        return text == "t"
+    if dtype.kind == "c":
+        return complex(*map(float, text.strip("{}").split(",")))
+    return int(text) if dtype.kind == "i" else float(text)
+
+
+def results(printed: str) -> list[list[list[str]]]:
+    """Cells of the rows of every result that psql printed: headings and numbers of rows go."""
+    found: list[list[list[str]]] = []
+    lines = iter(printed.splitlines())
+    for _ in lines:  # a heading
+        rows = []
+        for line in lines:
+            if line.startswith("("):
+                break
+            rows.append(line.split("|"))
+        found.append(rows)
+    return found
+
+
+def as_array(rows: list[list[str]], like: NDArray[Any], fill: Any) -> NDArray[Any]:  # noqa: ANN401  # a number
+    found = np.full_like(like, fill)
+    for *keys, value in rows:
+        found[tuple(map(int, keys))] = numbers(value, like.dtype)
+    return found
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_random_programs(postgres: PostgresServer, shared_db: se.Database, family: str) -> None:
+    @settings(max_examples=4, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    @given(cases(family, "dp"), st.sampled_from(["cte", "staged"]))
+    def run(case: Case, style: str) -> None:
+        case.load(shared_db)
+        try:
+            plan = shared_db.plan(case.text, pin=case.pin, outputs=case.outputs, tiles=case.tiles)
+            expected = shared_db.run(plan)
+        except se.SparseEinsumError as error:
+            assert isinstance(error, se.SemanticsError) or may_be_refused(case, error)
+            return
+        printed = postgres.psql("shared_db", plan.sql(style, dialect="postgres"))
+        for name, rows in zip(plan.outputs, results(printed), strict=True):
+            wanted = case.expected[name]
+            found = as_array(rows, wanted, expected[name].fill)
+            np.testing.assert_allclose(found, wanted, rtol=0, atol=case.tolerance(name), err_msg=name)
+
+    run()
+
+
+@pytest.fixture
+def network(db: se.Database) -> dict[str, NDArray[Any]]:
+    """A database with what the program reads."""
+    rng = np.random.default_rng(0)
+    tensors = {"A": (rng.random((30, 30)) < 0.1) * 1.0, "H": rng.random((30, 8)), "W": rng.random((8, 4))}
+    for name, array in tensors.items():
+        db.tensor(name, array, promoted=["dim_0", "dim_1"] if name == "A" else None)
+    return tensors
+
+
+@pytest.mark.parametrize("style", ["cte", "staged"])
+def test_what_compile_prints(
+    postgres: PostgresServer,
+    db: se.Database,
+    network: dict[str, NDArray[Any]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    style: str,
+) -> None:
+    """From the shell, to a session whose search_path is its own; the result is also what db.run gives."""
+    path = tmp_path / "program.ein"
+    path.write_text(PROGRAM)
+    url = postgres.url("db") + "&options=-csearch_path%3Dmain,public"
+    assert main(["compile", "--database", url, str(path), "--style", style]) == 0
+    rows, maxima = results(postgres.psql("db", capsys.readouterr().out))
+    layer = network["A"] @ network["H"]
+    wanted = np.maximum(layer @ network["W"] - 1, 0)
+    np.testing.assert_allclose(as_array(rows, wanted, 0), wanted)
+    np.testing.assert_allclose(as_array(rows, wanted, 0), db.run(PROGRAM)["Y"].to_numpy())
+    np.testing.assert_allclose(as_array(maxima, wanted[:, 0], 0), (layer + layer**2).max(axis=1))
+
+
+@pytest.mark.engines("duckdb", "postgresql")
+def test_another_dialect_is_refused(db: se.Database, engine: str) -> None:
+    db.tensor("A", np.eye(2))
+    plan = db.plan("C[i] = sum(A[i, j])")
+    names, other = DIALECTS[engine]
+    assert {plan.sql(dialect=name) for name in names} == {plan.sql()}
+    with pytest.raises(se.PlanError, match=f"dialect is {engine}; for SQL in {other}, make the plan"):
+        plan.sql(dialect=other)
+
+
+@pytest.fixture
+def database(postgres: PostgresServer, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The name of an empty database."""
+    with postgres.connect() as maintenance:
+        maintenance.execute("CREATE DATABASE of_the_readme")
+    yield "of_the_readme"
+    with postgres.connect() as maintenance:
+        maintenance.execute("DROP DATABASE of_the_readme (FORCE)")
+
+
+def in_readme(language: str, start: str) -> tuple[str, list[list[str]]]:
+    """The commands of a block of the README, and the words of every line that it says they print."""
+    (block,) = re.findall(rf"```{language}\n({start}.*?)```", README, flags=re.DOTALL)
+    comment = "--" if language == "sql" else "#"
+    lines = [line for line in block.splitlines() if not line.startswith("\\")]
+    printed = [line.removeprefix(comment).split() for line in lines if line.startswith(comment)]
+    return "\n".join(line for line in lines if not line.startswith(comment)), printed
+
+
+def check_printed(printed: str, wanted: list[list[str]]) -> None:
+    lines = [line.split() for line in printed.splitlines() if line.strip() and not re.match(r"\(\d+ row", line)]
+    assert [len(line) for line in lines] == [len(line) for line in wanted]
+    for found, expected in itertools.chain.from_iterable(map(zip, lines, wanted)):
+        is_number = re.fullmatch(r"\d+\.\d{9,}", expected)
+        assert float(found) == pytest.approx(float(expected)) if is_number else found == expected
+
+
+def test_readme_shows_what_psql_shows_of_functions(postgres: PostgresServer, database: str) -> None:
+    commands, printed = in_readme("sql", "CREATE EXTENSION IF NOT EXISTS sparseeinsum;")
+    check_printed(postgres.psql(database, commands, aligned=True), printed)
+
+
+def test_readme_shows_what_psql_shows_of_programs(
+    postgres: PostgresServer, database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = postgres_server.missing_python()
+    if missing:
+        pytest.skip(missing)
+    install_python(find_server(postgres.pg_config), se.__version__)
+    commands, printed = in_readme("sql", "CREATE EXTENSION sparseeinsum_python CASCADE;")
+    check_printed(postgres.psql(database, commands, aligned=True), printed)
+    command, printed = in_readme("sh", "/opt/sparseeinsum/bin/sparseeinsum compile")
+    program, _, _ = command.replace("postgresql:///postgres", postgres.url(database)).partition("|")
+    _, *arguments = shlex.split(program)
+    assert main(arguments) == 0
+    check_printed(postgres.psql(database, capsys.readouterr().out, aligned=True), printed)
