@@ -164,6 +164,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "sparseeinsum" / "calibration-duckdb.json"
 
 
+@pytest.mark.engines("duckdb", reason="the constants are DuckDB's")
 class TestStored:
     def test_defaults_where_nothing_was_calibrated(self, config: Path) -> None:
         content = json.loads(assets.read("stats/duckdb/constants.json"))

@@ -43,6 +43,7 @@ def test_commands_exist(capsys: pytest.CaptureFixture[str]) -> None:
         assert stopped.value.code == 0
 
 
+@pytest.mark.engines("duckdb", reason="all engines have the same functions")
 def test_functions_are_listed(db: se.Database) -> None:
     (query,) = re.findall(r"`(SELECT name, arguments.*?)`", README)
     listed = {name for name, *_ in db.connection.execute(query).fetchall()}

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from any_sql import run_sql
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from known_statistics import PAPER_U, PAPER_V, counted, subsets, tiles_of
@@ -54,21 +55,21 @@ class TestMeasured:
     def test_explicit_zeros_are_tuples_but_no_entries(self, db: se.Database) -> None:
         matrix = sp.coo_array((np.array([0.0, 1, 2]), (np.array([0, 1, 1]), np.array([0, 1, 2]))), shape=(3, 3))
         db.tensor("A", matrix)
-        assert db.connection.execute("SELECT count(*) FROM A").fetchall() == [(3,)]
+        assert run_sql(db, "SELECT count(*) FROM A") == [(3,)]
         assert db.statistics("A") == Statistics(2, (1, 2), (3, 3))
 
     def test_tables_of_the_user(self, db: se.Database) -> None:
-        db.connection.execute("CREATE TABLE e AS FROM (VALUES (0, 0, 0.0), (1, 2, 3.0), (2, 2, 0.0)) t(a, b, w)")
+        run_sql(db, "CREATE TABLE e AS FROM (VALUES (0, 0, 0.0), (1, 2, 3.0), (2, 2, 0.0)) t(a, b, w)")
         db.tensor_from_table("Weighted", "e", ["a", "b"], "w", shape=(4, 4))
         db.tensor_from_table("Counted", "e", ["a", "b"], shape=(4, 4))
         assert db.statistics("Weighted") == Statistics(1, (1, 1), (4, 4))
         assert db.statistics("Counted") == Statistics(3, (3, 2), (4, 4))
 
     def test_measured_anew_each_time(self, db: se.Database) -> None:
-        db.connection.execute("CREATE TABLE e (a INTEGER, b INTEGER)")
+        run_sql(db, "CREATE TABLE e (a INTEGER, b INTEGER)")
         db.tensor_from_table("E", "e", ["a", "b"], shape=(4, 4))
         assert db.statistics("E") == Statistics(0, (0, 0), (4, 4))
-        db.connection.execute("INSERT INTO e VALUES (3, 1), (3, 2)")
+        run_sql(db, "INSERT INTO e VALUES (3, 1), (3, 2)")
         assert db.statistics("E") == Statistics(2, (1, 2), (4, 4))
 
     def test_matrices_of_the_paper(self, db: se.Database) -> None:

@@ -159,12 +159,12 @@ class DuckDB:
     def has_table(self, schema: str, name: str) -> bool:
         """Whether the database has a permanent table."""
         with self._errors("-- look for a table"):
-            found = self.connection.execute(
+            ((found,),) = self.connection.execute(
                 "SELECT COUNT(*) FROM duckdb_tables() WHERE database_name = current_database() "
                 "AND schema_name = $1 AND table_name = $2",
                 [schema, name],
-            ).fetchone()
-        return found is not None and found[0] > 0
+            ).fetchall()  # all: the connection is busy until the last row is fetched
+        return bool(found)
 
     def relations_named(self, name: str) -> Sequence[Relation]:
         """What a bare name may mean, first what it does mean."""
