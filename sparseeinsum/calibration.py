@@ -2,19 +2,21 @@
 
 import platform
 import random
+import re
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
 import numpy as np
 
 from sparseeinsum.database import Database, connect
 from sparseeinsum.decompose.constants import constants_for, store_constants
 from sparseeinsum.decompose.cost import CostConstants
 from sparseeinsum.decompose.fit import Fit, Observation, Residual, fit_constants, residuals
-from sparseeinsum.errors import PlanError
+from sparseeinsum.engines.postgresql import is_postgresql
+from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.examples import (
     FEED_FORWARD,
     GCN,
@@ -52,54 +54,82 @@ class Calibration:
         default: The constants that they were drawn to.
         residuals: How far each of the queries is off.
         origin: Where and when they were measured, in a line.
+        costs: Name of the constants.
     """
 
     fit: Fit
     default: CostConstants
     residuals: tuple[Residual, ...]
     origin: str
+    costs: str
 
     def store(self) -> Path:
         """Keep the constants for this user's later plans; returns the file written."""
-        return store_constants("duckdb", self.fit.constants, self.origin)
+        return store_constants(self.costs, self.fit.constants, self.origin)
 
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A plan and where it runs."""
+    """A plan, and whose."""
 
     program: str
-    database: Database
     plan: Plan
 
-    def seconds(self) -> float:
+    def seconds(self, database: Database) -> float:
         """Of one run."""
         start = time.perf_counter()
-        self.database.run(self.plan, progress=False, replan=False)
+        database.run(self.plan, progress=False, replan=False)
         return time.perf_counter() - start
 
     def observed(self, seconds: float) -> Observation:
         return Observation(self.program, "; ".join(self.plan.notation()), self.plan.decomposed.work, seconds)
 
 
-def calibrate(progress: Callable[[int, int], None] = lambda done, total: None) -> Calibration:
-    """Measure the cost constants of DuckDB on this machine; nothing is kept until `store` is called.
+def calibrate(
+    progress: Callable[[int, int], None] = lambda done, total: None, server: str | None = None
+) -> Calibration:
+    """Measure the cost constants of a database on its machine; nothing is kept until `store` is called.
 
     Plans of small programs of several kinds are run: the cheapest and random others.
 
     Args:
         progress: Told how many queries were timed, of how many.
+        server: A database of PostgreSQL, as in postgresql://...; nothing is left in it. By default DuckDB here.
+
+    Raises:
+        EngineError: The server cannot be reached, or lacks the extension.
     """
-    databases = {name: (text, load(connect(), inputs)) for name, (text, inputs) in _programs().items()}
-    queries = [
-        _Query(name, database, plan) for name, (text, database) in databases.items() for plan in _plans(text, database)
-    ]
-    observations = [query.observed(seconds) for query, seconds in zip(queries, _timed(queries, progress), strict=True)]
-    default = constants_for("duckdb")
+    is_unfit = server is not None and not is_postgresql(server)
+    if is_unfit:
+        raise EngineError(f"{server} is no database of PostgreSQL; DuckDB is calibrated in memory, without a file")
+    with connect(server) as database, _leaving_nothing(database, server):
+        programs = {name: _loaded(name, *each, database) for name, each in _programs().items()}
+        queries = [_Query(name, plan) for name, text in programs.items() for plan in _plans(text, database)]
+        timed = zip(queries, _timed(queries, database, progress), strict=True)
+        observations = [query.observed(seconds) for query, seconds in timed]
+        costs = database.costs
+        ((version,),) = database.connection.execute("SELECT version()").fetchall()
+    plan = queries[0].plan
+    default = constants_for(costs)
     fit = fit_constants(observations, default)
-    machine = f"DuckDB {duckdb.__version__}, {platform.machine()}, {_threads(queries[0].database)} threads"
-    origin = f"{len(queries)} plans of {', '.join(databases)} on {machine}, {time.strftime('%Y-%m-%d')}"
-    return Calibration(fit, default, residuals(fit, default), origin)
+    product = f"DuckDB {version}" if server is None else version.split(" (")[0]
+    origin = (
+        f"{len(queries)} plans of {', '.join(programs)} on {product}, {platform.machine()}, {plan.threads} threads, "
+        f"{time.strftime('%Y-%m-%d')}"
+    )
+    return Calibration(fit, default, residuals(fit, default), origin, costs)
+
+
+def _leaving_nothing(database: Database, server: str | None) -> AbstractContextManager[object]:
+    """A transaction that is rolled back in the end; a database in memory is gone then in any case."""
+    return nullcontext() if server is None else database.connection.transaction(force_rollback=True)
+
+
+def _loaded(name: str, text: str, inputs: Mapping[str, Matrix], database: Database) -> str:
+    """Load the inputs of a program under names of its own; its text with these names."""
+    own = {tensor: f"{tensor}_of_{name.replace(' ', '_').replace('-', '_')}" for tensor in inputs}
+    load(database, {own[tensor]: matrix for tensor, matrix in inputs.items()})
+    return re.sub(r"\b(\w+)(?=\[)", lambda found: own.get(found[1], found[1]), text)
 
 
 def _programs() -> Mapping[str, tuple[str, Mapping[str, Matrix]]]:
@@ -146,22 +176,17 @@ def random_plans(database: Database, parsed: Program, count: int) -> list[Plan]:
     return plans
 
 
-def _timed(queries: list[_Query], progress: Callable[[int, int], None]) -> list[float]:
+def _timed(queries: list[_Query], database: Database, progress: Callable[[int, int], None]) -> list[float]:
     """Seconds of every query, the best of some runs, which are spread over time as a machine is slow for a while."""
     total = (1 + _RUNS) * len(queries)
     best = []
     for done, query in enumerate(queries):
         progress(done, total)
-        best.append(min(query.seconds(), query.seconds()))  # the first may compile kernels, and load them
+        best.append(min(query.seconds(database), query.seconds(database)))  # the first may load kernels
     for run in range(1, _RUNS):
         for number, query in enumerate(queries):
             progress(len(queries) * (run + 1) + number, total)
             if best[number] < _SLOW:
-                best[number] = min(best[number], query.seconds())
+                best[number] = min(best[number], query.seconds(database))
     progress(total, total)
     return best
-
-
-def _threads(database: Database) -> int:
-    ((threads,),) = database.connection.execute("SELECT current_setting('threads')").fetchall()
-    return int(threads)

@@ -66,6 +66,11 @@ class Database:
         """The connection of the engine's driver, for SQL of your own: a DuckDBPyConnection."""
         return self._engine.connection
 
+    @property
+    def costs(self) -> str:
+        """Name of the constants that plans are priced with: of the engine, and the kind of functions that it has."""
+        return self._engine.costs
+
     def tensor(
         self,
         name: str,

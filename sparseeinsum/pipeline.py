@@ -172,7 +172,8 @@ def _read_data(program: Program, engine: Engine, options: PlanOptions) -> _Data:
 def _memory(engine: Engine, options: PlanOptions) -> Memory:
     is_of_process = options.memory_limit is not None and engine.memory_in_use() is not None
     limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
-    return Memory(limit, engine.threads(), engine.sql.vector_rows, engine.sql.rows_per_thread, is_of_process)
+    sql = engine.sql
+    return Memory(limit, engine.threads(), sql.vector_rows, sql.rows_per_thread, is_of_process, sql.spills_states)
 
 
 def _check_scans(stored: Mapping[str, StoredTensor], memory: Memory) -> None:
@@ -248,10 +249,11 @@ class _Making:
         """The plan of some choices."""
         stored, engine = self.data.stored, self.engine
         complete = frozenset(name for name in stored if is_complete(stored[name], self.data.measured[name]))
+        inputs = Inputs(stored, self.exact.values, complete)
         return Plan(
             self.program,
             decomposed,
-            translate(decomposed, Inputs(stored, self.exact.values, complete), self.exact.evaluations),
+            translate(decomposed, inputs, self.exact.evaluations, keeps_shared=engine.sql.has_workers),
             self.alternatives,
             stored,
             self.data.measured,
@@ -265,6 +267,7 @@ class _Making:
             engine.sql,
             engine.threads(),
             self.planning_seconds,
+            engine.stage_namer(decomposed.seconds),
             lambda plan: analyze_plan(plan, engine),
         )
 

@@ -10,7 +10,7 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Kept
 from sparseeinsum.algebra.translate import Definition, delivery, kept_in
 from sparseeinsum.decompose.alternatives import Alternatives
-from sparseeinsum.decompose.memory import TOGETHER_LIMIT, split_scan_bytes
+from sparseeinsum.decompose.memory import SPLITS_LIMIT, split_scan_bytes
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.replanning_points import replanning_points
 from sparseeinsum.decompose.staging import StatementSizes, largest_statement, staged_results
@@ -51,6 +51,7 @@ class Plan:
         dialect: Of the engine that it was made for.
         threads: Of that engine.
         planning_seconds: Time that planning took, by stage.
+        stage_of: Names the table that keeps a result while the plan runs.
         analyze: Runs the plan where it was made, and tells what that took.
         kept_before: Names of relations in tables that plans made whose rest this one is.
     """
@@ -71,6 +72,7 @@ class Plan:
     dialect: Dialect
     threads: int
     planning_seconds: Mapping[str, float]
+    stage_of: Callable[[str], exp.Table]
     analyze: Callable[["Plan"], Analysis]
     kept_before: frozenset[str] = frozenset()
 
@@ -209,17 +211,20 @@ class Plan:
 
     @cached_property
     def _boundaries(self) -> Mapping[str, tuple[int, ...]]:
-        """Where to split scans; DuckDB does not count what vectors of such scans take, so that this must be little."""
+        """Where to split scans; not where what that takes would be much of the memory."""
         memory = self.alternatives.model.memory
-        return {
+        found = {
             name: scan_boundaries(stored, self.measured[name].tuples, self.threads, self.dialect)
             for name, stored in self.stored.items()
-            if split_scan_bytes(stored, memory) * TOGETHER_LIMIT <= memory.limit_bytes
+            if split_scan_bytes(stored, memory) * SPLITS_LIMIT <= memory.limit_bytes
         }
+        return {name: boundaries for name, boundaries in found.items() if boundaries}
 
-    def stage_of(self, name: str) -> exp.Table:
-        """The temporary table that keeps a result while a plan runs."""
-        return _table(f"sparseeinsum_{name}", self.dialect.temporary_schema)
+    @property
+    def split_bytes(self) -> int:
+        """Of the arrays in vectors of scans that are split, which DuckDB does not count among its buffers."""
+        memory = self.alternatives.model.memory
+        return sum(split_scan_bytes(self.stored[name], memory) for name in self._boundaries)
 
     @property
     def kept_names(self) -> dict[Kept, str]:
@@ -276,6 +281,6 @@ class Plan:
         return "\n".join(self.notation())
 
 
-def _table(name: str, schema: str | None = None) -> exp.Table:
+def _table(name: str) -> exp.Table:
     """A table of any name, a keyword, too."""
-    return exp.table_(exp.to_identifier(name), db=exp.to_identifier(schema))
+    return exp.table_(exp.to_identifier(name))

@@ -215,7 +215,12 @@ class _Rest:
         return replace(
             self.before,
             decomposed=found.decomposed,
-            definitions=translate(found.decomposed, Inputs(self.stored, self._values, complete), evaluations),
+            definitions=translate(
+                found.decomposed,
+                Inputs(self.stored, self._values, complete),
+                evaluations,
+                keeps_shared=self.before.dialect.has_workers,
+            ),
             alternatives=found.alternatives,
             stored=self.stored,
             measured=self.measured,

@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 import duckdb
+import duckdb_shell
 import hypothesis
 import postgres_server
 import psycopg
 import pytest
+from any_sql import run_sql
 from edge_tables import EDGES
 
 import sparseeinsum as se
@@ -42,6 +44,14 @@ def operators_are_free(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
         for name in ENGINES:
             store_constants(name, constants[name], "a test")
         yield
+
+
+@pytest.fixture(scope="session")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> duckdb_shell.Shell:
+    """A shell with the file as `sparseeinsum build duckdb` makes it."""
+    folder = tmp_path_factory.mktemp("extension")
+    assert cli.main(["build", "duckdb", "--output", str(folder)]) == 0
+    return duckdb_shell.Shell(folder / "sparseeinsum.duckdb_extension")
 
 
 @pytest.fixture(autouse=True)
@@ -108,6 +118,11 @@ def postgres_urls(postgres: postgres_server.PostgresServer) -> dict[str, str]:
     return {name: postgres.url(name) for name in names}
 
 
+_SCHEMAS_OF_TESTS = """
+SELECT quote_ident(nspname) FROM pg_namespace
+WHERE nspname NOT IN ('public', 'information_schema') AND NOT starts_with(nspname, 'pg_')"""
+
+
 @contextmanager
 def _opened(engine: str, request: pytest.FixtureRequest) -> Iterator[se.Database]:
     """An empty database; of PostgreSQL an empty schema, which goes again with the catalogue."""
@@ -120,8 +135,9 @@ def _opened(engine: str, request: pytest.FixtureRequest) -> Iterator[se.Database
         database.connection.execute("CREATE SCHEMA main; SET search_path = main, public")
         yield database
     with psycopg.connect(url, autocommit=True) as connection:  # the test may have closed its own, or left a transaction
-        connection.execute("SET client_min_messages = error; DROP SCHEMA main CASCADE")
-        connection.execute("DROP SCHEMA IF EXISTS sparseeinsum CASCADE")
+        connection.execute("SET client_min_messages = error")
+        for (schema,) in connection.execute(_SCHEMAS_OF_TESTS).fetchall():
+            connection.execute(f"DROP SCHEMA {schema} CASCADE")
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +157,7 @@ def db(engine: str, request: pytest.FixtureRequest) -> Iterator[se.Database]:
 @pytest.fixture
 def edges(db: se.Database) -> se.Database:
     """A database with a table of edges."""
-    db.connection.execute(EDGES)
+    run_sql(db, EDGES)
     return db
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import sparseeinsum as se
+from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.cost import CostConstants, Work
-from sparseeinsum.decompose.model import Choice, CostModel, VertexCost, reference_tiles, result_tiles
+from sparseeinsum.decompose.model import CostModel, VertexCost
 from sparseeinsum.decompose.optimizers import optimise
 from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
 from sparseeinsum.decompose.search import Candidate, Task

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from any_sql import run_sql
 from numpy.typing import NDArray
 
 import sparseeinsum as se
@@ -56,13 +57,13 @@ def test_stored_in_tiles(shared_db: se.Database, tiles: tuple[int, int]) -> None
     """The last tile of an axis is short, and so are its arrays."""
     array = few_entries((5, 7), seed=1)
     keys = [f"key_{axis}" for axis, tile in enumerate(tiles) if tile]
-    shared_db.connection.execute(f"CREATE OR REPLACE TABLE tiled ({' BIGINT, '.join(keys)} BIGINT, val DOUBLE[])")
+    run_sql(shared_db, f"CREATE OR REPLACE TABLE tiled ({' BIGINT, '.join(keys)} BIGINT, val DOUBLE[])")
     extents = [tile or bound for tile, bound in zip(tiles, array.shape, strict=True)]
     for row, column in itertools.product(*(range(0, bound, step) for bound, step in zip((5, 7), extents, strict=True))):
         inside = array[row : row + extents[0], column : column + extents[1]].ravel().tolist()
         found = [start // tile for start, tile in zip((row, column), tiles, strict=True) if tile]
         places = ", ".join("?" * (len(found) + 1))
-        shared_db.connection.execute(f"INSERT INTO tiled VALUES ({places})", [*found, inside])
+        run_sql(shared_db, f"INSERT INTO tiled VALUES ({places})", [*found, inside])
     tensor = Tensor("A", (Axis("i", 5), Axis("j", 7)))
     stored = StoredTensor(tensor, Decomposition(tiles), "tiled", tuple(keys), "val", casts=False, is_owned=False)
     tilings = list(itertools.product((0, 1, 2, 3), repeat=2))
@@ -97,7 +98,7 @@ def test_scalars_and_nothing(shared_db: se.Database) -> None:
 
 
 def test_coordinates_larger_than_any_number(shared_db: se.Database) -> None:
-    shared_db.connection.execute(f"CREATE OR REPLACE TABLE far AS SELECT {1 << 40} AS a, {1 << 41} AS b")
-    shared_db.connection.execute(f"INSERT INTO far VALUES ({1 << 40}, {1 << 41} + 9), (5, 0)")
+    run_sql(shared_db, f"CREATE OR REPLACE TABLE far AS SELECT {1 << 40} AS a, {1 << 41} AS b")
+    run_sql(shared_db, f"INSERT INTO far VALUES ({1 << 40}, {1 << 41} + 9), (5, 0)")
     stored = shared_db.tensor_from_table("A", "far", ["a", "b"], shape=(1 << 42, 1 << 42))
     assert measure_blocks(stored, [(1, 1), (1, 16), (1, 8)], shared_db._engine) == {(1, 1): 3, (1, 16): 2, (1, 8): 3}

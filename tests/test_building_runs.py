@@ -34,12 +34,12 @@ ANY_ij: Any = A_ij
 MASK_ij: Any = M_ij
 
 
-@pytest.fixture(scope="module")
-def db() -> se.Database:
-    database = se.connect()
-    for name, array in ARRAYS.items():
-        database.tensor(name, array, fill=FILLS.get(name, 0), promoted=STORED.get(name))
-    return database
+@pytest.fixture
+def db(shared_db: se.Database) -> se.Database:
+    if not shared_db.tensors():
+        for name, array in ARRAYS.items():
+            shared_db.tensor(name, array, fill=FILLS.get(name, 0), promoted=STORED.get(name))
+    return shared_db
 
 
 # Expressions of labels i and j, and their values.

@@ -8,11 +8,13 @@ from dataclasses import astuple, fields, replace
 from pathlib import Path
 
 import numpy as np
+import psycopg
 import pytest
 
 import sparseeinsum as se
-from sparseeinsum import assets
+from sparseeinsum import assets, calibration
 from sparseeinsum.calibration import Calibration, random_plans
+from sparseeinsum.cli import main
 from sparseeinsum.decompose.constants import calibration_file, constants_for, store_constants
 from sparseeinsum.decompose.cost import CostConstants, Work
 from sparseeinsum.decompose.fit import Fit, Observation, Residual, fit_constants, residuals
@@ -162,6 +164,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "sparseeinsum" / "calibration-duckdb.json"
 
 
+@pytest.mark.engines("duckdb", reason="the constants are DuckDB's")
 class TestStored:
     def test_defaults_where_nothing_was_calibrated(self, config: Path) -> None:
         content = json.loads(assets.read("stats/duckdb/constants.json"))
@@ -176,7 +179,7 @@ class TestStored:
 
     def test_calibration_stores_what_it_fitted(self, config: Path) -> None:
         fit = fit_constants(observations(scaled(*[2] * len(KINDS))), DEFAULT)
-        calibration = Calibration(fit, DEFAULT, (), "a test")
+        calibration = Calibration(fit, DEFAULT, (), "a test", "duckdb")
         assert calibration.store() == config
         assert constants_for("duckdb") == calibration.fit.constants
 
@@ -236,3 +239,24 @@ def test_random_plans_are_the_same_in_every_call(db: se.Database) -> None:
     first, second = ([plan.notation() for plan in random_plans(db, program, 6)] for _ in range(2))
     assert first == second
     assert len({tuple(notation) for notation in first}) > 1
+
+
+def test_a_server_is_measured_and_left_as_it_was(
+    postgres_urls: dict[str, str], config: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, inputs = calibration._programs()["matrix chain"]
+    small = {name: np.asarray(matrix)[:24, :24] for name, matrix in inputs.items()}
+    monkeypatch.setattr(calibration, "_programs", lambda: dict.fromkeys(("matrix chain", "another"), (text, small)))
+    url = postgres_urls["db"]
+    query = "SELECT COUNT(*) FROM pg_class WHERE relname ILIKE '%matrix_chain%' OR relname = 'tensors'"
+    assert main(["calibrate", "--database", url]) == 0
+    assert "on PostgreSQL 1" in " ".join(capsys.readouterr().out.split())
+    with psycopg.connect(url) as connection:
+        assert connection.execute(query).fetchall() == [(0,)]
+    assert not config.exists()
+    assert json.loads(config.with_name("calibration-postgresql.json").read_text(encoding="utf-8"))["constants"]
+
+
+def test_files_are_not_calibrated(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["calibrate", "--database", "graph.duckdb"]) == 1
+    assert "graph.duckdb is no database of PostgreSQL" in capsys.readouterr().err

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from any_sql import run_sql
 from reading import assert_usable, contents, read_back, stored_result
 
 import sparseeinsum as se
@@ -114,7 +115,7 @@ def test_catalogue_of_an_earlier_version(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("dtype", "fill"), [("bool", "1"), ("int64", "0.5"), ("float64", "none"), ("complex64", "i")])
 def test_fill_that_is_no_number_of_the_dtype(db: se.Database, dtype: str, fill: str) -> None:
     db.tensor("A", np.ones(3, dtype))
-    db.connection.execute("UPDATE sparseeinsum.tensors SET fill = ?", [fill])
+    run_sql(db, f"UPDATE sparseeinsum.tensors SET fill = '{fill}'")
     with pytest.raises(
         se.CatalogueError, match=rf"tensor A has dtype {dtype} and fill {fill}, .*define the tensor anew"
     ):
@@ -131,7 +132,13 @@ def test_stored_tensor_says_what_it_is(db: se.Database) -> None:
     stored = db.tensor("A", DENSE, axes=["i", "j"], promoted=["j"])
     assert db.tensors() == {"A": stored}
     assert (stored.tensor.shape, stored.tensor.dtype, stored.tensor.fill) == ((2, 3), "float64", 0)
-    assert (stored.keys, stored.relation, stored.is_owned) == (("j",), "main.A", True)
+    assert (stored.keys, stored.relation.casefold(), stored.is_owned) == (("j",), "main.a", True)
+
+
+def test_a_new_database_may_be_asked_what_it_holds(db: se.Database) -> None:
+    assert db.tensors() == {}
+    db.tensor("A", DENSE)
+    assert list(db.tensors()) == ["A"]
 
 
 def test_statistics_are_measured_now(db: se.Database) -> None:
@@ -203,6 +210,7 @@ def test_connection_of_the_user(path: Path) -> None:
     connection.close()
 
 
+@pytest.mark.engines("duckdb", reason="cursors are DuckDB's connections")
 def test_cursor_sees_the_same_tensors(db: se.Database) -> None:
     db.tensor("A", DENSE)
     with se.connect(db.connection.cursor()) as other:
@@ -287,6 +295,7 @@ def test_one_file_opened_twice(path: Path) -> None:
         np.testing.assert_array_equal(read_back(other, "New"), DENSE)
 
 
+@pytest.mark.engines("duckdb", reason="PostgreSQL attaches no databases")
 def test_current_database_is_the_one_that_counts(db: se.Database, path: Path) -> None:
     db.tensor("A", DENSE)
     db.connection.execute(f"ATTACH '{path}' AS stored; USE stored")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from any_sql import run_sql
 from edge_tables import MATRIX, ROW_SUMS, refer
 from reading import assert_usable
 
@@ -30,22 +31,26 @@ WRONG = {
     "beyond the bound": ("INSERT INTO edges VALUES (3, 0, 7)", se.DataError, r"row 3 .*the index src is 3"),
     "negative": ("INSERT INTO edges VALUES (0, -1, 7)", se.DataError, r"row 3 .*the index dst is -1"),
     "table dropped": ("DROP TABLE edges", se.CatalogueError, r"can no longer be read from main.edges: .*not exist"),
-    "value dropped": ("ALTER TABLE edges DROP COLUMN w", se.CatalogueError, r"can no longer be read.*\"w\" not found"),
+    "value dropped": (
+        "ALTER TABLE edges DROP COLUMN w",
+        se.CatalogueError,
+        r"can no longer be read.*w\W+ (not found|does not exist)",
+    ),
     "index dropped": (
         "ALTER TABLE edges DROP COLUMN dst",
         se.CatalogueError,
-        r"can no longer be read.*\"dst\" not found",
+        r"can no longer be read.*dst\W+ (not found|does not exist)",
     ),
     "texts for values": (
         "ALTER TABLE edges ALTER w TYPE VARCHAR",
         se.CatalogueError,
-        r"column w has the type VARCHAR now",
+        r"column w has the type (VARCHAR|TEXT) now",
     ),
     "narrower values": ("ALTER TABLE edges ALTER w TYPE FLOAT", se.CatalogueError, r"column w has the type FLOAT now"),
     "texts for indices": (
         "ALTER TABLE edges ALTER src TYPE VARCHAR",
         se.CatalogueError,
-        r"src has the type VARCHAR now",
+        r"src has the type (VARCHAR|TEXT) now",
     ),
     "fractions for indices": (
         "CREATE OR REPLACE TABLE edges AS SELECT src + 0.5::DOUBLE AS src, dst, w FROM edges WHERE src < 2",
@@ -58,12 +63,12 @@ WRONG = {
 
 def planned_before(db: se.Database, change: str) -> se.Plan:
     plan = db.plan(ROW_SUMS)
-    db.connection.execute(change)
+    run_sql(db, change)
     return plan
 
 
 def not_planned(db: se.Database, change: str) -> str:
-    db.connection.execute(change)
+    run_sql(db, change)
     return ROW_SUMS
 
 
@@ -93,12 +98,12 @@ def test_what_is_no_tensor_any_more_is_refused(
 
 
 def test_values_that_are_cast_may_change_their_type(edges: se.Database) -> None:
-    edges.connection.execute("ALTER TABLE edges ALTER w TYPE INTEGER")
+    run_sql(edges, "ALTER TABLE edges ALTER w TYPE INTEGER")
     edges.tensor_from_table("A", "edges", ["src", "dst"], "w", shape=(3, 3), dtype="float64")
     plan = planned_before(edges, "ALTER TABLE edges ALTER w TYPE DECIMAL(9, 2); UPDATE edges SET w = 0.25")
     np.testing.assert_array_equal(edges.run(plan)["Y"].to_numpy(), [0.25, 0, 0.5])
-    edges.connection.execute("ALTER TABLE edges ALTER w TYPE VARCHAR")
-    with pytest.raises(se.CatalogueError, match="column w has the type VARCHAR now"):
+    run_sql(edges, "ALTER TABLE edges ALTER w TYPE VARCHAR")
+    with pytest.raises(se.CatalogueError, match=r"column w has the type (VARCHAR|TEXT) now"):
         edges.run(ROW_SUMS)
 
 
@@ -117,21 +122,22 @@ def test_values_that_would_change_when_they_are_cast_are_refused(
     edges: se.Database, make: Callable[[se.Database, str], se.Plan | str], change: str
 ) -> None:
     sql_type, dtype, value, message = CHANGED[change]
-    edges.connection.execute(f"ALTER TABLE edges ALTER w TYPE {sql_type} USING (w > 0)::{sql_type}")
+    run_sql(edges, f"ALTER TABLE edges ALTER w TYPE {sql_type} USING CASE WHEN w > 0 THEN 1 ELSE 0 END")
     edges.tensor_from_table("A", "edges", ["src", "dst"], "w", shape=(3, 3), dtype=dtype)
     with pytest.raises(se.DataError, match=rf"tensor A, row 2 \(counted from 0\): the value w is .*{message}"):
         edges.run(make(edges, f"UPDATE edges SET w = {value} WHERE dst = 1 AND src = 2"))
     assert_usable(edges)
 
 
+@pytest.mark.engines("duckdb", reason="PostgreSQL reads no files")
 def test_file_that_changes(edges: se.Database, tmp_path: Path) -> None:
     path = tmp_path / "edges.parquet"
-    edges.connection.execute(f"COPY edges TO '{path}'")
+    run_sql(edges, f"COPY edges TO '{path}'")
     refer(edges, path)
     plan = edges.plan(ROW_SUMS)
-    edges.connection.execute(f"COPY (SELECT src, dst, w + 1 AS w FROM edges) TO '{path}'")
+    run_sql(edges, f"COPY (SELECT src, dst, w + 1 AS w FROM edges) TO '{path}'")
     np.testing.assert_array_equal(edges.run(plan)["Y"].to_numpy(), [2.5, 0, 3.5])
-    edges.connection.execute(f"COPY (SELECT src, dst, w FROM edges UNION ALL FROM edges) TO '{path}'")
+    run_sql(edges, f"COPY (SELECT src, dst, w FROM edges UNION ALL FROM edges) TO '{path}'")
     with pytest.raises(se.DataError, match=r"tensor A, row .* stands in an earlier row"):
         edges.run(plan)
     path.unlink()
@@ -166,7 +172,7 @@ def test_arrays_that_are_no_tensor_any_more(
 
 def test_planning_names_bad_rows_too(db: se.Database) -> None:
     db.tensor("A", MATRIX, promoted=["dim_0"])
-    db.connection.execute("UPDATE A SET val = [7] WHERE dim_0 = 1")
+    run_sql(db, "UPDATE A SET val = [7] WHERE dim_0 = 1")
     with pytest.raises(se.DataError, match=r"tensor A, row \d .*val has 1 elements"):
         db.plan(ROW_SUMS)
     with pytest.raises(se.DataError, match=r"tensor A, row \d .*val has 1 elements"):
@@ -184,7 +190,7 @@ def test_plan_that_needs_every_tuple_is_refused_when_one_goes(db: se.Database) -
     full = -np.ones((2, 2))
     db.tensor("A", full, promoted=["dim_0", "dim_1"])
     plan = db.plan("Y[i] = max(A[i, j])")
-    db.connection.execute("DELETE FROM A WHERE dim_0 = 0 AND dim_1 = 0")
+    run_sql(db, "DELETE FROM A WHERE dim_0 = 0 AND dim_1 = 0")
     with pytest.raises(se.EngineError, match="tensor A has changed since the plan was made; plan again"):
         db.run(plan)
     np.testing.assert_array_equal(db.run("Y[i] = max(A[i, j])")["Y"].to_numpy(), [0, -1])
@@ -197,7 +203,7 @@ def test_plan_for_finite_data_is_refused_when_they_are_no_more(edges: se.Databas
     edges.tensor("B", np.array([[1.0, 0, 0]] * 3), promoted=["dim_0", "dim_1"])
     program = "Y[i, k] = sum(A[i, j] * B[j, k])"
     plan = edges.plan(program)
-    edges.connection.execute(f"UPDATE edges SET w = {value} WHERE src = 0")
+    run_sql(edges, f"UPDATE edges SET w = {value} WHERE src = 0")
     with pytest.raises(se.EngineError, match="tensor A has changed since the plan was made; plan again"):
         edges.run(plan)
     with np.errstate(invalid="ignore"):
@@ -217,9 +223,9 @@ def test_plans_whose_order_is_right_for_finite_values_alone_are_refused(db: se.D
     text = "Y[i, l] = sum(A[i, j] * B[j, k] * C[k, l])"
     plan = db.plan(text, nonfinite=nonfinite)
     assert plan.rewritten == ("Y_1", "Y")
-    db.connection.execute("UPDATE A SET val = val * 0.99 + 0.011")
+    run_sql(db, "UPDATE A SET val = val * 0.99 + 0.011")
     np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), db.run(text, optimizer="dense")["Y"].to_numpy())
-    db.connection.execute("UPDATE A SET val = 'inf' WHERE dim_0 = 0")
+    run_sql(db, "UPDATE A SET val = 'inf' WHERE dim_0 = 0")
     with pytest.raises(se.EngineError, match=r"tensor A has .*the way in which .*computes Y_1, Y is exact.*plan again"):
         db.run(plan)
     assert np.isnan(db.run(text, nonfinite=nonfinite)["Y"].to_numpy()[0, 0])

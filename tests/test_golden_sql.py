@@ -49,6 +49,7 @@ def check_result(db: se.Database, text: str, expected: NDArray[np.float64]) -> N
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.engines("duckdb", reason="its own SQL")
 @pytest.mark.parametrize("promoted", DECOMPOSITIONS)
 def test_matrix_product(db: se.Database, promoted: str) -> None:
     rng = np.random.default_rng(0)
@@ -60,6 +61,7 @@ def test_matrix_product(db: se.Database, promoted: str) -> None:
     check_result(db, text, np.asarray(left @ right))
 
 
+@pytest.mark.engines("duckdb", reason="its own SQL")
 @pytest.mark.parametrize("style", ["cte", "staged"])
 def test_gcn(db: se.Database, style: str) -> None:
     inputs = gcn_inputs(citation_graph())
@@ -70,6 +72,7 @@ def test_gcn(db: se.Database, style: str) -> None:
     check_result(db, text, gcn_reference(inputs))
 
 
+@pytest.mark.engines("duckdb", reason="its own SQL")
 def test_attention(db: se.Database) -> None:
     inputs = attention_inputs(citation_graph())
     program = attention_program(1024)
@@ -80,6 +83,7 @@ def test_attention(db: se.Database) -> None:
     check_result(db, text, attention_reference(inputs).toarray())
 
 
+@pytest.mark.engines("duckdb", reason="its own SQL")
 def test_a_product_by_index(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     left, right = sp.csr_array(sp.random_array((3, 4), density=0.5, rng=rng)), rng.uniform(size=(4, 5))

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from any_sql import run_sql
+from reading import contents
 
 import sparseeinsum as se
 
@@ -20,10 +22,10 @@ def test_keywords_as_names(db: se.Database, name: str, optimizer: str) -> None:
     result = db.run(PROGRAM.format(name=name), optimizer=optimizer, into={"where": "limit"}, outputs=["select"])
     select = array + 1
     np.testing.assert_allclose(result["select"].to_numpy(), select)
-    kept = db.connection.execute('SELECT * FROM "limit" ORDER BY ALL').fetchall()
+    kept = run_sql(db, 'SELECT * FROM "limit" ORDER BY 1')
     table = (select * array).sum(axis=1)
     assert kept == [(index, value) for index, value in enumerate(table @ select)]
-    assert db.connection.execute("SELECT COUNT(*) FROM duckdb_tables() WHERE temporary").fetchall() == [(0,)]
+    assert not any("temp" in relation for relation in contents(db))
 
 
 @pytest.mark.parametrize("style", ["cte", "staged"])

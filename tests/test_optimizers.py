@@ -7,9 +7,9 @@ import pytest
 from planning_problems import MOST_PLANS, Problem, choices_of, drawn, priced_by_hand, problem_of
 
 import sparseeinsum as se
+from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.cover import tree_rounds
 from sparseeinsum.decompose.joint import search_by_cover, search_greedily, search_jointly
-from sparseeinsum.decompose.model import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.optimizers import OPTIMIZERS
 from sparseeinsum.errors import PlanError
 from sparseeinsum.examples import ATTENTION, GCN

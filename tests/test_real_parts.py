@@ -27,12 +27,12 @@ with np.errstate(all="ignore"):
     }
 
 
-@pytest.fixture(scope="module")
-def db() -> se.Database:
-    database = se.connect()
-    for name, array in (("A", A), ("B", B), ("N", N)):
-        database.tensor(name, array)
-    return database
+@pytest.fixture
+def db(shared_db: se.Database) -> se.Database:
+    if not shared_db.tensors():
+        for name, array in (("A", A), ("B", B), ("N", N)):
+            shared_db.tensor(name, array)
+    return shared_db
 
 
 @pytest.mark.parametrize("text", EXPECTED)

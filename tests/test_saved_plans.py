@@ -146,6 +146,7 @@ def test_tensors_must_be_there(chain: se.Database) -> None:
         other.load_plan(text)
 
 
+@pytest.mark.engines("duckdb", reason="PostgreSQL has no functions of Python's")
 def test_functions_must_be_there(chain: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     def doubled(x: float) -> float:
         return 2 * x

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from any_sql import run_sql
 from numpy.typing import NDArray
 from reference import evaluate_program
 
@@ -399,8 +400,8 @@ def test_scalars(shared_db: se.Database, value: float) -> None:
 
 def test_values_that_are_stored_though_they_are_zero(shared_db: se.Database) -> None:
     """A user's table may hold zeros; they mean what absent ones mean."""
-    shared_db.connection.execute("CREATE OR REPLACE TABLE rows (i BIGINT, w DOUBLE)")
-    shared_db.connection.execute("INSERT INTO rows VALUES (0, 0), (2, -1)")
+    run_sql(shared_db, "CREATE OR REPLACE TABLE rows (i BIGINT, w DOUBLE)")
+    run_sql(shared_db, "INSERT INTO rows VALUES (0, 0), (2, -1)")
     shared_db.tensor_from_table("U", "rows", index=["i"], value="w", shape=(4,))
     results = shared_db.run(
         "M[] = max(U[i]); E[i] = exp(U[i]); S[] = sum(U[i] / U[i]); P[i] = U[i] * U[i]", nonfinite="allow"

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from any_sql import run_sql
 from reading import contents, read_back
 
 import sparseeinsum as se
@@ -43,7 +44,7 @@ def test_names_are_quoted(db: se.Database, name: str) -> None:
     db.tensor(name, sp.csr_array(MATRIX), axes=[name, "j"])
     assert db.statistics(name).entries == 3
     quoted = '"' + name.replace('"', '""') + '"'
-    assert db.connection.execute(f"SELECT {quoted}, j, val FROM {quoted} ORDER BY ALL").fetchall() == [
+    assert run_sql(db, f"SELECT {quoted}, j, val FROM {quoted} ORDER BY 1, 2") == [
         (0, 1, 1.5),
         (1, 0, 2.0),
         (1, 2, -3.0),
@@ -69,41 +70,43 @@ def test_names_that_differ_only_in_case(db: se.Database) -> None:
 @pytest.mark.parametrize("kind", ["TABLE", "VIEW", "TEMPORARY TABLE", "TEMPORARY VIEW"])
 @pytest.mark.parametrize("name", ["A", "a"])
 def test_tables_of_the_user_are_left_alone(db: se.Database, kind: str, name: str) -> None:
-    db.connection.execute(f"CREATE {kind} {name} AS SELECT 42 AS answer")
+    run_sql(db, f"CREATE {kind} {name} AS SELECT 42 AS answer")
     before = contents(db)
-    with pytest.raises(se.CatalogueError, match=rf"there is a table or view {name} .*choose another name.*from_table"):
+    with pytest.raises(se.CatalogueError, match=rf"table or view (?i:{name}) .*choose another name.*from_table"):
         db.tensor("A", MATRIX)
     assert contents(db) == before
 
 
 def test_tables_in_other_schemas_are_in_no_ones_way(db: se.Database) -> None:
-    db.connection.execute("CREATE SCHEMA other; CREATE TABLE other.A AS SELECT 42 AS answer")
+    run_sql(db, "CREATE SCHEMA other; CREATE TABLE other.A AS SELECT 42 AS answer")
     db.tensor("A", MATRIX)
     np.testing.assert_array_equal(read_back(db, "A"), MATRIX)
-    assert db.connection.execute("FROM other.A").fetchall() == [(42,)]
+    assert run_sql(db, "FROM other.A") == [(42,)]
 
 
 def test_tensor_moves_with_the_schema(db: se.Database) -> None:
     db.tensor("A", MATRIX)
-    db.connection.execute("CREATE SCHEMA other; USE other; CREATE TABLE B AS SELECT 42 AS answer")
+    run_sql(db, "CREATE SCHEMA other; USE other; CREATE TABLE B AS SELECT 42 AS answer")
     np.testing.assert_array_equal(read_back(db, "A"), MATRIX)
-    assert db.tensor("A", CUBE).relation == "other.A"
+    assert db.tensor("A", CUBE).relation.casefold() == "other.a"
     np.testing.assert_array_equal(read_back(db, "A"), CUBE)
-    assert [name for name in contents(db) if name.endswith('"A"')] == ['"memory"."other"."A"']
+    (name,) = [name for name in contents(db) if name.casefold().endswith('."a"')]
+    assert name.casefold().endswith('"other"."a"')
 
 
 def test_table_of_the_user_in_the_new_schema_is_left_alone(db: se.Database) -> None:
     db.tensor("A", MATRIX)
-    db.connection.execute("CREATE SCHEMA other; USE other; CREATE TABLE A AS SELECT 42 AS answer")
+    run_sql(db, "CREATE SCHEMA other; USE other; CREATE TABLE A AS SELECT 42 AS answer")
     before = contents(db)
-    with pytest.raises(se.CatalogueError, match="there is a table or view A"):
+    with pytest.raises(se.CatalogueError, match=r"there is a table or view [Aa]"):
         db.tensor("A", CUBE)
     assert contents(db) == before
 
 
+@pytest.mark.engines("duckdb", reason="a number of rows is DuckDB's own")
 def test_row_numbers_that_the_user_named_do_not_split_scans(db: se.Database) -> None:
     """Scans of small tables are split by DuckDB's own rowid, which a column of that name hides."""
     tall = np.random.default_rng(0).random((20_000, 4))
     db.tensor("A", tall[::-1], axes=["rowid", "j"])
-    db.connection.execute("SET threads = 2")
+    run_sql(db, "SET threads = 2")
     np.testing.assert_allclose(db.run("Y[j] = sum(A[i, j])")["Y"].to_numpy(), tall.sum(axis=0))

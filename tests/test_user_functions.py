@@ -15,6 +15,8 @@ from sparseeinsum.language.binding import bind
 from sparseeinsum.language.scalar import FUNCTIONS
 from sparseeinsum.language.tensors import Axis, Tensor
 
+pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL has no functions of Python's")
+
 
 def leaky(x: Any, slope: Any) -> Any:  # noqa: ANN401  # any number
     return x if x > 0 else slope * x

@@ -4,7 +4,8 @@ Source: SparseEinSum, section 6: first decompose to the keys of both sides, then
 half is left out where one set of keys contains the other.
 """
 
-from collections.abc import Iterator, Mapping, Set
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from sparseeinsum.algebra.operators import (
@@ -89,15 +90,19 @@ class Inputs:
     complete: Set[str]
 
 
-def translate(plan: DecomposedGraph, inputs: Inputs, evaluations: Mapping[str, Evaluation]) -> tuple[Definition, ...]:
+def translate(
+    plan: DecomposedGraph, inputs: Inputs, evaluations: Mapping[str, Evaluation], keeps_shared: bool = False
+) -> tuple[Definition, ...]:
     """One definition for every EinSum of a plan, in topological order.
 
     Args:
         plan: Choices for all EinSums.
         inputs: The input tensors.
         evaluations: What is exact for every EinSum.
+        keeps_shared: Whether what is sliced or stacked for several operands is kept in a table.
     """
-    return tuple(_definitions(plan, inputs, evaluations))
+    definitions = tuple(_definitions(plan, inputs, evaluations))
+    return _keep_shared(definitions) if keeps_shared else definitions
 
 
 def _definitions(plan: DecomposedGraph, inputs: Inputs, evaluations: Mapping[str, Evaluation]) -> Iterator[Definition]:
@@ -129,6 +134,37 @@ def _definitions(plan: DecomposedGraph, inputs: Inputs, evaluations: Mapping[str
         is_whole = _is_aggregating(step) and not schema.keys  # one tuple, also of nothing
         is_full = not evaluation.values.has_fill
         known[name] = _Operand(Computed(schema), is_complete or is_whole or is_full, is_full)
+
+
+def _keep_shared(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
+    """Keep what is sliced or stacked for more than one operand in a table, unless it is a single tuple.
+
+    An engine whose workers share no CTE could not put it together, nor read it, in parallel; and it knows nothing of
+    its keys.
+    """
+    reads = Counter(_without_filling(operand) for definition in definitions for operand in definition.relation.inputs)
+    shared: Set[Relation] = {
+        relation
+        for relation, count in reads.items()
+        if count > 1 and isinstance(relation, Slice | Stack) and relation.schema.keys
+    }
+    return tuple(replace(definition, relation=_keeping(definition.relation, shared)) for definition in definitions)
+
+
+def _without_filling(operand: Relation) -> Relation:
+    return operand.input if isinstance(operand, Densify) else operand
+
+
+def _keeping(contract: Contract, shared: Set[Relation]) -> Contract:
+    return replace(contract, inputs=tuple(_kept_if_shared(operand, shared) for operand in contract.inputs))
+
+
+def _kept_if_shared(operand: Relation, shared: Set[Relation]) -> Relation:
+    moved = _without_filling(operand)
+    if moved not in shared:
+        return operand
+    kept = Kept(moved, moved.schema.decomposition.promoted[0], 1)
+    return replace(operand, input=kept) if isinstance(operand, Densify) else kept
 
 
 def _compensation(evaluation: Evaluation, pairs: int, indices: int) -> Compensation | None:

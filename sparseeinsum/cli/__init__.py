@@ -184,6 +184,13 @@ def _add_calibrate(commands_of: _Commands) -> None:
         "measure the cost constants of this machine, and keep them for later plans",
         "sparseeinsum calibrate",
     )
+    parser.add_argument(
+        "-d",
+        "--database",
+        metavar="URL",
+        help="a database of PostgreSQL whose server to measure, postgresql://...; nothing is left in it (default: "
+        "DuckDB here)",
+    )
     parser.add_argument("--dry-run", action="store_true", help="measure and print, but keep nothing")
     parser.set_defaults(command=commands.calibrate_machine)
 

@@ -34,6 +34,8 @@ Several statements on a line, separated by semicolons, show what none of them re
   \\q               quit, as the end of the input does
 """
 
+_WRITING = ("INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "COPY")  # statements of which a count of rows is shown
+
 
 class Quit(Exception):  # noqa: N818  # no error
     """The user wants to leave."""
@@ -74,8 +76,8 @@ def _run_script(session: "Session") -> None:
         for each in entered(lambda _: lines.pop() if lines else None, session.dialect):
             try:
                 session.run(each)
-            except session.errors as error:
-                raise se.SparseEinsumError(str(error)) from error
+            except (se.EngineError, session.errors) as error:
+                raise se.SparseEinsumError(_message(error)) from error
 
 
 @contextmanager
@@ -87,7 +89,10 @@ def _until_quit() -> Iterator[None]:
 
 
 def _message(error: Exception) -> str:
-    return f"{'' if isinstance(error, se.SparseEinsumError) else type(error).__name__ + ': '}{error}"
+    """What went wrong; of a statement that the user did not write only what the database said of it."""
+    said = error.__cause__ if isinstance(error, se.EngineError) and error.__cause__ is not None else error
+    is_told = isinstance(error, se.SparseEinsumError)
+    return str(said).rstrip() if is_told else f"{type(error).__name__}: {error}".rstrip()
 
 
 def _read_by(text: str) -> tuple[str, ...]:
@@ -165,6 +170,8 @@ class Session:
             results = self._database.run(program, outputs=wanted)
             for name in wanted:
                 show_result(self._console, results[name], self._rows)
+        else:
+            print(f"declared; a program that reads {text.split()[1].split('[')[0]} is held to it")
         for statement in statements:
             name = statement.target.tensor if isinstance(statement, Assignment) else statement.tensor
             self._programs[name] = text
@@ -185,11 +192,15 @@ class Session:
 
     def _run_sql(self, text: str) -> None:
         cursor = self._database.connection.execute(text)
-        if cursor.description is None:
+        names = [column[0] for column in cursor.description or ()]
+        writes = text.split(maxsplit=1)[0].upper() in _WRITING
+        if cursor.description is None or (writes and names == ["Count"]):  # psycopg, DuckDB
+            (count,) = (cursor.fetchone() or (-1,)) if names else (cursor.rowcount,)
+            if writes and count >= 0:
+                print(f"{count:,} rows")
             return
-        names = [column[0] for column in cursor.description]
         rows = cursor.fetchmany(self._rows + 1)
-        if not rows and names in (["Success"], ["Count"]):  # of a statement that returns nothing
+        if not rows and names == ["Success"]:  # of a statement that returns nothing, in DuckDB
             return
         self._console.print(rows_table(names, rows[: self._rows]))
         if len(rows) > self._rows:
@@ -221,7 +232,7 @@ class Session:
         print(f"columns: {', '.join(stored.keys)}; values: {stored.value or 'every row counts as 1'}")
 
     def _plan(self, text: str) -> None:
-        print(self._database.plan(self._with_what_it_reads(text)).explain(), end="")
+        print(self._database.plan(self._with_what_it_reads(text)).explain())
 
     def _sql(self, text: str) -> None:
         print(self._database.plan(self._with_what_it_reads(text)).sql(), end="")

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.choices import allowed_choices
-from sparseeinsum.decompose.model import Choice, CostModel
+from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.optimizers import OPTIMIZERS, optimise
 from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
 from sparseeinsum.decompose.tiling import tiles_by_label

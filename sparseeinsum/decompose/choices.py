@@ -5,7 +5,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
-from sparseeinsum.decompose.model import Choice, CostModel, promoted_tiles
+from sparseeinsum.decompose.choice import Choice, promoted_tiles
+from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.tiling import SMALLEST_TILE, TILES, tiles_below
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum, by_hand, write_einsum

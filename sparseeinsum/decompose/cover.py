@@ -8,8 +8,8 @@ import heapq
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
+from sparseeinsum.decompose.choice import Choice, result_tiles
 from sparseeinsum.decompose.elimination import cheapest_plans
-from sparseeinsum.decompose.model import Choice, result_tiles
 from sparseeinsum.decompose.search import Candidate, Task
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.factors import (
     Elimination,
     Factor,
@@ -22,7 +23,6 @@ from sparseeinsum.decompose.factors import (
     factor,
     ungrouped,
 )
-from sparseeinsum.decompose.model import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.search import Candidate, Task
 from sparseeinsum.language.eingraph import EinSum, Reference
 

@@ -1,15 +1,19 @@
-"""Decompose: what a choice of promoted labels costs for an EinSum, and a change of decomposition between two.
-
-A *choice* for an EinSum gives every one of its labels (in the order of `EinSum.labels`) a tile, or DEMOTED; it fixes
-the decompositions of the operands and of the result, so that all choices are consistent in the sense of
-SparseEinSum, algorithm 1: a label is promoted in all tensors that have it, or in none.
-"""
+"""Decompose: what a choice of promoted labels costs for an EinSum, and a change of decomposition between two."""
 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from sparseeinsum.decompose.access import ResidentSizes, StoredOrder, indexable_operands, indexed
+from sparseeinsum.decompose.choice import (
+    Choice,
+    has_other_keys,
+    is_matrix_product,
+    promoted_labels,
+    promoted_tiles,
+    reference_tiles,
+    result_tiles,
+)
 from sparseeinsum.decompose.cost import (
     Accounting,
     ContractionSizes,
@@ -20,6 +24,7 @@ from sparseeinsum.decompose.cost import (
 )
 from sparseeinsum.decompose.joining import Operand, groups_of, pairs_of, share_keys
 from sparseeinsum.decompose.memory import (
+    REREAD_BYTES,
     STATE_OVERHEAD_BYTES,
     UNLIMITED,
     Arrays,
@@ -35,8 +40,6 @@ from sparseeinsum.language.scalar import count_operations
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, common_tile, keys_of, mean_extent, tuple_bytes
 from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 from sparseeinsum.statistics.estimate import Statistics, by_label, dense_statistics
-
-Choice = tuple[int, ...]
 
 _EMBEDDED = EmbeddedAccounting()
 _NOTHING = Work()
@@ -161,7 +164,7 @@ class CostModel:
             result_bytes=self.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice)),
             result_size=self._array_size(einsum.output, result_tiles(einsum, choice)),
             operations=self._operations(einsum, choice),
-            is_matrix_product=self._has_matrices(einsum) and _is_matrix_product(einsum, choice),
+            is_matrix_product=self._has_matrices(einsum) and is_matrix_product(einsum, choice),
             is_expression=not einsum.is_multilinear and any(tile != 1 for tile in choice),
             copied_bytes=0 if index is not None else self._copied_bytes(einsum, choice, absence, operands),
         )
@@ -214,7 +217,7 @@ class CostModel:
             if found.tuples > found.present:  # made dense again
                 again += Work(found.tuples, found.tuples * found.tuple_bytes, hashed_tuples=found.tuples, operators=1)
             size = 0 if passes.label in operand.labels else found.tuple_bytes
-            again += Work(found.tuples, found.tuples * size)
+            again += Work(found.tuples, found.tuples * size * REREAD_BYTES)
         kept = Work(cost.tuples, cost.tuples * self.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice)))
         rereading = again.times(passes.count - 1) + kept
         seconds = cost.seconds + rereading.seconds(self.constants)
@@ -286,7 +289,7 @@ class CostModel:
         crowded = (
             factor
             for label, factor in crowding.items()
-            if tiles[label] == 1 and all(_has_other_keys(operand, label, tiles) for operand in einsum.operands)
+            if tiles[label] == 1 and all(has_other_keys(operand, label, tiles) for operand in einsum.operands)
         )
         return math.prod(crowded)
 
@@ -385,44 +388,3 @@ class CostModel:
             known = Operand(used.tuples(of_labels), stored.tuples(of_labels), used.distinct(of_labels), size)
             self._operands[operand, tiles, dense] = known
         return known
-
-
-def promoted_labels(einsum: EinSum, choice: Choice) -> frozenset[str]:
-    """Labels that a choice promotes."""
-    return frozenset(label for label, tile in zip(einsum.labels, choice, strict=True) if tile != DEMOTED)
-
-
-def promoted_tiles(einsum: EinSum, choice: Choice) -> dict[str, int]:
-    """Tile of every label that a choice promotes."""
-    return {label: tile for label, tile in zip(einsum.labels, choice, strict=True) if tile != DEMOTED}
-
-
-def reference_tiles(einsum: EinSum, reference: Reference, choice: Choice) -> Choice:
-    """Tiles of a tensor, axis by axis, as a choice has it under its labels."""
-    tiles = dict(zip(einsum.labels, choice, strict=True))
-    return tuple(tiles[label] for label in reference.labels)
-
-
-def result_tiles(einsum: EinSum, choice: Choice) -> Choice:
-    """Tiles of the result of an EinSum under a choice."""
-    return reference_tiles(einsum, einsum.output, choice)
-
-
-def _has_other_keys(operand: Reference, label: str, tiles: Mapping[str, int]) -> bool:
-    return any(tiles[other] != DEMOTED for other in operand.labels if other != label)
-
-
-def _is_matrix_product(einsum: EinSum, choice: Choice) -> bool:
-    """Whether the kernel is a matrix product, or becomes one over a vector of rows that share an operand."""
-    if not einsum.is_multilinear or len(einsum.operands) != 2:
-        return False
-    first, second = (frozenset(operand.labels) for operand in einsum.operands)
-    kept = frozenset(einsum.output.labels)
-    rows, columns, inner = (first - second) & kept, (second - first) & kept, (first & second) - kept
-    in_arrays = frozenset(label for label, tile in zip(einsum.labels, choice, strict=True) if tile != 1)
-    inside = [bool(labels & in_arrays) for labels in (rows, columns, inner)]
-    if all(inside):
-        return True
-    promoted = promoted_labels(einsum, choice)
-    is_shared = [not labels & promoted for labels in (second, first)]  # one tuple for all rows of a vector
-    return inside[2] and ((is_shared[0] and inside[1]) or (is_shared[1] and inside[0]))

@@ -4,9 +4,10 @@ import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.choices import allowed_choices
 from sparseeinsum.decompose.joint import search_by_cover, search_greedily, search_jointly
-from sparseeinsum.decompose.model import Choice, CostModel
+from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
 from sparseeinsum.decompose.search import Candidate, Task
 from sparseeinsum.decompose.tiling import tiles_by_label

@@ -4,17 +4,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sparseeinsum.decompose.choice import Choice, promoted_labels, promoted_tiles, reference_tiles, result_tiles
 from sparseeinsum.decompose.cost import Work
 from sparseeinsum.decompose.memory import Passes
-from sparseeinsum.decompose.model import (
-    Choice,
-    CostModel,
-    VertexCost,
-    promoted_labels,
-    promoted_tiles,
-    reference_tiles,
-    result_tiles,
-)
+from sparseeinsum.decompose.model import CostModel, VertexCost
 from sparseeinsum.decompose.moves import Move
 from sparseeinsum.language.eingraph import EinGraph, EinSum, write_einsum
 from sparseeinsum.language.tensors import Decomposition, keys_of

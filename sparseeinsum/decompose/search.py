@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sparseeinsum.decompose.model import Choice, CostModel, reference_tiles, result_tiles
+from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
+from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.language.eingraph import EinSum
 
 Choices = tuple[tuple[str, Choice], ...]  # (result, choice of its EinSum)

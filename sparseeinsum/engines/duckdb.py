@@ -16,6 +16,7 @@ from sparseeinsum.render.statements import Statement, created
 from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 
 _PROBE = "tensor_einsum"
+_ROWS = "sparseeinsum_rows"
 
 # Where memory is short, a larger piece is got only once what is free has gone back to the system; by default 512 MiB.
 _FLUSHED_BYTES = 4_000_000
@@ -65,9 +66,24 @@ class DuckDB:
         """Run a statement that keeps its rows in a temporary table; returns how many there are."""
         return sum(map(self._count, statement.texts))
 
-    def replace_table(self, table: exp.Table, query: exp.Select) -> int:
-        """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
+    def replace_table(self, table: exp.Table, query: exp.Select, key: Sequence[str] = ()) -> int:
+        """Create a permanent table from a query, which may read a table of that name that it replaces; its rows.
+
+        The key is left out: no plan would use its index, which takes memory, and several times as long to build.
+        """
         return self._count(exp.Create(this=table.copy(), kind="TABLE", expression=query, replace=True))
+
+    def load_table(self, table: exp.Table, rows: pa.Table) -> None:
+        """Create a permanent table from an Arrow table, in place of one of that name."""
+        with self._errors(f"-- register {_ROWS}"):
+            self.connection.register(_ROWS, rows)
+        self.replace_table(table, exp.select("*").from_(_ROWS))
+        self.connection.unregister(_ROWS)  # where a statement failed, that of the transaction's end does it
+
+    def stage_namer(self, seconds: float) -> Callable[[str], exp.Table]:
+        """Names temporary tables that keep results while a plan runs."""
+        schema = self.sql.temporary_schema
+        return lambda name: exp.table_(exp.to_identifier(f"sparseeinsum_{name}"), db=exp.to_identifier(schema))
 
     def _count(self, statement: exp.Expr | str) -> int:
         """Run a statement; returns the rows that it wrote."""
@@ -143,12 +159,12 @@ class DuckDB:
     def has_table(self, schema: str, name: str) -> bool:
         """Whether the database has a permanent table."""
         with self._errors("-- look for a table"):
-            found = self.connection.execute(
+            ((found,),) = self.connection.execute(
                 "SELECT COUNT(*) FROM duckdb_tables() WHERE database_name = current_database() "
                 "AND schema_name = $1 AND table_name = $2",
                 [schema, name],
-            ).fetchone()
-        return found is not None and found[0] > 0
+            ).fetchall()  # all: the connection is busy until the last row is fetched
+        return bool(found)
 
     def relations_named(self, name: str) -> Sequence[Relation]:
         """What a bare name may mean, first what it does mean."""

@@ -73,14 +73,23 @@ class Engine(Protocol):
     def execute(self, statement: exp.Expr | str) -> None:
         """Run a statement whose rows do not matter."""
 
+    def stage_namer(self, seconds: float) -> Callable[[str], exp.Table]:
+        """Names tables that keep results while a plan of so many expected seconds runs."""
+
     def create_temporary(self, table: exp.Table, query: exp.Select) -> int:
-        """Create a temporary table from a query; returns its rows."""
+        """Create a table that is there for a run from a query; returns its rows."""
 
     def stage(self, statement: Statement) -> int:
         """Run a statement that keeps its rows in a temporary table; returns how many there are."""
 
-    def replace_table(self, table: exp.Table, query: exp.Select) -> int:
-        """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
+    def replace_table(self, table: exp.Table, query: exp.Select, key: Sequence[str] = ()) -> int:
+        """Create a permanent table from a query, which may read a table of that name that it replaces; its rows.
+
+        No two rows have the same values in all columns of the key, if there is one; an engine may have use for that.
+        """
+
+    def load_table(self, table: exp.Table, rows: pa.Table) -> None:
+        """Create a permanent table from an Arrow table, in place of one of that name."""
 
     def arrow(self, statement: exp.Expr | str) -> pa.Table:
         """The result of a query as an Arrow table."""

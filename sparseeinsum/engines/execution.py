@@ -161,7 +161,8 @@ class _Run:
             if run.statement.stage is not None:
                 _drop(self._engine, run.statement.stage)
         results = {name: self._results[name] for name in self._outputs if name in self._results}
-        return Execution(results, self._kept, tuple(self._runs), tuple(self._replannings))
+        kept = {name: self._kept[name] for name in self._outputs if name in self._kept}
+        return Execution(results, kept, tuple(self._runs), tuple(self._replannings))
 
     def _follow(self, plan: Plan) -> list[tuple[Plan, Statement]]:
         """The statements of a plan, whose memory is kept to from here on."""
@@ -176,7 +177,7 @@ class _Run:
         schema = delivery(plan.decomposed, statement.name).schema
         if statement.name in self._into:
             table = table_named(self._into[statement.name], self._engine.dialect)
-            tuples = self._engine.replace_table(table, statement.query)
+            tuples = self._engine.replace_table(table, statement.query, schema.keys)
             self._kept[statement.name] = KeptResult(schema, table, tuples)
             return tuples
         rows = self._engine.arrow(statement.text).rename_columns([*schema.keys, VALUE_COLUMN])  # some engines cut names

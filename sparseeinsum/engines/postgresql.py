@@ -17,7 +17,7 @@ from sparseeinsum.engines.vocabulary import Variant, find_variant
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
 from sparseeinsum.render.statements import Statement
-from sparseeinsum.statistics.columns import number_type
+from sparseeinsum.statistics.columns import number_type, type_named
 
 if TYPE_CHECKING:
     import psycopg
@@ -28,7 +28,13 @@ _FULL = ("53200", "53100")  # memory, disk
 _LIMITS_OF_INT64 = (str(-(1 << 63)), str(1 << 63))  # the first beyond
 _INFINITE_FLOAT32 = "3.4028235677973366e38"  # the least that is rounded to it
 _LARGEST_ROW = 8160  # bytes, in a page of 8 KiB
+_INLINE_ARRAYS = exp.Property(this=exp.var("toast_tuple_target"), value=exp.Literal.number(_LARGEST_ROW))
+_MOST_KEY_COLUMNS = 32  # of an index
+_WORTH_WORKERS_SECONDS = 0.1  # expected of a plan; files of tables that are not temporary are synchronised
 _WORK_SHARE = 16  # of the memory, every sort and hash table of a statement may take
+# Workers are worth their start at smaller tables than by default: functions of arrays take longer than the planner
+# expects.
+_LEAST_SHARED_SCAN_BYTES = 512 << 10
 # During transactions of ours. To compile queries takes longer than most of them.
 _SETTINGS = {"jit": "off"}
 # So that a run ends with the process that asked for it; a server that cannot see that refuses the setting.
@@ -76,21 +82,14 @@ class PostgreSQL:
         return statement if isinstance(statement, str) else write_sql(statement, self.sql)
 
     def create_temporary(self, table: exp.Table, query: exp.Select) -> int:
-        """Create a temporary table from a query; returns its rows."""
-        return self._create(table, query, [exp.TemporaryProperty()])
+        """Create a table that a run drops again from a query; returns its rows.
 
-    def _create(self, table: exp.Table, query: exp.Select, properties: Sequence[exp.Expr]) -> int:
-        """Create a table from a query; returns its rows.
-
-        Arrays are never compressed, and lie outside of their rows only where they do not fit into a page.
+        Its rows are written by this process alone, but may be computed by workers, which PostgreSQL has for no INSERT.
         """
-        arrays = [column.name for column in self.columns(query) if column.sql_type.endswith("[]")]
-        if not arrays:
-            whole = exp.Properties(expressions=[*properties])
-            tuples = self._write(exp.Create(this=table.copy(), kind="TABLE", properties=whole, expression=query))
-        else:
-            self._create_for_arrays(table, query, properties, arrays)
-            tuples = self._write(exp.insert(query, table.copy()))
+        is_temporary = table.db == self.sql.temporary_schema
+        properties = [exp.TemporaryProperty() if is_temporary else exp.UnloggedProperty(), _INLINE_ARRAYS.copy()]
+        whole = exp.Properties(expressions=properties)
+        tuples = self._write(exp.Create(this=table.copy(), kind="TABLE", properties=whole, expression=query))
         self._analyze(table)
         return tuples
 
@@ -98,17 +97,19 @@ class PostgreSQL:
         """Count a table's rows: before that, the planner takes any for a small one."""
         self.execute(f"ANALYZE {table.sql(self.dialect)}")
 
-    def _create_for_arrays(
-        self, table: exp.Table, query: exp.Select, properties: Sequence[exp.Expr], arrays: Sequence[str]
-    ) -> None:
-        """Create a table for the rows of a query, as yet without them."""
-        inline = exp.Property(this=exp.var("toast_tuple_target"), value=exp.Literal.number(_LARGEST_ROW))
-        whole = exp.Properties(expressions=[*properties, inline])
-        empty = exp.select("*").from_(query.subquery("described")).limit(0)
-        self.execute(exp.Create(this=table.copy(), kind="TABLE", properties=whole, expression=empty))
-        for name in arrays:
-            column = exp.to_identifier(name).sql(self.dialect)
-            self.execute(f"ALTER TABLE {table.sql(self.dialect)} ALTER COLUMN {column} SET STORAGE EXTERNAL")
+    def _create_permanent(self, table: exp.Table, columns: Sequence[Column]) -> None:
+        """Create a table without rows, whose arrays are never compressed, and lie outside of rows that fill a page."""
+        defined = [
+            exp.ColumnDef(this=exp.to_identifier(each.name, quoted=True), kind=type_named(each.sql_type))
+            for each in columns
+        ]
+        schema = exp.Schema(this=table.copy(), expressions=defined)
+        whole = exp.Properties(expressions=[_INLINE_ARRAYS.copy()])
+        self.execute(exp.Create(this=schema, kind="TABLE", properties=whole))
+        for each in columns:
+            if each.sql_type.endswith("[]"):
+                column = exp.to_identifier(each.name, quoted=True).sql(self.dialect)
+                self.execute(f"ALTER TABLE {table.sql(self.dialect)} ALTER COLUMN {column} SET STORAGE EXTERNAL")
 
     def stage(self, statement: Statement) -> int:
         """Run a statement that keeps its rows in a temporary table; returns how many there are."""
@@ -119,18 +120,38 @@ class PostgreSQL:
             self._analyze(statement.stage)
         return tuples
 
-    def replace_table(self, table: exp.Table, query: exp.Select) -> int:
+    def replace_table(self, table: exp.Table, query: exp.Select, key: Sequence[str] = ()) -> int:
         """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
-        schema = table.db or self.location()[1]
-        old = exp.table_(table.this.copy(), db=exp.to_identifier(schema), catalog=table.args.get("catalog"))
-        new = exp.table_(exp.to_identifier(f"sparseeinsum_new_{table.name}"), db=exp.to_identifier(schema))
-        tuples = self._create(new, query, [])
+        old, new = self._old_and_new(table)
+        self._create_permanent(new, self.columns(query))
+        tuples = self._write(exp.insert(query, new.copy()))
+        self._put_in_place(old, new)
+        if 0 < len(key) <= _MOST_KEY_COLUMNS:
+            columns = [exp.to_identifier(column) for column in key]
+            added = exp.AddConstraint(expressions=[exp.PrimaryKey(expressions=columns)])
+            self.execute(exp.Alter(this=old.copy(), kind="TABLE", actions=[added]))
+        return tuples
+
+    def load_table(self, table: exp.Table, rows: pa.Table) -> None:
+        """Create a permanent table from an Arrow table, in place of one of that name."""
+        old, new = self._old_and_new(table)
+        self._create_permanent(new, [Column(each.name, copy_format.sql_type(each.type)) for each in rows.schema])
+        self._session.load(rows, new.sql(self.dialect))
+        self._put_in_place(old, new)
+
+    def _old_and_new(self, table: exp.Table) -> tuple[exp.Table, exp.Table]:
+        """A table that may be there, by its whole name, and the one that is to take its place, as it is filled."""
+        schema = exp.to_identifier(table.db or self.location()[1])
+        old = exp.table_(table.this.copy(), db=schema, catalog=table.args.get("catalog"))
+        return old, exp.table_(exp.to_identifier(f"sparseeinsum_new_{table.name}"), db=schema.copy())
+
+    def _put_in_place(self, old: exp.Table, new: exp.Table) -> None:
+        self._analyze(new)
         ((found,),) = self._session.fetch("SELECT pg_catalog.to_regclass($1)", old.sql(self.dialect))
         if found is not None:  # to drop it if it exists would give a notice where it does not
-            self.execute(exp.Drop(tables=[old], kind="TABLE"))
-        renamed = exp.AlterRename(this=exp.table_(table.this.copy()))
+            self.execute(exp.Drop(tables=[old.copy()], kind="TABLE"))
+        renamed = exp.AlterRename(this=exp.table_(old.this.copy()))
         self.execute(exp.Alter(this=new.copy(), kind="TABLE", actions=[renamed]))
-        return tuples
 
     def arrow(self, statement: exp.Expr | str) -> pa.Table:
         """The result of a query as an Arrow table."""
@@ -149,19 +170,25 @@ class PostgreSQL:
     @contextmanager
     def _settings(self) -> Iterator[None]:
         """Settings for the statements of a transaction, which those after it in one of the user's do not have."""
-        known = (*_SETTINGS, *_SETTINGS_ON_LINUX, "work_mem")
-        found = exp.select("version() LIKE '%linux%'", *(f"current_setting('{name}')" for name in known))
+        known = (*_SETTINGS, *_SETTINGS_ON_LINUX, "work_mem", "min_parallel_table_scan_size")
+        found = exp.select("version() LIKE '%linux%'", *(f"current_setting('{name}') AS {name}" for name in known))
         ((is_linux, *values),) = self.rows(found)
         before = {name: str(value) for name, value in zip(known, values, strict=True)}
-        work = max(self.memory_limit() // _WORK_SHARE, self._bytes("work_mem")) // 1024
-        settings = {**_SETTINGS, **(_SETTINGS_ON_LINUX if is_linux else {}), "work_mem": f"{work}kB"}
+        work = max(self.memory_limit() // _WORK_SHARE, self._bytes("work_mem"))
+        scan = min(self._bytes("min_parallel_table_scan_size"), _LEAST_SHARED_SCAN_BYTES)
+        settings = {
+            **_SETTINGS,
+            **(_SETTINGS_ON_LINUX if is_linux else {}),
+            "work_mem": f"{work // 1024}kB",
+            "min_parallel_table_scan_size": f"{scan // 1024}kB",
+        }
         self._set(settings)
         yield
         self._set({name: before[name] for name in settings})
 
     def _set(self, values: Mapping[str, str]) -> None:
         """Settings for the rest of a transaction."""
-        self.rows(exp.select(*(f"set_config('{name}', '{value}', TRUE)" for name, value in values.items())))
+        self.rows(exp.select(*(f"set_config('{name}', '{value}', TRUE) AS {name}" for name, value in values.items())))
 
     @contextmanager
     def beside(self) -> Iterator["PostgreSQL"]:
@@ -172,22 +199,34 @@ class PostgreSQL:
     @contextmanager
     def registered(self, table: pa.Table, name: str) -> Iterator[None]:
         """An Arrow table as a temporary table of that name."""
-        with self.transaction():
-            self._copy(table, exp.table_(name))
-            yield
-            self.execute(exp.Drop(tables=[exp.table_(name)], kind="TABLE"))
-
-    def _copy(self, table: pa.Table, name: exp.Table) -> None:
         columns = [
-            exp.ColumnDef(
-                this=exp.to_identifier(column.name), kind=exp.DataType.build(copy_format.sql_type(column.type))
-            )
+            exp.ColumnDef(this=exp.to_identifier(column.name), kind=type_named(copy_format.sql_type(column.type)))
             for column in table.schema
         ]
         temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
-        created = exp.Create(this=exp.Schema(this=name, expressions=columns), kind="TABLE", properties=temporary)
-        self.execute(created)
-        self._session.load(table, name.sql(self.dialect))
+        schema = exp.Schema(this=exp.table_(name), expressions=columns)
+        with self.transaction():
+            self.execute(exp.Create(this=schema, kind="TABLE", properties=temporary))
+            self._session.load(table, exp.table_(name).sql(self.dialect))
+            yield
+            self.execute(exp.Drop(tables=[exp.table_(name)], kind="TABLE"))
+
+    def stage_namer(self, seconds: float) -> Callable[[str], exp.Table]:
+        """Names tables that keep results while a plan of so many expected seconds runs.
+
+        Workers can read no temporary tables. What takes long is kept in tables that any process could read, under names
+        that hold this one's number; nobody sees them, because the transaction that creates them drops them.
+        """
+        query = "SELECT current_schema(), has_schema_privilege(current_schema(), 'CREATE'), pg_backend_pid()"
+        if seconds >= _WORTH_WORKERS_SECONDS and self.threads() > 1:
+            ((schema, may_create, process),) = self.rows(query)
+            if may_create:
+                return lambda name: exp.table_(
+                    exp.to_identifier(f"sparseeinsum_{process}_{name}"), db=exp.to_identifier(str(schema))
+                )
+        return lambda name: exp.table_(
+            exp.to_identifier(f"sparseeinsum_{name}"), db=exp.to_identifier(self.sql.temporary_schema)
+        )
 
     def location(self) -> tuple[str, str]:
         """The database and the schema in which a bare name stands for a new table.

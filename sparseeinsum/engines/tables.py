@@ -1,6 +1,7 @@
 """Engines: tensors into tables of the database, and tables of the user's as tensors."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 
 from sqlglot import exp
 
@@ -43,7 +44,10 @@ def load(engine: Engine, columns: Columns, sums_duplicates: bool, order: Sequenc
     """
     name = columns.tensor.name
     keys = _checked_order(columns, order)
-    with engine.registered(columns.table, _INCOMING), engine.transaction():
+    sums = sums_duplicates and columns.may_repeat
+    is_as_wanted = not sums and not keys and columns.wanted == columns.decomposition
+    incoming = nullcontext() if is_as_wanted else engine.registered(columns.table, _INCOMING)
+    with incoming, engine.transaction():
         catalogue = Catalogue(engine)
         known = catalogue.all()
         check_name(name, known, engine)
@@ -54,13 +58,14 @@ def load(engine: Engine, columns: Columns, sums_duplicates: bool, order: Sequenc
             _check_free(engine, name)
             drop_table_of(engine, replaced)
         stored = stored_as(columns.tensor, columns.wanted, relation)
-        sums = sums_duplicates and columns.may_repeat
         if sums:
             _check_sums(engine, columns)
         query = _summed(columns) if sums else _selected(columns)
-        if columns.wanted == columns.decomposition:
+        given = stored
+        if is_as_wanted:
+            engine.load_table(table, columns.table)
+        elif columns.wanted == columns.decomposition:
             engine.replace_table(table, _ordered(query, keys))
-            given = stored
         else:
             given = _cut(engine, table, columns, query, keys)
         if columns.may_repeat and not sums:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.decompose.model import promoted_tiles, reference_tiles
+from sparseeinsum.decompose.choice import promoted_tiles, reference_tiles
 from sparseeinsum.decompose.plan import Step
 from sparseeinsum.explain import EinSumRun, Explanation, Sizes, write_bytes, write_count, write_relation, write_seconds
 from sparseeinsum.language.eingraph import Reference, write_reference

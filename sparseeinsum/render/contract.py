@@ -19,7 +19,7 @@ from sparseeinsum.render.values import Term, Value
 from sparseeinsum.semantics.exactness import JoinKind
 from sparseeinsum.statistics.extents import Extent, extent
 
-_ALIASES = ("u", "v")
+ALIASES = ("u", "v")
 _MISSING_SIDES = {
     JoinKind.INNER: (False, False),
     JoinKind.LEFT: (False, True),
@@ -78,7 +78,7 @@ class _Contraction:
     def keys(self) -> list[dict[str, exp.Expr]]:
         """For every operand, the key column of each promoted label."""
         found = []
-        for index, (source, alias) in enumerate(zip(self.sources, _ALIASES, strict=False)):
+        for index, (source, alias) in enumerate(zip(self.sources, ALIASES, strict=False)):
             keys: dict[str, exp.Expr] = {}
             if index == self.relation.indexed:  # it has none: the other one's say what to read
                 found.append(keys)
@@ -161,9 +161,9 @@ class _Contraction:
         """The value of an operand; the fill where a join found no partner."""
         source, labels = self.sources[index], self._labels_of_axes(index)
         if index == self.relation.indexed:
-            handle = exp.column(HANDLE_COLUMN, table=_ALIASES[index])
+            handle = exp.column(HANDLE_COLUMN, table=ALIASES[index])
             return row_of(source.schema, handle, lambda axis: self._label_key(labels[axis]))
-        value = source.value(_ALIASES[index])
+        value = source.value(ALIASES[index])
         if not _MISSING_SIDES[self.relation.join][index]:
             return value
         return exp.func("coalesce", value, fill_value(source.schema, lambda axis: self._label_key(labels[axis])))
@@ -174,21 +174,40 @@ class _Contraction:
         return dict(zip(names, self.relation.einsum.operands[index].labels, strict=True))
 
     def _from(self, select: exp.Select) -> exp.Select:
-        tables = [aliased(source.table, alias) for source, alias in zip(self.sources, _ALIASES, strict=False)]
+        tables = [aliased(source.table, alias) for source, alias in zip(self.sources, ALIASES, strict=False)]
         if self.relation.indexed == 0:
             tables.reverse()
         select = select.from_(tables[0])
         if len(tables) == 1:
             return select
-        conditions = [
+        conditions: list[exp.Expr] = [
             exp.EQ(this=self.keys[0][label].copy(), expression=self.keys[1][label].copy()) for label in self.shared
         ]
         if self.relation.join != JoinKind.INNER:
             matching = exp.and_(*conditions) if conditions else exp.true()
             return select.join(tables[1], on=matching, join_type=self.relation.join.value.upper())
+        if not conditions and self.dialect.has_workers and self._is_beside_one():
+            conditions = [self._present()]
         if conditions:
             return select.join(tables[1], on=exp.and_(*conditions))
         return select.join(tables[1], join_type="CROSS")
+
+    def _is_beside_one(self) -> bool:
+        """Whether tuples with keys are all joined with the one tuple of a relation without, whose value is an array."""
+        with_keys = [bool(keys) for keys in self.keys]
+        return sum(with_keys) == 1 and not self.sources[with_keys.index(False)].schema.is_scalar
+
+    def _present(self) -> exp.Expr:
+        """What is always true, but looks like an equality of both sides, for which there are hash joins.
+
+        Each worker hashes the one tuple, and scans its part of the others; in a nested loop, the one would be computed
+        again for each of them, or no worker be used. Of truth, two values are expected, so that sizes are hardly off.
+        """
+        are_null = [
+            exp.paren(next(iter(keys.values()), exp.column(VALUE_COLUMN, table=alias)).copy().is_(exp.null()))
+            for keys, alias in zip(self.keys, ALIASES, strict=True)
+        ]
+        return exp.EQ(this=are_null[0], expression=are_null[1])
 
 
 def _without_mismatches(labels: Sequence[str], source: Source) -> Source:

@@ -29,6 +29,9 @@ class Dialect:
         reads_files: Whether a path stands for the rows of a file.
         calls_python: Whether functions of users run in it.
         keeps_residents: Whether functions can read an array that a statement keeps in memory.
+        moves_expressions: Whether an expression of a query is computed where others read it, each time that they do.
+        spills_states: Whether aggregation states that are arrays keep to the memory that a statement may take.
+        has_workers: Whether parts of a statement run in processes that share tables and hash tables, but no CTEs.
     """
 
     name: str
@@ -45,6 +48,9 @@ class Dialect:
     reads_files: bool
     calls_python: bool
     keeps_residents: bool
+    moves_expressions: bool
+    spills_states: bool
+    has_workers: bool
 
 
 DUCKDB = Dialect(
@@ -62,6 +68,9 @@ DUCKDB = Dialect(
     reads_files=True,
     calls_python=True,
     keeps_residents=True,
+    moves_expressions=False,
+    spills_states=False,
+    has_workers=False,
 )
 POSTGRESQL = Dialect(
     name=PostgreSQL.__name__.lower(),
@@ -78,6 +87,9 @@ POSTGRESQL = Dialect(
     reads_files=False,
     calls_python=False,
     keeps_residents=False,
+    moves_expressions=True,
+    spills_states=True,
+    has_workers=True,
 )
 
 

@@ -10,7 +10,7 @@ from sqlglot.generators.postgres import PostgresGenerator
 
 from sparseeinsum.statistics.columns import IS_TRUTH
 
-# Of `pg_get_keywords()`, those that are no names of tables or columns.
+# Of `pg_get_keywords()`, those that are no names of tables or columns; and `values`, which sqlglot reads as no table.
 _RESERVED = """
     all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation
     column concurrently constraint create cross current_catalog current_date current_role current_schema current_time
@@ -18,7 +18,7 @@ _RESERVED = """
     from full grant group having ilike in initially inner intersect into is isnull join lateral leading left like limit
     localtime localtimestamp natural not notnull null offset on only or order outer overlaps placing primary references
     returning right select session_user similar some symmetric system_user table tablesample then to trailing true union
-    unique user using variadic verbose when where window with
+    unique user using values variadic verbose when where window with
 """
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*\Z")
 _LONGEST_NAME = 63  # bytes; PostgreSQL cuts off what is longer, so that two names may become one
@@ -96,7 +96,7 @@ class PostgreSQLGenerator(PostgresGenerator):
             case "unnest" if isinstance(arguments[0], exp.Anonymous):
                 (inner,) = arguments
                 if inner.name.lower() == _RANGE:
-                    return self._series(inner.expressions[0])
+                    return self._series(exp.Literal.number(0), inner.expressions[0])
                 if (
                     "_split" in inner.name.lower()
                 ):  # returns a row for every part, because there are no arrays of arrays
@@ -112,22 +112,23 @@ class PostgreSQLGenerator(PostgresGenerator):
                 return self.sql(exp.Bracket(this=product, expressions=[exp.Literal.number(1)], offset=1))
         return super().anonymous_sql(expression)
 
-    def _series(self, count: exp.Expr) -> str:
+    def _series(self, first: exp.Expr, count: exp.Expr) -> str:
         last: exp.Expr = exp.Sub(
             this=exp.paren(count.copy()) if isinstance(count, exp.Binary) else count.copy(), expression=_ONE
         )
         if isinstance(count, exp.Literal):
             last = exp.Literal.number(int(count.name) - 1)
-        return self.func("GENERATE_SERIES", exp.cast(exp.Literal.number(0), exp.DType.BIGINT), last)
+        return self.func("GENERATE_SERIES", first, last)
 
     def table_sql(self, expression: exp.Table, sep: str = " AS ") -> str:
-        """A table; numbers from 0 as one whose column is named as in DuckDB, whatever the alias."""
+        """A table; numbers from 0 as one whose column is named and typed as in DuckDB, whatever the alias."""
         function = expression.this
         if isinstance(function, exp.Anonymous) and function.name.lower() == _RANGE:
             alias = exp.TableAlias(
                 this=exp.to_identifier(expression.alias or _RANGE), columns=[exp.to_identifier(_RANGE)]
             )
-            return f"{self._series(function.expressions[0])}{sep}{self.sql(alias)}"
+            first = exp.cast(exp.Literal.number(0), exp.DType.BIGINT)
+            return f"{self._series(first, function.expressions[0])}{sep}{self.sql(alias)}"
         return super().table_sql(expression, sep)
 
     def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:

@@ -21,8 +21,8 @@ from sparseeinsum.algebra.operators import (
     Stored,
 )
 from sparseeinsum.language.eingraph import Reference, write_reference
-from sparseeinsum.language.tensors import DEMOTED
-from sparseeinsum.render.contract import contract_select, is_cross_join, is_grouped
+from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
+from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join, is_grouped
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import convert_select, densify_select, resident_select, slice_select, stack_select
 from sparseeinsum.render.sources import Source, plain_source, restricted_source, stored_source
@@ -36,13 +36,17 @@ class Block:
         name: Of the CTE.
         select: Its body.
         comment: A line that says what it is.
+        is_aggregated: Whether its values are those of aggregates, not of single rows.
         is_materialized: Whether it must be computed on its own, whoever reads it.
+        is_fenced: Whether its rows must be computed before they are joined.
     """
 
     name: str
     select: exp.Select
     comment: str
-    is_materialized: bool
+    is_aggregated: bool
+    is_materialized: bool = False
+    is_fenced: bool = False
 
 
 @dataclass
@@ -77,9 +81,14 @@ class Renderer:
         if is_cross_join(relation):
             sources = [self._apart_from_joins(source) for source in sources]
         select = contract_select(relation, sources, self.dialect)
+        for source, alias in zip(sources, ALIASES, strict=False):
+            if len(sources) == 2 or _uses_of_value(select, alias) > 1:
+                self._compute_once(source)
         joins = len(sources) == 2 and relation.indexed is None  # one row beside all others leaves them as they are
-        is_joined = not is_grouped(relation) and (joins or any(each.is_joined for each in sources))
-        source = self._add_block(name, select, relation.schema, comment, is_joined)
+        is_aggregated = is_grouped(relation)
+        is_joined = not is_aggregated and (joins or any(each.is_joined for each in sources))
+        block = Block(name, select, comment, is_aggregated)
+        source = self._add_block(block, relation.schema, is_joined)
         self._sources[Computed(relation.schema)] = source
 
     def _make_source(self, relation: Relation) -> Source:
@@ -98,9 +107,10 @@ class Renderer:
                 source = self.source(relation.input)
                 if isinstance(relation, Slice):
                     source = self._apart_from_joins(source)
+                    self._compute_once(source)
                 select = _SELECTS[type(relation)](relation, source)
-                is_joined = isinstance(relation, Densify)
-                return self._add_block(_name_of(relation), select, relation.schema, _comment_of(relation), is_joined)
+                block = Block(_name_of(relation), select, _comment_of(relation), isinstance(relation, Stack))
+                return self._add_block(block, relation.schema, is_joined=isinstance(relation, Densify))
             case _:
                 raise TypeError(f"unsupported relation {type(relation).__name__}")
 
@@ -110,21 +120,34 @@ class Renderer:
         DuckDB 2.0.0 hands columns out of a hash join as dictionaries, and stops for good ("global dictionary column
         changed identity") when UNNEST or a cross product turns some of them into constants further on.
         """
-        if source.is_joined:
+        if source.is_joined and not self.dialect.moves_expressions:
             name = source.table.name
             self.blocks = [
                 replace(block, is_materialized=True) if block.name == name else block for block in self.blocks
             ]
         return source
 
-    def _add_block(self, name: str, select: exp.Select, schema: Schema, comment: str, is_joined: bool) -> Source:
+    def _compute_once(self, source: Source) -> None:
+        """Fence what a SELECT reads whose values it would otherwise compute for every pair of a join, or several times.
+
+        PostgreSQL puts the expressions of a query in place of the columns that an outer one reads.
+        """
+        if self.dialect.moves_expressions:
+            read = {table.name for table in source.table.find_all(exp.Table)}
+            self.blocks = [
+                replace(block, is_fenced=True) if block.name in read and not block.is_aggregated else block
+                for block in self.blocks
+            ]
+
+    def _add_block(self, block: Block, schema: Schema, is_joined: bool) -> Source:
+        """Add a block, under a name that no other has."""
         unique = next(
             candidate
-            for candidate in itertools.chain([name], (f"{name}_{number}" for number in itertools.count(2)))
+            for candidate in itertools.chain([block.name], (f"{block.name}_{number}" for number in itertools.count(2)))
             if candidate.lower() not in self._names
         )
         self._names.add(unique.lower())
-        self.blocks.append(Block(unique, select, comment, is_materialized=False))
+        self.blocks.append(replace(block, name=unique))
         return plain_source(exp.table_(exp.to_identifier(unique)), schema, is_joined)
 
 
@@ -135,6 +158,10 @@ _SELECTS: dict[type, Callable[..., exp.Select]] = {
     Resident: resident_select,
     Convert: convert_select,
 }
+
+
+def _uses_of_value(select: exp.Select, alias: str) -> int:
+    return sum(column.table == alias and column.name == VALUE_COLUMN for column in select.find_all(exp.Column))
 
 
 def _name_of(relation: Slice | Stack | Densify | Resident | Convert) -> str:

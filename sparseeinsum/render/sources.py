@@ -106,7 +106,15 @@ def with_inline_arrays(source: Source, largest_inline: int) -> Source:
     inline = exp.Anonymous(this="ARRAY_CAT", expressions=[source.value("t"), exp.array()])  # copies, and adds nothing
     keys = [key_column(source, key, "t") for key in schema.keys]
     rows = exp.select(*keys, inline.as_(VALUE_COLUMN)).from_(aliased(source.table, "t"))
-    return plain_source(rows.offset(0), schema)  # the offset keeps the copy where it is
+    return plain_source(fenced(rows), schema)
+
+
+def fenced(select: exp.Select) -> exp.Select:
+    """A SELECT that PostgreSQL computes row by row where it stands, not in the place of each of its columns.
+
+    That an offset is 0 is known before it plans only of a constant, which in quotes it is: workers skip no rows.
+    """
+    return select.offset(exp.Literal.string("0"))
 
 
 def aliased(table: exp.Expr, alias: str) -> exp.Expr:

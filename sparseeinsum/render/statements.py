@@ -24,7 +24,7 @@ from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.dialects import Dialect, write_sql
 from sparseeinsum.render.relations import Block, Renderer
-from sparseeinsum.render.sources import aliased
+from sparseeinsum.render.sources import aliased, fenced
 
 
 @dataclass(frozen=True)  # no slots: its text is written once and kept
@@ -229,6 +229,8 @@ def _with_blocks(query: exp.Select, blocks: Sequence[Block]) -> exp.Select:
         body = block.select.copy()
         body.add_comments([f" {block.comment} "])
         is_materialized = block.is_materialized or references[block.name] > 1
+        if block.is_fenced and not is_materialized:
+            body = fenced(body)
         name = exp.TableAlias(this=exp.to_identifier(block.name))
         query = query.with_(name, as_=body, materialized=is_materialized or None, copy=False)
     return query

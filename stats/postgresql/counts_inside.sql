@@ -1,6 +1,13 @@
--- Counts the entries at every index of an axis inside the arrays, of which there is at least one. `relation`, `value`,
--- `fill`, `position` (of the axis among those inside), `extents` (of those) and `bound` (of the axis) are replaced.
+-- Counts the entries at every index of an axis inside the arrays, if there is any. `relation`, `value`, `fill`,
+-- `position` (of the axis among those inside), `extents` (of those) and `bound` (of the axis) are replaced.
 SELECT
-  GENERATE_SERIES(0, bound - 1) AS place,
-  UNNEST(TENSOR_NNZ_ALONG(value, position, extents, fill)) AS entries
-FROM relation
+  place,
+  entries
+FROM (
+  SELECT
+    GENERATE_SERIES(0, bound - 1) AS place,
+    UNNEST(TENSOR_NNZ_ALONG(value, position, extents, fill)) AS entries
+  FROM relation
+) AS counted
+WHERE
+  NOT entries IS NULL

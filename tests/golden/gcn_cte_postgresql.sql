@@ -54,7 +54,12 @@ WITH "T0" AS (
     u.i,
     tensor_matmul(u.val, v.val, ARRAY[1, 1433, 256]) AS val
   FROM "T2" AS u
-  CROSS JOIN "W1_whole" AS v
+  JOIN "W1_whole" AS v
+    ON (
+      u.i IS NULL
+    ) = (
+      v.val IS NULL
+    )
 ), "H" AS (
   /* H[I, n] = sigmoid(T3[I, n]) */
   SELECT
@@ -69,10 +74,11 @@ WITH "T0" AS (
   FROM (
     SELECT
       range AS position
-    FROM GENERATE_SERIES(0, 2707) AS range(range)
+    FROM GENERATE_SERIES(CAST(0 AS BIGINT), 2707) AS range(range)
   ) AS g
   LEFT JOIN "H" AS t
     ON t.i = g.position
+  OFFSET '0'
 ), "T4" AS (
   /* T4[I, n] = sum(T1[I, L] * H[L, n]) */
   SELECT
@@ -97,13 +103,19 @@ WITH "T0" AS (
     u.i,
     tensor_matmul(u.val, v.val, ARRAY[1, 256, 16]) AS val
   FROM "T4" AS u
-  CROSS JOIN "W2_whole" AS v
-), "Y" AS MATERIALIZED (
+  JOIN "W2_whole" AS v
+    ON (
+      u.i IS NULL
+    ) = (
+      v.val IS NULL
+    )
+), "Y" AS (
   /* Y[I, o] = sigmoid(T5[I, o]) */
   SELECT
     u.i,
     tensor_map('sigmoid', u.val) AS val
   FROM "T5" AS u
+  OFFSET '0'
 )
 /* Y[I, O] */
 /* what has no row holds 0.5 */

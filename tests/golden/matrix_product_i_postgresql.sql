@@ -6,13 +6,19 @@ WITH "B_whole" AS (
       tensor_fill(20, CAST(0 AS DOUBLE PRECISION))
     ) AS val
   FROM main.b AS t
-), "C" AS MATERIALIZED (
+), "C" AS (
   /* C[I, k] = sum(A[I, j] * B[j, k]) */
   SELECT
     u.dim_0 AS i,
     tensor_matmul(u.val, v.val, ARRAY[1, 4, 5]) AS val
   FROM main.a AS u
-  CROSS JOIN "B_whole" AS v
+  JOIN "B_whole" AS v
+    ON (
+      u.dim_0 IS NULL
+    ) = (
+      v.val IS NULL
+    )
+  OFFSET '0'
 )
 /* C[I, K] */
 SELECT

@@ -13,6 +13,7 @@ WITH "A_by_dim_0_dim_1" AS (
   ) AS s
   WHERE
     s.val <> 0
+  OFFSET '0'
 ), "B_by_dim_0_dim_1" AS (
   /* B[DIM_0, DIM_1] */
   SELECT
@@ -28,6 +29,7 @@ WITH "A_by_dim_0_dim_1" AS (
   ) AS s
   WHERE
     s.val <> 0
+  OFFSET '0'
 )
 /* C[I, K] = sum(A[I, J] * B[J, K]) */
 SELECT

@@ -36,6 +36,7 @@ WITH "A_by_dim_0_dim_1" AS (
   ) AS s
   WHERE
     s.val <> 0
+  OFFSET '0'
 ), "C" AS (
   /* C[i, K] = sum(A[i, J] * B[J, K]) */
   SELECT

@@ -1,0 +1,149 @@
+"""What a PostgreSQL server does for a run: workers where there is much to do, no value twice, keys of results."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import psycopg
+import pytest
+import scipy.sparse as sp
+from reading import contents
+
+import sparseeinsum as se
+from sparseeinsum.examples import Matrix, load
+
+pytestmark = pytest.mark.engines("postgresql", reason="workers, queries put into others, and keys are PostgreSQL's own")
+
+NODES, EDGES, WIDTH = 4_000, 200_000, 160
+LAYER = """
+T[i, m] = sum(A[i, j] * H[j, m])
+Y[i, n] = sum(T[i, m] * W[m, n])
+Z[m] = max(T[i, m])
+"""  # T is read twice, and so is kept in a table
+
+
+def large_inputs() -> dict[str, Matrix]:
+    """A graph of many edges, vectors for its nodes, and weights."""
+    rng = np.random.default_rng(0)
+    edges = np.unique(rng.integers(0, NODES * NODES, EDGES))
+    adjacency = sp.coo_array((rng.standard_normal(len(edges)), np.divmod(edges, NODES)), shape=(NODES, NODES))
+    return {"A": adjacency.tocsr(), "H": rng.standard_normal((NODES, WIDTH)), "W": rng.standard_normal((WIDTH, 8))}
+
+
+@pytest.fixture(scope="module")
+def large(shared_db: se.Database) -> se.Database:
+    """A database that has them."""
+    return load(shared_db, large_inputs())
+
+
+def check_layer(db: se.Database) -> None:
+    """Run the program, and compare with numpy."""
+    adjacency, hidden, weights = large_inputs().values()
+    found = db.run(LAYER)
+    aggregated = np.asarray(adjacency @ hidden)
+    np.testing.assert_allclose(found["Y"].to_numpy(), aggregated @ np.asarray(weights), atol=1e-9)
+    np.testing.assert_allclose(found["Z"].to_numpy(), aggregated.max(axis=0), atol=1e-9)
+
+
+@contextmanager
+def explained(connection: psycopg.Connection) -> Iterator[list[str]]:
+    """The plans of the statements that a connection runs within, as PostgreSQL ran them."""
+    plans: list[str] = []
+
+    def note(diagnostic: psycopg.errors.Diagnostic) -> None:
+        plans.append(diagnostic.message_primary or "")
+
+    try:
+        connection.execute("LOAD 'auto_explain'")
+    except psycopg.errors.UndefinedFile:
+        pytest.skip("this server has no auto_explain")
+    settings = {"log_min_duration": "0", "log_analyze": "on", "log_timing": "off", "log_level": "notice"}
+    for name, value in settings.items():
+        connection.execute(f"SET auto_explain.{name} = {value}")
+    connection.add_notice_handler(note)
+    try:
+        yield plans
+    finally:
+        connection.remove_notice_handler(note)
+        connection.execute("SET auto_explain.log_min_duration = -1")
+
+
+class TestWorkers:
+    def test_work_on_what_is_large(self, large: se.Database) -> None:
+        with explained(large.connection) as plans:
+            large.run(LAYER)
+        (product,) = (plan for plan in plans if "CREATE UNLOGGED TABLE" in plan)
+        assert "Workers Launched: 2" in product
+        assert "Parallel Seq Scan on a " in product
+        readers = [plan for plan in plans if '_T"' in plan and plan is not product and "CREATE" not in plan]
+        assert any("Workers Launched: 2" in plan and 'Parallel Seq Scan on "sparseeinsum_' in plan for plan in readers)
+
+    def test_results_are_those_of_numpy(self, large: se.Database) -> None:
+        before = contents(large)
+        check_layer(large)
+        assert contents(large) == before
+
+    def test_are_not_started_for_what_is_small(self, db: se.Database) -> None:
+        db.tensor("A", sp.csr_array(np.eye(30)))
+        db.tensor("H", np.ones((30, 4)))
+        db.tensor("W", np.ones((4, 2)))
+        with explained(db.connection) as plans:
+            db.run(LAYER)
+        assert any("CREATE TEMPORARY TABLE" in plan for plan in plans)
+        assert not any("Workers Planned" in plan for plan in plans)
+
+    def test_who_may_create_no_tables_has_temporary_ones(self, large: se.Database) -> None:
+        run = large.connection.execute
+        run("CREATE ROLE reader; GRANT USAGE ON SCHEMA main, sparseeinsum TO reader")
+        run("GRANT SELECT ON ALL TABLES IN SCHEMA main, sparseeinsum TO reader; SET ROLE reader")
+        try:
+            check_layer(large)
+        finally:
+            run("RESET ROLE; DROP OWNED BY reader; DROP ROLE reader")
+
+
+class TestValues:
+    def test_are_computed_once_for_all_pairs_that_read_them(self, db: se.Database) -> None:
+        """Each of the two products has a row a node, and each of its rows is read for many edges."""
+        rng = np.random.default_rng(0)
+        nodes, adjacency = 12, rng.integers(0, 2, (12, 12)).astype(float)
+        inputs = {"X": rng.random((nodes, 5)), "Q": rng.random((5, 7)), "K": rng.random((5, 7))}
+        for name, array in inputs.items():
+            db.tensor(name, array)
+        db.tensor("A", adjacency, promoted=["dim_0", "dim_1"])
+        program = """
+        U[i, k] = sum(X[i, m] * Q[m, k])
+        V[j, k] = sum(X[j, m] * K[m, k])
+        P[i, j, k] = A[i, j] * U[i, k]
+        S[i, j] = sum(P[i, j, k] * V[j, k])
+        """
+        plan = db.plan(program, pin={"U": "i", "V": "j", "P": "ij", "S": "ij"})
+        db.connection.execute("SET track_functions = 'all'")
+        with db.connection.transaction():
+            found = db.run(plan)["S"].to_numpy()
+            query = "SELECT SUM(calls) FROM pg_stat_xact_user_functions WHERE funcname = 'tensor_matmul'"
+            ((calls,),) = db.connection.execute(query).fetchall()
+        expected = adjacency * (inputs["X"] @ inputs["Q"] @ (inputs["X"] @ inputs["K"]).T)
+        np.testing.assert_allclose(found, expected)
+        assert calls == 2 * nodes
+
+
+class TestKeys:
+    @pytest.mark.parametrize(
+        ("program", "key"),
+        [
+            ("Y[i, k] = sum(A[i, j] * A[j, k])", ["i", "k"]),
+            ("Y[i, K] = sum(A[i, j] * A[j, K])", ["k"]),
+            ("Y[i] = sum(A[i, j])", ["i"]),
+            ("Y[] = sum(A[i, j])", []),
+        ],
+    )
+    def test_are_primary_of_tables_of_results(self, db: se.Database, program: str, key: list[str]) -> None:
+        db.tensor("A", np.arange(16.0).reshape(4, 4), promoted=["dim_0", "dim_1"])
+        query = """
+        SELECT attname FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = ANY (indkey)
+        WHERE indisprimary AND indrelid = '"Scores"'::regclass ORDER BY attname
+        """
+        for _ in range(2):  # a table that is there already, too
+            db.run(program, into={"Y": '"Scores"'})
+            assert [name for (name,) in db.connection.execute(query).fetchall()] == key
