@@ -119,34 +119,37 @@ BEGIN
 END
 $$;
 
--- The state of an aggregate with a background, new or such that a row of `size` elements and that shape fits into it.
+-- The state of an aggregate with a background before any row.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_background(
-    caller text, state anyarray, size bigint, shape bigint[], fill anyelement, likes anyarray
-) RETURNS anyarray LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+    caller text, size bigint, shape bigint[], fill anyelement, likes anyarray
+) RETURNS anyarray LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 DECLARE
     words integer := cardinality(shape);
-    known integer;
+    state likes%TYPE;
     number bigint;
 BEGIN
-    IF state IS NULL THEN
-        state := array_fill(
-            fill, ARRAY[@extschema@.sparseeinsum_held(caller, size, @extschema@.sparseeinsum_item_bytes(likes))]
-        ) || fill;
-        FOREACH number IN ARRAY shape || words::bigint LOOP
-            state := state || @extschema@.sparseeinsum_from_integer(
-                CASE WHEN size > 0 THEN number ELSE words END, likes
-            );
-        END LOOP;
-        RETURN state;
-    END IF;
-    known := cardinality(state);
-    PERFORM @extschema@.sparseeinsum_check_state(
-        caller, size, known - 2 - @extschema@.sparseeinsum_to_integer(state[known])
-    );
-    IF size > 0 AND @extschema@.sparseeinsum_to_integer(state[known]) <> words THEN
-        PERFORM @extschema@.sparseeinsum_refuse(
-            caller, @descriptors.STATE_SHAPE@, words, @extschema@.sparseeinsum_to_integer(state[known])
-        );
+    state := array_fill(
+        fill, ARRAY[@extschema@.sparseeinsum_held(caller, size, @extschema@.sparseeinsum_item_bytes(likes))]
+    ) || fill;
+    FOREACH number IN ARRAY shape || words::bigint LOOP
+        state := state || @extschema@.sparseeinsum_from_integer(CASE WHEN size > 0 THEN number ELSE words END, likes);
+    END LOOP;
+    RETURN state;
+END
+$$;
+
+-- Refuse a row of `size` elements and a shape that does not fit into a state. Returns nothing: states are large.
+CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_check_background(
+    caller text, state anyarray, size bigint, shape bigint[]
+) RETURNS void LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+DECLARE
+    words integer := cardinality(shape);
+    known integer := cardinality(state);
+    number bigint := @extschema@.sparseeinsum_to_integer(state[known]);
+BEGIN
+    PERFORM @extschema@.sparseeinsum_check_state(caller, size, known - 2 - number);
+    IF size > 0 AND number <> words THEN
+        PERFORM @extschema@.sparseeinsum_refuse(caller, @descriptors.STATE_SHAPE@, words, number);
     END IF;
     FOR word IN 1..words LOOP
         number := @extschema@.sparseeinsum_to_integer(state[known - 1 - words + word]);
@@ -154,7 +157,6 @@ BEGIN
             PERFORM @extschema@.sparseeinsum_refuse(caller, @descriptors.STATE_SHAPE@, shape[word], number);
         END IF;
     END LOOP;
-    RETURN state;
 END
 $$;
 
@@ -177,7 +179,7 @@ BEGIN
     FOR word IN 1..words LOOP
         shape := shape || @extschema@.sparseeinsum_to_integer(other[size + 1 + word]);
     END LOOP;
-    state := @extschema@.sparseeinsum_background(caller, state, size, shape, other[size + 1], other);
+    PERFORM @extschema@.sparseeinsum_check_background(caller, state, size, shape);
     FOR i IN 1..size LOOP
         IF NOT @extschema@.sparseeinsum_is_same(other[i], other[size + 1]) THEN
             state[i] := other[i];
@@ -205,14 +207,25 @@ CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_stack(
 ) RETURNS anyarray LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 DECLARE
     length integer := cardinality(val);
+    elements bigint;
     target bigint;
 BEGIN
     IF inside < 0 OR (inside = 0 AND length > 0) OR (inside > 0 AND length % inside <> 0) THEN
         PERFORM @extschema@.sparseeinsum_refuse(caller, @descriptors.BAD_INNER@, length, inside);
     END IF;
-    state := @extschema@.sparseeinsum_background(
-        caller, state, @extschema@.sparseeinsum_stacked(caller, length, at_position, size), ARRAY[size, inside], fill, val
-    );
+    elements := @extschema@.sparseeinsum_stacked(caller, length, at_position, size);
+    IF state IS NULL THEN
+        state := @extschema@.sparseeinsum_background(caller, elements, ARRAY[size, inside], fill, val);
+    ELSE
+        PERFORM @extschema@.sparseeinsum_check_background(caller, state, elements, ARRAY[size, inside]);
+    END IF;
+    IF length = inside THEN -- as one slice, whatever the state's size, nothing is taken apart
+        target := at_position * inside;
+        IF inside > 0 THEN
+            state[target + 1:target + inside] := val;
+        END IF;
+        RETURN state;
+    END IF;
     FOR block IN 0..length / greatest(inside, 1) - 1 LOOP
         target := (block * size + at_position) * inside;
         FOR i IN 1..inside LOOP
@@ -226,11 +239,15 @@ $$;
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_stack_numbers(
     caller text, state anyarray, val anyelement, at_position bigint, size bigint, fill anyelement
 ) RETURNS anyarray LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+    elements bigint := @extschema@.sparseeinsum_stacked(caller, 1, at_position, size);
 BEGIN
-    state := @extschema@.sparseeinsum_background(
-        caller, state, @extschema@.sparseeinsum_stacked(caller, 1, at_position, size), '{}', fill, ARRAY[fill]
-    );
-    state[at_position + 1] := val;
+    IF state IS NULL THEN
+        state := @extschema@.sparseeinsum_background(caller, elements, '{}', fill, ARRAY[fill]);
+    ELSE
+        PERFORM @extschema@.sparseeinsum_check_background(caller, state, elements, '{}');
+    END IF;
+    state[at_position + 1:at_position + 1] := ARRAY[val];
     RETURN state;
 END
 $$;
@@ -242,6 +259,8 @@ DECLARE
     size bigint;
     strides bigint[];
     start bigint := 0;
+    offsets integer[];
+    place integer;
 BEGIN
     IF cardinality(starts) <> cardinality(extents) OR cardinality(sizes) <> cardinality(extents) THEN
         PERFORM @extschema@.sparseeinsum_refuse(
@@ -259,8 +278,17 @@ BEGIN
         END IF;
         start := start + starts[axis] * strides[axis];
     END LOOP;
-    state := @extschema@.sparseeinsum_background(caller, state, size, sizes, fill, val);
-    RETURN @extschema@.sparseeinsum_scatter(state, start, @extschema@.sparseeinsum_offsets(extents, strides), val);
+    IF state IS NULL THEN
+        state := @extschema@.sparseeinsum_background(caller, size, sizes, fill, val);
+    ELSE
+        PERFORM @extschema@.sparseeinsum_check_background(caller, state, size, sizes);
+    END IF;
+    offsets := @extschema@.sparseeinsum_offsets(extents, strides);
+    FOR i IN 1..cardinality(val) LOOP
+        place := start + 1 + offsets[i];
+        state[place] := val[i];
+    END LOOP;
+    RETURN state;
 END
 $$;
 

@@ -119,15 +119,3 @@ BEGIN
     RETURN ARRAY(SELECT u[1 + start + place] FROM unnest(offsets) AS place);
 END
 $$;
-
-CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_scatter(w anyarray, start bigint, offsets integer[], u anyarray)
-RETURNS anyarray LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
-DECLARE
-    first integer := start + 1;
-BEGIN
-    FOR i IN 1..cardinality(u) LOOP
-        w[first + offsets[i]] := u[i];
-    END LOOP;
-    RETURN w;
-END
-$$;
