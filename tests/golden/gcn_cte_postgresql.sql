@@ -126,7 +126,7 @@ SELECT
 FROM (
   SELECT
     t.i,
-    GENERATE_SERIES(CAST(0 AS BIGINT), 15) AS o,
+    GENERATE_SERIES(0, 15) AS o,
     UNNEST(t.val) AS val
   FROM "Y" AS t
 ) AS s

@@ -28,7 +28,7 @@ SELECT
 FROM (
   SELECT
     t.i,
-    GENERATE_SERIES(CAST(0 AS BIGINT), 4) AS k,
+    GENERATE_SERIES(0, 4) AS k,
     UNNEST(t.val) AS val
   FROM "C" AS t
 ) AS s

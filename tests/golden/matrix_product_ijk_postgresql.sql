@@ -7,7 +7,7 @@ WITH "A_by_dim_0_dim_1" AS (
   FROM (
     SELECT
       t.dim_0,
-      GENERATE_SERIES(CAST(0 AS BIGINT), 3) AS dim_1,
+      GENERATE_SERIES(0, 3) AS dim_1,
       UNNEST(t.val) AS val
     FROM main.a AS t
   ) AS s
@@ -23,7 +23,7 @@ WITH "A_by_dim_0_dim_1" AS (
   FROM (
     SELECT
       t.dim_0,
-      GENERATE_SERIES(CAST(0 AS BIGINT), 4) AS dim_1,
+      GENERATE_SERIES(0, 4) AS dim_1,
       UNNEST(t.val) AS val
     FROM main.b AS t
   ) AS s

@@ -7,7 +7,7 @@ WITH "A_by_dim_0_dim_1" AS (
   FROM (
     SELECT
       t.dim_0,
-      GENERATE_SERIES(CAST(0 AS BIGINT), 3) AS dim_1,
+      GENERATE_SERIES(0, 3) AS dim_1,
       UNNEST(t.val) AS val
     FROM main.a AS t
   ) AS s
@@ -30,7 +30,7 @@ WITH "A_by_dim_0_dim_1" AS (
   FROM (
     SELECT
       t.dim_0,
-      GENERATE_SERIES(CAST(0 AS BIGINT), 4) AS dim_1,
+      GENERATE_SERIES(0, 4) AS dim_1,
       UNNEST(t.val) AS val
     FROM main.b AS t
   ) AS s
@@ -56,7 +56,7 @@ SELECT
 FROM (
   SELECT
     t.k,
-    GENERATE_SERIES(CAST(0 AS BIGINT), 2) AS i,
+    GENERATE_SERIES(0, 2) AS i,
     UNNEST(t.val) AS val
   FROM "C" AS t
 ) AS s
