@@ -172,7 +172,8 @@ def _read_data(program: Program, engine: Engine, options: PlanOptions) -> _Data:
 def _memory(engine: Engine, options: PlanOptions) -> Memory:
     is_of_process = options.memory_limit is not None and engine.memory_in_use() is not None
     limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
-    return Memory(limit, engine.threads(), engine.sql.vector_rows, engine.sql.rows_per_thread, is_of_process)
+    sql = engine.sql
+    return Memory(limit, engine.threads(), sql.vector_rows, sql.rows_per_thread, is_of_process, sql.spills_states)
 
 
 def _check_scans(stored: Mapping[str, StoredTensor], memory: Memory) -> None:

@@ -10,7 +10,7 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Kept
 from sparseeinsum.algebra.translate import Definition, delivery, kept_in
 from sparseeinsum.decompose.alternatives import Alternatives
-from sparseeinsum.decompose.memory import TOGETHER_LIMIT, split_scan_bytes
+from sparseeinsum.decompose.memory import SPLITS_LIMIT, split_scan_bytes
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.replanning_points import replanning_points
 from sparseeinsum.decompose.staging import StatementSizes, largest_statement, staged_results
@@ -211,13 +211,20 @@ class Plan:
 
     @cached_property
     def _boundaries(self) -> Mapping[str, tuple[int, ...]]:
-        """Where to split scans; DuckDB does not count what vectors of such scans take, so that this must be little."""
+        """Where to split scans; not where what that takes would be much of the memory."""
         memory = self.alternatives.model.memory
-        return {
+        found = {
             name: scan_boundaries(stored, self.measured[name].tuples, self.threads, self.dialect)
             for name, stored in self.stored.items()
-            if split_scan_bytes(stored, memory) * TOGETHER_LIMIT <= memory.limit_bytes
+            if split_scan_bytes(stored, memory) * SPLITS_LIMIT <= memory.limit_bytes
         }
+        return {name: boundaries for name, boundaries in found.items() if boundaries}
+
+    @property
+    def split_bytes(self) -> int:
+        """Of the arrays in vectors of scans that are split, which DuckDB does not count among its buffers."""
+        memory = self.alternatives.model.memory
+        return sum(split_scan_bytes(self.stored[name], memory) for name in self._boundaries)
 
     @property
     def kept_names(self) -> dict[Kept, str]:

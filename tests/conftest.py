@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import duckdb
+import duckdb_shell
 import hypothesis
 import postgres_server
 import psycopg
@@ -43,6 +44,14 @@ def operators_are_free(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
         for name in ENGINES:
             store_constants(name, constants[name], "a test")
         yield
+
+
+@pytest.fixture(scope="session")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> duckdb_shell.Shell:
+    """A shell with the file as `sparseeinsum build duckdb` makes it."""
+    folder = tmp_path_factory.mktemp("extension")
+    assert cli.main(["build", "duckdb", "--output", str(folder)]) == 0
+    return duckdb_shell.Shell(folder / "sparseeinsum.duckdb_extension")
 
 
 @pytest.fixture(autouse=True)

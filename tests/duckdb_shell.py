@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 # What the shell does, for Python's DuckDB: statements in, rows out as JSON, errors as lines beginning as DuckDB's do.
 _PYTHON = """
 import json, sys, duckdb
@@ -49,6 +51,11 @@ class Shell:
         finished = self.run("-csv", "-noheader", script=";\n".join((*statements, "SELECT 'goes on'", "")))
         assert finished.stdout == "goes on\n"
         return re.split(r"^Invalid Input Error: ", finished.stderr, flags=re.MULTILINE)[1:]
+
+
+def new_database(path: Path) -> duckdb.DuckDBPyConnection:
+    """A file that shells of the last version before 2 can read, too."""
+    return duckdb.connect(str(path), config={"storage_compatibility_version": "v1.5.0"})
 
 
 def rows_in_python(extension: Path, statements: Iterable[str]) -> list[list[list[Any]]]:

@@ -8,7 +8,7 @@ from cost_models import OPERANDS, PRODUCT, model_of, promoting
 
 from sparseeinsum.decompose.choices import allowed_choices
 from sparseeinsum.decompose.cost import Work
-from sparseeinsum.decompose.memory import STATE_OVERHEAD_BYTES, Memory, Passes
+from sparseeinsum.decompose.memory import REREAD_BYTES, STATE_OVERHEAD_BYTES, Memory, Passes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.errors import PlanError
 from sparseeinsum.statistics.estimate import dense_statistics
@@ -103,7 +103,7 @@ class TestMemory:
         assert cost.passes is not None
         again, result_bytes = cost.passes.count - 1, 8 * 100 + 8
         assert cost.rereading == Work(
-            again * (50_000 * 300 + 300) + 50_000, again * 300 * (8 * 100 + 8) + 50_000 * result_bytes
+            again * (50_000 * 300 + 300) + 50_000, again * 300 * (8 * 100 + 8) * REREAD_BYTES + 50_000 * result_bytes
         )
 
     def test_a_tensor_is_put_together_in_passes(self) -> None:

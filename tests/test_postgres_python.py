@@ -96,6 +96,13 @@ class TestEinsum:
         assert row[0] == "G"
         assert shell.execute("SELECT val FROM g").fetchone() == (pytest.approx(2 * np.exp(-1) + np.exp(-3)),)
 
+    def test_tables_are_read_as_they_are(self, shell: psycopg.Connection) -> None:
+        shell.execute("CREATE TABLE edges AS SELECT i, i AS j, i * 1.5::float8 AS w FROM generate_series(0, 2) AS i")
+        einsum(shell, "D[j] = sum(edges[i, j])")
+        assert shell.execute("SELECT * FROM d ORDER BY j").fetchall() == [(0, 0), (1, 1.5), (2, 3)]
+        with pytest.raises(errors.DuplicateTable, match=r"main\.edges that was not made for a tensor"):
+            einsum(shell, "edges[j] = D[j]", replace=True)
+
     @pytest.mark.parametrize("family", FAMILIES)
     def test_results_are_numpys(self, shell: psycopg.Connection, family: str) -> None:
         db = se.connect(shell)

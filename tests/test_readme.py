@@ -1,6 +1,8 @@
 """What the README shows works as it stands there."""
 
+import io
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,24 @@ def test_commands_exist(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.engines("duckdb", reason="all engines have the same functions")
 def test_functions_are_listed(db: se.Database) -> None:
-    (query,) = re.findall(r"`(SELECT function_name.*?)`", README)
-    listed = {name for name, _ in db.connection.execute(query).fetchall()}
+    (query,) = re.findall(r"`(SELECT name, arguments.*?)`", README)
+    listed = {name for name, *_ in db.connection.execute(query).fetchall()}
     assert {"tensor_einsum", "tensor_matmul", "tensor_sum", "tensor_stack"} <= listed
+
+
+def test_sql_gives_what_is_shown(db: se.Database) -> None:
+    (block,) = [block for block in blocks("sql") if "FROM einsum(" in block]
+    for statement in block.split(";")[:-1]:
+        rows = db.connection.execute(statement).fetchall()
+    shown = re.findall(r"^-- │ +(\d+) │ +([\d.]+) │$", block, flags=re.MULTILINE)
+    assert [(str(i), str(val)) for i, val in rows] == shown
+    assert len(shown) == 2
+
+
+def test_shell_gives_what_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = [block for block in blocks("text") if block.startswith("sparseeinsum> ")]
+    lines = block.splitlines()
+    typed = [line.removeprefix("sparseeinsum> ") for line in lines if line.startswith("sparseeinsum> ")]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(typed)))
+    assert main(["shell"]) == 0
+    assert [line for line in lines if not line.startswith("sparseeinsum> ")] == capsys.readouterr().out.splitlines()

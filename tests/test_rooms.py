@@ -90,6 +90,7 @@ def own_imports(module: str) -> set[str]:
 def test_modules_are_found() -> None:
     assert {"sparseeinsum", "sparseeinsum.pipeline", "sparseeinsum.decompose.search"} <= set(MODULES)
     assert own_imports("sparseeinsum.decompose.search") == {
+        "sparseeinsum.decompose.choice",
         "sparseeinsum.decompose.model",
         "sparseeinsum.language.eingraph",
     }

@@ -70,6 +70,37 @@ def test_views_and_prepared_statements_plan_anew(connection: duckdb.DuckDBPyConn
         connection.execute("UPDATE A SET val = 2 * val")
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "complex128"])
+def test_dtypes(connection: duckdb.DuckDBPyConnection, dtype: str) -> None:
+    values = np.array([[1, 0, 2], [0, 0, 3]], dtype)
+    se.connect(connection).tensor("V", values)
+    aggregate = "any" if dtype == "bool" else "sum"
+    rows = connection.execute(f"FROM einsum('R[j] = {aggregate}(V[i, j])') ORDER BY j").fetchall()
+    expected = values.any(axis=0) if dtype == "bool" else values.sum(axis=0)
+    found = dict.fromkeys(range(3), expected.dtype.type(0).item())
+    found |= {j: complex(*value) if isinstance(value, list) else value for j, value in rows}
+    assert list(found.values()) == expected.tolist()
+
+
+def test_functions_of_users_and_files(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    @se.function
+    def halved(x: float) -> float:
+        return x / 2
+
+    assert halved(1.0) == 0.5
+    connection.execute(f"COPY (SELECT 1 AS i, 3.0 AS w) TO '{tmp_path}/v.parquet'")
+    connection.execute(f"CALL tensor_from_table('V', '{tmp_path}/v.parquet', ['i'], 'w')")
+    assert connection.execute("FROM einsum('S[] = sum(halved(V[i]))')").fetchall() == [(1.5,)]
+
+
+def test_memory_limit_of_the_database_stays(connection: duckdb.DuckDBPyConnection) -> None:
+    (before,) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
+    np.testing.assert_allclose(
+        dense(connection, f"FROM einsum('{PRODUCT}', memory_limit := '100MB')", (30, 4)), A @ B, rtol=1e-12
+    )
+    assert connection.execute("SELECT current_setting('memory_limit')").fetchall() == [before]
+
+
 def test_programs_as_parameters(connection: duckdb.DuckDBPyConnection) -> None:
     ((total,),) = connection.execute("SELECT val FROM einsum(?)", ["S[] = sum(A[i, j])"]).fetchall()
     assert total == pytest.approx(A.sum())

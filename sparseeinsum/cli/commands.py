@@ -17,6 +17,7 @@ from sparseeinsum.cli.display import show_result
 
 _CONSOLE = Console(markup=False, highlight=False)  # notation such as T[i, k] is no markup
 _STATUS = Console(stderr=True)
+_NOT_WITH_A_PLAN = "--{} is for planning, and --plan brings a plan; leave it out"
 
 
 def run(asked: argparse.Namespace) -> None:
@@ -64,6 +65,8 @@ def compile_program(asked: argparse.Namespace) -> None:
 def _planned(asked: argparse.Namespace) -> Iterator[se.Plan]:
     """The plan asked for, while its database is open."""
     text = _program_text(asked)
+    if text is None and not asked.indexes:
+        raise ValueError(_NOT_WITH_A_PLAN.format("no-indexes"))
     with open_database(asked.database) as database:
         if text is None:
             yield database.load_plan(asked.plan)
@@ -162,7 +165,7 @@ def _program_text(asked: argparse.Namespace) -> str | None:
     if asked.plan is not None:
         for wish in ("optimizer", "memory_limit", "nonfinite"):
             if getattr(asked, wish) is not None:
-                raise ValueError(f"--{wish.replace('_', '-')} is for planning, and --plan brings a plan; leave it out")
+                raise ValueError(_NOT_WITH_A_PLAN.format(wish.replace("_", "-")))
         return None
     if asked.text is not None:
         return str(asked.text)

@@ -34,6 +34,8 @@ Several statements on a line, separated by semicolons, show what none of them re
   \\q               quit, as the end of the input does
 """
 
+_WRITING = ("INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "COPY")  # statements of which a count of rows is shown
+
 
 class Quit(Exception):  # noqa: N818  # no error
     """The user wants to leave."""
@@ -190,11 +192,15 @@ class Session:
 
     def _run_sql(self, text: str) -> None:
         cursor = self._database.connection.execute(text)
-        if cursor.description is None:
+        names = [column[0] for column in cursor.description or ()]
+        writes = text.split(maxsplit=1)[0].upper() in _WRITING
+        if cursor.description is None or (writes and names == ["Count"]):  # psycopg, DuckDB
+            (count,) = (cursor.fetchone() or (-1,)) if names else (cursor.rowcount,)
+            if writes and count >= 0:
+                print(f"{count:,} rows")
             return
-        names = [column[0] for column in cursor.description]
         rows = cursor.fetchmany(self._rows + 1)
-        if not rows and names in (["Success"], ["Count"]):  # of a statement that returns nothing
+        if not rows and names == ["Success"]:  # of a statement that returns nothing, in DuckDB
             return
         self._console.print(rows_table(names, rows[: self._rows]))
         if len(rows) > self._rows:

@@ -17,12 +17,17 @@ VECTORS_LIMIT = 3
 STATES_LIMIT = 4
 # And so many times what states take of that which shares a statement with other such.
 TOGETHER_LIMIT = 16
+# And so many times what a scan takes that is split among threads.
+SPLITS_LIMIT = 8
 # Of the memory of a process that an engine runs in: by allocators, and by threads and statements, however little they
 # compute (measured: bench/memory.py).
 _WASTED_SHARE = 0.15
 _WASTED_BYTES = 25_000_000
 # What a database in this process gets for its buffers however low a limit is: below it, hash tables cannot spill.
 LEAST_BUFFER_BYTES = 64_000_000
+
+# Part of moving a byte in a repartition, to read one again in another pass (measured: bench/passes.py).
+REREAD_BYTES = 0.1
 
 STATE_OVERHEAD_BYTES = 96  # of one state beside its array: its row in the hash table, and what malloc adds
 _MOST_PASSES = 1024
@@ -37,6 +42,7 @@ class Memory:
         threads: That the engine runs statements with.
         vector_rows: That it hands to a function at once.
         is_of_process: Whether the limit is for all that a process takes, the engine in it and what is wasted, too.
+        spills_states: Whether it keeps aggregation states to the memory that a statement may take.
     """
 
     given_bytes: float
@@ -44,6 +50,7 @@ class Memory:
     vector_rows: int
     thread_rows: int = 1
     is_of_process: bool = False
+    spills_states: bool = False
 
     def rows(self, tuples: float) -> int:
         """That are in vectors at once, on all threads that read so many tuples."""

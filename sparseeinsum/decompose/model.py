@@ -24,6 +24,7 @@ from sparseeinsum.decompose.cost import (
 )
 from sparseeinsum.decompose.joining import Operand, groups_of, pairs_of, share_keys
 from sparseeinsum.decompose.memory import (
+    REREAD_BYTES,
     STATE_OVERHEAD_BYTES,
     UNLIMITED,
     Arrays,
@@ -216,7 +217,7 @@ class CostModel:
             if found.tuples > found.present:  # made dense again
                 again += Work(found.tuples, found.tuples * found.tuple_bytes, hashed_tuples=found.tuples, operators=1)
             size = 0 if passes.label in operand.labels else found.tuple_bytes
-            again += Work(found.tuples, found.tuples * size)
+            again += Work(found.tuples, found.tuples * size * REREAD_BYTES)
         kept = Work(cost.tuples, cost.tuples * self.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice)))
         rereading = again.times(passes.count - 1) + kept
         seconds = cost.seconds + rereading.seconds(self.constants)

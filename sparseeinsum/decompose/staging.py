@@ -41,7 +41,9 @@ def staged_results(plan: DecomposedGraph, model: CostModel) -> tuple[str, ...]:
 
 
 def _is_large(plan: DecomposedGraph, step: Step, model: CostModel) -> bool:
-    taken = _vector_bytes(plan, step, model) + _states_bytes(plan, step, model)
+    taken: float = _vector_bytes(plan, step, model)
+    if not model.memory.spills_states:
+        taken += _states_bytes(plan, step, model)
     return taken * TOGETHER_LIMIT > model.memory.limit_bytes
 
 

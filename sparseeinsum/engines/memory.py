@@ -109,8 +109,9 @@ def keeping_to_memory(engine: Engine, into: Mapping[str, str]) -> Iterator[Keepi
 
 
 def _left(plan: Plan, sizes: StatementSizes, returned: Mapping[str, float]) -> float:
-    """What is left of the memory limit beside aggregation states and results."""
-    return plan.alternatives.model.memory.limit_bytes - sizes.states_bytes - sum(returned.values())
+    """What is left of the memory limit beside what the engine does not count: states, results and split scans."""
+    limit_bytes = plan.alternatives.model.memory.limit_bytes
+    return limit_bytes - sizes.states_bytes - plan.split_bytes - sum(returned.values())
 
 
 def _check_room(plan: Plan, sizes: StatementSizes, returned: Mapping[str, float]) -> None:

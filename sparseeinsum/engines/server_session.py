@@ -35,7 +35,9 @@ class ServerSession:
         with self._errors(text):
             result = self._result(text, parameters)
         names = result.colnames()
-        assert len(set(names)) == len(names), "PL/Python's rows have one value for every name"
+        if len(set(names)) < len(names):  # PL/Python's rows have one value for every name, as MAX(i), MAX(j) have one
+            numbered = ", ".join(f"column_{number}" for number in range(len(names)))
+            return self.fetch(f"SELECT * FROM ({text}) AS found ({numbered})", *parameters)
         return [tuple(row[name] for name in names) for row in result]
 
     def _result(self, text: str, parameters: Sequence[str]) -> Any:  # noqa: ANN401  # plpy's

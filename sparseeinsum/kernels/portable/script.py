@@ -33,7 +33,11 @@ _PARTS = (
     "contraction",
     "layout",
 )
-_MODULES = (*("aggregation", "complexes", "contraction", "elementwise", "expression", "integers", "layout", "tiles"),)
+# Of udfs/, whose constants the parts name.
+_MODULES = (
+    *("aggregation", "complexes", "contraction", "elementwise"),
+    *("expression", "integers", "layout", "tiles"),
+)
 _NUMBERS = {"f64": "real", "f32": "real", "i64": "integer", "c128": "complex", "c64": "complex"}
 _ELEMENTS = {"real": "float8", "integer": "bigint", "complex": "point"}
 _INLINED = ("add_number", "subtract_number", "multiply_number", "divide_number")  # NULL of NULL without being strict

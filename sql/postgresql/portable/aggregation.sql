@@ -92,6 +92,13 @@ BEGIN
         state := array_fill(@extschema@.sparseeinsum_identity_of('sum', v), ARRAY[cardinality(v)]);
     END IF;
     PERFORM @extschema@.sparseeinsum_check_state(caller, n, cardinality(state));
+    IF @extschema@.sparseeinsum_is_plain(v) AND @extschema@.sparseeinsum_is_plain(ARRAY[factor])
+        AND @extschema@.sparseeinsum_is_bounded(state) THEN
+        FOR i IN 1..n LOOP
+            state[i] := state[i] + factor * v[i];
+        END LOOP;
+        RETURN state;
+    END IF;
     RETURN @extschema@.sparseeinsum_contract(
         ARRAY[1, 1, n, n, n, 0, 1, 1], ARRAY[factor], v, state, @extschema@.sparseeinsum_identity_of('sum', v)
     );
