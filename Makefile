@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint wheel-test bench clean
+.PHONY: demo test test-postgresql lint wheel-test bench clean
 
 demo: $(VENV)/ready
 	$(BIN)/sparseeinsum demo
 
 test: $(VENV)/ready
 	$(BIN)/python -m pytest -n auto -q
+
+# All tests of databases, on PostgreSQL; `test` runs a part of them there.
+test-postgresql: $(VENV)/ready
+	$(BIN)/python -m pytest -n auto -q --engines=postgresql
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

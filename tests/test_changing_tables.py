@@ -11,6 +11,8 @@ from reading import assert_usable
 
 import sparseeinsum as se
 
+pytestmark = pytest.mark.engines("duckdb", "postgresql")
+
 RIGHT = {
     "inserted": ("INSERT INTO edges VALUES (1, 2, 9)", [1.5, 9, 1.5]),
     "deleted": ("DELETE FROM edges WHERE src = 0", [0, 0, 1.5]),

@@ -10,6 +10,8 @@ from reading import assert_usable, contents, read_back
 
 import sparseeinsum as se
 
+pytestmark = pytest.mark.engines("duckdb", "postgresql")
+
 
 def test_table(edges: se.Database) -> None:
     refer(edges, "edges")

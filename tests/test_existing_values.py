@@ -13,6 +13,8 @@ from reading import assert_usable, contents, engine_of, stored_result
 import sparseeinsum as se
 from sparseeinsum.language.dtypes import Number
 
+pytestmark = pytest.mark.engines("duckdb", "postgresql")
+
 
 def make_table(db: se.Database, sql_type: str, *values: object) -> None:
     """A table t of indices i from 0, and values v."""

@@ -9,6 +9,8 @@ from reading import contents, read_back
 
 import sparseeinsum as se
 
+pytestmark = pytest.mark.engines("duckdb", "postgresql")
+
 MATRIX = np.array([[0.0, 1.5, 0.0], [2.0, 0.0, -3.0]])
 CUBE = np.arange(24.0).reshape(2, 3, 4)
 ROWS = {"src": [0, 1, 1], "dst": [1, 0, 2], "weight": [1.5, 2.0, -3.0]}  # MATRIX as a frame
