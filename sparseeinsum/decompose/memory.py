@@ -22,7 +22,7 @@ SPLITS_LIMIT = 8
 # Of the memory of a process that an engine runs in: by allocators, and by threads and statements, however little they
 # compute (measured: bench/memory.py).
 _WASTED_SHARE = 0.15
-_WASTED_BYTES = 25_000_000
+_WASTED_BYTES = 35_000_000
 # What a database in this process gets for its buffers however low a limit is: below it, hash tables cannot spill.
 LEAST_BUFFER_BYTES = 64_000_000
 
