@@ -124,6 +124,8 @@ def measure(name: str, limit: str) -> Figure:
             plan = database.plan(case.text, layout=case.layout, memory_limit=given)
         except se.SparseEinsumError as error:
             return Figure(name, limit, None, 0.0, (str(error),))
+        ((limit_now,),) = database.connection.execute("SELECT current_setting('memory_limit')").fetchall()
+        database.connection.execute(f"SET memory_limit = '{limit_now}'")  # returns what planning left free
         come_to_rest()
         before, start = resident_bytes("VmRSS"), time.perf_counter()
         try:
