@@ -104,7 +104,7 @@ def make_plans(program: Program, engine: Engine, options: PlanOptions) -> list[P
         exact = evaluate_exactly(merge_common_subexpressions(binary, pins), data.values, _allows_nonfinite(options))
         layouts = _layouts(program, exact.graph, options)
         alternatives = _alternatives(exact, data, engine, options, layouts, pins)
-        found = alternatives.best(options.top)
+        found = alternatives.chosen(options.top)
     made = _Making(program, engine, options, data, bound, exact, alternatives, clock.seconds)
     return [made.plan(decomposed) for decomposed in found]
 

@@ -122,13 +122,22 @@ class TestPlans:
     def test_searched_where_asked(self, db: se.Database) -> None:
         blocks = np.kron(np.random.default_rng(0).random((32, 32)) < 0.05, np.ones((64, 64)))
         db.tensor("A", scipy.sparse.csr_array(blocks))
-        db.tensor("B", np.ones((2048, 256)))
+        db.tensor("B", np.ones((2048, 2048)))
         text = "C[i, k] = sum(A[i, j] * B[j, k])"
         assert ":64" not in db.plan(text, layout="any").notation()[0]
         tiled = db.plan(text, layout="any", tiles=[64])
         assert "A[I:64, J:64]" in tiled.notation()[0]
         assert tiled.cost < db.plan(text, layout="any").cost
         assert "A[I:64, J:64]" in db.plan(text, layout="any", tiles="auto").notation()[0]
+
+    def test_a_little_is_not_worth_cutting(self, db: se.Database) -> None:
+        blocks = np.kron(np.random.default_rng(0).random((32, 32)) < 0.05, np.ones((64, 64)))
+        db.tensor("A", scipy.sparse.csr_array(blocks))
+        db.tensor("B", np.ones((2048, 256)))
+        whole, tiled = db.plan("C[i, k] = sum(A[i, j] * B[j, k])", layout="any", tiles=[64], top=2)
+        assert ":64" not in whole.notation()[0]
+        assert ":64" in tiled.notation()[0]
+        assert 0.8 * whole.cost < tiled.cost < whole.cost
 
     def test_where_whole_arrays_need_too_much_memory(self, db: se.Database) -> None:
         array = np.random.default_rng(0).random((1200, 1200))

@@ -1,7 +1,7 @@
 """Decompose: the plans beside one: the best of all, and those that differ from it in a single EinSum."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.choices import allowed_choices
@@ -9,7 +9,11 @@ from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.optimizers import OPTIMIZERS, optimise
 from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
 from sparseeinsum.decompose.tiling import tiles_by_label
+from sparseeinsum.errors import PlanError
 from sparseeinsum.language.tensors import Decomposition
+
+# A plan with tiles must be expected to take at most this share of the time of one without (measured: bench/tiles.py).
+_WORTH_TILING = 0.8
 
 _MOST_PRICED = 64  # choices of one EinSum, each of which prices the whole plan
 
@@ -41,6 +45,22 @@ class Alternatives:
             PlanError: There is no such optimizer, or no plan.
         """
         return optimise(self.optimizer, self.model, self.stored, self.layouts, self.pinned, k, self.tiles)
+
+    def chosen(self, k: int) -> list[DecomposedGraph]:
+        """The same, but a plan without tiles that nobody stored comes first unless others are much cheaper.
+
+        To cut arrays into tiles is priced less surely than to leave them as they are.
+        """
+        found = self.best(k)
+        if not self.tiles:
+            return found
+        try:
+            (whole,) = replace(self, tiles=()).best(1)
+        except PlanError:  # too large without tiles
+            return found
+        if found[0].seconds <= _WORTH_TILING * whole.seconds:
+            return found
+        return [whole, *(each for each in found if choices_of(each) != choices_of(whole))][:k]
 
     def beside(self, plan: DecomposedGraph, k: int) -> list[DecomposedGraph]:
         """The k cheapest plans that differ from one, best first."""

@@ -41,6 +41,7 @@ class Memory:
         given_bytes: The limit, of everything that is not there before.
         threads: That the engine runs statements with.
         vector_rows: That it hands to a function at once.
+        thread_rows: Of a table, that one thread reads before another takes part.
         is_of_process: Whether the limit is for all that a process takes, the engine in it and what is wasted, too.
         spills_states: Whether it keeps aggregation states to the memory that a statement may take.
     """

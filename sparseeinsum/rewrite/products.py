@@ -17,7 +17,7 @@ from sparseeinsum.statistics.estimate import Statistics
 _ROUNDED = frozenset(("float64", "float32", "complex128", "complex64"))
 
 # What is not computed as it was written must be expected to take at most this share of the time.
-_WORTH = 0.8
+_WORTH = 0.9
 
 _MOST_FACTORS = 6  # of one product: its orders are looked at in some 10 ms
 
@@ -41,7 +41,7 @@ def put_together(
         price: Knows what EinSums cost.
         pinned: Results whose labels to promote are given.
     """
-    parts = _parts(graph) - frozenset(pinned)
+    parts = _parts(graph, pinned)
     if not parts:
         return graph
     written = binarise(graph, statistics, values)
@@ -59,9 +59,9 @@ def put_together(
     return composed(graph, cheaper)
 
 
-def _parts(graph: EinGraph) -> frozenset[str]:
+def _parts(graph: EinGraph, pinned: Collection[str]) -> frozenset[str]:
     """Results of products that one other product alone reads, whatever their values."""
-    products = {einsum.output.tensor for einsum in graph.einsums if _is_product(graph, einsum)}
+    products = {einsum.output.tensor for einsum in graph.einsums if _is_product(graph, einsum)} - set(pinned)
     return frozenset(
         operand.tensor
         for reader in graph.einsums
