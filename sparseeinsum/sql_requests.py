@@ -21,7 +21,7 @@ from sparseeinsum.guarded import guarded_query
 from sparseeinsum.kernels.catalogue import functions
 from sparseeinsum.kernels.duckdb_sql_functions import REQUEST_FUNCTION
 from sparseeinsum.plan import Plan
-from sparseeinsum.sql_texts import declaration_of, number_of, tiles_of
+from sparseeinsum.sql_texts import declaration_of, number_of, tiles_of, truth_of
 
 _NUMBER = "number"  # the question which database a connection is to
 
@@ -93,6 +93,7 @@ def _plan(engine: DuckDB, asked: Mapping[str, Any]) -> Plan:
         nonfinite=asked["nonfinite"],
         tiles=tiles_of(asked["tiles"]),
         estimator=asked["estimator"],
+        rewrite=truth_of("rewrite", asked["rewrite"]),
     )
 
 

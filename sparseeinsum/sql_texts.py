@@ -42,6 +42,20 @@ def number_of(text: str) -> Number:
     raise DataError(f"the fill {text} is no number")
 
 
+def truth_of(name: str, text: str) -> bool:
+    """Whether an argument of a name is true.
+
+    >>> truth_of("rewrite", "false")
+    False
+
+    Raises:
+        PlanError: It is neither true nor false.
+    """
+    if text not in ("true", "false"):
+        raise PlanError(f"{name} {text} is neither true nor false")
+    return text == "true"
+
+
 def declaration_of(tensor: Tensor) -> str:
     """A tensor as programs declare it.
 

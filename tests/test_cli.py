@@ -145,6 +145,8 @@ def test_stats(database: str, capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "-d", "{}", "--plan", "p.json"], "there is no plan file p.json"),
         (["run", "-d", "{}", "--plan", "p.json", "-m", "1GB"], "--memory-limit is for planning"),
         (["compile", "-d", "{}", "--plan", "p.json", "--no-indexes"], "--no-indexes is for planning"),
+        (["run", "-d", "{}", "--plan", "p.json", "--no-rewrite"], "--no-rewrite is for planning"),
+        (["explain", "-d", "{}", "--plan", "p.json", "--tiles", "64"], "--tiles is for planning"),
         (["explain", "-d", "{}", "-t", PRODUCT, "--save", "{}/plan.json"], "plan.json"),
         (["explain", "-d", "{}", "-t", PRODUCT, "--html", "{}/plan.html"], "plan.html"),
         (["stats", "-d", "{}", "Z"], "there is no tensor Z"),

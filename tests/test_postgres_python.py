@@ -118,7 +118,14 @@ class TestEinsum:
     def test_options(self, db: se.Database, shell: psycopg.Connection) -> None:
         for optimizer in ("dp", "greedy", "relational", "dense"):
             einsum(
-                shell, PRODUCT, replace=True, optimizer=optimizer, tiles="2,4", estimator="exact", memory_limit="1GB"
+                shell,
+                PRODUCT,
+                replace=True,
+                optimizer=optimizer,
+                tiles="2,4",
+                estimator="exact",
+                memory_limit="1GB",
+                rewrite=False,
             )
             np.testing.assert_allclose(stored(db, "C"), A @ B)
         einsum(shell, PRODUCT, replace=True, layout="any", pin=json.dumps({"C": ["i"]}))

@@ -316,6 +316,22 @@ def test_exact_through_several_statements(
         np.testing.assert_allclose(result.to_numpy(), expected[name], rtol=1e-12)
 
 
+@pytest.mark.engines("duckdb", reason="PostgreSQL computes of a join what has partners")
+@pytest.mark.parametrize("optimizer", ["dp", "relational", "dense"])
+@pytest.mark.parametrize("entries", [[], [3]])
+def test_what_turns_infinite_is_found_where_nothing_is_joined_with_it(
+    db: se.Database, optimizer: str, entries: list[int]
+) -> None:
+    """The zeros of A leave nothing of T but where T is infinite."""
+    rows = np.zeros(1000)
+    rows[entries] = 1
+    db.tensor("A", rows, promoted=["dim_0"])
+    db.tensor("U", np.where(np.arange(1000) == 990, 1e300, 1), promoted=["dim_0"])
+    db.tensor("V", np.full(4, 1e300), promoted=["dim_0"])
+    with pytest.raises(se.EngineError, match="T turned NaN or infinite"):
+        db.run("T[i, j] = U[i] * V[j]\nY[j] = sum(A[i] * T[i, j])", optimizer=optimizer, rewrite=False)
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_numbers_that_are_not_finite_beside_absent_zeros(shared_db: se.Database, value: float, dtype: str) -> None:

@@ -115,6 +115,19 @@ def test_sql_and_explanation(connection: duckdb.DuckDBPyConnection) -> None:
     assert "EinSums (labels in upper case are handled by the database)" in text
 
 
+def test_statements_are_computed_as_written_where_asked(connection: duckdb.DuckDBPyConnection) -> None:
+    square = np.random.default_rng(2).normal(size=(600, 600))
+    database = se.connect(connection)
+    database.tensor("S", square)
+    database.tensor("x", square[0])
+    program = "T[i, k] = sum(S[i, j] * S[j, k])\nY[i] = sum(T[i, k] * x[k])"
+    for rewrite in ("true", "false"):
+        found = dense(connection, f"FROM einsum('{program}', rewrite := {rewrite})", (600,))
+        np.testing.assert_allclose(found, square @ square @ square[0], rtol=1e-9, atol=1e-6)
+        ((told,),) = connection.execute(f"SELECT einsum_explain('{program}', rewrite := {rewrite})").fetchall()
+        assert ("without T" in told) == (rewrite == "true")
+
+
 def test_tensor_from_table(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(
         "CREATE TABLE edges AS SELECT i % 5 AS src, i % 7 AS dst, 0.5::DOUBLE AS w FROM range(35) AS t(i)"
@@ -193,6 +206,7 @@ def test_temporary_tables(connection: duckdb.DuckDBPyConnection) -> None:
         ("FROM einsum('Y[i] = sum(A[i, j])', optimizer := 'best')", "there is no optimizer 'best'"),
         ("FROM einsum('Y[i] = sum(A[i, j])', tiles := 'many')", "tiles many are neither 'auto' nor whole numbers"),
         ("FROM einsum('Y[i] = sum(A[i, j])', memory_limit := 'much')", "'much' is no size"),
+        ("FROM einsum('Y[i] = sum(A[i, j])', rewrite := 'maybe')", "rewrite maybe is neither true nor false"),
         ("FROM einsum('Y[i] = sum(A[i, j])', nonfinite := 'x')", "neither 'error' nor 'allow'"),
         ("FROM einsum(NULL)", "the program is NULL"),
         ("FROM einsum('Y[i] = log(0 * B[i, k])')", "Y"),

@@ -73,7 +73,6 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--estimator",
         choices=("uniform", "sketch", "exact"),
-        default="sketch",
         help="how sizes of results are estimated: as if entries were spread evenly, by counts of entries at every "
         "index (default), or counted by a query before planning",
     )

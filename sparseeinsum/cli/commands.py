@@ -3,7 +3,7 @@
 import argparse
 import statistics
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,7 +17,16 @@ from sparseeinsum.cli.display import show_result
 
 _CONSOLE = Console(markup=False, highlight=False)  # notation such as T[i, k] is no markup
 _STATUS = Console(stderr=True)
-_NOT_WITH_A_PLAN = "--{} is for planning, and --plan brings a plan; leave it out"
+# Options, what they ask, and what that is without them.
+_OF_PLANNING: Mapping[str, tuple[str, object]] = {
+    "--optimizer": ("optimizer", None),
+    "--memory-limit": ("memory_limit", None),
+    "--nonfinite": ("nonfinite", None),
+    "--estimator": ("estimator", None),
+    "--tiles": ("tiles", ()),
+    "--no-rewrite": ("rewrite", True),
+    "--no-indexes": ("indexes", True),
+}
 
 
 def run(asked: argparse.Namespace) -> None:
@@ -31,7 +40,7 @@ def run(asked: argparse.Namespace) -> None:
             optimizer=asked.optimizer or "dp",
             memory_limit=asked.memory_limit,
             nonfinite=asked.nonfinite or "error",
-            estimator=asked.estimator,
+            estimator=asked.estimator or "sketch",
             tiles=asked.tiles,
             rewrite=asked.rewrite,
             replan=asked.replan,
@@ -65,8 +74,6 @@ def compile_program(asked: argparse.Namespace) -> None:
 def _planned(asked: argparse.Namespace) -> Iterator[se.Plan]:
     """The plan asked for, while its database is open."""
     text = _program_text(asked)
-    if text is None and not asked.indexes:
-        raise ValueError(_NOT_WITH_A_PLAN.format("no-indexes"))
     with open_database(asked.database) as database:
         if text is None:
             yield database.load_plan(asked.plan)
@@ -76,7 +83,7 @@ def _planned(asked: argparse.Namespace) -> Iterator[se.Plan]:
                 optimizer=asked.optimizer or "dp",
                 memory_limit=asked.memory_limit,
                 nonfinite=asked.nonfinite or "error",
-                estimator=asked.estimator,
+                estimator=asked.estimator or "sketch",
                 tiles=asked.tiles,
                 rewrite=asked.rewrite,
                 indexes=asked.indexes,
@@ -163,9 +170,9 @@ def _program_text(asked: argparse.Namespace) -> str | None:
     if len(given) != 1:
         raise ValueError("give a program file, - for standard input, --text or --plan, one of them")
     if asked.plan is not None:
-        for wish in ("optimizer", "memory_limit", "nonfinite"):
-            if getattr(asked, wish) is not None:
-                raise ValueError(_NOT_WITH_A_PLAN.format(wish.replace("_", "-")))
+        for option, (wish, default) in _OF_PLANNING.items():
+            if getattr(asked, wish, default) != default:
+                raise ValueError(f"{option} is for planning, and --plan brings a plan; leave it out")
         return None
     if asked.text is not None:
         return str(asked.text)

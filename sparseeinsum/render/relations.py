@@ -38,6 +38,8 @@ class Block:
         comment: A line that says what it is.
         is_aggregated: Whether its values are those of aggregates, not of single rows.
         is_materialized: Whether it must be computed on its own, whoever reads it.
+        detects_nonfinite: Whether a value of it that turned NaN or infinite must end the statement, even of a row that
+            nothing is joined with.
         is_fenced: Whether its rows must be computed before they are joined.
     """
 
@@ -46,6 +48,7 @@ class Block:
     comment: str
     is_aggregated: bool
     is_materialized: bool = False
+    detects_nonfinite: bool = False
     is_fenced: bool = False
 
 
@@ -87,7 +90,9 @@ class Renderer:
         joins = len(sources) == 2 and relation.indexed is None  # one row beside all others leaves them as they are
         is_aggregated = is_grouped(relation)
         is_joined = not is_aggregated and (joins or any(each.is_joined for each in sources))
-        block = Block(name, select, comment, is_aggregated)
+        # PostgreSQL computes of a CTE what is read, materialised or not.
+        detects_nonfinite = relation.detects_nonfinite and not self.dialect.moves_expressions
+        block = Block(name, select, comment, is_aggregated, detects_nonfinite=detects_nonfinite)
         source = self._add_block(block, relation.schema, is_joined)
         self._sources[Computed(relation.schema)] = source
 

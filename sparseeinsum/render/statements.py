@@ -225,12 +225,24 @@ class _Compiler:
 def _with_blocks(query: exp.Select, blocks: Sequence[Block]) -> exp.Select:
     selects = [query, *(block.select for block in blocks)]
     references = Counter(table.name for select in selects for table in select.find_all(exp.Table))
+    joined = _beneath_joins(query, blocks)
     for block in blocks:
         body = block.select.copy()
         body.add_comments([f" {block.comment} "])
-        is_materialized = block.is_materialized or references[block.name] > 1
+        # Joins have no rows computed that meet none, where they can; what is materialised is computed whole.
+        is_detected = block.detects_nonfinite and block.name in joined
+        is_materialized = block.is_materialized or references[block.name] > 1 or is_detected
         if block.is_fenced and not is_materialized:
             body = fenced(body)
         name = exp.TableAlias(this=exp.to_identifier(block.name))
         query = query.with_(name, as_=body, materialized=is_materialized or None, copy=False)
     return query
+
+
+def _beneath_joins(query: exp.Select, blocks: Sequence[Block]) -> set[str]:
+    """Names of the blocks that a join reads, or what it reads does."""
+    found: set[str] = set()
+    for name, select in [("", query), *((block.name, block.select) for block in reversed(blocks))]:
+        if name in found or any(each.args.get("joins") for each in select.find_all(exp.Select)):
+            found |= {table.name for table in select.find_all(exp.Table)}
+    return found

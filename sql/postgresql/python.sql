@@ -117,17 +117,18 @@ CREATE OR REPLACE FUNCTION sparseeinsum.einsum(
     estimator text DEFAULT NULL,
     tiles text DEFAULT NULL,
     layout text DEFAULT NULL,
-    pin jsonb DEFAULT NULL
+    pin jsonb DEFAULT NULL,
+    rewrite boolean DEFAULT NULL
 ) RETURNS TABLE (tensor text, "table" regclass, shape bigint[], dtype text, fill text, tuples bigint)
     LANGUAGE sql AS
 $$body$$
 SELECT found.*
 FROM pg_catalog.jsonb_to_recordset(sparseeinsum.python_result('einsum', pg_catalog.jsonb_build_object(
     'program', $$1, 'replace', $$2, 'optimizer', $$3, 'memory_limit', $$4, 'outputs', $$5, 'nonfinite', $$6,
-    'estimator', $$7, 'tiles', $$8, 'layout', $$9, 'pin', $$10
+    'estimator', $$7, 'tiles', $$8, 'layout', $$9, 'pin', $$10, 'rewrite', $$11
 ))) AS found (tensor text, "table" regclass, shape bigint[], dtype text, fill text, tuples bigint)
 $$body$$;
-COMMENT ON FUNCTION sparseeinsum.einsum(text, boolean, text, text, text[], text, text, text, text, jsonb) IS
+COMMENT ON FUNCTION sparseeinsum.einsum(text, boolean, text, text, text[], text, text, text, text, jsonb, boolean) IS
     'Plans and runs a program in the transaction of its caller, and keeps its results in tables of their names, as tensors. Example: SELECT * FROM sparseeinsum.einsum(''C[i, k] = sum(A[i, j] * B[j, k])'', replace => true).';
 
 CREATE OR REPLACE FUNCTION sparseeinsum.einsum_sql(
@@ -140,16 +141,17 @@ CREATE OR REPLACE FUNCTION sparseeinsum.einsum_sql(
     estimator text DEFAULT NULL,
     tiles text DEFAULT NULL,
     layout text DEFAULT NULL,
-    pin jsonb DEFAULT NULL
+    pin jsonb DEFAULT NULL,
+    rewrite boolean DEFAULT NULL
 ) RETURNS text
     LANGUAGE sql AS
 $$body$$
 SELECT sparseeinsum.python_result('einsum_sql', pg_catalog.jsonb_build_object(
     'program', $$1, 'style', $$2, 'optimizer', $$3, 'memory_limit', $$4, 'outputs', $$5, 'nonfinite', $$6,
-    'estimator', $$7, 'tiles', $$8, 'layout', $$9, 'pin', $$10
+    'estimator', $$7, 'tiles', $$8, 'layout', $$9, 'pin', $$10, 'rewrite', $$11
 )) #>> '{}'
 $$body$$;
-COMMENT ON FUNCTION sparseeinsum.einsum_sql(text, text, text, text, text[], text, text, text, text, jsonb) IS
+COMMENT ON FUNCTION sparseeinsum.einsum_sql(text, text, text, text, text[], text, text, text, text, jsonb, boolean) IS
     'The SQL of a program for the data as they are now, one statement for each result. Example: SELECT sparseeinsum.einsum_sql(''C[i, k] = sum(A[i, j] * B[j, k])'').';
 
 CREATE OR REPLACE FUNCTION sparseeinsum.explain(
@@ -162,14 +164,15 @@ CREATE OR REPLACE FUNCTION sparseeinsum.explain(
     estimator text DEFAULT NULL,
     tiles text DEFAULT NULL,
     layout text DEFAULT NULL,
-    pin jsonb DEFAULT NULL
+    pin jsonb DEFAULT NULL,
+    rewrite boolean DEFAULT NULL
 ) RETURNS TABLE ("QUERY PLAN" text)
     LANGUAGE sql AS
 $$body$$
 SELECT pg_catalog.jsonb_array_elements_text(sparseeinsum.python_result('explain', pg_catalog.jsonb_build_object(
     'program', $$1, 'run', $$2, 'optimizer', $$3, 'memory_limit', $$4, 'outputs', $$5, 'nonfinite', $$6,
-    'estimator', $$7, 'tiles', $$8, 'layout', $$9, 'pin', $$10
+    'estimator', $$7, 'tiles', $$8, 'layout', $$9, 'pin', $$10, 'rewrite', $$11
 )))
 $$body$$;
-COMMENT ON FUNCTION sparseeinsum.explain(text, boolean, text, text, text[], text, text, text, text, jsonb) IS
+COMMENT ON FUNCTION sparseeinsum.explain(text, boolean, text, text, text[], text, text, text, text, jsonb, boolean) IS
     'The plan of a program, and what it was chosen over; it is run, too, where "run" is true. Example: SELECT * FROM sparseeinsum.explain(''C[i, k] = sum(A[i, j] * B[j, k])'').';
