@@ -191,7 +191,7 @@ class Plan:
 
     def staged(self) -> tuple[str, ...]:
         """Results that a run keeps in temporary tables."""
-        return staged_results(self.decomposed, self.alternatives.model)
+        return staged_results(self.decomposed, self.alternatives.model, self.dialect.computes_whole)
 
     @cached_property
     def staged_statements(self) -> tuple[Statement, ...]:

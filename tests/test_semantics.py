@@ -316,7 +316,7 @@ def test_exact_through_several_statements(
         np.testing.assert_allclose(result.to_numpy(), expected[name], rtol=1e-12)
 
 
-@pytest.mark.engines("duckdb", reason="PostgreSQL computes of a join what has partners")
+@pytest.mark.engines("duckdb", "postgresql")
 @pytest.mark.parametrize("optimizer", ["dp", "relational", "dense"])
 @pytest.mark.parametrize("entries", [[], [3]])
 def test_what_turns_infinite_is_found_where_nothing_is_joined_with_it(

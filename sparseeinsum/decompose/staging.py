@@ -9,11 +9,12 @@ from sparseeinsum.decompose.moves import Move
 from sparseeinsum.decompose.plan import DecomposedGraph, Step
 
 
-def staged_results(plan: DecomposedGraph, model: CostModel) -> tuple[str, ...]:
+def staged_results(plan: DecomposedGraph, model: CostModel, computes_whole: bool = True) -> tuple[str, ...]:
     """Results that are kept in temporary tables while a plan runs, in order.
 
     They are those that are read more than once, or read and delivered; those computed in passes, and what passes read,
-    lest each compute it again; and those that take much of the memory while they are computed.
+    lest each compute it again; those that take much of the memory while they are computed; and those that must be
+    computed whole, to be watched for NaN and infinity, where an engine computes of a statement what is read alone.
     """
     graph = plan.graph
     computed = {step.einsum.output.tensor for step in plan.steps}
@@ -26,6 +27,7 @@ def staged_results(plan: DecomposedGraph, model: CostModel) -> tuple[str, ...]:
             readers + (name in graph.outputs) > 1
             or step.passes is not None
             or (is_read and _is_large(plan, step, model))
+            or (is_read and model.evaluations[name].detects_nonfinite and not computes_whole)
         ):
             staged.add(name)
         for index, operand in enumerate(step.einsum.operands):

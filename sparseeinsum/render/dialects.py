@@ -30,6 +30,7 @@ class Dialect:
         calls_python: Whether functions of users run in it.
         keeps_residents: Whether functions can read an array that a statement keeps in memory.
         moves_expressions: Whether an expression of a query is computed where others read it, each time that they do.
+        computes_whole: Whether a CTE that is materialised is computed whole, however much of it is read.
         spills_states: Whether aggregation states that are arrays keep to the memory that a statement may take.
         has_workers: Whether parts of a statement run in processes that share tables and hash tables, but no CTEs.
     """
@@ -49,6 +50,7 @@ class Dialect:
     calls_python: bool
     keeps_residents: bool
     moves_expressions: bool
+    computes_whole: bool
     spills_states: bool
     has_workers: bool
 
@@ -69,6 +71,7 @@ DUCKDB = Dialect(
     calls_python=True,
     keeps_residents=True,
     moves_expressions=False,
+    computes_whole=True,
     spills_states=False,
     has_workers=False,
 )
@@ -88,6 +91,7 @@ POSTGRESQL = Dialect(
     calls_python=False,
     keeps_residents=False,
     moves_expressions=True,
+    computes_whole=False,
     spills_states=True,
     has_workers=True,
 )
