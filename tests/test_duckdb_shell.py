@@ -36,6 +36,8 @@ from sparseeinsum.examples import (
 from sparseeinsum.kernels.catalogue import ValueType, functions
 
 Matrices = dict[str, Any]
+pytestmark = pytest.mark.engines("duckdb", reason="the file is for DuckDB")
+
 EXAMPLES = int(os.environ.get("EXAMPLES", "2"))
 
 

@@ -19,6 +19,8 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory import bounded
 from sparseeinsum.render.statements import Statement
 
+pytestmark = pytest.mark.engines("duckdb", reason="a server has memory of its own")
+
 PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
 GROUPED = {"C": {"i": 1, "j": 1}}
 

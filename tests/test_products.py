@@ -54,7 +54,9 @@ def test_statements_are_one_product(db: se.Database) -> None:
     plan = db.plan(CHAIN)
     assert plan.composed == {"T": "y"}
     assert plan.cost < 0.8 * db.plan(CHAIN, rewrite=False).cost
-    np.testing.assert_allclose(db.run(plan)["y"].to_numpy(), arrays["B"] @ arrays["C"] @ arrays["x"], rtol=1e-9)
+    np.testing.assert_allclose(
+        db.run(plan)["y"].to_numpy(), arrays["B"] @ arrays["C"] @ arrays["x"], rtol=1e-9, atol=1e-9
+    )
 
 
 def test_what_somebody_asks_for_is_computed(db: se.Database) -> None:
@@ -66,7 +68,9 @@ def test_what_somebody_asks_for_is_computed(db: se.Database) -> None:
     assert db.plan(CHAIN.replace("i", "I")).composed == {}
     assert db.plan(CHAIN + "\nz[k] = max(T[i, k])").composed == {}
     assert db.plan(CHAIN, nonfinite="allow").composed == {}
-    np.testing.assert_allclose(db.run(CHAIN, outputs=["T"])["T"].to_numpy(), arrays["B"] @ arrays["C"], rtol=1e-9)
+    np.testing.assert_allclose(
+        db.run(CHAIN, outputs=["T"])["T"].to_numpy(), arrays["B"] @ arrays["C"], rtol=1e-9, atol=1e-9
+    )
 
 
 def test_whole_numbers_overflow_as_written(db: se.Database) -> None:
@@ -85,7 +89,7 @@ def test_what_is_not_finite_is_multiplied_as_written(db: se.Database, value: flo
     db.tensor("C", arrays["C"])
     assert db.plan(CHAIN).composed == {}
     wanted = arrays["B"] @ arrays["C"] @ arrays["x"]
-    np.testing.assert_allclose(db.run(CHAIN)["y"].to_numpy(), wanted, rtol=1e-9)
+    np.testing.assert_allclose(db.run(CHAIN)["y"].to_numpy(), wanted, rtol=1e-9, atol=1e-9)
 
 
 def test_dtypes_that_differ_stay_apart(db: se.Database) -> None:
@@ -105,14 +109,16 @@ def test_labels_of_the_same_name_are_two(db: se.Database) -> None:
     plan = db.plan(text)
     assert len(plan.composed) == 2
     wanted = mask.toarray() * (arrays["A"] @ arrays["B"]) * (arrays["C"] @ arrays["D"])
-    np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), wanted, rtol=1e-9)
+    np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), wanted, rtol=1e-9, atol=1e-9)
 
 
 def test_other_names_of_labels_in_the_statement_that_reads(db: se.Database) -> None:
     arrays = load_chain(db)
     text = "T[j, i] = sum(B[j, k] * C[k, i])\ny[k] = sum(T[k, j] * x[j])"
     assert db.plan(text).composed == {"T": "y"}
-    np.testing.assert_allclose(db.run(text)["y"].to_numpy(), arrays["B"] @ arrays["C"] @ arrays["x"], rtol=1e-9)
+    np.testing.assert_allclose(
+        db.run(text)["y"].to_numpy(), arrays["B"] @ arrays["C"] @ arrays["x"], rtol=1e-9, atol=1e-9
+    )
 
 
 def test_a_diagonal_is_taken_of_what_is_computed(db: se.Database) -> None:
@@ -121,7 +127,7 @@ def test_a_diagonal_is_taken_of_what_is_computed(db: se.Database) -> None:
     db.tensor("B", first)
     db.tensor("C", second)
     text = "T[i, k] = sum(B[i, j] * C[j, k])\nz[] = sum(T[i, i])"
-    np.testing.assert_allclose(db.run(text)["z"].to_numpy(), np.trace(first @ second), rtol=1e-9)
+    np.testing.assert_allclose(db.run(text)["z"].to_numpy(), np.trace(first @ second), rtol=1e-9, atol=1e-9)
 
 
 def test_a_sum_of_all_entries_of_a_product_needs_no_product(db: se.Database) -> None:
@@ -129,7 +135,7 @@ def test_a_sum_of_all_entries_of_a_product_needs_no_product(db: se.Database) -> 
     text = "s[] = sum(B[i, j] * C[j, k])"
     lines = db.plan(text).notation()
     assert len(lines) == 3  # sums of the columns of B, of the rows of C, and their product
-    np.testing.assert_allclose(db.run(text)["s"].to_numpy(), (arrays["B"] @ arrays["C"]).sum(), rtol=1e-9)
+    np.testing.assert_allclose(db.run(text)["s"].to_numpy(), (arrays["B"] @ arrays["C"]).sum(), rtol=1e-9, atol=1e-9)
 
 
 def test_saved_plans_know_what_they_assume(db: se.Database, tmp_path: Path) -> None:
@@ -138,7 +144,9 @@ def test_saved_plans_know_what_they_assume(db: se.Database, tmp_path: Path) -> N
     db.tensor("C", arrays["C"] * 2)
     loaded = db.load_plan(tmp_path / "plan.json")
     assert loaded.composed == {"T": "y"}
-    np.testing.assert_allclose(db.run(loaded)["y"].to_numpy(), 2 * arrays["B"] @ arrays["C"] @ arrays["x"], rtol=1e-9)
+    np.testing.assert_allclose(
+        db.run(loaded)["y"].to_numpy(), 2 * arrays["B"] @ arrays["C"] @ arrays["x"], rtol=1e-9, atol=1e-9
+    )
     arrays["C"][0, 0] = np.inf
     db.tensor("C", arrays["C"])
     with pytest.raises(se.PlanError, match="tensor C has NaN or infinity now"):

@@ -50,6 +50,7 @@ def test_functions_are_listed(db: se.Database) -> None:
     assert {"tensor_einsum", "tensor_matmul", "tensor_sum", "tensor_stack"} <= listed
 
 
+@pytest.mark.engines("duckdb", reason="shown is the SQL of DuckDB")
 def test_sql_gives_what_is_shown(db: se.Database) -> None:
     (block,) = [block for block in blocks("sql") if "FROM einsum(" in block]
     for statement in block.split(";")[:-1]:
