@@ -73,6 +73,10 @@ class DuckDB:
         """
         return self._count(exp.Create(this=table.copy(), kind="TABLE", expression=query, replace=True))
 
+    def insert(self, table: exp.Table, query: exp.Select) -> int:
+        """Add the rows of a query to a permanent table; returns how many."""
+        return self._count(exp.insert(query, table.copy()))
+
     def load_table(self, table: exp.Table, rows: pa.Table) -> None:
         """Create a permanent table from an Arrow table, in place of one of that name."""
         with self._errors(f"-- register {_ROWS}"):
@@ -148,8 +152,11 @@ class DuckDB:
             self.connection.register(name, table)
         try:
             yield
-        finally:
-            self.connection.unregister(name)
+        except BaseException:
+            with suppress(duckdb.Error):  # where a statement failed, the end of the transaction does it
+                self.connection.unregister(name)
+            raise
+        self.connection.unregister(name)
 
     def location(self) -> tuple[str, str]:
         """The database and the schema in which a bare name stands for a new table."""

@@ -7,6 +7,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sparseeinsum.engines.arguments import Description
+from sparseeinsum.engines.natural_keys import (
+    KINDS_OF_KEYS,
+    KeyColumn,
+    is_natural,
+    plain_values,
+    read_keys,
+    value_type_of,
+)
 from sparseeinsum.errors import DataError
 
 _Array: TypeAlias = NDArray[Any]
@@ -17,28 +26,39 @@ def is_frame(data: object) -> bool:
     return hasattr(data, "__arrow_c_stream__") or isinstance(data, pa.Table)
 
 
-def entries_of_frame(name: str, data: object, dtype: str | None) -> tuple[list[str], list[_Array], _Array]:
+def entries_of_frame(description: Description, data: object) -> tuple[list[str], list[_Array | KeyColumn], _Array]:
     """Names of the index columns, coordinates by axis, and values.
 
     Args:
-        name: Of the tensor.
+        description: What the user says of the tensor.
         data: The frame.
-        dtype: That is wanted; None leaves it to the values.
 
     Raises:
         DataError: A column has a wrong type, or holds NULL.
     """
+    name = description.name
     table = _as_table(name, data)
     *index_names, value_name = table.column_names
-    for column in index_names:
-        if not pa.types.is_integer(table.schema.field(column).type):
+    kinds = [table.schema.field(column).type for column in index_names]
+    for column, kind in zip(index_names, kinds, strict=True):
+        if not (pa.types.is_integer(value_type_of(kind)) or is_natural(kind)):
             raise DataError(
-                f"tensor {name}: the index column {column} holds {table.schema.field(column).type}; indices must be "
-                "whole numbers, and the value must be the last column"
+                f"tensor {name}: the index column {column} holds {kind}; indices must be whole numbers, or natural "
+                f"keys ({KINDS_OF_KEYS}), and the value must be the last column"
             )
     _check_nulls(name, table)
-    coordinates = [table.column(column).to_numpy() for column in index_names]
-    return index_names, coordinates, _values(name, value_name, table.column(value_name), dtype)
+    axes = description.axis_names(len(index_names), index_names)
+    given = description.dictionary_names(axes, [is_natural(kind) for kind in kinds])
+    coordinates = [
+        _indices(table.column(column)) if dictionary is None else read_keys(name, column, table.column(column))
+        for column, dictionary in zip(index_names, given, strict=True)
+    ]
+    values = _values(name, value_name, table.column(value_name), description.wanted_dtype())
+    return index_names, coordinates, values
+
+
+def _indices(column: pa.ChunkedArray) -> _Array:
+    return np.asarray(plain_values(column).to_numpy())
 
 
 def _as_table(name: str, data: object) -> pa.Table:

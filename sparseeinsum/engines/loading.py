@@ -11,8 +11,11 @@ import scipy  # loads scipy.sparse where it is first used
 from numpy.typing import NDArray
 
 from sparseeinsum.engines.arguments import Description
+from sparseeinsum.engines.catalogue import StoredDictionary
 from sparseeinsum.engines.conversion import converted_values, dtype_of_values, place_of
+from sparseeinsum.engines.dictionaries import Dictionaries, dictionaries_of, encoded, sizes_of
 from sparseeinsum.engines.frames import entries_of_frame, is_frame
+from sparseeinsum.engines.natural_keys import KeyColumn
 from sparseeinsum.errors import DataError, ShapeError
 from sparseeinsum.language.dtypes import ITEM_BYTES
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, Decomposition, Tensor, entries
@@ -48,7 +51,7 @@ class Columns:
 Promoted = Sequence[str] | Mapping[str, int] | None
 
 
-def columns_of(description: Description, data: object, promoted: Promoted) -> Columns:
+def columns_of(description: Description, data: object, promoted: Promoted, dictionaries: Dictionaries) -> Columns:
     """Turn data into columns.
 
     Args:
@@ -57,6 +60,7 @@ def columns_of(description: Description, data: object, promoted: Promoted) -> Co
         data: A numpy array, a scipy.sparse matrix, a frame or Arrow table (index columns, then the value), or
             (coordinates of shape (rank, n), values).
         promoted: Axes to store as key columns, and their tiles; by default chosen by density and size.
+        dictionaries: Those of the database, which get the natural keys of the data.
 
     Raises:
         DataError: The data are none of these, or of a type that cannot be stored.
@@ -66,15 +70,14 @@ def columns_of(description: Description, data: object, promoted: Promoted) -> Co
     if scipy.sparse.issparse(data):
         matrix: Any = data
         coo = matrix.tocoo()
-        bounds = description.agreed_bounds(coo.shape)
-        return _from_entries(description, coo.coords, coo.data, promoted, bounds)
+        return _from_entries(description, coo.coords, coo.data, promoted, dictionaries, shape=coo.shape)
     if isinstance(data, tuple) and len(data) == 2:
-        return _from_entries(description, *_as_coordinates(name, *data), promoted)
+        return _from_entries(description, *_as_coordinates(name, *data), promoted, dictionaries)
     if is_frame(data):
-        names, coordinates, values = entries_of_frame(name, data, description.wanted_dtype())
-        return _from_entries(description, coordinates, values, promoted, names=names)
+        names, coordinates, values = entries_of_frame(description, data)
+        return _from_entries(description, coordinates, values, promoted, dictionaries, names=names)
     if isinstance(data, np.ndarray | np.generic | Sequence | int | float | complex):
-        return _from_array(description, _as_array(name, data), promoted)
+        return _from_array(description, _as_array(name, data), promoted, dictionaries)
     raise DataError(
         f"tensor {name} cannot be made from {type(data).__name__}; give a numpy array, a scipy.sparse matrix, a frame "
         "or Arrow table (index columns, then the value), or (coordinates, values)"
@@ -104,19 +107,23 @@ def _as_coordinates(name: str, coordinates: object, values: object) -> tuple[NDA
 
 def _from_entries(
     description: Description,
-    coordinates: Sequence[NDArray[Any]] | NDArray[Any],
+    columns: Sequence[NDArray[Any] | KeyColumn] | NDArray[Any],
     values: NDArray[Any],
     promoted: Promoted,
-    bounds: tuple[int, ...] | None = None,
+    dictionaries: Dictionaries,
+    shape: tuple[int, ...] | None = None,
     names: Sequence[str] | None = None,
 ) -> Columns:
     name = description.name
-    if bounds is None:
-        bounds = _bounds(coordinates) if description.shape is None else description.bounds()
+    coordinates, known = encoded(dictionaries, description, description.axis_names(len(columns), names), columns)
+    if shape is not None:
+        bounds = description.agreed_bounds(shape, sizes_of(known))
+    else:
+        bounds = _bounds(coordinates, known) if description.shape is None else description.bounds(sizes_of(known))
     if len(bounds) != len(coordinates):
         raise ShapeError(f"tensor {name} is given shape {bounds}, but coordinates of {len(coordinates)} axes")
     dtype = dtype_of_values(name, description.wanted_dtype(), values.dtype)
-    tensor = description.tensor(bounds, dtype, names)
+    tensor = description.tensor(bounds, dtype, names, dictionaries_of(known))
     _check_indices(tensor, coordinates)
     converted = converted_values(name, values, dtype)
     order = _ascending_order(tensor, coordinates)
@@ -127,9 +134,12 @@ def _from_entries(
     return Columns(tensor, given, wanted, _entry_columns(tensor, coordinates, converted), order is None)
 
 
-def _bounds(coordinates: Iterable[NDArray[Any]]) -> tuple[int, ...]:
-    """The smallest shape that holds these indices."""
-    return tuple(max(int(indices.max()) + 1, 0) if indices.size else 0 for indices in coordinates)
+def _bounds(coordinates: Iterable[NDArray[Any]], known: Iterable[StoredDictionary | None]) -> tuple[int, ...]:
+    """The smallest shape that holds these indices, and all of dictionaries."""
+    return tuple(
+        found.size if found is not None else max(int(indices.max()) + 1, 0) if indices.size else 0
+        for indices, found in zip(coordinates, known, strict=True)
+    )
 
 
 def _ascending_order(tensor: Tensor, coordinates: Iterable[NDArray[Any]]) -> NDArray[np.intp] | None:
@@ -163,10 +173,16 @@ def _key_type(bound: int) -> pa.DataType:
     return pa.int32() if bound <= 1 << 31 else pa.int64()
 
 
-def _from_array(description: Description, array: NDArray[Any], promoted: Promoted) -> Columns:
+def _from_array(
+    description: Description, array: NDArray[Any], promoted: Promoted, dictionaries: Dictionaries
+) -> Columns:
     name = description.name
     dtype = dtype_of_values(name, description.wanted_dtype(), array.dtype)
-    tensor = description.tensor(description.agreed_bounds(array.shape), dtype)
+    axes = description.axis_names(array.ndim)
+    known = dictionaries.of_axes(description, axes)
+    tensor = description.tensor(
+        description.agreed_bounds(array.shape, sizes_of(known)), dtype, dictionaries=dictionaries_of(known)
+    )
     values = converted_values(name, array, dtype)
     wanted = _chosen(tensor, values) if promoted is None else _named(tensor, promoted)
     decomposition = _chosen(tensor, values) if wanted.has_tiles else wanted
@@ -199,14 +215,18 @@ def _named(tensor: Tensor, promoted: Sequence[str] | Mapping[str, int]) -> Decom
 
 
 def _chosen(tensor: Tensor, values: NDArray[Any]) -> Decomposition:
-    """Entries for sparse data; else the first axis as key, and more of them where the arrays would be large."""
+    """Entries for sparse data; else the first axis as key, and more of them where the arrays would be large.
+
+    Axes with a dictionary are keys, whose number may grow.
+    """
     rank = len(tensor.axes)
     if values.size and np.count_nonzero(_present(tensor, values)) < _SPARSE_BELOW * values.size:
         return entries(rank)
     keys = 1 if rank >= 2 else 0
     while keys < rank and math.prod(tensor.shape[keys:]) * ITEM_BYTES[tensor.dtype] > _LARGEST_ARRAY_BYTES:
         keys += 1
-    return Decomposition((1,) * keys + (DEMOTED,) * (rank - keys))
+    has_keys = [place < keys or axis.dictionary is not None for place, axis in enumerate(tensor.axes)]
+    return Decomposition(tuple(1 if has_key else DEMOTED for has_key in has_keys))
 
 
 def _entry_columns(tensor: Tensor, coordinates: Iterable[NDArray[Any]], values: NDArray[Any]) -> pa.Table:

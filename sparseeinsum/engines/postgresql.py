@@ -132,6 +132,12 @@ class PostgreSQL:
             self.execute(exp.Alter(this=old.copy(), kind="TABLE", actions=[added]))
         return tuples
 
+    def insert(self, table: exp.Table, query: exp.Select) -> int:
+        """Add the rows of a query to a permanent table; returns how many."""
+        tuples = self._write(exp.insert(query, table.copy()))
+        self._analyze(table)
+        return tuples
+
     def load_table(self, table: exp.Table, rows: pa.Table) -> None:
         """Create a permanent table from an Arrow table, in place of one of that name."""
         old, new = self._old_and_new(table)

@@ -8,11 +8,12 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Convert, Stored
 from sparseeinsum.algebra.translate import repartition
 from sparseeinsum.engines.arguments import Description
-from sparseeinsum.engines.catalogue import SCHEMA, TABLE, Catalogue, check_name, folds_case, table_in, table_named
+from sparseeinsum.engines.catalogue import Catalogue, check_name, folds_case, table_in, table_named
+from sparseeinsum.engines.dictionaries import Dictionaries
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.exactness import check_values
 from sparseeinsum.engines.existing_tables import described, relation_named
-from sparseeinsum.engines.loading import Columns
+from sparseeinsum.engines.loading import Columns, Promoted, columns_of
 from sparseeinsum.errors import CatalogueError, DataError, ShapeError
 from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import VALUE_COLUMN, Decomposition, StoredTensor, Tensor
@@ -22,18 +23,28 @@ from sparseeinsum.statistics.columns import (
     stored_type,
     type_named,
 )
+from sparseeinsum.statistics.dictionaries import SCHEMA
 from sparseeinsum.statistics.measure import check_rows, measure
 
 _INCOMING = "sparseeinsum_incoming"
 _GIVEN = "sparseeinsum_given"
 
 
-def load(engine: Engine, columns: Columns, sums_duplicates: bool, order: Sequence[str] = ()) -> StoredTensor:
+def load(
+    engine: Engine,
+    description: Description,
+    data: object,
+    promoted: Promoted,
+    sums_duplicates: bool,
+    order: Sequence[str] = (),
+) -> StoredTensor:
     """Store a tensor in a table of its own name, in place of one loaded before, and record it in the catalogue.
 
     Args:
         engine: Where.
-        columns: What.
+        description: What the user says of it.
+        data: What it holds.
+        promoted: Axes to store as key columns, and their tiles; None leaves it to the data.
         sums_duplicates: Whether values of a coordinate that is given twice are added up.
         order: Key columns by which to order the rows of the table; else they lie as they are given.
 
@@ -42,12 +53,18 @@ def load(engine: Engine, columns: Columns, sums_duplicates: bool, order: Sequenc
         ShapeError: An axis to order by is no key column.
         DataError: The data are no tensor; the database is as it was.
     """
+    with engine.transaction():
+        columns = columns_of(description, data, promoted, Dictionaries(engine))
+        return _store(engine, columns, sums_duplicates, order)
+
+
+def _store(engine: Engine, columns: Columns, sums_duplicates: bool, order: Sequence[str]) -> StoredTensor:
     name = columns.tensor.name
     keys = _checked_order(columns, order)
     sums = sums_duplicates and columns.may_repeat
     is_as_wanted = not sums and not keys and columns.wanted == columns.decomposition
     incoming = nullcontext() if is_as_wanted else engine.registered(columns.table, _INCOMING)
-    with incoming, engine.transaction():
+    with incoming:
         catalogue = Catalogue(engine)
         known = catalogue.all()
         check_name(name, known, engine)
@@ -137,8 +154,8 @@ def check_target(engine: Engine, result: str, table: str) -> tuple[str, ...]:
         return _whole_name(tuple(part.name.lower() for part in parts), database, schema, engine.sql.default_schema)
 
     target = whole_name(table)
-    if target == (SCHEMA, TABLE):
-        raise CatalogueError(f"{table} is where tensors are recorded; choose another table for {result}")
+    if target[:-1] == (SCHEMA,):
+        raise CatalogueError(f"{table} belongs to the catalogue of tensors; choose another table for {result}")
     for name, stored in Catalogue(engine).all().items():
         if stored.is_owned and whole_name(stored.relation) == target:
             raise CatalogueError(
