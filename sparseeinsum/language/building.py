@@ -59,7 +59,7 @@ def program(source: str | NamedTensor | Mapping[str, LabelledExpression], *other
     """Read a program from text, or build it of Python expressions.
 
     Args:
-        source: Program text; see the README for the language. Or a tensor that was assigned; what it reads and was
+        source: Program text; docs/language.md has the language. Or a tensor that was assigned; what it reads and was
             assigned, too, belongs to the program. Or expressions with the labels of the result, by its name:
             `program({"Y": (A["i", "j"] * B["j", "k"]).sum("j")["i", "k"]})`.
         others: Further tensors that were assigned.
