@@ -79,7 +79,7 @@ def _check_unchanged(plan: Plan, engine: Engine) -> None:
     if lost or differs:
         raise EngineError(f"tensor {next(iter(lost or changed))} has changed since the plan was made; plan again")
     before, after = ({name: found.values for name, found in each.items()} for each in (plan.measured, now))
-    reason = broken_assumption(graph, plan.rewritten, before, after, allows_nonfinite)
+    reason = broken_assumption(graph, plan.rewriting.rewritten, before, after, allows_nonfinite)
     if reason is not None:
         raise EngineError(f"{reason}; plan again")
 
