@@ -16,7 +16,7 @@ from sparseeinsum.plan import Plan
 from sparseeinsum.replanning import replan
 from sparseeinsum.rewrite.assumptions import broken_assumption
 from sparseeinsum.semantics.exactness import evaluate_exactly
-from sparseeinsum.statistics.measure import fingerprints
+from sparseeinsum.statistics.fingerprints import fingerprints
 
 
 def analyze_plan(plan: Plan, engine: Engine) -> Analysis:
