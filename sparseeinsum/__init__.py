@@ -21,15 +21,18 @@ from sparseeinsum.language.building import function, program, tensor
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.expressions import NamedTensor, TensorExpression, bound, index, ones, where
 from sparseeinsum.plan import Plan
+from sparseeinsum.rewrite.equivalence import CounterExample, Equivalence, equivalent
 from sparseeinsum.sql_requests import answer
 from sparseeinsum.version import __version__
 
 __all__ = [
     "CatalogueError",
     "ContractionPath",
+    "CounterExample",
     "DataError",
     "Database",
     "EngineError",
+    "Equivalence",
     "NamedTensor",
     "ParseError",
     "Plan",
@@ -46,6 +49,7 @@ __all__ = [
     "connect",
     "contract_path",
     "einsum",
+    "equivalent",
     "function",
     "index",
     "ones",
