@@ -150,8 +150,8 @@ class Normaliser:
         if len(divisor.monomials) != 1 or divisor.monomials[0].bound:
             return atom(Applied("reciprocal", (divisor,)))
         (monomial,) = divisor.monomials
-        factors = [(Applied("reciprocal", (atom(each),)), exponent) for each, exponent in monomial.powers]
-        return Polynomial((Monomial(1 / monomial.coefficient, frozenset(), tuple(factors)),))
+        factors = tuple(_reciprocal_power(each, exponent) for each, exponent in monomial.powers)
+        return Polynomial((Monomial(1 / monomial.coefficient, frozenset(), factors),))
 
     def _exponential(self, exponent: Polynomial) -> Polynomial:
         """Exp of a sum as the product of those of its terms, whole multiples as powers, which cancel."""
@@ -163,6 +163,13 @@ class Normaliser:
             factor = ((Applied("exp", (Polynomial((inner,)),)), count),)
             result = product(result, Polynomial((Monomial(Fraction(1), frozenset(), factor),)), self._fresh)
         return result
+
+
+def _reciprocal_power(of: Atom, exponent: int) -> tuple[Atom, int]:
+    """1 / x^n; exp(x), which is never 0, has negative powers."""
+    if isinstance(of, Applied) and of.function == "exp":
+        return of, -exponent
+    return Applied("reciprocal", (atom(of),)), exponent
 
 
 def _number(extent: Atom | Fraction) -> Polynomial:
