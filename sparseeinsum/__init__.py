@@ -20,6 +20,7 @@ from sparseeinsum.kernels.duckdb_sql_functions import register_sql_functions
 from sparseeinsum.language.building import function, program, tensor
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.expressions import NamedTensor, TensorExpression, bound, index, ones, where
+from sparseeinsum.language.matrices import Matrix, matrix, scalar, vector
 from sparseeinsum.plan import Plan
 from sparseeinsum.rewrite.equivalence import CounterExample, Equivalence, equivalent
 from sparseeinsum.sql_requests import answer
@@ -33,6 +34,7 @@ __all__ = [
     "Database",
     "EngineError",
     "Equivalence",
+    "Matrix",
     "NamedTensor",
     "ParseError",
     "Plan",
@@ -52,9 +54,12 @@ __all__ = [
     "equivalent",
     "function",
     "index",
+    "matrix",
     "ones",
     "program",
+    "scalar",
     "tensor",
+    "vector",
     "where",
 ]
 

@@ -28,7 +28,7 @@ EQUAL = {
     "a function": ("Y[i] = sigmoid(X[i]) * (1 - sigmoid(X[i]))", "Y[i] = sigmoid(X[i]) - sigmoid(X[i])^2"),
     "exp of a sum": ("Z[i] = exp(x[i] + y[i]) / exp(y[i])", "Z[i] = exp(x[i])"),
     "quotients": ("R[i] = x[i] / (2 * y[i] * z[i])", "R[i] = 0.5 / z[i] * (x[i] / y[i])"),
-    "signs": ("Y[i] = (X[i] > 0) - (X[i] < 0)", "Y[i] = sign(X[i])"),
+    "signs": ("Y[i] = 1 * (X[i] > 0) - (X[i] < 0)", "Y[i] = sign(X[i])"),
     "other names": ("T[a] = sum(A[a, b] * x[b])\nZ[c] = T[c] * 2", "Y[i] = sum(x[j] * (A[i, j] + A[i, j]))"),
     "an axis of one index": ("tensor X[i: 1, j: 1]\nS[] = sum(X[i, j])", "tensor X[i: 1, j: 1]\nS[] = max(X[i, j])"),
     "a declared bound": ("tensor x[i: 3]\nS[] = sum[i](x[i] - x[i] + 2)", "tensor x[i: 3]\nS[] = 6 + 0 * sum(x[i])"),
