@@ -50,7 +50,7 @@ EXPRESSIONS: dict[str, tuple[Callable[[], se.Matrix], Callable[[dict[str, Array]
     "a sum of a vector": (lambda: w.sum() + c.sum(), lambda a: a["w"].sum() + a["c"]),
     "a trace": (lambda: (S @ S).trace(), lambda a: np.trace(a["S"] @ a["S"])),
     "functions": (lambda: np.exp(X) + abs(-Z) + Z.relu(), lambda a: np.exp(a["X"]) + abs(a["Z"]) + a["Z"].clip(0)),
-    "a function of two": (lambda: np.maximum(ANY, w.T), lambda a: np.maximum(a["X"], a["w"])),
+    "a function of two": (lambda: np.maximum(ANY, 0.5), lambda a: np.maximum(a["X"], 0.5)),
     "a gradient": (
         lambda: X.T @ ((X @ w).sigmoid() - p),
         lambda a: a["X"].T @ (1 / (1 + np.exp(-a["X"] @ a["w"])) - a["p"]),
