@@ -10,7 +10,10 @@ import sparseeinsum as se
 
 torch: Any = pytest.importorskip("torch", exc_type=ImportError)
 
-pytestmark = pytest.mark.engines("duckdb", "postgresql")
+pytestmark = [
+    pytest.mark.engines("duckdb", "postgresql"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+]
 
 MATRIX = np.array([[0.0, 1.5, 0.0, 0.0], [2.0, 0.0, -3.0, 0.0]])
 
@@ -51,4 +54,4 @@ def test_views_and_gradients(shared_db: se.Database) -> None:
 
 def test_quantized_tensors_are_refused(shared_db: se.Database) -> None:
     with pytest.raises(se.DataError, match="quantized tensor of torch"):
-        shared_db.tensor("A", torch.quantize_per_tensor(torch.tensor(MATRIX), 0.1, 0, torch.qint8))
+        shared_db.tensor("A", torch.quantize_per_tensor(torch.tensor(MATRIX).float(), 0.1, 0, torch.qint8))
