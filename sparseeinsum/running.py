@@ -8,7 +8,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import Execution, Progress, execute, run_each
 from sparseeinsum.engines.inputs import stored_inputs
 from sparseeinsum.engines.measuring import is_complete, measure_all
-from sparseeinsum.engines.tables import check_target
+from sparseeinsum.engines.ownership import check_target
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.explain import Analysis
 from sparseeinsum.language.tensors import StoredTensor

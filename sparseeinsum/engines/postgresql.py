@@ -226,19 +226,24 @@ class PostgreSQL:
             yield PostgreSQL(other, self._variant)
 
     @contextmanager
-    def registered(self, table: pa.Table, name: str) -> Iterator[None]:
-        """An Arrow table as a temporary table of that name."""
+    def registered(self, rows: object, name: str) -> Iterator[None]:
+        """An Arrow table, or batches, as a temporary table of that name."""
+        assert isinstance(rows, pa.Table | pa.RecordBatchReader)
         columns = [
             exp.ColumnDef(this=exp.to_identifier(column.name), kind=type_named(copy_format.sql_type(column.type)))
-            for column in table.schema
+            for column in rows.schema
         ]
         temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
         schema = exp.Schema(this=exp.table_(name), expressions=columns)
         with self.transaction():
             self.execute(exp.Create(this=schema, kind="TABLE", properties=temporary))
-            self._session.load(table, exp.table_(name).sql(self.dialect))
+            self._session.load(rows, exp.table_(name).sql(self.dialect))
             yield
             self.execute(exp.Drop(tables=[exp.table_(name)], kind="TABLE"))
+
+    def has_relation(self, relation: object) -> bool:
+        """No: relations of DuckDB's Python are of DuckDB."""
+        return False
 
     def stage_namer(self, seconds: float) -> Callable[[str], exp.Table]:
         """Names tables that keep results while a plan of so many expected seconds runs.
