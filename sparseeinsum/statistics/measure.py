@@ -114,13 +114,16 @@ class _Scan:
 @lru_cache(maxsize=512)  # a tensor is measured for every plan and every run
 def _scan(stored: StoredTensor, dialect: str) -> _Scan:
     """The scan of one tensor: the template with its placeholders replaced."""
-    by_shape = "entries" if stored.decomposition.is_scalar else "arrays"
-    name = "complex" if is_complex(stored.tensor.dtype) else by_shape
-    projections = [
-        each for projection in template(name, dialect).expressions for each in _repeat(projection, stored, dialect)
-    ]
+    projections = scan_projections(stored, dialect)
     statement = exp.select(*projections).from_(relation_of(stored, dialect))
     return _Scan(statement.sql(dialect), tuple(projection.alias for projection in projections))
+
+
+def scan_projections(stored: StoredTensor, dialect: str) -> list[exp.Expr]:
+    """What a scan of a tensor asks, each under an alias that ends in the position of the axis that it is about."""
+    by_shape = "entries" if stored.decomposition.is_scalar else "arrays"
+    name = "complex" if is_complex(stored.tensor.dtype) else by_shape
+    return [each for projection in template(name, dialect).expressions for each in _repeat(projection, stored, dialect)]
 
 
 @lru_cache(maxsize=512)
@@ -129,18 +132,20 @@ def fingerprints_statement(stored: tuple[StoredTensor, ...], dialect: str) -> st
 
     One statement for all, as it runs before every run of a plan.
     """
-    fingerprint = template("fingerprint", dialect)
     selects = []
     for place, each in enumerate(stored):
-        value = exp.Literal.number(1) if each.value is None else exp.column(each.value, quoted=True)  # no cast hides
-        columns = [*(exp.column(key, quoted=True) for key in each.keys), value]
-        relation = relation_of(each, dialect)
-        projections = [
-            filled(_with_columns(projection.copy(), columns), {"relation": relation})
-            for projection in fingerprint.expressions
-        ]
-        selects.append(exp.select(exp.Literal.number(place).as_("number"), *projections).from_(relation))
+        number = exp.Literal.number(place).as_("number")
+        selects.append(exp.select(number, *fingerprint_projections(each, dialect)).from_(relation_of(each, dialect)))
     return union_all(selects).sql(dialect)
+
+
+def fingerprint_projections(stored: StoredTensor, dialect: str) -> list[exp.Expr]:
+    """The parts of a tensor's fingerprint: its tuples, the types of its columns, a sum of hashes."""
+    value = exp.Literal.number(1) if stored.value is None else exp.column(stored.value, quoted=True)  # no cast hides
+    columns = [*(exp.column(key, quoted=True) for key in stored.keys), value]
+    relation = {"relation": relation_of(stored, dialect)}
+    projections = template("fingerprint", dialect).expressions
+    return [filled(_with_columns(projection.copy(), columns), relation) for projection in projections]
 
 
 def _with_columns(projection: exp.Expr, columns: Sequence[exp.Expr]) -> exp.Expr:
