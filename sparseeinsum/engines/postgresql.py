@@ -100,8 +100,10 @@ class PostgreSQL:
 
     def _analyze_stage(self, table: exp.Table, query: exp.Select) -> None:
         """Count rows and keys of a table that a run drops again, as far as plans of a few statements need."""
-        keys = [name for name in query.named_selects if name != VALUE_COLUMN]
-        self._analyze(table, [VALUE_COLUMN], _STATISTICS_OF_SIZES)
+        values, keys = [], []
+        for name in query.named_selects:
+            (values if name == VALUE_COLUMN else keys).append(name)
+        self._analyze(table, values, _STATISTICS_OF_SIZES)
         self._analyze(table, keys, _STATISTICS_OF_KEYS)
 
     def _analyze_permanent(self, table: exp.Table, columns: Sequence[Column]) -> None:
@@ -114,7 +116,7 @@ class PostgreSQL:
         """Look at rows, 300 times as many as the target, for what the planner takes for 10 pages of anything before."""
         if not columns:
             return
-        listed = ", ".join(exp.to_identifier(name).sql(self.dialect) for name in columns)
+        listed = ", ".join(exp.to_identifier(name, quoted=True).sql(self.dialect) for name in columns)
         analyze = f"ANALYZE {table.sql(self.dialect)} ({listed})"
         if target is None:
             self.execute(analyze)
