@@ -12,7 +12,7 @@ from sparseeinsum.language.dtypes import ITEM_BYTES, Number, as_number, is_compl
 from sparseeinsum.language.tensors import Axis, Dictionary, Tensor
 
 # Bounds are kept in the catalogue as BIGINT.
-_GREATEST_BOUND = (1 << 63) - 1
+GREATEST_BOUND = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Description:
         name: Of the tensor.
         axes: Names of the axes.
         shape: Their bounds.
-        fill: Value of every index that the data lack.
+        fill: Value of every index that the data lack; None leaves it to them, and is 0 where they do not say.
         dtype: Of the values.
         keys: Dictionaries of axes, by the names of the axes.
     """
@@ -31,7 +31,7 @@ class Description:
     name: str
     axes: Sequence[str] | None = None
     shape: Sequence[int | None] | None = None
-    fill: Number = 0
+    fill: Number | None = None
     dtype: str | None = None
     keys: Mapping[str, str] = field(default_factory=dict)
 
@@ -40,6 +40,7 @@ class Description:
         bounds: Sequence[int],
         dtype: str,
         names: Sequence[str] | None = None,
+        found: Number | None = None,
         dictionaries: Sequence[Dictionary | None] | None = None,
     ) -> Tensor:
         """The tensor that this and the data make.
@@ -48,15 +49,26 @@ class Description:
             bounds: Of the axes.
             dtype: Of the values.
             names: Of the axes, where the user gives none; dim_0, dim_1, ... by default.
+            found: The fill that the data have, if they have one.
             dictionaries: Of the axes; none by default.
 
         Raises:
-            DataError: The dtype does not hold the fill.
+            DataError: The dtype does not hold the fill, or the data have another one.
             ShapeError: Names and bounds make no axes.
         """
         known = dictionaries or [None] * len(bounds)
         axes = _axes(self.name, self.axis_names(len(bounds), names), bounds, known)
-        return Tensor(self.name, axes, dtype, _fill(self.name, self.fill, dtype))
+        return Tensor(self.name, axes, dtype, _fill(self.name, self._agreed_fill(found), dtype))
+
+    def _agreed_fill(self, found: Number | None) -> object:
+        if self.fill is None:
+            return 0 if found is None else found
+        if found is not None and self.fill != found:
+            raise DataError(
+                f"tensor {self.name} is given the fill {self.fill}, but what its data do not store is {found}; leave "
+                "the fill out, or change that of the data first"
+            )
+        return self.fill
 
     def axis_names(self, count: int, names: Sequence[str] | None = None) -> list[str]:
         """Names of the axes in lower case; see `tensor`.
@@ -179,6 +191,6 @@ def _axes(
     name: str, names: Sequence[str], bounds: Sequence[int], dictionaries: Sequence[Dictionary | None]
 ) -> tuple[Axis, ...]:
     for axis, bound in zip(names, bounds, strict=True):
-        if bound > _GREATEST_BOUND:
-            raise ShapeError(f"axis {axis} of tensor {name} has the bound {bound}, beyond {_GREATEST_BOUND}")
+        if bound > GREATEST_BOUND:
+            raise ShapeError(f"axis {axis} of tensor {name} has the bound {bound}, beyond {GREATEST_BOUND}")
     return tuple(map(Axis, names, map(int, bounds), dictionaries))

@@ -79,12 +79,12 @@ class ClientSession:
             return text_format.decode(data, names)
         return copy_format.decode(data, names, [each.sql_type for each in columns])
 
-    def load(self, table: pa.Table, name: str) -> None:
-        """Add the rows of an Arrow table to a table, of which the whole name is given as SQL has it."""
-        has_text = any(copy_format.sql_type(each.type) == copy_format.TEXT for each in table.schema)
+    def load(self, rows: pa.Table | pa.RecordBatchReader, name: str) -> None:
+        """Add the rows of an Arrow table, or batches, to a table, of which the whole name is given as SQL has it."""
+        has_text = any(copy_format.sql_type(each.type) == copy_format.TEXT for each in rows.schema)
         command = f"COPY {name} FROM STDIN (FORMAT {'CSV' if has_text else 'BINARY'})"
         with self._errors(command), self.connection.cursor() as cursor, cursor.copy(command) as copy:
-            for piece in (text_format if has_text else copy_format).encode(table):
+            for piece in (text_format if has_text else copy_format).encode(rows):
                 copy.write(piece)
 
     @contextmanager

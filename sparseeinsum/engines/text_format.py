@@ -10,13 +10,14 @@ _ROWS = 1 << 17  # of a piece
 _BLOCK_BYTES = 1 << 22  # a value must fit into a block
 
 
-def encode(table: pa.Table) -> Iterator[bytes]:
-    """An Arrow table without NULL, in pieces."""
+def encode(rows: pa.Table | pa.RecordBatchReader) -> Iterator[bytes]:
+    """An Arrow table or batches without NULL, in pieces."""
     options = csv.WriteOptions(include_header=False, quoting_style="all_valid")
-    for start in range(0, table.num_rows, _ROWS):
-        piece = io.BytesIO()
-        csv.write_csv(table.slice(start, _ROWS), piece, options)
-        yield piece.getvalue()
+    for table in [rows] if isinstance(rows, pa.Table) else map(pa.table, rows):
+        for start in range(0, table.num_rows, _ROWS):
+            piece = io.BytesIO()
+            csv.write_csv(table.slice(start, _ROWS), piece, options)
+            yield piece.getvalue()
 
 
 def decode(data: bytes | bytearray, names: Sequence[str]) -> pa.Table:
