@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import postgres_server
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from postgres_server import PostgresServer
 from random_programs import FAMILIES, Case, cases, may_be_refused
+from random_runs import random_runs
 
 import sparseeinsum as se
 from sparseeinsum.cli import main
-from sparseeinsum.kernels.postgres_installation import find_server
-from sparseeinsum.kernels.postgres_python import install_python
 
 pytestmark = pytest.mark.engines("postgresql", reason="psql is its shell")
 
@@ -69,12 +67,14 @@ def as_array(rows: list[list[str]], like: NDArray[Any], fill: Any) -> NDArray[An
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_random_programs(postgres: PostgresServer, shared_db: se.Database, family: str) -> None:
-    @settings(max_examples=4, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    @random_runs(16, "postgresql")
     @given(cases(family, "dp"), st.sampled_from(["cte", "staged"]))
     def run(case: Case, style: str) -> None:
         case.load(shared_db)
         try:
-            plan = shared_db.plan(case.text, pin=case.pin, outputs=case.outputs, tiles=case.tiles)
+            plan = shared_db.plan(
+                case.text, pin=case.pin, outputs=case.outputs, tiles=case.tiles, nonfinite=case.nonfinite
+            )
             expected = shared_db.run(plan)
         except se.SparseEinsumError as error:
             assert isinstance(error, se.SemanticsError) or may_be_refused(case, error)
@@ -163,16 +163,12 @@ def test_readme_shows_what_psql_shows_of_functions(postgres: PostgresServer, dat
 
 
 def test_readme_shows_what_psql_shows_of_programs(
-    postgres: PostgresServer, database: str, capsys: pytest.CaptureFixture[str]
+    postgres_python: PostgresServer, database: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    missing = postgres_server.missing_python()
-    if missing:
-        pytest.skip(missing)
-    install_python(find_server(postgres.pg_config), se.__version__)
     commands, printed = in_readme("sql", "CREATE EXTENSION sparseeinsum_python CASCADE;")
-    check_printed(postgres.psql(database, commands, aligned=True), printed)
+    check_printed(postgres_python.psql(database, commands, aligned=True), printed)
     command, printed = in_readme("sh", "/opt/sparseeinsum/bin/sparseeinsum compile")
-    program, _, _ = command.replace("postgresql:///postgres", postgres.url(database)).partition("|")
+    program, _, _ = command.replace("postgresql:///postgres", postgres_python.url(database)).partition("|")
     _, *arguments = shlex.split(program)
     assert main(arguments) == 0
-    check_printed(postgres.psql(database, capsys.readouterr().out, aligned=True), printed)
+    check_printed(postgres_python.psql(database, capsys.readouterr().out, aligned=True), printed)
