@@ -60,14 +60,15 @@ def load(engine: Engine, columns: Columns, sums_duplicates: bool, order: Sequenc
         stored = stored_as(columns.tensor, columns.wanted, relation)
         if sums:
             _check_sums(engine, columns)
-        query = _summed(columns) if sums else _selected(columns)
         given = stored
         if is_as_wanted:
             engine.load_table(table, columns.table)
-        elif columns.wanted == columns.decomposition:
-            engine.replace_table(table, _ordered(query, keys))
         else:
-            given = _cut(engine, table, columns, query, keys)
+            query = _summed(columns) if sums else _selected(columns)
+            if columns.wanted == columns.decomposition:
+                engine.replace_table(table, _ordered(query, keys))
+            else:
+                given = _cut(engine, table, columns, query, keys)
         if columns.may_repeat and not sums:
             _check_repeated(engine, given)
         if given is not stored:
