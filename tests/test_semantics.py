@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from any_sql import run_sql
 from numpy.typing import NDArray
-from reference import evaluate_program
 
 import sparseeinsum as se
+from sparseeinsum.semantics.dense import evaluate_program
 
 Array = NDArray[Any]
 
