@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from sparseeinsum import pipeline, running
+from sparseeinsum.dbt_project.writing import write_models
 from sparseeinsum.decompose.tiling import TILES
 from sparseeinsum.engines import execution, tables
 from sparseeinsum.engines.arguments import Description
@@ -281,6 +282,24 @@ class Database:
             CatalogueError: A tensor is not there.
         """
         return pipeline.load_plan(read_plan(source), self._engine)
+
+    def write_dbt(self, plan: Plan, project: str | Path, name: str) -> tuple[Path, ...]:
+        """Write a plan into a dbt project: models, their tests, and what the plan assumes of its inputs.
+
+        Models fail where rows are such that the plan may not be exact for them.
+
+        Args:
+            plan: Made on this database.
+            project: The folder with dbt_project.yml.
+            name: Of the program, with which those of its models begin.
+
+        Returns:
+            The files, which replace those of an earlier call.
+
+        Raises:
+            DbtError: There is no such project, or a file of the user's stands in the way.
+        """
+        return write_models(plan, self._engine, Path(project), name)
 
     def run(
         self,

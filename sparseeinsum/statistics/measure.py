@@ -104,13 +104,16 @@ class _Scan:
 @lru_cache(maxsize=512)  # a tensor is measured for every plan and every run
 def _scan(stored: StoredTensor, dialect: str) -> _Scan:
     """The scan of one tensor: the template with its placeholders replaced."""
-    by_shape = "entries" if stored.decomposition.is_scalar else "arrays"
-    name = "complex" if is_complex(stored.tensor.dtype) else by_shape
-    projections = [
-        each for projection in template(name, dialect).expressions for each in _repeat(projection, stored, dialect)
-    ]
+    projections = scan_projections(stored, dialect)
     statement = exp.select(*projections).from_(relation_of(stored, dialect))
     return _Scan(statement.sql(dialect), tuple(projection.alias for projection in projections))
+
+
+def scan_projections(stored: StoredTensor, dialect: str) -> list[exp.Expr]:
+    """What a scan of a tensor asks, each under an alias that ends in the position of the axis that it is about."""
+    by_shape = "entries" if stored.decomposition.is_scalar else "arrays"
+    name = "complex" if is_complex(stored.tensor.dtype) else by_shape
+    return [each for projection in template(name, dialect).expressions for each in _repeat(projection, stored, dialect)]
 
 
 def _repeat(projection: exp.Expr, stored: StoredTensor, dialect: str) -> Iterator[exp.Expr]:
