@@ -21,6 +21,7 @@ from sparseeinsum.engines.catalogue import Catalogue, StoredDictionary
 from sparseeinsum.engines.dictionaries import Dictionaries
 from sparseeinsum.engines.duckdb import open_duckdb, parse_bytes
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.ownership import drop_tensor
 from sparseeinsum.engines.postgresql import is_postgresql, open_postgresql
 from sparseeinsum.engines.results import TensorResult
 from sparseeinsum.engines.sources.given import Columns
@@ -199,6 +200,18 @@ class Database:
             CatalogueError: There is none of that name, or a tensor uses it.
         """
         Dictionaries(self._engine).drop(name)
+
+    def drop_tensor(self, name: str) -> StoredTensor:
+        """Forget a tensor, with the table that it was loaded into; tables, views and files of yours stay.
+
+        Returns:
+            What it was.
+
+        Raises:
+            CatalogueError: There is no such tensor.
+            EngineError: Its table cannot go, as where a view of yours reads it; the database is as it was.
+        """
+        return drop_tensor(self._engine, name)
 
     def statistics(self, name: str, tilings: Iterable[Sequence[int]] = ()) -> Statistics:
         """T and V of a tensor, measured now.
