@@ -12,15 +12,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from sparseeinsum import pipeline, running
+from sparseeinsum.dbt_project.writing import write_models
 from sparseeinsum.decompose.tiling import TILES
 from sparseeinsum.engines import execution, tables
 from sparseeinsum.engines.arguments import Description
 from sparseeinsum.engines.catalogue import Catalogue
 from sparseeinsum.engines.duckdb import open_duckdb, parse_bytes
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.loading import columns_of
 from sparseeinsum.engines.postgresql import is_postgresql, open_postgresql
 from sparseeinsum.engines.results import TensorResult
+from sparseeinsum.engines.sources.given import Columns
+from sparseeinsum.engines.sources.readers import read
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.eingraph import Program
@@ -77,23 +79,29 @@ class Database:
         data: object,
         axes: Sequence[str] | None = None,
         shape: Sequence[int] | None = None,
-        fill: Number = 0,
+        fill: Number | None = None,
         dtype: str | None = None,
         promoted: Sequence[str] | Mapping[str, int] | None = None,
         duplicates: str = "error",
         order: Sequence[str] = (),
+        index: Sequence[str] | None = None,
+        value: str | None = None,
     ) -> StoredTensor:
         """Load a tensor into a table of its own name, in place of one loaded before.
 
         Args:
             name: Of the tensor and its table.
-            data: A numpy array, a scipy.sparse matrix, a frame or Arrow table (index columns, then the value), or
-                (coordinates of shape (rank, n), values).
-            axes: Names of the axes; dim_0, dim_1, ... or the index columns of a frame by default.
+            data: An array of numpy, torch or xarray, or nested sequences; a sparse one of scipy, torch or the package
+                sparse; (coordinates of shape (rank, n), values); or rows of index columns, then the value: a frame of
+                pandas or polars, an Arrow table, reader or data set, a relation of DuckDB, the name of a table or view,
+                or the path of a Parquet, CSV or JSON file. Readers, lazy frames and what the database reads itself
+                need not fit into memory.
+            axes: Names of the axes; by default those of xarray's dimensions, of index columns and of levels of a pandas
+                index, else dim_0, dim_1, ...
             shape: Bounds of the axes; those of the data by default.
-            fill: Value of every index that the data lack: any number of the dtype, inf as well, but not NaN. It is that
-                of what a scipy.sparse matrix does not store, too, in place of 0; entries that its tocoo() lists keep
-                their values.
+            fill: Value of every index that the data lack: any number of the dtype, inf as well, but not NaN; by default
+                the fill_value of an array of the package sparse, else 0. It is that of what a sparse matrix of scipy or
+                torch does not store, too, in place of 0; entries that its tocoo() lists keep their values.
             dtype: float64, float32, int64, bool, complex128 or complex64. By default that of the data, or the one that
                 holds them all: narrower whole numbers become int64, float16 float32. Values are converted exactly or
                 refused, but for rounding to a floating-point dtype of fewer digits.
@@ -104,17 +112,21 @@ class Database:
                 true).
             order: Key columns by which to order the rows of the table. Sums over groups are faster where rows come in
                 the order of the groups. By default sparse data are stored in the order of the axes.
+            index: Columns of indices of rows, in axis order; by default all but that of the values.
+            value: Column of values of rows; by default the last one, or, where `index` is given, none: every row counts
+                as 1.
 
         Raises:
             DataError: The data are no tensor; the first such row is named, and the database is as it was.
             ShapeError: Axes, shape and data do not fit together.
             CatalogueError: A table of that name is there that was not loaded as a tensor, or a tensor whose name
-                differs only in case.
+                differs only in case; or there is no such table, view or file to read.
         """
         if duplicates not in ("error", "sum"):
             raise ValueError(f"duplicates {duplicates!r} is neither 'error' nor 'sum'")
-        columns = columns_of(Description(name, axes, shape, fill, dtype), data, promoted)
-        return tables.load(self._engine, columns, duplicates == "sum", order)
+        description = Description(name, axes, shape, fill, dtype)
+        given = read(name, data, Columns(index, value), description.wanted_dtype())
+        return tables.load(self._engine, description, given, promoted, duplicates == "sum", order)
 
     def tensor_from_table(
         self,
@@ -270,6 +282,24 @@ class Database:
             CatalogueError: A tensor is not there.
         """
         return pipeline.load_plan(read_plan(source), self._engine)
+
+    def write_dbt(self, plan: Plan, project: str | Path, name: str) -> tuple[Path, ...]:
+        """Write a plan into a dbt project: models, their tests, and what the plan assumes of its inputs.
+
+        Models fail where rows are such that the plan may not be exact for them.
+
+        Args:
+            plan: Made on this database.
+            project: The folder with dbt_project.yml.
+            name: Of the program, with which those of its models begin.
+
+        Returns:
+            The files, which replace those of an earlier call.
+
+        Raises:
+            DbtError: There is no such project, or a file of the user's stands in the way.
+        """
+        return write_models(plan, self._engine, Path(project), name)
 
     def run(
         self,

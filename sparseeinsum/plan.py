@@ -172,11 +172,15 @@ class Plan:
         if style == "cte":
             statements = self._statements({}, {}, {})
         elif style == "staged":
-            tables = {name: _table(name) for name in self.staged()}
-            statements = self._statements(tables, {}, self._kept(_table))
+            statements = self.staged_in(_table)
         else:
             raise ValueError(f"style {style!r} is neither 'cte' nor 'staged'")
         return "\n\n".join(f"{statement.text};" for statement in statements) + "\n"
+
+    def staged_in(self, table_of: Callable[[str], exp.Table]) -> tuple[Statement, ...]:
+        """What fills tables, which `table_of` names, with what a run keeps on the way, and then the outputs."""
+        tables = {name: table_of(name) for name in self.staged()}
+        return self._statements(tables, {}, self._kept(table_of))
 
     def statement_of(self, output: str) -> Statement:
         """The one statement that returns an output, with scans split among threads as in a run."""

@@ -12,7 +12,7 @@ from sparseeinsum.language.dtypes import ITEM_BYTES, Number, as_number, is_compl
 from sparseeinsum.language.tensors import Axis, Tensor
 
 # Bounds are kept in the catalogue as BIGINT.
-_GREATEST_BOUND = (1 << 63) - 1
+GREATEST_BOUND = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,30 +23,43 @@ class Description:
         name: Of the tensor.
         axes: Names of the axes.
         shape: Their bounds.
-        fill: Value of every index that the data lack.
+        fill: Value of every index that the data lack; None leaves it to them, and is 0 where they do not say.
         dtype: Of the values.
     """
 
     name: str
     axes: Sequence[str] | None = None
     shape: Sequence[int] | None = None
-    fill: Number = 0
+    fill: Number | None = None
     dtype: str | None = None
 
-    def tensor(self, bounds: Sequence[int], dtype: str, names: Sequence[str] | None = None) -> Tensor:
+    def tensor(
+        self, bounds: Sequence[int], dtype: str, names: Sequence[str] | None = None, found: Number | None = None
+    ) -> Tensor:
         """The tensor that this and the data make.
 
         Args:
             bounds: Of the axes.
             dtype: Of the values.
             names: Of the axes, where the user gives none; dim_0, dim_1, ... by default.
+            found: The fill that the data have, if they have one.
 
         Raises:
-            DataError: The dtype does not hold the fill.
+            DataError: The dtype does not hold the fill, or the data have another one.
             ShapeError: Names and bounds make no axes.
         """
         axes = _axes(self.name, names if self.axes is None else self.axes, bounds)
-        return Tensor(self.name, axes, dtype, _fill(self.name, self.fill, dtype))
+        return Tensor(self.name, axes, dtype, _fill(self.name, self._agreed_fill(found), dtype))
+
+    def _agreed_fill(self, found: Number | None) -> object:
+        if self.fill is None:
+            return 0 if found is None else found
+        if found is not None and self.fill != found:
+            raise DataError(
+                f"tensor {self.name} is given the fill {self.fill}, but what its data do not store is {found}; leave "
+                "the fill out, or change that of the data first"
+            )
+        return self.fill
 
     def agreed_bounds(self, found: Sequence[int]) -> tuple[int, ...]:
         """The shape that data have.
@@ -116,6 +129,6 @@ def _axes(name: str, given: Sequence[str] | None, bounds: Sequence[int]) -> tupl
     if not all(names):
         raise ShapeError(f"tensor {name} has an axis without a name; name it in axes=[...]")
     for axis, bound in zip(names, bounds, strict=True):
-        if bound > _GREATEST_BOUND:
-            raise ShapeError(f"axis {axis} of tensor {name} has the bound {bound}, beyond {_GREATEST_BOUND}")
+        if bound > GREATEST_BOUND:
+            raise ShapeError(f"axis {axis} of tensor {name} has the bound {bound}, beyond {GREATEST_BOUND}")
     return tuple(Axis(axis.lower(), int(bound)) for axis, bound in zip(names, bounds, strict=True))

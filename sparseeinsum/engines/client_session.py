@@ -74,11 +74,11 @@ class ClientSession:
                     data += piece
         return copy_format.decode(data, [each.name for each in columns], [each.sql_type for each in columns])
 
-    def load(self, table: pa.Table, name: str) -> None:
-        """Add the rows of an Arrow table to a table, of which the whole name is given as SQL has it."""
+    def load(self, rows: pa.Table | pa.RecordBatchReader, name: str) -> None:
+        """Add the rows of an Arrow table, or batches, to a table, of which the whole name is given as SQL has it."""
         command = f"COPY {name} FROM STDIN (FORMAT BINARY)"
         with self._errors(command), self.connection.cursor() as cursor, cursor.copy(command) as copy:
-            for piece in copy_format.encode(table):
+            for piece in copy_format.encode(rows):
                 copy.write(piece)
 
     @contextmanager

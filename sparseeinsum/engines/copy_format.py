@@ -91,8 +91,15 @@ def _row_type(fields: Sequence[_Field]) -> np.dtype[Any]:
     return np.dtype(parts)
 
 
-def encode(table: pa.Table) -> Iterator[bytes]:
-    """An Arrow table without NULL, in pieces; arrays of a column are all as long."""
+def encode(rows: pa.Table | pa.RecordBatchReader) -> Iterator[bytes]:
+    """An Arrow table or batches without NULL, in pieces; arrays of a column are all as long."""
+    yield _HEADER
+    for table in [rows] if isinstance(rows, pa.Table) else map(pa.table, rows):
+        yield from _encoded_rows(table)
+    yield _TRAILER
+
+
+def _encoded_rows(table: pa.Table) -> Iterator[bytes]:
     columns = [_numbers(column) for column in table.columns]
     fields = [
         _Field(_ELEMENTS[sql_type(column.type).removesuffix("[]")], None if numbers.ndim == 1 else numbers.shape[1])
@@ -100,7 +107,6 @@ def encode(table: pa.Table) -> Iterator[bytes]:
     ]
     kind = _row_type(fields)
     rows = max(1, _CHUNK_BYTES // kind.itemsize)
-    yield _HEADER
     for start in range(0, table.num_rows, rows):
         chunk = np.zeros(min(rows, table.num_rows - start), kind)
         chunk["count"] = len(fields)
@@ -108,7 +114,6 @@ def encode(table: pa.Table) -> Iterator[bytes]:
             chunk[f"bytes_{place}"] = field.payload.itemsize
             _put(chunk[f"field_{place}"], field, numbers[start : start + len(chunk)], chunk, f"field_{place}")
         yield chunk.tobytes()
-    yield _TRAILER
 
 
 def _put(payload: NDArray[Any], field: _Field, numbers: NDArray[Any], chunk: NDArray[Any], name: str) -> None:

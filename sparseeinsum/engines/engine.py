@@ -103,8 +103,11 @@ class Engine(Protocol):
     def beside(self) -> AbstractContextManager[Self]:
         """Another connection to the same database, which sees what is committed, whatever happens on this one."""
 
-    def registered(self, table: pa.Table, name: str) -> AbstractContextManager[None]:
-        """An Arrow table under a name that statements can read from."""
+    def registered(self, rows: object, name: str) -> AbstractContextManager[None]:
+        """An Arrow table, batches that are read once, or a relation of the database's, under a name to read from."""
+
+    def has_relation(self, relation: object) -> bool:
+        """Whether a relation of DuckDB's Python is one of this database."""
 
     def location(self) -> tuple[str, str]:
         """The database and the schema in which a bare name stands for a new table."""

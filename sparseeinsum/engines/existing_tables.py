@@ -93,7 +93,7 @@ def _dtype_of_column(column: str, sql_type: str, wanted: str | None, casts_truth
 
 def relation_named(engine: Engine, relation: str) -> exp.Table:
     """A file by its path, else a table or view by its whole name, so that no CTE can stand in its way."""
-    if _is_file(relation):
+    if is_file(relation):
         if not engine.sql.reads_files:
             raise CatalogueError(f"{engine.title} reads no files; load {relation} with db.tensor(...), or into a table")
         path = relation if "://" in relation else str(Path(relation).resolve())
@@ -108,18 +108,28 @@ def relation_named(engine: Engine, relation: str) -> exp.Table:
     return table_in(first.schema, first.name, engine.dialect, first.catalog)
 
 
-def _is_file(relation: str) -> bool:
+def is_file(relation: str) -> bool:
+    """Whether a user's name of a relation is the path of a file."""
     path = Path(relation.lower())
     return (path.with_suffix("") if path.suffix in _COMPRESSED_ENDINGS else path).suffix in _FILE_ENDINGS
 
 
-def _columns(engine: Engine, name: str, relation: str, table: exp.Table, wanted: Sequence[str]) -> dict[str, Column]:
-    """Columns by the names that the user gives; these stay their names where case does not tell names apart."""
+def relation_columns(engine: Engine, name: str, relation: str, table: exp.Table) -> list[Column]:
+    """All columns of a relation, which the user names so.
+
+    Raises:
+        CatalogueError: It cannot be read.
+    """
     try:
-        described = engine.columns(exp.select("*").from_(table.copy()))
+        return engine.columns(exp.select("*").from_(table.copy()))
     except EngineError as error:
         cause = error.__cause__
         raise CatalogueError(f"tensor {name}: {relation} cannot be read: {cause or error}") from cause
+
+
+def _columns(engine: Engine, name: str, relation: str, table: exp.Table, wanted: Sequence[str]) -> dict[str, Column]:
+    """Columns by the names that the user gives; these stay their names where case does not tell names apart."""
+    described = relation_columns(engine, name, relation, table)
     known = {column.name.lower(): column for column in described} | {column.name: column for column in described}
     found = {}
     for column in wanted:

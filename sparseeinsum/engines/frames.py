@@ -1,4 +1,4 @@
-"""Engines: frames and Arrow tables (index columns, then the value) as coordinates and values."""
+"""Engines: Arrow tables (index columns, then the value) as coordinates and values."""
 
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -12,23 +12,20 @@ from sparseeinsum.errors import DataError
 _Array: TypeAlias = NDArray[Any]
 
 
-def is_frame(data: object) -> bool:
-    """Whether data can be read as an Arrow table."""
-    return hasattr(data, "__arrow_c_stream__") or isinstance(data, pa.Table)
-
-
-def entries_of_frame(name: str, data: object, dtype: str | None) -> tuple[list[str], list[_Array], _Array]:
+def entries_of_frame(
+    name: str, table: pa.Table, dtype: str | None, first_row: int = 0
+) -> tuple[list[str], list[_Array], _Array]:
     """Names of the index columns, coordinates by axis, and values.
 
     Args:
         name: Of the tensor.
-        data: The frame.
+        table: The table; its last column is that of the values.
         dtype: That is wanted; None leaves it to the values.
+        first_row: The number of its first row, for messages; rows of a batch are counted from that of the first one.
 
     Raises:
         DataError: A column has a wrong type, or holds NULL.
     """
-    table = _as_table(name, data)
     *index_names, value_name = table.column_names
     for column in index_names:
         if not pa.types.is_integer(table.schema.field(column).type):
@@ -36,30 +33,13 @@ def entries_of_frame(name: str, data: object, dtype: str | None) -> tuple[list[s
                 f"tensor {name}: the index column {column} holds {table.schema.field(column).type}; indices must be "
                 "whole numbers, and the value must be the last column"
             )
-    _check_nulls(name, table)
+    _check_nulls(name, table, first_row)
     coordinates = [table.column(column).to_numpy() for column in index_names]
-    return index_names, coordinates, _values(name, value_name, table.column(value_name), dtype)
+    return index_names, coordinates, _values(name, value_name, table.column(value_name), dtype, first_row)
 
 
-def _as_table(name: str, data: object) -> pa.Table:
-    try:
-        table = pa.table(data)
-    except pa.ArrowException as error:
-        raise DataError(
-            f"tensor {name} cannot be read as an Arrow table: {error}; what Arrow lacks, such as complex numbers, can "
-            "be given as (coordinates, values)"
-        ) from None
-    columns = table.column_names
-    if not columns:
-        raise DataError(f"tensor {name} is given a table without columns; it needs index columns, then the value")
-    for column in columns:
-        if columns.count(column) > 1:
-            raise DataError(f"tensor {name} is given a table with two columns named {column}; rename one")
-    return table
-
-
-def _check_nulls(name: str, table: pa.Table) -> None:
-    """NULL in a frame: refused before numpy turns it into NaN."""
+def _check_nulls(name: str, table: pa.Table, first_row: int) -> None:
+    """NULL in a table: refused before numpy turns it into NaN."""
     nulls = []
     for position, column in enumerate(table.columns):
         parts = [column, *(column.flatten() if pa.types.is_struct(column.type) else ())]
@@ -67,15 +47,15 @@ def _check_nulls(name: str, table: pa.Table) -> None:
     if nulls:
         row, position = min(nulls)
         raise DataError(
-            f"tensor {name}, row {row} (counted from 0): the column {table.column_names[position]} is NULL; leave such "
-            "rows out"
+            f"tensor {name}, row {first_row + row} (counted from 0): the column {table.column_names[position]} is "
+            "NULL; leave such rows out"
         )
 
 
-def _values(name: str, column: str, values: pa.ChunkedArray, dtype: str | None) -> _Array:
+def _values(name: str, column: str, values: pa.ChunkedArray, dtype: str | None, first_row: int) -> _Array:
     kind = values.type
     if pa.types.is_decimal(kind):
-        return _decimals(name, column, values, dtype)
+        return _decimals(name, column, values, dtype, first_row)
     if _is_complex(kind):
         real, imaginary = (part.to_numpy() for part in values.flatten())
         pairs = np.empty(len(real), np.result_type(real, imaginary, np.complex64))
@@ -97,7 +77,7 @@ def _is_complex(kind: pa.DataType) -> bool:
     ]
 
 
-def _decimals(name: str, column: str, values: pa.ChunkedArray, dtype: str | None) -> _Array:
+def _decimals(name: str, column: str, values: pa.ChunkedArray, dtype: str | None, first_row: int) -> _Array:
     """Decimals, which numpy lacks: whole ones as int64, or those with digits behind the point rounded to float64."""
     is_whole = dtype in ("int64", "bool") or (dtype is None and values.type.scale <= 0)
     if not is_whole and values.type.scale > 0:
@@ -110,8 +90,8 @@ def _decimals(name: str, column: str, values: pa.ChunkedArray, dtype: str | None
     for row, number in enumerate(numbers):
         if not (_is_int64(number) if is_whole else Decimal(float(number)) == number):
             raise DataError(
-                f"tensor {name}, row {row} (counted from 0): the value {column} is {number}, which is no {wanted}; "
-                "choose another dtype, as in dtype='float64', or round it first"
+                f"tensor {name}, row {first_row + row} (counted from 0): the value {column} is {number}, which is "
+                f"no {wanted}; choose another dtype, as in dtype='float64', or round it first"
             )
     return np.array(numbers, wanted)
 

@@ -2,10 +2,11 @@
 
 from sqlglot import exp
 
+from sparseeinsum.engines.arranging import stored_as
 from sparseeinsum.engines.catalogue import Catalogue, check_name, table_in
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import KeptResult
-from sparseeinsum.engines.tables import drop_table_of, stored_as, table_of
+from sparseeinsum.engines.ownership import drop_table_of, table_of
 from sparseeinsum.errors import NameTakenError
 
 

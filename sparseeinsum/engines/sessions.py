@@ -57,8 +57,8 @@ class Session(Protocol):
     def read(self, query: str) -> pa.Table:
         """The result of a query as an Arrow table."""
 
-    def load(self, table: pa.Table, name: str) -> None:
-        """Add the rows of an Arrow table to a table, of which the whole name is given as SQL has it."""
+    def load(self, rows: pa.Table | pa.RecordBatchReader, name: str) -> None:
+        """Add the rows of an Arrow table, or batches, to a table, of which the whole name is given as SQL has it."""
 
     def transaction(self) -> AbstractContextManager[None]:
         """All of the statements within take effect, or none; in a transaction that is open, once that is committed."""

@@ -94,10 +94,15 @@ class Evaluation:
     reason: str
 
     @property
+    def treatment(self) -> tuple[object, ...]:
+        """How what is absent is dealt with, and how values are computed."""
+        absent = (self.matters, self.both_absent_matter, self.constant, self.ignores_constant)
+        return (*absent, self.computed_in, self.detects_nonfinite)
+
+    @property
     def decision(self) -> tuple[object, ...]:
         """All that a plan depends on: on other data with the same decision it is exact, too."""
-        absent = (self.matters, self.both_absent_matter, self.constant, self.ignores_constant, self.values.has_fill)
-        return (*absent, self.computed_in, self.detects_nonfinite)
+        return (*self.treatment, self.values.has_fill)
 
     def absences(self, keys: tuple[Set[str], ...]) -> tuple[Absence, ...]:
         """The exact ways to deal with absent tuples, given the promoted labels of every operand."""

@@ -33,15 +33,18 @@ def fingerprints_statement(stored: tuple[StoredTensor, ...], dialect: str) -> st
     """
     selects = []
     for place, each in enumerate(stored):
-        keys = [exp.column(key, quoted=True) for key in each.keys]
-        value = exp.Literal.number(1) if each.value is None else exp.column(each.value, quoted=True)  # no cast hides
-        relation = relation_of(each, dialect)
-        projections = [
-            filled(_with_columns(projection, keys, value), {"relation": relation, "value": value})
-            for projection in template(_template_of(each, dialect), dialect).expressions
-        ]
-        selects.append(exp.select(exp.Literal.number(place).as_("number"), *projections).from_(relation))
+        number = exp.Literal.number(place).as_("number")
+        selects.append(exp.select(number, *fingerprint_projections(each, dialect)).from_(relation_of(each, dialect)))
     return union_all(selects).sql(dialect)
+
+
+def fingerprint_projections(stored: StoredTensor, dialect: str) -> list[exp.Expr]:
+    """The parts of a tensor's fingerprint: its tuples, the types of its columns, a sum of hashes."""
+    keys = [exp.column(key, quoted=True) for key in stored.keys]
+    value = exp.Literal.number(1) if stored.value is None else exp.column(stored.value, quoted=True)  # no cast hides
+    places = {"relation": relation_of(stored, dialect), "value": value}
+    projections = template(_template_of(stored, dialect), dialect).expressions
+    return [filled(_with_columns(projection, keys, value), places) for projection in projections]
 
 
 def _template_of(stored: StoredTensor, dialect: str) -> str:

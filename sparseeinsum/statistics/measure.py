@@ -104,13 +104,16 @@ class _Scan:
 @lru_cache(maxsize=512)  # a tensor is measured for every plan and every run
 def _scan(stored: StoredTensor, dialect: str) -> _Scan:
     """The scan of one tensor: the template with its placeholders replaced."""
-    by_shape = "entries" if stored.decomposition.is_scalar else "arrays"
-    name = "complex" if is_complex(stored.tensor.dtype) else by_shape
-    projections = [
-        each for projection in template(name, dialect).expressions for each in _repeat(projection, stored, dialect)
-    ]
+    projections = scan_projections(stored, dialect)
     statement = exp.select(*projections).from_(relation_of(stored, dialect))
     return _Scan(statement.sql(dialect), tuple(projection.alias for projection in projections))
+
+
+def scan_projections(stored: StoredTensor, dialect: str) -> list[exp.Expr]:
+    """What a scan of a tensor asks, each under an alias that ends in the position of the axis that it is about."""
+    by_shape = "entries" if stored.decomposition.is_scalar else "arrays"
+    name = "complex" if is_complex(stored.tensor.dtype) else by_shape
+    return [each for projection in template(name, dialect).expressions for each in _repeat(projection, stored, dialect)]
 
 
 def _repeat(projection: exp.Expr, stored: StoredTensor, dialect: str) -> Iterator[exp.Expr]:
@@ -165,6 +168,22 @@ def check_rows(stored: StoredTensor, executor: Executor) -> None:
         raise DataError(_describe(stored, min(rows, key=lambda row: int(str(row[0])))))
 
 
+def check_entries(stored: StoredTensor, executor: Executor) -> None:
+    """Refuse NULL and indices out of range in entries whose coordinates may be repeated; the first such row is named.
+
+    Raises:
+        DataError: There is such a row.
+    """
+    relation = relation_of(stored, executor.dialect)
+    keys = [exp.column(key, quoted=True) for key in stored.keys]
+    is_bad = exp.or_(*_bad_conditions(stored, keys, value_of(stored)))
+    if not executor.rows(exp.select(exp.Literal.number(1).as_("one")).from_(relation).where(is_bad).limit(1)):
+        return
+    # Apart, because one thread alone can number rows.
+    for row in executor.rows(_bad_row(stored, _numbered_rows(stored, executor.dialect))):
+        raise DataError(_describe(stored, row))
+
+
 def _numbered_rows(stored: StoredTensor, dialect: str) -> exp.Subquery:
     keys = [exp.alias_(exp.column(key, quoted=True), f"key_{i}") for i, key in enumerate(stored.keys)]
     number = sqlglot.parse_one("ROW_NUMBER() OVER () - 1")
@@ -178,14 +197,19 @@ def _array_length(stored: StoredTensor, keys: Iterable[exp.Expr]) -> Extent:
     return product([*extents_of(stored, keys), 2 if is_complex(stored.tensor.dtype) else 1])
 
 
-def _bad_row(stored: StoredTensor, numbered: exp.Subquery) -> exp.Select:
-    """The first row with a NULL, an index out of range or an array of a wrong length."""
-    conditions: list[exp.Expr] = [exp.column("value").is_(exp.null())]
-    for i, position in enumerate(stored.decomposition.promoted):
-        key = exp.column(f"key_{i}")
+def _bad_conditions(stored: StoredTensor, keys: Sequence[exp.Expr], value: exp.Expr) -> list[exp.Expr]:
+    """Whether a row has a NULL or an index out of range."""
+    conditions: list[exp.Expr] = [value.is_(exp.null())]
+    for key, position in zip(keys, stored.decomposition.promoted, strict=True):
         bound = keys_of(stored.decomposition.tiles[position], stored.tensor.shape[position])
         conditions += [key.is_(exp.null()), exp.LT(this=key, expression=exp.Literal.number(0))]
         conditions.append(exp.GTE(this=key, expression=exp.Literal.number(bound)))
+    return conditions
+
+
+def _bad_row(stored: StoredTensor, numbered: exp.Subquery) -> exp.Select:
+    """The first row with a NULL, an index out of range or an array of a wrong length."""
+    conditions = _bad_conditions(stored, _keys(stored), exp.column("value"))
     size = _array_length(stored, _keys(stored))
     length: exp.Expr = exp.Literal.number(1)
     if not stored.decomposition.is_scalar or is_complex(stored.tensor.dtype):
