@@ -30,6 +30,7 @@ from sparseeinsum.language.scalar import FUNCTIONS, functions_of
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, entries
 from sparseeinsum.plan import Plan
 from sparseeinsum.replanning import replan
+from sparseeinsum.rewrite.algebraic import improve
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.parts import parts_of
@@ -206,7 +207,8 @@ def _rewritten(bound: EinGraph, data: _Data, engine: Engine, options: PlanOption
         return binarise(bound, known, values, allows_nonfinite=True)
     price = partial(least_seconds, constants=constants_for(engine.costs))
     if options.rewrites:
-        binary = put_together(bound, known, values, price, options.pin.keys())
+        pinned = options.pin.keys()
+        binary = put_together(improve(bound, known, values, price, pinned), known, values, price, pinned)
     else:
         binary = binarise(bound, known, values)
     return compensate(binary, known, values, price)

@@ -65,7 +65,7 @@ def saturate(
     terms: Sequence[Term],
     bounds: Mapping[str, int],
     same: Sequence[tuple[Term, Term]] = (),
-    limits: Limits = Limits(),  # noqa: B008  # frozen
+    limits: Limits = Limits(),  # frozen
 ) -> Classes:
     """All that rules find to be equal to terms, within limits.
 
