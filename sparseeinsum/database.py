@@ -19,6 +19,7 @@ from sparseeinsum.engines.arguments import Description
 from sparseeinsum.engines.catalogue import Catalogue
 from sparseeinsum.engines.duckdb import open_duckdb, parse_bytes
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.ownership import drop_tensor
 from sparseeinsum.engines.postgresql import is_postgresql, open_postgresql
 from sparseeinsum.engines.results import TensorResult
 from sparseeinsum.engines.sources.given import Columns
@@ -166,6 +167,18 @@ class Database:
     def tensors(self) -> dict[str, StoredTensor]:
         """The tensors that this database knows, by name."""
         return Catalogue(self._engine).all()
+
+    def drop_tensor(self, name: str) -> StoredTensor:
+        """Forget a tensor, with the table that it was loaded into; tables, views and files of yours stay.
+
+        Returns:
+            What it was.
+
+        Raises:
+            CatalogueError: There is no such tensor.
+            EngineError: Its table cannot go, as where a view of yours reads it; the database is as it was.
+        """
+        return drop_tensor(self._engine, name)
 
     def statistics(self, name: str, tilings: Iterable[Sequence[int]] = ()) -> Statistics:
         """T and V of a tensor, measured now.

@@ -9,7 +9,7 @@ from sqlglot.errors import ParseError
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
 from sparseeinsum import assets
-from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.engine import Engine, Relation
 from sparseeinsum.engines.exactness import check_values
 from sparseeinsum.errors import CatalogueError, EngineError
 from sparseeinsum.language.dtypes import Number, is_complex
@@ -150,6 +150,11 @@ def table_in(schema: str, name: str, dialect: str, catalog: str | None = None) -
     except ParseError:
         is_read = False
     return plain if is_read else spelled(True)
+
+
+def table_of_relation(relation: Relation, dialect: str) -> exp.Table:
+    """A table or view that the database has, by its whole name."""
+    return table_in(relation.schema, relation.name, dialect, relation.catalog)
 
 
 def find(known: Mapping[str, StoredTensor], name: str) -> StoredTensor:

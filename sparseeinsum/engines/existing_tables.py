@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlglot import exp
 
 from sparseeinsum.engines.arguments import Description
-from sparseeinsum.engines.catalogue import folds_case, table_in, table_named
+from sparseeinsum.engines.catalogue import folds_case, table_named, table_of_relation
 from sparseeinsum.engines.engine import Column, Engine
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, ShapeError
 from sparseeinsum.language.dtypes import is_complex
@@ -104,8 +104,7 @@ def relation_named(engine: Engine, relation: str) -> exp.Table:
     found = engine.relations_named(table.name)
     if not found:
         raise CatalogueError(f"there is no table, view or file {relation} in this database")
-    first = found[0]
-    return table_in(first.schema, first.name, engine.dialect, first.catalog)
+    return table_of_relation(found[0], engine.dialect)
 
 
 def is_file(relation: str) -> bool:

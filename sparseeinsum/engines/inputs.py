@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sparseeinsum.engines.arguments import Description
-from sparseeinsum.engines.catalogue import Catalogue, find, table_in
+from sparseeinsum.engines.catalogue import Catalogue, find, table_of_relation
 from sparseeinsum.engines.engine import Column, Engine
 from sparseeinsum.engines.existing_tables import described, greatest_indices
 from sparseeinsum.errors import CatalogueError
@@ -73,8 +73,7 @@ def _table(program: Program, name: str, known: Mapping[str, StoredTensor], engin
     relations = engine.relations_named(name)
     if not relations:
         return None
-    first = relations[0]
-    table = table_in(first.schema, first.name, engine.dialect, first.catalog)
+    table = table_of_relation(relations[0], engine.dialect)
     columns = engine.columns(exp.select("*").from_(table.copy()))
     *index, value = columns
     is_tensor = len(index) == ranks[0] and all(is_index_type(column.sql_type) for column in index)

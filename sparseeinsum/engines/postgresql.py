@@ -100,11 +100,9 @@ class PostgreSQL:
 
     def _analyze_stage(self, table: exp.Table, query: exp.Select) -> None:
         """Count rows and keys of a table that a run drops again, as far as plans of a few statements need."""
-        values, keys = [], []
-        for name in query.named_selects:
-            (values if name == VALUE_COLUMN else keys).append(name)
-        self._analyze(table, values, _STATISTICS_OF_SIZES)
-        self._analyze(table, keys, _STATISTICS_OF_KEYS)
+        columns = query.named_selects
+        self._analyze(table, [name for name in columns if name == VALUE_COLUMN], _STATISTICS_OF_SIZES)
+        self._analyze(table, [name for name in columns if name != VALUE_COLUMN], _STATISTICS_OF_KEYS)
 
     def _analyze_permanent(self, table: exp.Table, columns: Sequence[Column]) -> None:
         """Count rows and values of a table; of arrays it would count every element."""

@@ -21,6 +21,7 @@ from sparseeinsum.language.scalar import (
     Scalar,
     evaluate,
     functions_of,
+    gives_infinity,
     write,
 )
 from sparseeinsum.language.tensors import Axis, Tensor
@@ -114,7 +115,8 @@ def aggregated(einsum: EinSum, dtype: str) -> str:
 def propagated_fill(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Number | None:
     """The value of a result where all operands hold their fills.
 
-    None where that is NaN, an infinity out of finite fills, or beyond int64: then all of the result must be computed.
+    None where that is NaN, an infinity that neither a fill nor the expression has, or beyond int64: then all of the
+    result must be computed.
     """
     operands = [tensors[operand.tensor] for operand in einsum.operands]
     fills = [np.asarray(tensor.fill, tensor.dtype)[()] for tensor in operands]
@@ -126,7 +128,7 @@ def propagated_fill(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Number | N
         return None
     times = math.prod(bounds[label] for label in einsum.aggregated)
     value = repeated(einsum.aggregate, joined, times, dtype)
-    may_be_infinite = times == 0 or not all(np.isfinite(fill) for fill in fills)
+    may_be_infinite = times == 0 or not all(np.isfinite(fill) for fill in fills) or gives_infinity(einsum.join)
     return _usable(value, dtype, may_be_infinite)
 
 
