@@ -4,6 +4,7 @@ In the place of results that alone read one another, such as sum((X - U V')^2), 
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
@@ -16,7 +17,7 @@ from sparseeinsum.rewrite.names import Names
 from sparseeinsum.rewrite.prices import Pricer, exact_chain, price_of
 from sparseeinsum.rewrite.saturation.building import build
 from sparseeinsum.rewrite.saturation.egraph import saturate
-from sparseeinsum.rewrite.saturation.extraction import extract_greedily, extract_shared, term_of
+from sparseeinsum.rewrite.saturation.extraction import Extractor, term_of
 from sparseeinsum.rewrite.saturation.reading import Reading, is_readable, read
 from sparseeinsum.rewrite.saturation.sizes import sizes_of
 from sparseeinsum.rewrite.sparse_sums import compensate
@@ -33,13 +34,26 @@ _WORTH_LOOKING_SECONDS = 0.05
 _MOST_EINSUMS = 12
 
 
+@dataclass(frozen=True, slots=True)
+class Improved:
+    """A graph, and which of its results are computed by another formula than was written.
+
+    Attributes:
+        graph: EinSums of any number of operands.
+        shares: Of those results, the share of the time that is expected with the new formula.
+    """
+
+    graph: EinGraph
+    shares: Mapping[str, float]
+
+
 def improve(
     graph: EinGraph,
     statistics: Mapping[str, Statistics],
     values: Mapping[str, Values],
     price: Pricer,
     pinned: Collection[str],
-) -> EinGraph:
+) -> Improved:
     """Replace sums of products by equal ones where those are much cheaper (SPORES).
 
     Numbers must be finite, real, and of one dtype; what is promoted by hand or pinned stays as it was written.
@@ -53,21 +67,23 @@ def improve(
     """
     groups = list(_groups(graph, pinned))
     if not groups:
-        return graph
+        return Improved(graph, {})
     known = _known_of_all(graph, statistics, values)
     names = Names(graph.tensors)
     replaced: dict[str, list[EinSum]] = {}
+    shares: dict[str, float] = {}
     for group in groups:
-        better = _better(group, graph, known, price, names)
-        if better is not None:
+        share, better = _better(group, graph, known, price, names)
+        if better:
+            shares[group[-1].output.tensor] = share
             replaced |= {einsum.output.tensor: [] for einsum in group}
             replaced[group[-1].output.tensor] = better
     if not replaced:
-        return graph
+        return Improved(graph, {})
     einsums = tuple(each for einsum in graph.einsums for each in replaced.get(einsum.output.tensor, [einsum]))
     computed = {einsum.output.tensor for einsum in graph.einsums}
     inputs = {name: tensor for name, tensor in graph.tensors.items() if name not in computed}
-    return _graph(einsums, inputs, graph.outputs)
+    return Improved(_graph(einsums, inputs, graph.outputs), shares)
 
 
 def _known_of_all(graph: EinGraph, statistics: Mapping[str, Statistics], values: Mapping[str, Values]) -> Known:
@@ -110,21 +126,24 @@ def _has_terms(expression: Scalar) -> bool:
             return False
 
 
-def _better(group: Sequence[EinSum], graph: EinGraph, known: Known, price: Pricer, names: Names) -> list[EinSum] | None:
-    """EinSums that compute what the last one of a group does, for much less; None where none are found."""
+def _better(
+    group: Sequence[EinSum], graph: EinGraph, known: Known, price: Pricer, names: Names
+) -> tuple[float, list[EinSum]]:
+    """EinSums that compute what the last of a group does, and the share of the time; none where that is not worth it."""
     computed = {einsum.output.tensor for einsum in group}
     inputs = {operand.tensor for einsum in group for operand in einsum.operands} - computed
     if not all(known.tensors[name].is_all_finite for name in inputs | computed):
-        return None
+        return 1.0, []
     before = _price(group, inputs, known, price)
     if before < _WORTH_LOOKING_SECONDS:
-        return None
+        return 1.0, []
     found = [
         (_price(einsums, inputs, known, price), einsums)
         for einsums in _candidates(read(group, graph), group[-1].output, known, names)
     ]
-    seconds, cheapest = min(found, key=lambda pair: pair[0], default=(before, None))
-    return cheapest if seconds < _WORTH * before else None
+    seconds, cheapest = min(found, key=lambda pair: pair[0], default=(before, []))
+    share = seconds / before
+    return (share, cheapest) if share < _WORTH else (1.0, [])
 
 
 def _candidates(reading: Reading, output: Reference, known: Known, names: Names) -> Iterator[list[EinSum]]:
@@ -132,7 +151,8 @@ def _candidates(reading: Reading, output: Reference, known: Known, names: Names)
     densities = {leaf: _density(leaf, known) for leaf in classes.leaves}
     sizes = sizes_of(classes, reading.bounds, densities)
     (root,) = classes.roots
-    choices = [extract(classes, sizes, root) for extract in (extract_greedily, extract_shared)]
+    extractor = Extractor.of(classes, sizes)
+    choices = [extractor.greedy(root), extractor.shared(root)]
     for term in dict.fromkeys(term_of(choice, classes) for choice in choices):
         einsums = build(term, output, reading.bounds, names)
         if einsums is not None:

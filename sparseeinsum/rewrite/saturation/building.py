@@ -55,19 +55,8 @@ class _Builder:
                 return Operand(operands.index(reference))
             case Number(value):
                 return Literal(value)
-            case Add(left, Mul(Number(-1.0), right)):
-                return Call("sub", (self._scalar(left, operands), self._scalar(right, operands)))
-            case Add(Mul(Number(-1.0), left), right):
-                return Call("sub", (self._scalar(right, operands), self._scalar(left, operands)))
-            case Add(left, right):
-                return Call("add", (self._scalar(left, operands), self._scalar(right, operands)))
-            case Mul(Apply("reciprocal", (divisor,)), dividend) | Mul(dividend, Apply("reciprocal", (divisor,))):
-                return Call("div", (self._scalar(dividend, operands), self._scalar(divisor, operands)))
-            case Mul(left, right):
-                return Call("mul", (self._scalar(left, operands), self._scalar(right, operands)))
-            case Apply("reciprocal", (divisor,)):
-                return Call("div", (Literal(1.0), self._scalar(divisor, operands)))
-            case Apply(function, arguments):
+            case Add() | Mul() | Apply():
+                function, arguments = _as_call(term)
                 return Call(function, tuple(self._scalar(argument, operands) for argument in arguments))
             case Sum() | Fold():
                 return self._scalar(self._named(term), operands)
@@ -80,6 +69,23 @@ class _Builder:
                 return _multiplied(term, self.bounds)
             self.known[term] = reference
         return Leaf(self.known[term])
+
+
+def _as_call(term: Add | Mul | Apply) -> tuple[str, tuple[Term, ...]]:
+    """A function of the language, and what it is of; differences and quotients as such."""
+    match term:
+        case Add(left, Mul(Number(-1.0), right)) | Add(Mul(Number(-1.0), right), left):
+            return "sub", (left, right)
+        case Add(left, right):
+            return "add", (left, right)
+        case Mul(Apply("reciprocal", (divisor,)), dividend) | Mul(dividend, Apply("reciprocal", (divisor,))):
+            return "div", (dividend, divisor)
+        case Mul(left, right):
+            return "mul", (left, right)
+        case Apply("reciprocal", (divisor,)):
+            return "div", (Number(1.0), divisor)
+        case Apply(function, arguments):
+            return function, arguments
 
 
 def _peeled(term: Term) -> tuple[str | None, frozenset[str], Term]:

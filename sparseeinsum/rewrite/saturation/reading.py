@@ -26,7 +26,6 @@ ROUNDED = frozenset(("float64", "float32"))
 
 _MOST_POWER = 3
 _MOST_ARGUMENTS = 3
-_TAKES_LABELS = frozenset(("max", "min", "prod", "any", "all", "logsumexp"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,27 +82,26 @@ class _Reader:
     graph: EinGraph
     bounds: dict[str, int] = field(default_factory=dict)
     same: list[tuple[Term, Term]] = field(default_factory=list)
-    taken: int = 0
 
     def result(self, einsum: EinSum, names: dict[str, str]) -> Term:
         """What an EinSum computes, its output's labels under other names."""
         labels = dict(names)
-        for label in einsum.aggregated:
-            labels[label] = self._fresh(self.graph.bound_of(einsum, label))
         for label in einsum.output.labels:
             self.bounds.setdefault(labels[label], self.graph.bound_of(einsum, label))
+        for label in einsum.aggregated:
+            labels[label] = self._fresh(label, self.graph.bound_of(einsum, label))
         term = self._term(einsum.join, einsum, labels)
         for label in reversed(einsum.aggregated):
             own = labels[label]
             term = Sum(own, term) if einsum.aggregate == "sum" else Fold(str(einsum.aggregate), own, term)
         return term
 
-    def _fresh(self, bound: int) -> str:
-        self.taken += 1
-        name = f"sum{self.taken}"
+    def _fresh(self, label: str, bound: int) -> str:
+        """A label that no sum takes yet: the one given, or with a number."""
+        name, number = label, 1
         while name in self.bounds:
-            self.taken += 1
-            name = f"sum{self.taken}"
+            number += 1
+            name = f"{label}{number}"
         self.bounds[name] = bound
         return name
 
@@ -131,7 +129,7 @@ class _Reader:
         """A product of a term with itself, the labels of sums being others each time."""
         term = base
         for _ in range(exponent - 1):
-            names = {label: self._fresh(self.bounds[label]) for label in bound_labels(base)}
+            names = {label: self._fresh(label, self.bounds[label]) for label in bound_labels(base)}
             again = renamed(base, names)
             if names:
                 self.same.extend(zip(_sums_in(base), _sums_in(again), strict=True))

@@ -48,14 +48,15 @@ def sizes_of(classes: Classes, bounds: Mapping[str, int], densities: Mapping[Ref
         densities: Of leaves.
     """
     found: dict[str, Size] = {}
-    waiting = list(classes.nodes)
+    waiting = dict.fromkeys(classes.nodes)  # in turn, each once
     readers: dict[str, set[str]] = {}
     for name, nodes in classes.nodes.items():
         for node in nodes:
             for child in node.children:
                 readers.setdefault(child, set()).add(name)
     while waiting:
-        name = waiting.pop()
+        name = next(iter(waiting))
+        del waiting[name]
         told = [_size(node, found, classes, bounds, densities) for node in classes.nodes[name]]
         known = [size for size in (*told, found.get(name)) if size is not None]
         if not known:
@@ -64,7 +65,7 @@ def sizes_of(classes: Classes, bounds: Mapping[str, int], densities: Mapping[Ref
         tightest = Size(labels, min(size.density for size in known))
         if found.get(name) != tightest:
             found[name] = tightest
-            waiting.extend(readers.get(name, ()))
+            waiting |= dict.fromkeys(readers.get(name, ()))
     return Sizes(found, bounds)
 
 
