@@ -70,9 +70,27 @@ class ClientSession:
         with self._errors(query), self.connection.cursor() as cursor:
             data = bytearray()
             with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT BINARY)") as copy:
-                for piece in copy:
+                for piece in copy:  # waits for it
                     data += piece
+                    self._take_arrived(data)
         return copy_format.decode(data, [each.name for each in columns], [each.sql_type for each in columns])
+
+    def _take_arrived(self, data: bytearray) -> None:
+        """Add the rows of a COPY that are here by now: the driver prepares to wait for every single one.
+
+        What looks like the end is left to the driver, which then asks for the result of the whole.
+        """
+        libpq = self.connection.pgconn
+        while not data.endswith(copy_format.TRAILER):
+            size, piece = libpq.get_copy_data(1)
+            if size == 0:
+                return
+            if size < 0:
+                failed = libpq.get_result()
+                while libpq.get_result() is not None:  # until the connection is free again
+                    pass
+                raise self._driver.errors.error_from_result(failed, encoding=self.connection.info.encoding)
+            data += piece
 
     def load(self, table: pa.Table, name: str) -> None:
         """Add the rows of an Arrow table to a table, of which the whole name is given as SQL has it."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sparseeinsum.errors import EngineError
 
 _HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
-_TRAILER = b"\xff\xff"
+TRAILER = b"\xff\xff"
 _CHUNK_BYTES = 1 << 22
 
 
@@ -108,7 +108,7 @@ def encode(table: pa.Table) -> Iterator[bytes]:
             chunk[f"bytes_{place}"] = field.payload.itemsize
             _put(chunk[f"field_{place}"], field, numbers[start : start + len(chunk)], chunk, f"field_{place}")
         yield chunk.tobytes()
-    yield _TRAILER
+    yield TRAILER
 
 
 def _put(payload: NDArray[Any], field: _Field, numbers: NDArray[Any], chunk: NDArray[Any], name: str) -> None:
@@ -144,7 +144,7 @@ def decode(data: bytes | bytearray, names: Sequence[str], types: Sequence[str]) 
     """
     for name, kind in zip(names, types, strict=True):
         arrow_type(name, kind)
-    body = memoryview(data)[len(_HEADER) : len(data) - len(_TRAILER)]
+    body = memoryview(data)[len(_HEADER) : len(data) - len(TRAILER)]
     elements = [_ELEMENTS[kind.removesuffix("[]")] for kind in types]
     are_arrays = [kind.endswith("[]") for kind in types]
     rows = _rows_of_one_size(body, elements, are_arrays)
