@@ -129,7 +129,7 @@ def _has_terms(expression: Scalar) -> bool:
 def _better(
     group: Sequence[EinSum], graph: EinGraph, known: Known, price: Pricer, names: Names
 ) -> tuple[float, list[EinSum]]:
-    """EinSums that compute what the last of a group does, and the share of the time; none where that is not worth it."""
+    """EinSums that compute what the last of a group does, and the share of the time; none where that is too little."""
     computed = {einsum.output.tensor for einsum in group}
     inputs = {operand.tensor for einsum in group for operand in einsum.operands} - computed
     if not all(known.tensors[name].is_all_finite for name in inputs | computed):
@@ -147,6 +147,7 @@ def _better(
 
 
 def _candidates(reading: Reading, output: Reference, known: Known, names: Names) -> Iterator[list[EinSum]]:
+    # That a tensor is constant or empty is not told: plans are run on other data, too.
     classes = saturate([reading.term], reading.bounds, reading.same)
     densities = {leaf: _density(leaf, known) for leaf in classes.leaves}
     sizes = sizes_of(classes, reading.bounds, densities)

@@ -164,5 +164,7 @@ def _called(function: str, arguments: list[Term]) -> Term:
             return Mul(Number(1 / value), left)
         case "div", [left, right]:
             return Mul(left, Apply("reciprocal", (right,)))
+        case "lt" | "le", [left, right]:
+            return Apply({"lt": "gt", "le": "ge"}[function], (right, left))
         case _:
             return Apply(function, tuple(arguments))
