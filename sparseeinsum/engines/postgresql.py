@@ -41,7 +41,7 @@ _TARGET = "default_statistics_target"
 _STATISTICS_OF_KEYS = 30
 _STATISTICS_OF_SIZES = 1
 # During transactions of ours. To compile queries takes longer than most of them.
-_SETTINGS = {"jit": "off"}
+_SETTINGS = {"jit": "off", "enable_sort": "off"}
 # So that a run ends with the process that asked for it; a server that cannot see that refuses the setting.
 _SETTINGS_ON_LINUX = {"client_connection_check_interval": "1s"}
 
@@ -158,6 +158,12 @@ class PostgreSQL:
             unique = exp.PrimaryKey(expressions=[exp.to_identifier(column) for column in key])
             added = exp.AddConstraint(expressions=[unique])
             self.execute(exp.Alter(this=old.copy(), kind="TABLE", actions=[added]))
+        return tuples
+
+    def insert(self, table: exp.Table, query: exp.Select) -> int:
+        """Add the rows of a query to a permanent table; returns how many."""
+        tuples = self._write(exp.insert(query, table.copy()))
+        self._analyze_permanent(table, self.columns(query))
         return tuples
 
     def load_table(self, table: exp.Table, rows: pa.Table) -> None:
