@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Computed, Relation, Schema
+from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.translate import delivery
 from sparseeinsum.dbt_project.inputs import Input
 from sparseeinsum.dbt_project.jinja import Jinja, commented, name_of
@@ -109,8 +109,6 @@ class _Models:
         return commented(f"{statement.name} of the program {self._program}") + "\n\n".join(parts) + "\n"
 
     def _settings(self, statement: Statement, hooks: Sequence[str]) -> dict[str, str]:
-        if not statement.computes and isinstance(self._delivered(statement), Computed):
-            return {"materialized": "'view'"}  # a table that is there, under the name of the result
         settings = {"materialized": "'table'"}
         after = list(hooks)
         if self._plan.dialect.has_workers:  # PostgreSQL: what its planner and its users miss in a new table
@@ -122,9 +120,6 @@ class _Models:
         if after:
             settings["post_hook"] = f"[{', '.join(after)}]"
         return settings
-
-    def _delivered(self, statement: Statement) -> Relation | None:
-        return delivery(self._plan.decomposed, statement.name) if statement.stage is None else None
 
     def _guarded(self, query: exp.Query) -> str:
         read = self._jinja.read(query)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sparseeinsum.errors import EngineError
 
 _HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
-_TRAILER = b"\xff\xff"
+TRAILER = b"\xff\xff"
 _CHUNK_BYTES = 1 << 22
 
 
@@ -138,7 +138,7 @@ def encode(rows: pa.Table | pa.RecordBatchReader) -> Iterator[bytes]:
     yield _HEADER
     for table in [rows] if isinstance(rows, pa.Table) else map(pa.table, rows):
         yield from _encoded_rows(table)
-    yield _TRAILER
+    yield TRAILER
 
 
 def _encoded_rows(table: pa.Table) -> Iterator[bytes]:
@@ -191,7 +191,7 @@ def decode(data: bytes | bytearray, names: Sequence[str], types: Sequence[str]) 
     """
     for name, kind in zip(names, types, strict=True):
         arrow_type(name, kind)
-    body = memoryview(data)[len(_HEADER) : len(data) - len(_TRAILER)]
+    body = memoryview(data)[len(_HEADER) : len(data) - len(TRAILER)]
     elements = [_ELEMENTS[kind.removesuffix("[]")] for kind in types]
     are_arrays = [kind.endswith("[]") for kind in types]
     rows = _rows_of_one_size(body, elements, are_arrays)

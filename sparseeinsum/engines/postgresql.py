@@ -41,7 +41,7 @@ _TARGET = "default_statistics_target"
 _STATISTICS_OF_KEYS = 30
 _STATISTICS_OF_SIZES = 1
 # During transactions of ours. To compile queries takes longer than most of them.
-_SETTINGS = {"jit": "off"}
+_SETTINGS = {"jit": "off", "enable_sort": "off"}
 # So that a run ends with the process that asked for it; a server that cannot see that refuses the setting.
 _SETTINGS_ON_LINUX = {"client_connection_check_interval": "1s"}
 
