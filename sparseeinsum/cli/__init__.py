@@ -210,7 +210,7 @@ def _add_compile(commands_of: _Commands) -> None:
     parser = _add(
         commands_of,
         "compile",
-        "print the SQL of a program",
+        "print the SQL of a program, or write it into a dbt project",
         "sparseeinsum compile --database graph.duckdb program.ein > program.sql",
     )
     _add_program(parser)
@@ -218,9 +218,15 @@ def _add_compile(commands_of: _Commands) -> None:
     parser.add_argument(
         "--style",
         choices=("cte", "staged"),
-        default="cte",
-        help="cte: one statement for every result; staged: as it runs, with temporary tables",
+        help="cte (default): one statement for every result; staged: as it runs, with temporary tables",
     )
+    parser.add_argument(
+        "--dbt",
+        metavar="DIR",
+        help="write models into the dbt project in this folder instead, with their tests, which fail where data are no "
+        "longer such that the plan is exact for them",
+    )
+    parser.add_argument("--name", help="with --dbt, what names of models begin with (default: that of the file)")
     parser.set_defaults(command=commands.compile_program)
 
 
@@ -285,10 +291,11 @@ def _add_build(commands_of: _Commands) -> None:
     parser = _add(
         commands_of,
         "build",
-        "make the extension as files: for DuckDB without Python, or for a PostgreSQL server that is elsewhere",
+        "make the extension as files: for DuckDB without Python, or for a PostgreSQL server that is elsewhere; or the "
+        "package of macros that models of dbt need",
         "sparseeinsum build duckdb --output .",
     )
-    parser.add_argument("server", choices=("duckdb", "postgres"), help="which database")
+    parser.add_argument("server", choices=("duckdb", "postgres", "dbt"), help="which database, or dbt")
     parser.add_argument("--output", required=True, metavar="DIR", help="folder for the files; it is made if need be")
     parser.add_argument(
         "--version", type=int, metavar="MAJOR", help="major version of PostgreSQL, 15 to 18; by default the one here"

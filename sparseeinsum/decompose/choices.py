@@ -12,8 +12,6 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum, by_hand, write_einsum
 from sparseeinsum.language.tensors import DEMOTED
 
-ChoicesOf = Callable[[EinSum], tuple[Choice, ...]]
-
 _MOST_TILINGS = 1024  # choices of one EinSum, where its labels have tiles
 
 
