@@ -5,7 +5,8 @@ It lets many plans be tried; dbt itself runs in test_dbt_projects.py.
 
 import graphlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,8 @@ class Rendered:
     """A model, with the tables that it reads and how it is to be made."""
 
     text: str
-    reads: set[str] = field(default_factory=set)
-    settings: dict[str, Any] = field(default_factory=dict)
+    reads: set[str]
+    settings: dict[str, Any]
 
 
 class _Adapter:
@@ -44,10 +45,6 @@ class _Adapter:
         found: Callable[..., str] = self._macros[f"{self._prefix}__{name}"]
         return found
 
-    @staticmethod
-    def quote(name: str) -> str:
-        return f'"{name}"'
-
 
 class _Package:
     """The macros of the package, which call each other."""
@@ -59,19 +56,48 @@ class _Package:
         return self._macros[name]
 
 
+@lru_cache
+def _package(prefix: str) -> Environment:
+    """What templates may call on an engine."""
+    environment = Environment(extensions=["jinja2.ext.do"])
+    macros: dict[str, Any] = {}
+    environment.globals |= {
+        "return": lambda value: value,
+        "adapter": _Adapter(prefix, macros),
+        "sparseeinsum": _Package(macros),
+    }
+    text = "".join(path.read_text() for path in sorted(assets.path("sql/dbt/macros").glob("*.sql")))
+    macros |= vars(environment.from_string(text).module)
+    return environment
+
+
 def render(project: Path, program: str, prefix: str) -> dict[str, Rendered]:
     """All models of a program, each after those that it reads; `prefix` of the engine, duckdb or postgres."""
-    folder = project / "models" / program
+    environment = _package(prefix)
+    folder, checks = project / "models" / program, project / "macros" / f"{program}.sql"
     relations = _sources(folder)
-    models: dict[str, Rendered] = {}
-    for path in sorted(folder.glob("*.sql")):
-        model = Rendered("")
-        environment = _environment(project, program, prefix, relations, model)
-        text = environment.from_string(path.read_text()).render(this=f'"{path.stem}"')
-        model.text = text
-        models[path.stem] = model
+    known: dict[str, Any] = {"source": lambda group, table: relations[group, table]}
+    if checks.exists():
+        known |= vars(environment.from_string(checks.read_text(), globals=known).module)
+    models = {path.stem: _rendered(environment, path, known) for path in sorted(folder.glob("*.sql"))}
     order = graphlib.TopologicalSorter({name: model.reads for name, model in models.items()}).static_order()
     return {name: models[name] for name in order}
+
+
+def _rendered(environment: Environment, path: Path, known: dict[str, Any]) -> Rendered:
+    reads: set[str] = set()
+    settings: dict[str, Any] = {}
+
+    def ref(name: str) -> str:
+        reads.add(name)
+        return f'"{name}"'
+
+    def config(**given: Any) -> str:  # noqa: ANN401  # any setting
+        settings.update(given)
+        return ""
+
+    own = {"ref": ref, "config": config, "this": f'"{path.stem}"'}
+    return Rendered(environment.from_string(path.read_text(), globals={**known, **own}).render(), reads, settings)
 
 
 def run(models: dict[str, Rendered], execute: Callable[[str], object]) -> None:
@@ -93,36 +119,3 @@ def _sources(folder: Path) -> dict[tuple[str, str], str]:
             quoted = ".".join(f'"{part}"' for part in (group.get("database"), group.get("schema")) if part)
             found[group["name"], table["name"]] = location or f'{quoted}."{table.get("identifier")}"'
     return found
-
-
-def _environment(
-    project: Path, program: str, prefix: str, relations: dict[tuple[str, str], str], model: Rendered
-) -> Environment:
-    environment = Environment(extensions=["jinja2.ext.do"])
-
-    def ref(name: str) -> str:
-        model.reads.add(name)
-        return f'"{name}"'
-
-    def config(**settings: Any) -> str:  # noqa: ANN401  # any setting
-        model.settings = settings
-        return ""
-
-    package = "".join(path.read_text() for path in sorted(assets.path("sql/dbt/macros").glob("*.sql")))
-    macros: dict[str, Any] = {}
-    environment.globals |= {
-        "ref": ref,
-        "source": lambda group, table: relations[group, table],
-        "config": config,
-        "return": lambda value: value,
-        "adapter": _Adapter(prefix, macros),
-        "sparseeinsum": _Package(macros),
-        "execute": True,
-    }
-    module = environment.from_string(package).module
-    macros |= {name: getattr(module, name) for name in dir(module) if not name.startswith("_")}
-    own = project / "macros" / f"{program}.sql"
-    if own.exists():
-        checks = environment.from_string(own.read_text()).module
-        environment.globals |= {name: getattr(checks, name) for name in dir(checks) if name.startswith(program)}
-    return environment

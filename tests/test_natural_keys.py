@@ -102,6 +102,38 @@ def test_categories_are_their_values(db: se.Database, frame: object) -> None:
     assert rows(db.run("Y[i] = sum(A[i, k])")["Y"]) == [("a", 2), ("b", 4)]
 
 
+@pytest.mark.parametrize("as_table", [False, True])
+def test_keys_of_what_streams(db: se.Database, as_table: bool) -> None:
+    batches = [pa.record_batch({"who": who, "k": k, "v": [1.5] * len(who)}) for who, k in STREAMED]
+    data = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
+    if as_table:
+        db.tensor("A", pa.table(data.read_all()), keys={"k": "numbers"})
+        run_sql(db, "CREATE TABLE copied (who TEXT, k BIGINT, v DOUBLE PRECISION)")
+        db.run("T[i, k] = A[i, k]", into={"T": "stored"})
+        run_sql(db, "INSERT INTO copied SELECT * FROM stored")
+    stored = db.tensor("B", "copied" if as_table else data, keys={"who": "person", "k": "ks"}, shape=(None, None))
+    assert stored.tensor.shape == (3, 3)
+    assert not stored.holds_keys
+    assert db.dictionary("person").to_pylist() == ["al", "bob", "zoe"]
+    assert rows(db.run("Y[i] = sum(B[i, k])")["Y"]) == [("al", 1.5), ("bob", 3.0), ("zoe", 1.5)]
+    found = rows(db.run("Y[i, k] = B[i, k]")["Y"])
+    assert found == [("al", -5, 1.5), ("bob", -5, 1.5), ("bob", 9, 1.5), ("zoe", 12, 1.5)]
+
+
+STREAMED = [(["bob", "al"], [-5, -5]), (["zoe", "bob"], [12, 9])]
+
+
+def test_rows_of_streams_are_named(db: se.Database) -> None:
+    batches = [pa.record_batch({"i": pa.array([key], pa.string()), "v": [1.0]}) for key in ("a", "b", None, "a")]
+    data = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
+    with pytest.raises(se.DataError, match=r"row 2 .*the column i is NULL"):
+        db.tensor("A", data)
+    data = pa.RecordBatchReader.from_batches(batches[0].schema, [batches[0], batches[1], batches[3]])
+    with pytest.raises(se.DataError, match="stands in an earlier row"):
+        db.tensor("A", data)
+    assert db.dictionaries() == {}
+
+
 def test_whole_numbers_are_keys_where_the_user_says_so(db: se.Database) -> None:
     frame = pd.DataFrame({"id": [1000, 7, -3], "k": [0, 1, 1], "v": [1.0, 2.0, 3.0]})
     stored = db.tensor("A", frame, keys={"ID": "customers"})

@@ -156,7 +156,7 @@ def test_stream_is_as_its_table(
         ({"i": [5, 1, 5], "v": [1.0, 2.0, 3.0]}, r"row 2 .*coordinate \(5\).*earlier row", {}),
         ({"i": [0, 1, 2], "v": [1.0, 2.0, 0.5]}, r"row 2 .*0.5 is no int64", {"dtype": "int64"}),
         ({"i": [0, 1, 2**63 - 1], "v": [1.0, 2.0, 0.5]}, rf"row 2 .*index i is {2**63 - 1}", {}),
-        ({"i": ["a", "b", "c"], "v": [1.0, 2.0, 0.5]}, r"index column i holds string", {}),
+        ({"i": [b"a", b"b", b"c"], "v": [1.0, 2.0, 0.5]}, r"index column i holds binary", {}),
         ({"i": [0, 1, 2], "v": [1.0, 2.0, 0.5]}, r"no column w; .*i, v", {"value": "w"}),
         ({"i": [1, 1, 1], "v": [2**62, 5, 2**62]}, r"add up to 9.*no int64", {"duplicates": "sum"}),
     ],
