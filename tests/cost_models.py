@@ -7,7 +7,7 @@ from sparseeinsum.decompose.cost import Accounting, CostConstants, DistributedAc
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinSum
-from sparseeinsum.language.lowering import read_program
+from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.semantics.exactness import Values, evaluate_exactly
 from sparseeinsum.semantics.ranges import Range
@@ -35,7 +35,7 @@ def model_of(text: str, known: Mapping[str, Statistics], accounting: Accounting 
         name: Tensor(name, tuple(Axis(f"dim_{axis}", bound) for axis, bound in enumerate(each.shape)))
         for name, each in known.items()
     }
-    graph = bind(read_program(text), tensors)
+    graph = bind(lower_text(text), tensors)
     evaluations = evaluate_exactly(graph, dict.fromkeys(tensors, Values(Range(-9, 9), has_fill=True))).evaluations
     statistics = estimate(graph, known, evaluations)
     return CostModel(graph, statistics, evaluations, CONSTANTS, accounting)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.language.binding import bind
-from sparseeinsum.language.lowering import read_program
+from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.semantics.exactness import Values, evaluate_exactly
 from sparseeinsum.semantics.ranges import Range
@@ -31,7 +31,7 @@ def estimated(text: str, **known: Statistics) -> dict[str, Statistics]:
         name: Tensor(name, tuple(Axis(f"dim_{axis}", bound) for axis, bound in enumerate(each.shape)))
         for name, each in known.items()
     }
-    graph = bind(read_program(text), tensors)
+    graph = bind(lower_text(text), tensors)
     evaluations = evaluate_exactly(graph, dict.fromkeys(tensors, Values(Range(-9, 9), has_fill=True))).evaluations
     return estimate(graph, known, evaluations)
 

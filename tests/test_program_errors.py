@@ -37,7 +37,7 @@ def test_error_shows_line_and_column() -> None:
 
 
 NEEDS_LABELS = "; a tensor needs its labels, as in A[i, j], also a scalar, as in eta[]"
-NO_LABELS = f"eta has no labels{NEEDS_LABELS}"
+NO_LABELS = f"eta has no labels{NEEDS_LABELS}; a parameter is declared before, as in param eta = 0.1"
 NO_CHAINS = "; comparisons do not chain: write A[i] < B[i] and B[i] < C[i]"
 LEFT_ONLY = "stands only on the left side; some tensor on the right must have it, or declare its bound: tensor"
 OPERAND = "'(', a name, a number, a whole number or an operator"
@@ -245,7 +245,7 @@ REFUSED = [
     ("C[i] = A[i] * a[i]", 1, 15, "A and a are one name, because case does not tell names apart; write it one way"),
     # Declarations
     ("tensor A\nC[i] = A[i]", 1, 9, f"the line ends here, expected '['{NEEDS_LABELS}"),
-    ("tensor A[i: -3]\nC[i] = A[i]", 1, 13, "found '-', expected a whole number"),
+    ("tensor A[i: -3]\nC[i] = A[i]", 1, 13, "found '-', expected a name or a whole number"),
     ("tensor A[i: 3] fill B[i]\nC[i] = A[i]", 1, 1, "the fill of A is no number"),
     (
         "tensor A[i: 3] fill -inf dtype int64\nC[i] = A[i]",

@@ -36,6 +36,7 @@ ROOMS = (
     "guarded",
     "pipeline",
     "storing",
+    "checking",
     "database",
     "sql_texts",
     "server_functions",

@@ -11,11 +11,9 @@ from sparseeinsum.engines.catalogue import folds_case, table_in, table_named
 from sparseeinsum.engines.engine import Column, Engine
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, ShapeError
 from sparseeinsum.language.dtypes import is_complex
+from sparseeinsum.language.files import is_data_file
 from sparseeinsum.language.tensors import StoredTensor, entries
 from sparseeinsum.statistics.columns import computed_type, dtype_of, is_index_type, is_pair_type, is_readable
-
-_FILE_ENDINGS = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson")
-_COMPRESSED_ENDINGS = (".gz", ".zst")
 
 
 def described(
@@ -91,9 +89,21 @@ def _dtype_of_column(column: str, sql_type: str, wanted: str | None, casts_truth
     raise DataError(f"{column} has type {sql_type}; {way}")
 
 
+def index_columns(engine: Engine, name: str, relation: str, table: exp.Table, index: Sequence[str]) -> tuple[str, ...]:
+    """Columns of indices as the database names them.
+
+    Raises:
+        CatalogueError: The relation cannot be read or lacks one.
+        DataError: One has a wrong type.
+    """
+    columns = _columns(engine, name, relation, table, index)
+    _check_index_types(name, relation, {column: found.sql_type for column, found in columns.items()}, index)
+    return tuple(columns[column].name for column in index)
+
+
 def relation_named(engine: Engine, relation: str) -> exp.Table:
     """A file by its path, else a table or view by its whole name, so that no CTE can stand in its way."""
-    if _is_file(relation):
+    if is_data_file(relation):
         if not engine.sql.reads_files:
             raise CatalogueError(f"{engine.title} reads no files; load {relation} with db.tensor(...), or into a table")
         path = relation if "://" in relation else str(Path(relation).resolve())
@@ -106,11 +116,6 @@ def relation_named(engine: Engine, relation: str) -> exp.Table:
         raise CatalogueError(f"there is no table, view or file {relation} in this database")
     first = found[0]
     return table_in(first.schema, first.name, engine.dialect, first.catalog)
-
-
-def _is_file(relation: str) -> bool:
-    path = Path(relation.lower())
-    return (path.with_suffix("") if path.suffix in _COMPRESSED_ENDINGS else path).suffix in _FILE_ENDINGS
 
 
 def _columns(engine: Engine, name: str, relation: str, table: exp.Table, wanted: Sequence[str]) -> dict[str, Column]:
