@@ -11,7 +11,7 @@ from sparseeinsum.engines.catalogue import Catalogue, fingerprint_of_definitions
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.plan import Plan
 from sparseeinsum.render.dialects import write_sql
-from sparseeinsum.statistics.measure import fingerprints_statement
+from sparseeinsum.statistics.fingerprints import fingerprints_statement
 from sparseeinsum.statistics.templates import union_all
 
 _GUARD, _IS_SAME = "unchanged", "is_same"

@@ -30,12 +30,11 @@ from sparseeinsum.language.scalar import FUNCTIONS, functions_of
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, entries
 from sparseeinsum.plan import Plan
 from sparseeinsum.replanning import replan
-from sparseeinsum.rewrite.assumptions import rewritten_results
 from sparseeinsum.rewrite.binarise import binarise
-from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions, merged_results
-from sparseeinsum.rewrite.composition import composed_results
-from sparseeinsum.rewrite.parts import part_names, parts_of
+from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
+from sparseeinsum.rewrite.parts import parts_of
 from sparseeinsum.rewrite.products import put_together
+from sparseeinsum.rewrite.rewriting import Rewriting
 from sparseeinsum.rewrite.sparse_sums import compensate
 from sparseeinsum.running import analyze_plan, check_into
 from sparseeinsum.saved_plans.files import SavedPlan
@@ -105,7 +104,8 @@ def make_plans(program: Program, engine: Engine, options: PlanOptions) -> list[P
         layouts = _layouts(program, exact.graph, options)
         alternatives = _alternatives(exact, data, engine, options, layouts, pins)
         found = alternatives.chosen(options.top)
-    made = _Making(program, engine, options, data, bound, exact, alternatives, clock.seconds)
+    rewriting = Rewriting.between(bound, exact.graph)
+    made = _Making(program, engine, options, data, rewriting, exact, alternatives, clock.seconds)
     return [made.plan(decomposed) for decomposed in found]
 
 
@@ -134,7 +134,8 @@ def load_plan(saved: SavedPlan, engine: Engine) -> Plan:
         layouts = {name: saved.layout_of(exact.graph.tensors[name]) for name in exact.graph.outputs}
         alternatives = _alternatives(exact, data, engine, options, layouts, {})
         decomposed = decomposed_as(saved, alternatives)
-    made = _Making(saved.program, engine, options, data, bound, exact, alternatives, clock.seconds)
+    rewriting = Rewriting.between(bound, exact.graph)
+    made = _Making(saved.program, engine, options, data, rewriting, exact, alternatives, clock.seconds)
     return made.plan(decomposed)
 
 
@@ -204,8 +205,11 @@ def _rewritten(bound: EinGraph, data: _Data, engine: Engine, options: PlanOption
     if _allows_nonfinite(options):
         return binarise(bound, known, values, allows_nonfinite=True)
     price = partial(least_seconds, constants=constants_for(engine.costs))
-    whole = put_together(bound, known, values, price, options.pin.keys()) if options.rewrites else bound
-    return compensate(binarise(whole, known, values), known, values, price)
+    if options.rewrites:
+        binary = put_together(bound, known, values, price, options.pin.keys())
+    else:
+        binary = binarise(bound, known, values)
+    return compensate(binary, known, values, price)
 
 
 def _alternatives(
@@ -240,7 +244,7 @@ class _Making:
     engine: Engine
     options: PlanOptions
     data: _Data
-    bound: EinGraph
+    rewriting: Rewriting
     exact: ExactGraph
     alternatives: Alternatives
     planning_seconds: Mapping[str, float]
@@ -258,10 +262,7 @@ class _Making:
             stored,
             self.data.measured,
             self.data.estimator,
-            part_names(_written(self.bound), self.exact.graph),
-            rewritten_results(self.bound, self.exact.graph),
-            merged_results(self.bound, self.exact.graph),
-            composed_results(self.bound, self.exact.graph),
+            self.rewriting,
             self.options.nonfinite,
             self.options.memory_limit,
             engine.sql,
@@ -335,13 +336,9 @@ def _require_functions(graph: EinGraph, engine: Engine) -> None:
             require_function(name, python)
 
 
-def _written(bound: EinGraph) -> set[str]:
-    return {einsum.output.tensor for einsum in bound.einsums}
-
-
 def _pins(bound: EinGraph, binary: EinGraph, options: PlanOptions) -> dict[str, Mapping[str, int]]:
     """Labels to promote by result; where an EinSum was taken apart, its parts promote those of them that they have."""
-    parts = parts_of(_written(bound), binary)
+    parts = parts_of({einsum.output.tensor for einsum in bound.einsums}, binary)
     pins: dict[str, Mapping[str, int]] = {}
     for einsum in bound.einsums:
         name = einsum.output.tensor

@@ -23,6 +23,7 @@ from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.sources import scan_boundaries
 from sparseeinsum.render.statements import Statement, result_query, result_statements, staged_statements
 from sparseeinsum.rewrite.names import Names
+from sparseeinsum.rewrite.rewriting import Rewriting
 from sparseeinsum.saved_plans.files import write_plan
 from sparseeinsum.semantics.exactness import Evaluation
 from sparseeinsum.statistics.estimate import Statistics
@@ -42,10 +43,7 @@ class Plan:
         stored: The input tensors, where they lie.
         measured: What scans of the inputs found.
         estimator: Estimated the sizes of results.
-        parts: For every EinSum as written, the results of EinSums that it was taken apart into.
-        rewritten: Results of EinSums that are not as they were written.
-        merged: Results as written that are computed once with others, by the names of those.
-        composed: Results as written that are not computed, by the names of those that are computed without them.
+        rewriting: How those EinSums came from the ones that were written.
         nonfinite: What a run does where values turn NaN or infinite: `error` or `allow`.
         memory_limit: Bytes that a run was allowed, or None for the limit of the database.
         dialect: Of the engine that it was made for.
@@ -63,10 +61,7 @@ class Plan:
     stored: Mapping[str, StoredTensor]
     measured: Mapping[str, Measurement]
     estimator: Estimator
-    parts: Mapping[str, tuple[str, ...]]
-    rewritten: tuple[str, ...]
-    merged: Mapping[str, str]
-    composed: Mapping[str, str]
+    rewriting: Rewriting
     nonfinite: str
     memory_limit: int | None
     dialect: Dialect
@@ -148,9 +143,7 @@ class Plan:
             self.alternatives,
             self.stored,
             self.evaluations,
-            self.parts,
-            self.merged,
-            self.composed,
+            self.rewriting,
             self.watched_statements,
             self.planning_seconds,
             self.analyze(self) if analyze else None,

@@ -16,7 +16,7 @@ from sparseeinsum.plan import Plan
 from sparseeinsum.replanning import replan
 from sparseeinsum.rewrite.assumptions import broken_assumption
 from sparseeinsum.semantics.exactness import evaluate_exactly
-from sparseeinsum.statistics.measure import fingerprints
+from sparseeinsum.statistics.fingerprints import fingerprints
 
 
 def analyze_plan(plan: Plan, engine: Engine) -> Analysis:
@@ -79,7 +79,7 @@ def _check_unchanged(plan: Plan, engine: Engine) -> None:
     if lost or differs:
         raise EngineError(f"tensor {next(iter(lost or changed))} has changed since the plan was made; plan again")
     before, after = ({name: found.values for name, found in each.items()} for each in (plan.measured, now))
-    reason = broken_assumption(graph, plan.rewritten, before, after, allows_nonfinite)
+    reason = broken_assumption(graph, plan.rewriting.rewritten, before, after, allows_nonfinite)
     if reason is not None:
         raise EngineError(f"{reason}; plan again")
 

@@ -122,7 +122,7 @@ def test_tensors_of_a_database(tmp_path: Path, capsys: pytest.CaptureFixture[str
         "2:1: error: tensor E: edges has no column dest; did you mean dst?",
         "3:22: error: there is no tensor B in this database; known are A, X",
         "4:1: error: label i of Z has two bounds: 3 in A, 2 in X (axis dim_0)",
-        "6:1: error: label i of V_exp has two bounds: 2 in A, 3 in A (axis dim_1)",
+        "6:1: error: label i of V_max has two bounds: 2 in A, 3 in A (axis dim_1)",
         "7:1: error: U: numpy has no -X for bool",
         "9:1: error: T[i, j] has 2 labels, but tensor T has 1 axis: i",
     )

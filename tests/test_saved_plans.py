@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from planned_memory import limit_for
 from planning_problems import promoted
 from random_programs import FAMILIES, LARGEST, Array, Case, arrays, cases, graph_of, scale_of
-from reference import evaluate_program
 
 import sparseeinsum as se
 from sparseeinsum.errors import CatalogueError, PlanError
+from sparseeinsum.semantics.dense import evaluate_program
 
 CHAIN = "T[i, k] = sum(A[i, j] * B[j, k] * C[k])\nY[i] = relu(sum(T[i, k] * index(k)))"
 

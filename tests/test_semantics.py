@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from any_sql import run_sql
 from numpy.typing import NDArray
-from reference import evaluate_program
 
 import sparseeinsum as se
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.semantics.dense import evaluate_program
 from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind, Values, evaluate_exactly
 from sparseeinsum.semantics.ranges import ANYTHING, Range
 

@@ -26,6 +26,7 @@ from sparseeinsum.language.expressions import (
 )
 from sparseeinsum.language.functions import register
 from sparseeinsum.language.lowering import lower_file, lower_text
+from sparseeinsum.language.matrices import Matrix
 from sparseeinsum.language.parsing import check_depth
 from sparseeinsum.language.syntax import Assignment, Declaration, Source, Statement, TensorReference, write_statement
 
@@ -57,14 +58,17 @@ def tensor(
 
 
 def program(
-    source: str | NamedTensor | Mapping[str, LabelledExpression], /, *others: NamedTensor, **parameters: dtypes.Number
+    source: str | NamedTensor | Mapping[str, LabelledExpression | Matrix],
+    /,
+    *others: NamedTensor,
+    **parameters: dtypes.Number,
 ) -> Program:
     """Read a program from text, or build it of Python expressions.
 
     Args:
-        source: Program text; see the README for the language. Or a tensor that was assigned; what it reads and was
+        source: Program text; docs/language.md has the language. Or a tensor that was assigned; what it reads and was
             assigned, too, belongs to the program. Or expressions with the labels of the result, by its name:
-            `program({"Y": (A["i", "j"] * B["j", "k"]).sum("j")["i", "k"]})`.
+            `program({"Y": (A["i", "j"] * B["j", "k"]).sum("j")["i", "k"]})`; or matrices, `program({"Y": A @ B})`.
         others: Further tensors that were assigned.
         parameters: Numbers in place of those that the text declares, as in `param eta = 0.1`.
 
@@ -95,11 +99,12 @@ def read_program(path: str | Path, /, **parameters: dtypes.Number) -> Program:
     return lower_file(Path(path), parameters)
 
 
-def _assigned(source: NamedTensor | Mapping[str, LabelledExpression]) -> Iterator[NamedTensor]:
+def _assigned(source: NamedTensor | Mapping[str, LabelledExpression | Matrix]) -> Iterator[NamedTensor]:
     if isinstance(source, NamedTensor):
         yield source
         return
-    for name, labelled in source.items():
+    for name, given in source.items():
+        labelled = given.labelled() if isinstance(given, Matrix) else given
         if not isinstance(labelled, LabelledExpression):
             raise TypeError(f"{name} is to be {labelled!r}; say the labels of the result, as in expression['i', 'k']")
         result = tensor(name)

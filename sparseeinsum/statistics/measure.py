@@ -21,7 +21,7 @@ from sparseeinsum.semantics.ranges import ANYTHING, NOTHING, Range
 from sparseeinsum.statistics.columns import relation_of, value_of
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.extents import Extent, as_sql, extents_of, product
-from sparseeinsum.statistics.templates import filled, placeholders, template, union_all
+from sparseeinsum.statistics.templates import filled, placeholders, template
 
 
 class Executor(Protocol):
@@ -93,16 +93,6 @@ def _range(lowest: object, highest: object) -> Range:
     return ANYTHING if math.isnan(high) else Range(low, high)
 
 
-def fingerprints(stored: Sequence[StoredTensor], executor: Executor) -> list[object]:
-    """For every stored tensor a value that changes when its rows change; far cheaper than to measure them.
-
-    Raises:
-        EngineError: A relation cannot be read.
-    """
-    rows = executor.rows(fingerprints_statement(tuple(stored), executor.dialect)) if stored else []
-    return [tuple(found) for _, *found in sorted(rows, key=lambda row: int(str(row[0])))]
-
-
 @dataclass(frozen=True, slots=True)
 class _Scan:
     """A statement that measures a tensor, and the names of its columns."""
@@ -121,41 +111,6 @@ def _scan(stored: StoredTensor, dialect: str) -> _Scan:
     ]
     statement = exp.select(*projections).from_(relation_of(stored, dialect))
     return _Scan(statement.sql(dialect), tuple(projection.alias for projection in projections))
-
-
-@lru_cache(maxsize=512)
-def fingerprints_statement(stored: tuple[StoredTensor, ...], dialect: str) -> str:
-    """The query of `fingerprints`, a row for every tensor: its number among them, then the parts of its fingerprint.
-
-    One statement for all, as it runs before every run of a plan.
-    """
-    fingerprint = template("fingerprint", dialect)
-    selects = []
-    for place, each in enumerate(stored):
-        value = exp.Literal.number(1) if each.value is None else exp.column(each.value, quoted=True)  # no cast hides
-        columns = [*(exp.column(key, quoted=True) for key in each.keys), value]
-        relation = relation_of(each, dialect)
-        projections = [
-            filled(_with_columns(projection.copy(), columns), {"relation": relation})
-            for projection in fingerprint.expressions
-        ]
-        selects.append(exp.select(exp.Literal.number(place).as_("number"), *projections).from_(relation))
-    return union_all(selects).sql(dialect)
-
-
-def _with_columns(projection: exp.Expr, columns: Sequence[exp.Expr]) -> exp.Expr:
-    """The projection with all columns in place of `columns`; an argument that mentions `each` once for every column."""
-    for call in list(projection.find_all(exp.Anonymous, exp.Concat)):
-        arguments: list[exp.Expr] = []
-        for argument in call.expressions:
-            if isinstance(argument, exp.Column) and argument.name == "columns":
-                arguments += [column.copy() for column in columns]
-            elif isinstance(call, exp.Concat):
-                arguments += [filled(argument, {"each": column}) for column in columns]
-            else:
-                arguments.append(argument)
-        call.set("expressions", arguments)
-    return projection
 
 
 def _repeat(projection: exp.Expr, stored: StoredTensor, dialect: str) -> Iterator[exp.Expr]:
