@@ -47,7 +47,7 @@ AFTER_NUMBER = "';', an operator, the end of the program or the end of the state
 NOTHING = "the program assigns nothing; write a statement such as C[i, k] = sum(A[i, j] * B[j, k])"
 FUNCTION_NAMES = (
     "sum, prod, max, min, any, all, logsumexp, abs, exp, log, sqrt, sign, relu, sigmoid, tanh, conj, where, softmax, "
-    "log_softmax, mean, var, norm, layer_norm, one_hot"
+    "log_softmax, mean, var, norm, layer_norm, argmax, argmin, one_hot"
 )
 DTYPES = "float64, float32, int64, bool, complex128, complex64"
 
@@ -222,6 +222,7 @@ REFUSED = [
         "mean[j] aggregates a label that is also used outside it; rename it inside, or name it in the aggregate there, "
         "too",
     ),
+    ("C[] = argmax(A[i, j])", 1, 7, "argmax takes one label, not i, j; say which, as in argmax[j](...)"),
     ("C[i] = one_hot[i](A[i])", 1, 8, "one_hot[i] makes a label that its argument has; give it another one"),
     ("C[i] = one_hot(A[i])", 1, 8, "one_hot takes one new label and one expression, as in one_hot[k](X[i])"),
     # Functions

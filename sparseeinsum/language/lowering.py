@@ -228,6 +228,9 @@ class _Statement:
         """What a macro means; values in it that have a name are computed before."""
         macro = MACROS[call.name]
         labels = tuple(label for label in dict.fromkeys(free_labels(body)) if label in taken)
+        if macro.takes_one_label and len(labels) > 1:
+            problem = f"{call.name} takes one label, not {', '.join(labels)}"
+            raise self.names.error(f"{problem}; say which, as in {call.name}[{labels[-1]}](...)", call.at)
 
         def name_value(
             suffix: str, labels: tuple[str, ...], expression: Expression, aggregate: str | None

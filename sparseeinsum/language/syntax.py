@@ -138,7 +138,7 @@ class Import:
 Statement = Assignment | Declaration | Import
 
 # What macros take: the labels that they name are aggregated, as in mean[j](...), or stay, as in softmax[j](...).
-BINDING_MACROS = frozenset({"mean", "var", "norm"})
+BINDING_MACROS = frozenset({"mean", "var", "norm", "argmax", "argmin"})
 KEEPING_MACROS = frozenset({"softmax", "log_softmax", "layer_norm"})
 
 

@@ -165,7 +165,8 @@ class StoredTensor:
     Attributes:
         tensor: What it is.
         decomposition: How it is stored.
-        relation: The relation as SQL names it, such as `main.edges` or `read_parquet('edges.parquet')`.
+        relation: The relation as SQL names it, such as `main.edges` or `read_parquet('edges.parquet')`; of one that is
+            generated maybe a SELECT.
         keys: Column of every promoted axis, in axis order.
         value: Column of the values; None where every tuple counts as 1.
         casts: Whether the column's type is not the one that values are computed with, so that they must be cast.

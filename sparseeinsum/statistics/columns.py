@@ -99,8 +99,11 @@ def type_named(sql_type: str) -> exp.DataType:
     return exp.DataType(this=exp.DataType.Type.ARRAY, expressions=[kind], nested=True)
 
 
-def relation_of(stored: StoredTensor, dialect: str) -> exp.Table:
+def relation_of(stored: StoredTensor, dialect: str) -> exp.Table | exp.Subquery:
     """The relation of a stored tensor, for a FROM clause."""
+    if stored.is_generated and stored.relation.startswith("SELECT"):
+        query: exp.Select = exp.maybe_parse(stored.relation, dialect="duckdb")
+        return query.subquery(stored.tensor.name)
     table: exp.Table = exp.maybe_parse(stored.relation, into=exp.Table, dialect=dialect)
     return table
 
