@@ -8,11 +8,7 @@ from pathlib import Path
 
 import pytest
 from pages import Page, blocks_of
-from postgres_server import PostgresServer, missing_python
-
-import sparseeinsum as se
-from sparseeinsum.kernels.postgres_installation import find_server
-from sparseeinsum.kernels.postgres_python import install_python
+from postgres_server import PostgresServer
 
 DATABASE = "graph"  # that pages about PostgreSQL are in
 ROOT = Path(__file__).parent.parent
@@ -37,14 +33,10 @@ def test_page(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reque
 
 
 @pytest.fixture
-def server(postgres: PostgresServer) -> Iterator[PostgresServer]:
+def server(postgres_python: PostgresServer) -> Iterator[PostgresServer]:
     """A server with the extensions and an empty database."""
-    missing = missing_python()
-    if missing:
-        pytest.skip(missing)
-    install_python(find_server(postgres.pg_config), se.__version__)
-    with postgres.connect() as maintenance:
+    with postgres_python.connect() as maintenance:
         maintenance.execute(f"CREATE DATABASE {DATABASE}")
-    yield postgres
-    with postgres.connect() as maintenance:
+    yield postgres_python
+    with postgres_python.connect() as maintenance:
         maintenance.execute(f"DROP DATABASE {DATABASE} (FORCE)")

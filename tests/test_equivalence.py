@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_algebra import SHAPES, expressions, total_of
 
 import sparseeinsum as se
 from sparseeinsum.semantics.dense import evaluate_program
@@ -99,25 +100,6 @@ def test_bad_input_is_refused() -> None:
         se.equivalent("tensor x[i: 2]\nA[i] = x[i]", "tensor x[i: 3]\nA[i] = x[i]")
 
 
-# Expressions under the labels i and j, and what each is equal to by one of the rules of figure 3.
-LEAVES = ("X[i, j]", "Y[i, j]", "X[j, i]", "u[i]", "v[j]", "2", "sum[k](X[i, k] * Y[k, j])")
-
-
-@st.composite
-def expressions(draw: st.DrawFn, depth: int = 3) -> Any:  # noqa: ANN401  # a tree of tuples and texts
-    if depth == 0 or draw(st.booleans()):
-        return draw(st.sampled_from(LEAVES))
-    operator = draw(st.sampled_from("+*-"))
-    return operator, draw(expressions(depth - 1)), draw(expressions(depth - 1))
-
-
-def written(tree: Any) -> str:  # noqa: ANN401
-    if isinstance(tree, str):
-        return tree
-    operator, left, right = tree
-    return f"({written(left)} {operator} {written(right)})"
-
-
 def rewritten(tree: Any, choose: Callable[[], bool]) -> Any:  # noqa: ANN401
     """An equal tree: operands exchanged, products distributed, differences as sums, sums joined otherwise."""
     if isinstance(tree, str):
@@ -135,10 +117,6 @@ def rewritten(tree: Any, choose: Callable[[], bool]) -> Any:  # noqa: ANN401
     return operator, right, left
 
 
-def total_of(tree: Any) -> str:  # noqa: ANN401
-    return f"tensor X[a: 3, b: 3]\nS[] = sum[i, j]({written(tree)} + 0 * X[i, j])"
-
-
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_rewritten_expressions_are_proven_equal(data: st.DataObject) -> None:
@@ -151,8 +129,6 @@ def test_rewritten_expressions_are_proven_equal(data: st.DataObject) -> None:
 def test_verdicts_agree_with_numbers(first: Any, second: Any, seed: int) -> None:  # noqa: ANN401
     texts = [total_of(tree) for tree in (first, second)]
     random = np.random.default_rng(seed)
-    tensors = {
-        name: random.normal(size=shape) for name, shape in {"X": (3, 3), "Y": (3, 3), "u": (3,), "v": (3,)}.items()
-    }
+    tensors = {name: random.normal(size=shape) for name, shape in SHAPES.items()}
     results = [evaluate_program(se.program(text), tensors)["S"] for text in texts]
     assert bool(se.equivalent(*texts)) == np.allclose(results[0], results[1], rtol=1e-9, atol=1e-9)

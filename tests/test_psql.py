@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from postgres_server import PostgresServer
 from random_programs import FAMILIES, Case, cases, may_be_refused
+from random_runs import random_runs
 
 import sparseeinsum as se
 from sparseeinsum.cli import main
@@ -60,12 +61,14 @@ def as_array(rows: list[list[str]], like: NDArray[Any], fill: Any) -> NDArray[An
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_random_programs(postgres: PostgresServer, shared_db: se.Database, family: str) -> None:
-    @settings(max_examples=4, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    @random_runs(16, "postgresql")
     @given(cases(family, "dp"), st.sampled_from(["cte", "staged"]))
     def run(case: Case, style: str) -> None:
         case.load(shared_db)
         try:
-            plan = shared_db.plan(case.text, pin=case.pin, outputs=case.outputs, tiles=case.tiles)
+            plan = shared_db.plan(
+                case.text, pin=case.pin, outputs=case.outputs, tiles=case.tiles, nonfinite=case.nonfinite
+            )
             expected = shared_db.run(plan)
         except se.SparseEinsumError as error:
             assert isinstance(error, se.SemanticsError) or may_be_refused(case, error)

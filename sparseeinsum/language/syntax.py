@@ -137,9 +137,8 @@ class Import:
 
 Statement = Assignment | Declaration | Import
 
-# What macros take: the labels that they name are aggregated, as in mean[j](...), or stay, as in softmax[j](...).
+# Macros that aggregate the labels that they name, as in mean[j](...); others keep them, as in softmax[j](...).
 BINDING_MACROS = frozenset({"mean", "var", "norm", "argmax", "argmin"})
-KEEPING_MACROS = frozenset({"softmax", "log_softmax", "layer_norm"})
 
 
 def is_aggregate(call: FunctionCall) -> bool:
