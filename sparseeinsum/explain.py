@@ -243,9 +243,15 @@ class Explanation:
             for name, kept in self.rewriting.merged.items()
         ]
         notes += [
+            f"{name}: computed by an equal formula, expected to take {share:.2g} times as long as the one written, and "
+            "rounded otherwise (rewrite=False keeps to what is written)"
+            for name, share in self.rewriting.shares.items()
+        ]
+        notes += [
             f"{whole}: its product is computed in another order than written, without {', '.join(names)} "
             "(rewrite=False keeps to what is written)"
             for whole, names in _by_value(self.rewriting.composed).items()
+            if whole not in self.rewriting.shares
         ]
         for step in self.decomposed.steps:
             name = step.einsum.output.tensor

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from planning_problems import drawn
-from reference import evaluate_program
 
 import sparseeinsum as se
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import Operand
 from sparseeinsum.rewrite.chains import substituted
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
+from sparseeinsum.semantics.dense import evaluate_program
 
 Array = NDArray[np.float64]
 

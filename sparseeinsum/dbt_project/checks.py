@@ -13,7 +13,8 @@ from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import StoredTensor, keys_of
 from sparseeinsum.semantics.ranges import NOTHING, Range, finite_range
 from sparseeinsum.statistics.columns import relation_of
-from sparseeinsum.statistics.measure import fingerprint_projections, scan_projections
+from sparseeinsum.statistics.fingerprints import fingerprint_projections
+from sparseeinsum.statistics.measure import scan_projections
 from sparseeinsum.statistics.numbers import number
 from sparseeinsum.statistics.templates import filled
 
@@ -31,7 +32,8 @@ def problems_query(stored: StoredTensor, assumption: Assumption, types: str | No
         types: Of its columns, as the engine's fingerprint tells them; None where there were no rows.
         engine: Where it is.
     """
-    check = _Check(stored, assumption, types, engine.dialect, _changed(stored, engine))
+    known = None if stored.looked_up else types  # those of natural keys, in whose place indices are scanned
+    check = _Check(stored, assumption, known, engine.dialect, _changed(stored, engine))
     described = exp.Anonymous(this="CONCAT_WS", expressions=[exp.Literal.string("; "), *check.descriptions()])
     return exp.select(exp.alias_(described, PROBLEMS)).from_(check.scan().subquery("found"))
 

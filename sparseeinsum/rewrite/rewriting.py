@@ -19,20 +19,23 @@ class Rewriting:
         rewritten: Results of EinSums that are not as they were written.
         merged: Results as written that are computed once with others, by the names of those.
         composed: Results as written that are not computed, by the names of those that are computed without them.
+        shares: Of results that another formula computes, the share of the time that it is expected to take.
     """
 
     parts: Mapping[str, tuple[str, ...]]
     rewritten: tuple[str, ...]
     merged: Mapping[str, str]
     composed: Mapping[str, str]
+    shares: Mapping[str, float]
 
     @classmethod
-    def between(cls, written: EinGraph, graph: EinGraph) -> "Rewriting":
+    def between(cls, written: EinGraph, graph: EinGraph, shares: Mapping[str, float]) -> "Rewriting":
         """What was done.
 
         Args:
             written: EinSums of any number of operands, in topological order.
             graph: The same, merged, of one or two operands each.
+            shares: Of results that another formula computes, the share of the time that it is expected to take.
         """
         merged = merged_results(written, graph)
         results = {einsum.output.tensor for einsum in written.einsums}
@@ -41,6 +44,7 @@ class Rewriting:
             rewritten_results(written, graph),
             merged,
             composed_results(written, graph, merged),
+            shares,
         )
 
     def taken_apart_as(self, graph: EinGraph) -> "Rewriting":
