@@ -20,16 +20,21 @@ from sparseeinsum.kernels.duckdb_sql_functions import register_sql_functions
 from sparseeinsum.language.building import function, program, tensor
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.expressions import NamedTensor, TensorExpression, bound, index, ones, where
+from sparseeinsum.language.matrices import Matrix, matrix, scalar, vector
 from sparseeinsum.plan import Plan
+from sparseeinsum.rewrite.equivalence import CounterExample, Equivalence, equivalent
 from sparseeinsum.sql_requests import answer
 from sparseeinsum.version import __version__
 
 __all__ = [
     "CatalogueError",
     "ContractionPath",
+    "CounterExample",
     "DataError",
     "Database",
     "EngineError",
+    "Equivalence",
+    "Matrix",
     "NamedTensor",
     "ParseError",
     "Plan",
@@ -46,11 +51,15 @@ __all__ = [
     "connect",
     "contract_path",
     "einsum",
+    "equivalent",
     "function",
     "index",
+    "matrix",
     "ones",
     "program",
+    "scalar",
     "tensor",
+    "vector",
     "where",
 ]
 

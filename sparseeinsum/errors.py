@@ -57,6 +57,10 @@ class ExtensionError(SparseEinsumError):
     """The extension for a database server cannot be built or installed here."""
 
 
+class DbtError(SparseEinsumError):
+    """A dbt project into which models cannot be written."""
+
+
 class EngineError(SparseEinsumError):
     """The database refused a statement.
 

@@ -30,26 +30,29 @@ ROOMS = (
     "explain",
     "picture",
     "plan",
+    "validity",
     "engines",
     "replanning",
     "running",
     "guarded",
     "pipeline",
     "storing",
-    "database",
     "sql_texts",
+    "dbt_project",
+    "database",
     "server_functions",
     "arrays",
     "contraction_paths",
     "sql_requests",
     "sparseeinsum",  # the public face, __init__.py
+    "dbt_plugin",
     "examples",
     "calibration",
     "cli",
 )
 
 # Packages that only extras install, which are imported where they are used.
-OPTIONAL = {"pandas", "polars", "psycopg", "cupy"}
+OPTIONAL = {"pandas", "polars", "psycopg", "cupy", "sparse", "torch", "xarray"}
 
 # What the files of udfs/ may import, so that a host without this package can run them.
 KERNEL_IMPORTS = {"numba", "numpy", "math"}

@@ -100,9 +100,9 @@ class PostgreSQL:
 
     def _analyze_stage(self, table: exp.Table, query: exp.Select) -> None:
         """Count rows and keys of a table that a run drops again, as far as plans of a few statements need."""
-        keys = [name for name in query.named_selects if name != VALUE_COLUMN]
-        self._analyze(table, [VALUE_COLUMN], _STATISTICS_OF_SIZES)
-        self._analyze(table, keys, _STATISTICS_OF_KEYS)
+        columns = query.named_selects
+        self._analyze(table, [name for name in columns if name == VALUE_COLUMN], _STATISTICS_OF_SIZES)
+        self._analyze(table, [name for name in columns if name != VALUE_COLUMN], _STATISTICS_OF_KEYS)
 
     def _analyze_permanent(self, table: exp.Table, columns: Sequence[Column]) -> None:
         """Count rows and values of a table; of arrays it would count every element."""
@@ -114,7 +114,7 @@ class PostgreSQL:
         """Look at rows, 300 times as many as the target, for what the planner takes for 10 pages of anything before."""
         if not columns:
             return
-        listed = ", ".join(exp.to_identifier(name).sql(self.dialect) for name in columns)
+        listed = ", ".join(exp.to_identifier(name, quoted=True).sql(self.dialect) for name in columns)
         analyze = f"ANALYZE {table.sql(self.dialect)} ({listed})"
         if target is None:
             self.execute(analyze)
@@ -158,6 +158,12 @@ class PostgreSQL:
             unique = exp.PrimaryKey(expressions=[exp.to_identifier(column) for column in key])
             added = exp.AddConstraint(expressions=[unique])
             self.execute(exp.Alter(this=old.copy(), kind="TABLE", actions=[added]))
+        return tuples
+
+    def insert(self, table: exp.Table, query: exp.Select) -> int:
+        """Add the rows of a query to a permanent table; returns how many."""
+        tuples = self._write(exp.insert(query, table.copy()))
+        self._analyze_permanent(table, self.columns(query))
         return tuples
 
     def load_table(self, table: exp.Table, rows: pa.Table) -> None:
@@ -226,19 +232,24 @@ class PostgreSQL:
             yield PostgreSQL(other, self._variant)
 
     @contextmanager
-    def registered(self, table: pa.Table, name: str) -> Iterator[None]:
-        """An Arrow table as a temporary table of that name."""
+    def registered(self, rows: object, name: str) -> Iterator[None]:
+        """An Arrow table, or batches, as a temporary table of that name."""
+        assert isinstance(rows, pa.Table | pa.RecordBatchReader)
         columns = [
             exp.ColumnDef(this=exp.to_identifier(column.name), kind=type_named(copy_format.sql_type(column.type)))
-            for column in table.schema
+            for column in rows.schema
         ]
         temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
         schema = exp.Schema(this=exp.table_(name), expressions=columns)
         with self.transaction():
             self.execute(exp.Create(this=schema, kind="TABLE", properties=temporary))
-            self._session.load(table, exp.table_(name).sql(self.dialect))
+            self._session.load(rows, exp.table_(name).sql(self.dialect))
             yield
             self.execute(exp.Drop(tables=[exp.table_(name)], kind="TABLE"))
+
+    def has_relation(self, relation: object) -> bool:
+        """No: relations of DuckDB's Python are of DuckDB."""
+        return False
 
     def stage_namer(self, seconds: float) -> Callable[[str], exp.Table]:
         """Names tables that keep results while a plan of so many expected seconds runs.

@@ -1,11 +1,14 @@
 """Engines: tables of their own for results, so that later programs read these as tensors."""
 
+from dataclasses import replace
+
 from sqlglot import exp
 
-from sparseeinsum.engines.catalogue import Catalogue, check_name, table_in
+from sparseeinsum.engines.arranging import stored_as
+from sparseeinsum.engines.catalogue import Catalogue, check_name, table_of_relation
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import KeptResult
-from sparseeinsum.engines.tables import drop_table_of, stored_as, table_of
+from sparseeinsum.engines.ownership import drop_table_of, table_of
 from sparseeinsum.errors import NameTakenError
 
 
@@ -32,7 +35,7 @@ def claim_table(engine: Engine, name: str, replaces: bool) -> exp.Table:
         )
     ours = before.relation if before is not None and before.is_owned else None
     for found in engine.relations_named(name):
-        if table_in(found.schema, found.name, engine.dialect, found.catalog).sql(engine.dialect) != ours:
+        if table_of_relation(found, engine.dialect).sql(engine.dialect) != ours:
             raise NameTakenError(
                 f"there is a table or view {found.schema}.{found.name} that was not made for a tensor {name}; give "
                 "the result another name"
@@ -47,4 +50,5 @@ def claim_table(engine: Engine, name: str, replaces: bool) -> exp.Table:
 def record_result(engine: Engine, kept: KeptResult) -> None:
     """Make a tensor of a result that is in a table."""
     relation = kept.table.sql(engine.dialect)
-    Catalogue(engine).add(stored_as(kept.schema.tensor, kept.schema.decomposition, relation))
+    stored = stored_as(kept.schema.tensor, kept.schema.decomposition, relation)
+    Catalogue(engine).add(replace(stored, holds_keys=kept.schema.has_dictionaries))

@@ -75,7 +75,7 @@ class ServerSession:
         arrays = [pa.array(column, kind) for column, kind in zip(values, types, strict=True)]
         return pa.table(arrays, names=[column.name for column in columns])
 
-    def load(self, table: pa.Table, name: str) -> None:
+    def load(self, rows: pa.Table | pa.RecordBatchReader, name: str) -> None:
         """Nothing: who is in the server has no data but its tables.
 
         Raises:
