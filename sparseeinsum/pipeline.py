@@ -20,7 +20,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import Execution, Progress, execute, with_dictionaries
 from sparseeinsum.engines.generated import generated_source, successor_source
 from sparseeinsum.engines.inputs import stored_inputs
-from sparseeinsum.engines.measuring import is_complete, measure_all
+from sparseeinsum.engines.measuring import identifying_axes, is_complete, measure_all
 from sparseeinsum.engines.memory import bounded
 from sparseeinsum.errors import PlanError
 from sparseeinsum.kernels.user_functions import require_function
@@ -274,7 +274,8 @@ class _Making:
         """The plan of some choices."""
         stored, engine = self.data.stored, self.engine
         complete = frozenset(name for name in stored if is_complete(stored[name], self.data.measured[name]))
-        inputs = Inputs(stored, self.exact.values, complete)
+        identifying = {name: identifying_axes(stored[name], self.data.measured[name]) for name in stored}
+        inputs = Inputs(stored, self.exact.values, complete, identifying)
         return Plan(
             self.program,
             decomposed,
