@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
 import duckdb
+import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -16,9 +17,11 @@ from sparseeinsum.dbt_project.writing import write_models
 from sparseeinsum.decompose.tiling import TILES
 from sparseeinsum.engines import execution, tables
 from sparseeinsum.engines.arguments import Description
-from sparseeinsum.engines.catalogue import Catalogue
+from sparseeinsum.engines.catalogue import Catalogue, StoredDictionary
+from sparseeinsum.engines.dictionaries import Dictionaries
 from sparseeinsum.engines.duckdb import open_duckdb, parse_bytes
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.ownership import drop_tensor
 from sparseeinsum.engines.postgresql import is_postgresql, open_postgresql
 from sparseeinsum.engines.results import TensorResult
 from sparseeinsum.engines.sources.given import Columns
@@ -78,12 +81,13 @@ class Database:
         name: str,
         data: object,
         axes: Sequence[str] | None = None,
-        shape: Sequence[int] | None = None,
+        shape: Sequence[int | None] | None = None,
         fill: Number | None = None,
         dtype: str | None = None,
         promoted: Sequence[str] | Mapping[str, int] | None = None,
         duplicates: str = "error",
         order: Sequence[str] = (),
+        keys: Mapping[str, str] | None = None,
         index: Sequence[str] | None = None,
         value: str | None = None,
     ) -> StoredTensor:
@@ -112,6 +116,11 @@ class Database:
                 true).
             order: Key columns by which to order the rows of the table. Sums over groups are faster where rows come in
                 the order of the groups. By default sparse data are stored in the order of the axes.
+            keys: Dictionaries of axes, as in {"src": "person", "dst": "person"}, whose columns in a frame hold natural
+                keys: texts, dates, timestamps, UUIDs or whole numbers. A dictionary gets the keys that it lacks; its
+                size is the bound of the axis. By default columns of texts, dates, timestamps and UUIDs have a
+                dictionary of the name of their axis, and whole numbers are indices. In other data indices are
+                positions in the dictionary, which must be there.
             index: Columns of indices of rows, in axis order; by default all but that of the values.
             value: Column of values of rows; by default the last one, or, where `index` is given, none: every row counts
                 as 1.
@@ -124,8 +133,8 @@ class Database:
         """
         if duplicates not in ("error", "sum"):
             raise ValueError(f"duplicates {duplicates!r} is neither 'error' nor 'sum'")
-        description = Description(name, axes, shape, fill, dtype)
-        given = read(name, data, Columns(index, value), description.wanted_dtype())
+        description = Description(name, axes, shape, fill, dtype, keys or {})
+        given = read(description, data, Columns(index, value))
         return tables.load(self._engine, description, given, promoted, duplicates == "sum", order)
 
     def tensor_from_table(
@@ -134,10 +143,11 @@ class Database:
         relation: str | Path,
         index: Sequence[str],
         value: str | None = None,
-        shape: Sequence[int] | None = None,
+        shape: Sequence[int | None] | None = None,
         axes: Sequence[str] | None = None,
         dtype: str | None = None,
         fill: Number = 0,
+        keys: Mapping[str, str] | None = None,
     ) -> StoredTensor:
         """Make a tensor of a table, view, or Parquet, CSV or JSON file, one entry a row; nothing is copied.
 
@@ -155,17 +165,53 @@ class Database:
                 digits behind the point and without a column. Values are read exactly or refused, but for rounding of
                 decimals and of DOUBLE to a floating-point dtype.
             fill: Value of every index that no row has, as for `tensor`; rows may hold it, too.
+            keys: Dictionaries of axes, as for frames in `tensor`. Keys are looked up whenever the rows are read; if the
+                relation has got new ones since, that is an error, and to call this again adds them.
 
         Raises:
             CatalogueError: The relation or a column is not there.
             DataError: The rows are no tensor; the first such row is named.
         """
-        description = Description(name, axes, shape, fill, dtype)
+        description = Description(name, axes, shape, fill, dtype, keys or {})
         return tables.refer(self._engine, description, str(relation), index, value)
 
     def tensors(self) -> dict[str, StoredTensor]:
         """The tensors that this database knows, by name."""
         return Catalogue(self._engine).all()
+
+    def dictionaries(self) -> dict[str, StoredDictionary]:
+        """The dictionaries of natural keys that this database has, by name, with their types and sizes."""
+        return Dictionaries(self._engine).all()
+
+    def dictionary(self, name: str) -> pa.Array:
+        """All keys of a dictionary, in the order of their indices.
+
+        Raises:
+            CatalogueError: There is none of that name.
+        """
+        dictionaries = Dictionaries(self._engine)
+        with self._engine.transaction():
+            return dictionaries.keys(dictionaries.find(name).dictionary)
+
+    def drop_dictionary(self, name: str) -> None:
+        """Drop a dictionary that no tensor uses.
+
+        Raises:
+            CatalogueError: There is none of that name, or a tensor uses it.
+        """
+        Dictionaries(self._engine).drop(name)
+
+    def drop_tensor(self, name: str) -> StoredTensor:
+        """Forget a tensor, with the table that it was loaded into; tables, views and files of yours stay.
+
+        Returns:
+            What it was.
+
+        Raises:
+            CatalogueError: There is no such tensor.
+            EngineError: Its table cannot go, as where a view of yours reads it; the database is as it was.
+        """
+        return drop_tensor(self._engine, name)
 
     def statistics(self, name: str, tilings: Iterable[Sequence[int]] = ()) -> Statistics:
         """T and V of a tensor, measured now.

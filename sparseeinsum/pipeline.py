@@ -17,7 +17,7 @@ from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.pricing import least_seconds
 from sparseeinsum.engines.catalogue import Catalogue, require
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.execution import Execution, Progress, execute
+from sparseeinsum.engines.execution import Execution, Progress, execute, with_dictionaries
 from sparseeinsum.engines.generated import generated_source
 from sparseeinsum.engines.inputs import stored_inputs
 from sparseeinsum.engines.measuring import is_complete, measure_all
@@ -191,7 +191,8 @@ def _check_scans(stored: Mapping[str, StoredTensor], memory: Memory) -> None:
 
 def _orders(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, StoredOrder]:
     """How the tuples of tensors of several keys lie, in tables that hold them in an order of their own."""
-    several = {name: each for name, each in stored.items() if each.is_owned and len(each.keys) > 1}
+    ordered = {name: each for name, each in stored.items() if each.is_owned and not each.holds_keys}
+    several = {name: each for name, each in ordered.items() if len(each.keys) > 1}
     axes = ascending_axes(several, engine) if engine.sql.keeps_residents else {}
     return {name: StoredOrder(stored[name].decomposition.tiles, ascending) for name, ascending in axes.items()}
 
@@ -291,7 +292,7 @@ def run_program(
     with engine.transaction():
         (plan,) = make_plans(program, engine, options)
         check_into(plan, engine, into)
-        return execute(plan, engine, into, progress, replan if replans else None)
+        return with_dictionaries(execute(plan, engine, into, progress, replan if replans else None), engine)
 
 
 def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engine) -> Statistics:

@@ -20,6 +20,7 @@ from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.picture.page import write_page
 from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.natural_keys import with_natural_keys
 from sparseeinsum.render.sources import scan_boundaries
 from sparseeinsum.render.statements import Statement, result_query, result_statements, staged_statements
 from sparseeinsum.rewrite.names import Names
@@ -156,7 +157,7 @@ class Plan:
         Args:
             style: `cte`: one statement for every output, which knows no passes; `staged`: as it runs, with temporary
                 tables for results that are read more than once, computed in passes, or large. (A run also splits the
-                scans of small tables among threads.)
+                scans of small tables among threads, and puts natural keys into what it returns by itself.)
             dialect: `duckdb` or `postgres`, to be sure of it: that of the database that the plan was made for, whose
                 tables it reads; by default whichever that is.
 
@@ -175,7 +176,7 @@ class Plan:
             statements = self.staged_in(_table)
         else:
             raise ValueError(f"style {style!r} is neither 'cte' nor 'staged'")
-        return "\n\n".join(f"{statement.text};" for statement in statements) + "\n"
+        return "\n\n".join(f"{self.with_keys(statement).text};" for statement in statements) + "\n"
 
     def staged_in(self, table_of: Callable[[str], exp.Table]) -> tuple[Statement, ...]:
         """What fills tables, which `table_of` names, with what a run keeps on the way, and then the outputs."""
@@ -183,8 +184,14 @@ class Plan:
         return self._statements(tables, {}, self._kept(table_of))
 
     def statement_of(self, output: str) -> Statement:
-        """The one statement that returns an output, with scans split among threads as in a run."""
-        return next(each for each in self._statements({}, self._boundaries, {}) if each.name == output)
+        """The one statement that returns an output, with natural keys, its scans split among threads as in a run."""
+        return self.with_keys(next(each for each in self._statements({}, self._boundaries, {}) if each.name == output))
+
+    def with_keys(self, statement: Statement) -> Statement:
+        """A statement with natural keys in place of indices, if it is one that returns an output."""
+        if statement.stage is not None:
+            return statement
+        return with_natural_keys(statement, delivery(self.decomposed, statement.name).schema)
 
     def staged(self) -> tuple[str, ...]:
         """Results that a run keeps in temporary tables."""

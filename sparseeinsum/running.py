@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from sparseeinsum.engines.catalogue import check_relation
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.execution import Execution, Progress, execute, run_each
+from sparseeinsum.engines.execution import Execution, Progress, execute, run_each, with_dictionaries
 from sparseeinsum.engines.inputs import stored_inputs
 from sparseeinsum.engines.measuring import is_complete, measure_all
 from sparseeinsum.engines.ownership import check_target
@@ -43,7 +43,7 @@ def run_plan(
     """
     with _running(plan, engine):
         check_into(plan, engine, into)
-        return execute(plan, engine, into, progress, replan if replans else None)
+        return with_dictionaries(execute(plan, engine, into, progress, replan if replans else None), engine)
 
 
 @contextmanager

@@ -73,7 +73,11 @@ def test_table_of_the_user_that_the_program_reads_may_be_replaced(db: se.Databas
         ({"Y": "A"}, se.CatalogueError, "A is the table that tensor A was loaded into; choose another table for Y"),
         ({"Y": "main.a"}, se.CatalogueError, r"main\.a is the table that tensor A was loaded into"),
         ({"Y": '"B"'}, se.CatalogueError, '"B" is the table that tensor B was loaded into'),
-        ({"Y": "sparseeinsum.tensors"}, se.CatalogueError, "is where tensors are recorded; choose another table for Y"),
+        (
+            {"Y": "sparseeinsum.tensors"},
+            se.CatalogueError,
+            "belongs to the catalogue of tensors; choose another table for Y",
+        ),
         ({"Y": ""}, se.CatalogueError, "'' names no table"),
         ({"Y": "scores", "Z": "nowhere.scores"}, se.EngineError, r'nowhere"? does not exist(.|\n)*in the statement'),
         ({"Y": "scores", "Z": "scores_view"}, se.EngineError, "(?i:view)"),

@@ -11,7 +11,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.exactness import is_changed
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import StoredTensor, keys_of
-from sparseeinsum.semantics.ranges import Range, finite_range
+from sparseeinsum.semantics.ranges import NOTHING, Range, finite_range
 from sparseeinsum.statistics.columns import relation_of
 from sparseeinsum.statistics.fingerprints import fingerprint_projections
 from sparseeinsum.statistics.measure import scan_projections
@@ -32,7 +32,8 @@ def problems_query(stored: StoredTensor, assumption: Assumption, types: str | No
         types: Of its columns, as the engine's fingerprint tells them; None where there were no rows.
         engine: Where it is.
     """
-    check = _Check(stored, assumption, types, engine.dialect, _changed(stored, engine))
+    known = None if stored.looked_up else types  # those of natural keys, in whose place indices are scanned
+    check = _Check(stored, assumption, known, engine.dialect, _changed(stored, engine))
     described = exp.Anonymous(this="CONCAT_WS", expressions=[exp.Literal.string("; "), *check.descriptions()])
     return exp.select(exp.alias_(described, PROBLEMS)).from_(check.scan().subquery("found"))
 
@@ -69,7 +70,7 @@ class _Check:
         for column, position in zip(self.stored.keys, decomposition.promoted, strict=True):
             nulls, least, greatest = (f"{name}_{position}" for name in ("nulls", "least", "greatest"))
             keys = keys_of(decomposition.tiles[position], tensor.shape[position])
-            yield _told(f"{nulls} > 0", f"the index {column} is NULL in ", exp.column(nulls), " rows")
+            yield _told(f"{nulls} > 0", f"rows whose index {column} is NULL: ", exp.column(nulls))
             yield _told(f"{least} < 0", f"the index {column} is ", exp.column(least), ", but indices count from 0")
             beyond = exp.column(greatest)
             yield _told(f"{greatest} >= {keys}", f"the index {column} is ", beyond, f", but its bound is {keys}")
@@ -81,25 +82,27 @@ class _Check:
             is_other = exp.and_(exp.column("tuples") > exp.Literal.number(0), differ)
             yield _told(is_other, "the columns have the types ", exp.column("types"), f" and no longer {self.types}")
         repeated: exp.Expr = exp.column("tuples") - exp.column("coordinates")
-        yield _told("coordinates <> tuples", "an earlier row has the index of ", repeated, " rows")
-        yield _told("value_nulls > 0", f"the value {value} is NULL in ", exp.column("value_nulls"), " rows")
+        yield _told("coordinates <> tuples", "rows whose index an earlier row has: ", repeated)
+        yield _told("value_nulls > 0", f"rows whose value {value} is NULL: ", exp.column("value_nulls"))
         if any(projection.alias == "wrong_lengths" for projection in scan_projections(self.stored, self.dialect)):
             lengths = exp.column("wrong_lengths")
-            yield _told("wrong_lengths > 0", lengths, f" arrays of {value} have another length than their axes")
+            yield _told("wrong_lengths > 0", f"arrays {value} with another length than their axes: ", lengths)
         if self.changed is not None:
             changed = exp.column("changed")
-            yield _told("changed > 0", changed, f" values of {value} would change as {self.stored.tensor.dtype}")
+            yield _told("changed > 0", f"values {value} that are no {self.stored.tensor.dtype}: ", changed)
         if self.assumption.is_complete:
             most = self.stored.decomposition.most_tuples(self.stored.tensor.shape)
-            yield _told(f"tuples <> {most}", "there are ", exp.column("tuples"), f" rows, but {most} are needed")
+            yield _told(f"tuples <> {most}", f"of {most} rows that are needed there are ", exp.column("tuples"))
 
     def _of_values(self) -> Iterator[exp.Expr]:
         value, values, tensor = self.stored.value or "1", self.assumption.values, self.stored.tensor
         dtype = _PART_DTYPES.get(tensor.dtype, tensor.dtype)
         if not values.has_fill:
-            entries = exp.column("entries")
-            other = f" of {tensor.size} indices have a value other than {write_number(tensor.fill)}"
-            yield _told(f"entries < {tensor.size}", "only ", entries, other)
+            fewer = f"of {tensor.size} indices that need a value other than {write_number(tensor.fill)} have one: "
+            yield _told(f"entries < {tensor.size}", fewer, exp.column("entries"))
+        if values.entries == NOTHING:
+            yield _told("entries > 0", "indices have another value than the fill: ", exp.column("entries"))
+            return
         for end, condition in _beyond(values.entries, dtype):
             way = f"are to be {_shown(values.entries, dtype)}"
             yield _told(condition, f"the value {value} is ", exp.column(end), f", where values {way}")

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Computed, Relation, Schema
+from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.translate import delivery
 from sparseeinsum.dbt_project.inputs import Input
 from sparseeinsum.dbt_project.jinja import Jinja, commented, name_of
 from sparseeinsum.errors import DbtError
 from sparseeinsum.plan import Plan
 from sparseeinsum.render.statements import Statement
-from sparseeinsum.statistics.columns import relation_of
+from sparseeinsum.statistics.columns import table_of_rows
 from sparseeinsum.statistics.templates import union_all
 
 _MOST_KEY_COLUMNS = 32  # of an index of PostgreSQL
@@ -72,14 +72,14 @@ class _Models:
         self._plan = plan
         self._program = program
         self._names = _model_names(plan, program)
-        tables = {name: relation_of(each.stored, plan.dialect.name) for name, each in inputs.items()}
+        tables = {name: table_of_rows(each.stored, plan.dialect.name) for name, each in inputs.items()}
         self._tables = {name: name_of(table, plan.dialect) for name, table in tables.items()}
         self._jinja = Jinja(plan.dialect, {self._tables[name]: each.reference for name, each in inputs.items()})
 
     def all(self) -> Iterator[Model]:
         """All models."""
         statements = self._plan.staged_in(lambda name: self._jinja.table(f"ref('{self._names.staged[name]}')"))
-        for statement in statements:
+        for statement in map(self._plan.with_keys, statements):
             is_result = statement.stage is None
             name = (self._names.results if is_result else self._names.staged)[self._kept_name(statement)]
             yield Model(name, self._text(statement), self._schema(statement), self._notation(statement), is_result)
@@ -109,21 +109,17 @@ class _Models:
         return commented(f"{statement.name} of the program {self._program}") + "\n\n".join(parts) + "\n"
 
     def _settings(self, statement: Statement, hooks: Sequence[str]) -> dict[str, str]:
-        if not statement.computes and isinstance(self._delivered(statement), Computed):
-            return {"materialized": "'view'"}  # a table that is there, under the name of the result
         settings = {"materialized": "'table'"}
         after = list(hooks)
         if self._plan.dialect.has_workers:  # PostgreSQL: what its planner and its users miss in a new table
-            keys = list(self._schema(statement).keys)
+            schema = self._schema(statement)
+            keys = [] if schema.has_dictionaries else list(schema.keys)  # an index of long keys could not be built
             after.append("'ANALYZE {{ this }}'")
             if 0 < len(keys) <= _MOST_KEY_COLUMNS and statement.stage is None:
                 settings["indexes"] = f"[{{'columns': {keys}, 'unique': true}}]"
         if after:
             settings["post_hook"] = f"[{', '.join(after)}]"
         return settings
-
-    def _delivered(self, statement: Statement) -> Relation | None:
-        return delivery(self._plan.decomposed, statement.name) if statement.stage is None else None
 
     def _guarded(self, query: exp.Query) -> str:
         read = self._jinja.read(query)

@@ -11,7 +11,7 @@ from sparseeinsum.dbt_project.inputs import Input, Source
 from sparseeinsum.dbt_project.jinja import MARK
 from sparseeinsum.dbt_project.models import Model
 from sparseeinsum.language.scalar import write_number
-from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor, keys_of
+from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor, dictionaries_of_keys, keys_of
 from sparseeinsum.sql_texts import declaration_of
 
 _WIDTH = 100  # of a line
@@ -58,7 +58,13 @@ _Dumper.add_representer(
 
 def _model(model: Model, program: str, text: str) -> dict[str, Any]:
     schema = model.schema
-    keys = [_key(name, keys) for name, keys in schema.key_counts.items()]
+    natural = (
+        dictionaries_of_keys(schema.tensor, schema.decomposition) if model.is_result else [None] * len(schema.keys)
+    )
+    keys = [
+        _key(name, None if dictionary else count)
+        for (name, count), dictionary in zip(schema.key_counts.items(), natural, strict=True)
+    ]
     return {
         "name": model.name,
         "description": _described(model, text),
@@ -113,7 +119,7 @@ def _table(source: Source, tensors: Sequence[StoredTensor]) -> dict[str, Any]:
         tests.append(_unique(each.keys))
         for column, position in zip(each.keys, each.decomposition.promoted, strict=True):
             keys = keys_of(each.decomposition.tiles[position], each.tensor.shape[position])
-            columns.setdefault(column, _key(column, keys))
+            columns.setdefault(column, _key(column, None if column in each.looked_up else keys))
         if each.value is not None:
             columns.setdefault(each.value, _column(each.value, "not_null"))
     distinct = [test for number, test in enumerate(tests) if test not in tests[:number]]
@@ -124,7 +130,10 @@ def _unique(keys: Sequence[str]) -> dict[str, Any]:
     return {"sparseeinsum.keys_are_unique": {"arguments": {"keys": list(keys)}}}
 
 
-def _key(name: str, keys: int) -> dict[str, Any]:
+def _key(name: str, keys: int | None) -> dict[str, Any]:
+    """A key column; None stands for natural keys, which have no bound."""
+    if keys is None:
+        return _column(name, "not_null")
     return _column(name, "not_null", {"sparseeinsum.within_bound": {"arguments": {"bound": keys}}})
 
 

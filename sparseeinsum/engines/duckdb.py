@@ -73,6 +73,10 @@ class DuckDB:
         """
         return self._count(exp.Create(this=table.copy(), kind="TABLE", expression=query, replace=True))
 
+    def insert(self, table: exp.Table, query: exp.Select) -> int:
+        """Add the rows of a query to a permanent table; returns how many."""
+        return self._count(exp.insert(query, table.copy()))
+
     def load_table(self, table: exp.Table, rows: pa.Table) -> None:
         """Create a permanent table from an Arrow table, in place of one of that name."""
         with self._registered_view(rows, _ROWS):

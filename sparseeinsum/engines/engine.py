@@ -88,6 +88,9 @@ class Engine(Protocol):
         No two rows have the same values in all columns of the key, if there is one; an engine may have use for that.
         """
 
+    def insert(self, table: exp.Table, query: exp.Select) -> int:
+        """Add the rows of a query to a permanent table; returns how many."""
+
     def load_table(self, table: exp.Table, rows: pa.Table) -> None:
         """Create a permanent table from an Arrow table, in place of one of that name."""
 

@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from sqlglot import exp
@@ -11,6 +11,7 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.translate import delivery, kept_in
 from sparseeinsum.engines.catalogue import table_named
+from sparseeinsum.engines.dictionaries import Dictionaries
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory import Keeping, keeping_to_memory
 from sparseeinsum.engines.results import TensorResult
@@ -117,6 +118,19 @@ def execute(
         return _Run(plan, engine, into, progress, replan, memory).execution()
 
 
+def with_dictionaries(execution: Execution, engine: Engine) -> Execution:
+    """The same with results that know their natural keys; in the transaction of the run."""
+    dictionaries = Dictionaries(engine)
+    axes = [axis for result in execution.results.values() for axis in result.schema.tensor.axes]
+    found = {
+        axis.dictionary.name: dictionaries.keys(axis.dictionary) for axis in dict.fromkeys(axes) if axis.dictionary
+    }
+    if not found:
+        return execution
+    results = {name: replace(result, dictionaries=found) for name, result in execution.results.items()}
+    return replace(execution, results=results)
+
+
 class _Run:
     """The run of one plan, which may become another on the way."""
 
@@ -177,7 +191,8 @@ class _Run:
         schema = delivery(plan.decomposed, statement.name).schema
         if statement.name in self._into:
             table = table_named(self._into[statement.name], self._engine.dialect)
-            tuples = self._engine.replace_table(table, statement.query, schema.keys)
+            query, key = plan.with_keys(statement).query, () if schema.has_dictionaries else schema.keys
+            tuples = self._engine.replace_table(table, query, key)  # an index of long keys could not be built
             self._kept[statement.name] = KeptResult(schema, table, tuples)
             return tuples
         rows = self._engine.arrow(statement.text).rename_columns([*schema.keys, VALUE_COLUMN])  # some engines cut names

@@ -7,35 +7,53 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sparseeinsum.engines.arguments import Description
+from sparseeinsum.engines.natural_keys import KINDS_OF_KEYS, KeyColumn, is_natural, read_keys
 from sparseeinsum.errors import DataError
 
 _Array: TypeAlias = NDArray[Any]
 
 
 def entries_of_frame(
-    name: str, table: pa.Table, dtype: str | None, first_row: int = 0
-) -> tuple[list[str], list[_Array], _Array]:
+    description: Description, table: pa.Table, first_row: int = 0
+) -> tuple[list[str], list[_Array | KeyColumn], _Array]:
     """Names of the index columns, coordinates by axis, and values.
 
     Args:
-        name: Of the tensor.
+        description: What the user says of the tensor.
         table: The table; its last column is that of the values.
-        dtype: That is wanted; None leaves it to the values.
         first_row: The number of its first row, for messages; rows of a batch are counted from that of the first one.
 
     Raises:
         DataError: A column has a wrong type, or holds NULL.
     """
+    name, dtype = description.name, description.wanted_dtype()
     *index_names, value_name = table.column_names
-    for column in index_names:
-        if not pa.types.is_integer(table.schema.field(column).type):
-            raise DataError(
-                f"tensor {name}: the index column {column} holds {table.schema.field(column).type}; indices must be "
-                "whole numbers, and the value must be the last column"
-            )
+    given = dictionaries_of_frame(description, table.schema)
     _check_nulls(name, table, first_row)
-    coordinates = [table.column(column).to_numpy() for column in index_names]
+    coordinates = [
+        table.column(column).to_numpy() if dictionary is None else read_keys(name, column, table.column(column))
+        for column, dictionary in zip(index_names, given, strict=True)
+    ]
     return index_names, coordinates, _values(name, value_name, table.column(value_name), dtype, first_row)
+
+
+def dictionaries_of_frame(description: Description, schema: pa.Schema) -> list[str | None]:
+    """For every index column the name of its dictionary; None where it holds indices.
+
+    Raises:
+        DataError: A column holds neither indices nor keys.
+        ShapeError: The user gives a dictionary to an axis that there is not.
+    """
+    *index, _ = schema
+    for column in index:
+        if not (pa.types.is_integer(column.type) or is_natural(column.type)):
+            raise DataError(
+                f"tensor {description.name}: the index column {column.name} holds {column.type}; indices must be whole "
+                f"numbers, or natural keys ({KINDS_OF_KEYS}), and the value must be the last column"
+            )
+    axes = description.axis_names(len(index), [column.name for column in index])
+    return description.dictionary_names(axes, [is_natural(column.type) for column in index])
 
 
 def _check_nulls(name: str, table: pa.Table, first_row: int) -> None:

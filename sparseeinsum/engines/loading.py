@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.engines.arguments import Description
 from sparseeinsum.engines.conversion import converted_values, dtype_of_values
+from sparseeinsum.engines.dictionaries import Dictionaries, dictionaries_of, encoded, sizes_of
 from sparseeinsum.engines.sources.given import Dense, Entries
 from sparseeinsum.errors import DataError, ShapeError
 from sparseeinsum.language.dtypes import ITEM_BYTES
@@ -47,7 +48,9 @@ class Columns:
 Promoted = Sequence[str] | Mapping[str, int] | None
 
 
-def columns_of(description: Description, given: Entries | Dense, promoted: Promoted) -> Columns:
+def columns_of(
+    description: Description, given: Entries | Dense, promoted: Promoted, dictionaries: Dictionaries
+) -> Columns:
     """Turn data in memory into columns.
 
     Args:
@@ -55,26 +58,30 @@ def columns_of(description: Description, given: Entries | Dense, promoted: Promo
             they have.
         given: The data.
         promoted: Axes to store as key columns, and their tiles; by default chosen by density and size.
+        dictionaries: Those of the database, which get the natural keys of the data.
 
     Raises:
         DataError: The data are of a type that cannot be stored, or an index is out of range.
         ShapeError: Axes or shape do not fit the data.
     """
     if isinstance(given, Dense):
-        return _from_array(description, given, promoted)
-    return _from_entries(description, given, promoted)
+        return _from_array(description, given, promoted, dictionaries)
+    return _from_entries(description, given, promoted, dictionaries)
 
 
-def _from_entries(description: Description, given: Entries, promoted: Promoted) -> Columns:
-    name, coordinates, values = description.name, given.coordinates, given.values
+def _from_entries(description: Description, given: Entries, promoted: Promoted, dictionaries: Dictionaries) -> Columns:
+    name, values = description.name, given.values
+    axes = description.axis_names(len(given.coordinates), given.axes)
+    coordinates, known = encoded(dictionaries, description, axes, given.coordinates)
+    sizes = sizes_of(known)
     if given.shape is not None:
-        bounds = description.agreed_bounds(given.shape)
+        bounds = description.agreed_bounds(given.shape, sizes)
     else:
-        bounds = _bounds(coordinates) if description.shape is None else description.bounds()
+        bounds = _bounds(coordinates, sizes) if description.shape is None else description.bounds(sizes)
     if len(bounds) != len(coordinates):
         raise ShapeError(f"tensor {name} is given shape {bounds}, but coordinates of {len(coordinates)} axes")
     dtype = dtype_of_values(name, description.wanted_dtype(), values.dtype)
-    tensor = description.tensor(bounds, dtype, given.axes, given.fill)
+    tensor = description.tensor(bounds, dtype, given.axes, given.fill, dictionaries_of(known))
     check_indices(tensor, coordinates)
     converted = converted_values(name, values, dtype)
     order = _ascending_order(tensor, coordinates)
@@ -93,9 +100,12 @@ def wanted_for_entries(tensor: Tensor, promoted: Promoted) -> Decomposition:
     return entries(len(tensor.axes)) if promoted is None else _named(tensor, promoted)
 
 
-def _bounds(coordinates: Iterable[NDArray[Any]]) -> tuple[int, ...]:
-    """The smallest shape that holds these indices."""
-    return tuple(max(int(indices.max()) + 1, 0) if indices.size else 0 for indices in coordinates)
+def _bounds(coordinates: Iterable[NDArray[Any]], sizes: Iterable[int | None]) -> tuple[int, ...]:
+    """The smallest shape that holds these indices, and all keys of dictionaries of these sizes."""
+    return tuple(
+        size if size is not None else max(int(indices.max()) + 1, 0) if indices.size else 0
+        for indices, size in zip(coordinates, sizes, strict=True)
+    )
 
 
 def _ascending_order(tensor: Tensor, coordinates: Iterable[NDArray[Any]]) -> NDArray[np.intp] | None:
@@ -133,10 +143,12 @@ def _key_type(bound: int) -> pa.DataType:
     return pa.int32() if bound <= 1 << 31 else pa.int64()
 
 
-def _from_array(description: Description, given: Dense, promoted: Promoted) -> Columns:
+def _from_array(description: Description, given: Dense, promoted: Promoted, dictionaries: Dictionaries) -> Columns:
     name, array = description.name, given.values
     dtype = dtype_of_values(name, description.wanted_dtype(), array.dtype)
-    tensor = description.tensor(description.agreed_bounds(array.shape), dtype, given.axes)
+    known = dictionaries.of_axes(description, description.axis_names(array.ndim, given.axes))
+    bounds = description.agreed_bounds(array.shape, sizes_of(known))
+    tensor = description.tensor(bounds, dtype, given.axes, dictionaries=dictionaries_of(known))
     values = converted_values(name, array, dtype)
     wanted = _chosen(tensor, values) if promoted is None else _named(tensor, promoted)
     decomposition = _chosen(tensor, values) if wanted.has_tiles else wanted
@@ -169,14 +181,18 @@ def _named(tensor: Tensor, promoted: Sequence[str] | Mapping[str, int]) -> Decom
 
 
 def _chosen(tensor: Tensor, values: NDArray[Any]) -> Decomposition:
-    """Entries for sparse data; else the first axis as key, and more of them where the arrays would be large."""
+    """Entries for sparse data; else the first axis as key, and more of them where the arrays would be large.
+
+    Axes with a dictionary are keys, whose number may grow.
+    """
     rank = len(tensor.axes)
     if values.size and np.count_nonzero(_present(tensor, values)) < _SPARSE_BELOW * values.size:
         return entries(rank)
     keys = 1 if rank >= 2 else 0
     while keys < rank and math.prod(tensor.shape[keys:]) * ITEM_BYTES[tensor.dtype] > _LARGEST_ARRAY_BYTES:
         keys += 1
-    return Decomposition((1,) * keys + (DEMOTED,) * (rank - keys))
+    has_keys = [place < keys or axis.dictionary is not None for place, axis in enumerate(tensor.axes)]
+    return Decomposition(tuple(1 if has_key else DEMOTED for has_key in has_keys))
 
 
 def entry_columns(tensor: Tensor, coordinates: Iterable[NDArray[Any]], values: NDArray[Any]) -> pa.Table:

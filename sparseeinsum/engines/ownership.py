@@ -4,10 +4,11 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from sparseeinsum.engines.catalogue import SCHEMA, TABLE, Catalogue, check_name, find, folds_case, table_in, table_named
+from sparseeinsum.engines.catalogue import Catalogue, check_name, find, folds_case, table_in, table_named
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import CatalogueError
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.statistics.dictionaries import SCHEMA
 
 
 def claimed_table(engine: Engine, name: str) -> exp.Table:
@@ -53,8 +54,8 @@ def check_target(engine: Engine, result: str, table: str) -> tuple[str, ...]:
         return _whole_name(tuple(part.name.lower() for part in parts), database, schema, engine.sql.default_schema)
 
     target = whole_name(table)
-    if target == (SCHEMA, TABLE):
-        raise CatalogueError(f"{table} is where tensors are recorded; choose another table for {result}")
+    if target[:-1] == (SCHEMA,):
+        raise CatalogueError(f"{table} belongs to the catalogue of tensors; choose another table for {result}")
     for name, stored in Catalogue(engine).all().items():
         if stored.is_owned and whole_name(stored.relation) == target:
             raise CatalogueError(

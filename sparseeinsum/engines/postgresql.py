@@ -41,7 +41,7 @@ _TARGET = "default_statistics_target"
 _STATISTICS_OF_KEYS = 30
 _STATISTICS_OF_SIZES = 1
 # During transactions of ours. To compile queries takes longer than most of them.
-_SETTINGS = {"jit": "off"}
+_SETTINGS = {"jit": "off", "enable_sort": "off"}
 # So that a run ends with the process that asked for it; a server that cannot see that refuses the setting.
 _SETTINGS_ON_LINUX = {"client_connection_check_interval": "1s"}
 
@@ -100,9 +100,9 @@ class PostgreSQL:
 
     def _analyze_stage(self, table: exp.Table, query: exp.Select) -> None:
         """Count rows and keys of a table that a run drops again, as far as plans of a few statements need."""
-        keys = [name for name in query.named_selects if name != VALUE_COLUMN]
-        self._analyze(table, [VALUE_COLUMN], _STATISTICS_OF_SIZES)
-        self._analyze(table, keys, _STATISTICS_OF_KEYS)
+        columns = query.named_selects
+        self._analyze(table, [name for name in columns if name == VALUE_COLUMN], _STATISTICS_OF_SIZES)
+        self._analyze(table, [name for name in columns if name != VALUE_COLUMN], _STATISTICS_OF_KEYS)
 
     def _analyze_permanent(self, table: exp.Table, columns: Sequence[Column]) -> None:
         """Count rows and values of a table; of arrays it would count every element."""
@@ -114,7 +114,7 @@ class PostgreSQL:
         """Look at rows, 300 times as many as the target, for what the planner takes for 10 pages of anything before."""
         if not columns:
             return
-        listed = ", ".join(exp.to_identifier(name).sql(self.dialect) for name in columns)
+        listed = ", ".join(exp.to_identifier(name, quoted=True).sql(self.dialect) for name in columns)
         analyze = f"ANALYZE {table.sql(self.dialect)} ({listed})"
         if target is None:
             self.execute(analyze)
@@ -158,6 +158,12 @@ class PostgreSQL:
             unique = exp.PrimaryKey(expressions=[exp.to_identifier(column) for column in key])
             added = exp.AddConstraint(expressions=[unique])
             self.execute(exp.Alter(this=old.copy(), kind="TABLE", actions=[added]))
+        return tuples
+
+    def insert(self, table: exp.Table, query: exp.Select) -> int:
+        """Add the rows of a query to a permanent table; returns how many."""
+        tuples = self._write(exp.insert(query, table.copy()))
+        self._analyze_permanent(table, self.columns(query))
         return tuples
 
     def load_table(self, table: exp.Table, rows: pa.Table) -> None:

@@ -1,5 +1,7 @@
 """Engines: tables of their own for results, so that later programs read these as tensors."""
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from sparseeinsum.engines.arranging import stored_as
@@ -48,4 +50,5 @@ def claim_table(engine: Engine, name: str, replaces: bool) -> exp.Table:
 def record_result(engine: Engine, kept: KeptResult) -> None:
     """Make a tensor of a result that is in a table."""
     relation = kept.table.sql(engine.dialect)
-    Catalogue(engine).add(stored_as(kept.schema.tensor, kept.schema.decomposition, relation))
+    stored = stored_as(kept.schema.tensor, kept.schema.decomposition, relation)
+    Catalogue(engine).add(replace(stored, holds_keys=kept.schema.has_dictionaries))

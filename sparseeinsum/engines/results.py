@@ -1,8 +1,8 @@
 """Engines: rows of a tensor relation as numpy, scipy, pandas, Arrow and polars."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,10 +28,12 @@ class TensorResult:
     Attributes:
         schema: Its name, axes, dtype, and how its rows hold it.
         rows: Key columns, then `val`: numbers, or flat arrays in C order.
+        dictionaries: Natural keys in the order of their indices, by the names of dictionaries.
     """
 
     schema: Schema
     rows: pa.Table
+    dictionaries: Mapping[str, pa.Array] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -52,6 +54,19 @@ class TensorResult:
     def notation(self) -> str:
         """How its rows hold it, as in Y[I, n]."""
         return write_schema(self.schema)
+
+    def keys(self, axis: str) -> pa.Array:
+        """Natural keys of an axis in the order of its indices; those that `to_numpy` has.
+
+        Raises:
+            ShapeError: There is no such axis, or it has plain indices.
+        """
+        for each in self.schema.tensor.axes:
+            if each.name == axis.lower():
+                if each.dictionary is None:
+                    raise ShapeError(f"axis {axis} of {self.name} has plain indices, and no keys")
+                return self.dictionaries[each.dictionary.name][: each.bound]
+        raise ShapeError(f"{self.name} has no axis {axis}; it has {', '.join(self._names()[:-1])}")
 
     def to_numpy(self) -> NDArray[Any]:
         """A dense array of the tensor's shape."""
@@ -87,14 +102,15 @@ class TensorResult:
         return scipy.sparse.csr_array((values, coordinates), shape=self.shape)
 
     def arrow(self) -> pa.Table:
-        """An Arrow table: a column of indices for every label, then `val`; what it lacks holds the fill.
+        """An Arrow table: a column for every label, then `val`; what it lacks holds the fill.
 
-        Complex values are struct<re, im>.
+        Columns of labels hold natural keys where they have a dictionary, and else indices. Complex values are
+        struct<re, im>.
         """
-        if self.schema.is_scalar and not is_complex(self.schema.tensor.dtype):
+        if self.schema.is_scalar and not is_complex(self.schema.tensor.dtype) and not self.dictionaries:
             return self.rows
         indices, values = self._columns()
-        return pa.table([*indices, _column(values)], names=self._names())
+        return pa.table([*self._labelled(indices), _column(values)], names=self._names())
 
     def df(self) -> "pd.DataFrame":
         """A pandas frame with the columns of `arrow`; complex values are complex numbers."""
@@ -104,10 +120,11 @@ class TensorResult:
         import pandas  # noqa: PLC0415  # an optional dependency
 
         columns, values = self._columns()
-        return pandas.DataFrame(dict(zip(self._names(), [*columns, values], strict=True)))
+        labelled = [pa.chunked_array([column]).to_pandas() for column in self._labelled(columns)]
+        return pandas.DataFrame(dict(zip(self._names(), [*labelled, values], strict=True)))
 
     def pl(self) -> "pl.DataFrame":
-        """A polars frame with the columns of `arrow`."""
+        """A polars frame with the columns of `arrow`; UUIDs, which polars lacks, are 16 bytes each."""
         import polars  # noqa: PLC0415  # an optional dependency
 
         frame = polars.from_arrow(self.arrow())
@@ -164,6 +181,16 @@ class TensorResult:
 
     def _names(self) -> list[str]:
         return [*(axis.name for axis in self.schema.tensor.axes), VALUE_COLUMN]
+
+    def _labelled(self, indices: Sequence[NDArray[Any]]) -> list[pa.Array]:
+        """Natural keys in place of the indices of axes that have a dictionary."""
+        axes = self.schema.tensor.axes
+        return [
+            pa.array(column)
+            if axis.dictionary is None
+            else self.dictionaries[axis.dictionary.name].take(pa.array(column))
+            for axis, column in zip(axes, indices, strict=True)
+        ]
 
     def _columns(self) -> tuple[Sequence[NDArray[Any]], NDArray[Any]]:
         """Coordinates and values: of all rows with a number each, else of the entries that are not the fill."""

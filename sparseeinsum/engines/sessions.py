@@ -17,6 +17,8 @@ _TYPES = {
     **dict.fromkeys(("int8", "bigint"), "BIGINT"),
     **dict.fromkeys(("float4", "real"), "FLOAT"),
     **dict.fromkeys(("float8", "double precision"), "DOUBLE"),
+    "timestamp without time zone": "TIMESTAMP",
+    "timestamp with time zone": "TIMESTAMPTZ",
 }
 _DECIMAL = re.compile(r"numeric\((\d+), ?(-?\d+)\)\Z")
 

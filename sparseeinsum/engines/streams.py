@@ -8,9 +8,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sparseeinsum.engines.arguments import GREATEST_BOUND, Description
+from sparseeinsum.engines.catalogue import StoredDictionary
 from sparseeinsum.engines.conversion import converted_values, dtype_of_values
-from sparseeinsum.engines.frames import entries_of_frame
+from sparseeinsum.engines.dictionaries import dictionaries_of, sizes_of
+from sparseeinsum.engines.frames import dictionaries_of_frame, entries_of_frame
 from sparseeinsum.engines.loading import check_indices, entry_columns
+from sparseeinsum.engines.natural_keys import KeyColumn
 from sparseeinsum.errors import DataError, ShapeError
 from sparseeinsum.language.tensors import Tensor
 
@@ -36,13 +39,15 @@ class EntryStream:
         self._last: list[int] | None = None
         names, coordinates, values = self._entries(source.schema.empty_table())
         self._names = names
+        self._dictionaries = dictionaries_of_frame(description, source.schema)
+        self._key_types = [each.key_type if isinstance(each, KeyColumn) else None for each in coordinates]
         self._greatest = [-1] * len(names)
         self._dtype = dtype_of_values(self.name, description.wanted_dtype(), values.dtype)
         # What every index is held to; without a shape, keys are as wide as the columns that they come from.
-        given = self._given_bounds()
+        given = self._given_bounds([None if each is None else GREATEST_BOUND for each in self._key_types])
         if given is not None and len(given) != len(names):
             raise ShapeError(f"tensor {self.name} is given shape {given}, but data of {len(names)} index columns")
-        widest = [_INT_BOUND if np.can_cast(each.dtype, np.int32) else GREATEST_BOUND for each in coordinates]
+        widest = [_INT_BOUND if np.can_cast(_indices(each).dtype, np.int32) else GREATEST_BOUND for each in coordinates]
         self._limits = description.tensor(given or widest, self._dtype, names)
 
     def reader(self) -> pa.RecordBatchReader:
@@ -54,17 +59,27 @@ class EntryStream:
         schema = self._clean(self._source.schema.empty_table()).schema
         return pa.RecordBatchReader.from_batches(schema, self._batches())
 
-    def tensor(self) -> Tensor:
-        """The tensor that all batches make, once they are read."""
-        bounds = self._given_bounds()
-        found = [greatest + 1 for greatest in self._greatest]
-        return self._description.tensor(found if bounds is None else bounds, self._dtype, self._names)
+    @property
+    def columns(self) -> list[tuple[str, str | None, str | None]]:
+        """For every axis its column, its dictionary, and the type of its keys; None where it has none."""
+        axes = [axis.name for axis in self._limits.axes]
+        return list(zip(axes, self._dictionaries, self._key_types, strict=True))
 
-    def _given_bounds(self) -> tuple[int, ...] | None:
-        return None if self._description.shape is None else self._description.bounds()
+    def tensor(self, dictionaries: Sequence[StoredDictionary | None]) -> Tensor:
+        """The tensor that all batches make, once they are read and dictionaries have their keys."""
+        sizes = sizes_of(dictionaries)
+        bounds = self._given_bounds(sizes)
+        found = [
+            size if size is not None else greatest + 1 for size, greatest in zip(sizes, self._greatest, strict=True)
+        ]
+        known = dictionaries_of(dictionaries)
+        return self._description.tensor(bounds or found, self._dtype, self._names, dictionaries=known)
 
-    def _entries(self, table: pa.Table) -> tuple[list[str], list[NDArray[Any]], NDArray[Any]]:
-        return entries_of_frame(self.name, table, self._description.wanted_dtype(), self._rows)
+    def _given_bounds(self, sizes: Sequence[int | None]) -> tuple[int, ...] | None:
+        return None if self._description.shape is None else self._description.bounds(sizes)
+
+    def _entries(self, table: pa.Table) -> tuple[list[str], list[NDArray[Any] | KeyColumn], NDArray[Any]]:
+        return entries_of_frame(self._description, table, self._rows)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         try:
@@ -80,16 +95,21 @@ class EntryStream:
             raise
 
     def _clean(self, table: pa.Table) -> pa.Table:
-        _, coordinates, values = self._entries(table)
+        _, columns, values = self._entries(table)
+        coordinates = [_indices(each) for each in columns]
         check_indices(self._limits, coordinates, self._rows)
         converted = converted_values(self.name, values, self._dtype, self._rows)
         if len(values):
             self._greatest = [
                 max(before, int(indices.max())) for before, indices in zip(self._greatest, coordinates, strict=True)
             ]
-            self.ascends = self.ascends and self._follows(coordinates)
+            self.ascends = self.ascends and not any(self._key_types) and self._follows(coordinates)
             self._last = [int(indices[-1]) for indices in coordinates]
-        return entry_columns(self._limits, coordinates, converted)
+        found = entry_columns(self._limits, coordinates, converted)
+        for place, each in enumerate(columns):
+            if isinstance(each, KeyColumn):
+                found = found.set_column(place, found.column_names[place], each.keys.take(pa.array(each.positions)))
+        return found
 
     def _follows(self, coordinates: Sequence[NDArray[Any]]) -> bool:
         """Whether a batch goes on where the last one ended, and ascends."""
@@ -101,3 +121,8 @@ class EntryStream:
             is_later |= is_same & (indices[1:] > indices[:-1])
             is_same &= indices[1:] == indices[:-1]
         return bool(is_later.all())
+
+
+def _indices(column: NDArray[Any] | KeyColumn) -> NDArray[Any]:
+    """Indices of a column; positions among the keys of a batch are as good until all keys are known."""
+    return column.positions if isinstance(column, KeyColumn) else column

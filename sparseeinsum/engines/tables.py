@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 
 from sqlglot import exp
 
 from sparseeinsum.engines.arguments import Description
 from sparseeinsum.engines.arranging import Arrangement, arrange, check_repeated, checked_order, stored_as
 from sparseeinsum.engines.catalogue import Catalogue, check_name
+from sparseeinsum.engines.dictionaries import Dictionaries
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.exactness import check_values
 from sparseeinsum.engines.existing_tables import described, relation_columns, relation_named
@@ -52,7 +54,9 @@ def load(
         return _load_stream(engine, EntryStream(description, given.batches), promoted, sums_duplicates, order)
     if isinstance(given, Rows):
         return _load_rows(engine, description, given, promoted, sums_duplicates, order)
-    return _load_columns(engine, columns_of(description, given, promoted), sums_duplicates, order)
+    with engine.transaction():
+        columns = columns_of(description, given, promoted, Dictionaries(engine))
+        return _load_columns(engine, columns, sums_duplicates, order)
 
 
 def _load_columns(engine: Engine, columns: Columns, sums_duplicates: bool, order: Sequence[str]) -> StoredTensor:
@@ -60,7 +64,7 @@ def _load_columns(engine: Engine, columns: Columns, sums_duplicates: bool, order
     arrangement = Arrangement(columns.wanted, sums_duplicates and columns.may_repeat, keys)
     is_as_wanted = not arrangement.sums and not keys and columns.wanted == columns.decomposition
     incoming = nullcontext() if is_as_wanted else engine.registered(columns.table, _INCOMING)
-    with incoming, engine.transaction():
+    with incoming:
         table = claimed_table(engine, columns.tensor.name)
         stored = stored_as(columns.tensor, columns.wanted, table.sql(engine.dialect))
         if is_as_wanted:
@@ -81,8 +85,9 @@ def _load_stream(
     with engine.transaction():
         table = claimed_table(engine, stream.name)
         with _incoming(engine, stream):
-            tensor = stream.tensor()
-            given = stored_as(tensor, entries(len(tensor.axes)), _INCOMING)
+            known = Dictionaries(engine).of_columns(stream.name, exp.table_(_INCOMING), stream.columns)
+            tensor = stream.tensor(known)
+            given = replace(stored_as(tensor, entries(len(tensor.axes)), _INCOMING), holds_keys=any(known))
             arrangement = _arrangement(tensor, promoted, sums_duplicates, order, stream.ascends)
             return _store_entries(engine, given, arrangement, table, may_repeat=not stream.ascends)
 

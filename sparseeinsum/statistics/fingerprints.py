@@ -6,7 +6,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.statistics.columns import relation_of
+from sparseeinsum.statistics.columns import table_of_rows
 from sparseeinsum.statistics.measure import Executor
 from sparseeinsum.statistics.templates import filled, template, union_all
 
@@ -34,7 +34,8 @@ def fingerprints_statement(stored: tuple[StoredTensor, ...], dialect: str) -> st
     selects = []
     for place, each in enumerate(stored):
         number = exp.Literal.number(place).as_("number")
-        selects.append(exp.select(number, *fingerprint_projections(each, dialect)).from_(relation_of(each, dialect)))
+        table = table_of_rows(each, dialect)  # what natural keys stand for never changes
+        selects.append(exp.select(number, *fingerprint_projections(each, dialect)).from_(table))
     return union_all(selects).sql(dialect)
 
 
@@ -42,15 +43,19 @@ def fingerprint_projections(stored: StoredTensor, dialect: str) -> list[exp.Expr
     """The parts of a tensor's fingerprint: its tuples, the types of its columns, a sum of hashes."""
     keys = [exp.column(key, quoted=True) for key in stored.keys]
     value = exp.Literal.number(1) if stored.value is None else exp.column(stored.value, quoted=True)  # no cast hides
-    places = {"relation": relation_of(stored, dialect), "value": value}
+    places = {"relation": table_of_rows(stored, dialect), "value": value}
     projections = template(_template_of(stored, dialect), dialect).expressions
     return [filled(_with_columns(projection, keys, value), places) for projection in projections]
 
 
 def _template_of(stored: StoredTensor, dialect: str) -> str:
     """Name of the template that hashes a tensor's rows."""
-    holds_numbers = stored.decomposition.is_scalar and stored.tensor.dtype == "float64" and not stored.casts
-    return "fingerprint_of_numbers" if holds_numbers and dialect in _HASHES_RECORDS_SLOWLY else "fingerprint"
+    is_number = stored.decomposition.is_scalar and stored.tensor.dtype == "float64" and not stored.casts
+    return (
+        "fingerprint_of_numbers"
+        if is_number and not stored.looked_up and dialect in _HASHES_RECORDS_SLOWLY
+        else "fingerprint"
+    )
 
 
 def _with_columns(projection: exp.Expr, keys: Sequence[exp.Expr], value: exp.Expr) -> exp.Expr:

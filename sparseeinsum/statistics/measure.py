@@ -18,10 +18,11 @@ from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import DEMOTED, Axis, StoredTensor, extent_of, keys_of
 from sparseeinsum.semantics.exactness import Values
 from sparseeinsum.semantics.ranges import ANYTHING, NOTHING, Range
-from sparseeinsum.statistics.columns import relation_of, value_of
+from sparseeinsum.statistics.columns import relation_of, table_of_rows, value_of
+from sparseeinsum.statistics.dictionaries import KEY_COLUMN, compared, dictionary_table, looked_up_rows
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.extents import Extent, as_sql, extents_of, product
-from sparseeinsum.statistics.templates import filled, placeholders, template
+from sparseeinsum.statistics.templates import filled, placeholders, template, union_all
 
 
 class Executor(Protocol):
@@ -163,6 +164,8 @@ def check_rows(stored: StoredTensor, executor: Executor) -> None:
         EngineError: The relation cannot be read.
     """
     numbered = _numbered_rows(stored, executor.dialect)
+    for row, column, key in executor.rows(_unknown_key(stored, executor.dialect)) if stored.looked_up else ():
+        raise DataError(_describe_unknown(stored, row, str(column), key))
     rows = [row for find in (_bad_row, _repeated_row) for row in executor.rows(find(stored, numbered))]
     if rows:
         raise DataError(_describe(stored, min(rows, key=lambda row: int(str(row[0])))))
@@ -186,10 +189,58 @@ def check_entries(stored: StoredTensor, executor: Executor) -> None:
 
 def _numbered_rows(stored: StoredTensor, dialect: str) -> exp.Subquery:
     keys = [exp.alias_(exp.column(key, quoted=True), f"key_{i}") for i, key in enumerate(stored.keys)]
-    number = sqlglot.parse_one("ROW_NUMBER() OVER () - 1")
     value = exp.alias_(value_of(stored), "value")
-    select = exp.select(exp.alias_(number, "row"), *keys, value).from_(relation_of(stored, dialect))
+    table: exp.Expr = table_of_rows(stored, dialect)
+    row: exp.Expr = _row_number()
+    if stored.looked_up:  # rows have their numbers before a join changes their order
+        row = exp.column(_number_column(stored))
+        table = looked_up_rows(stored, _with_numbers(stored, dialect), [row.name]).subquery("looked_up")
+    select = exp.select(exp.alias_(row, "row"), *keys, value).from_(table)
     return select.subquery("numbered")
+
+
+def _row_number() -> exp.Expr:
+    return sqlglot.parse_one("ROW_NUMBER() OVER () - 1")
+
+
+def _with_numbers(stored: StoredTensor, dialect: str) -> exp.Subquery:
+    """The rows of a table as they are, with their numbers."""
+    number = _row_number().as_(_number_column(stored))
+    columns = [exp.column(column) for column in dict.fromkeys((*stored.keys, stored.value)) if column is not None]
+    return exp.select(*columns, number).from_(table_of_rows(stored, dialect)).subquery("t")
+
+
+def _number_column(stored: StoredTensor) -> str:
+    """A name for the numbers of rows that no column of the tensor has."""
+    name = "row_number"
+    while name in {str(column).lower() for column in (*stored.keys, stored.value)}:
+        name += "_"
+    return name
+
+
+def _unknown_key(stored: StoredTensor, dialect: str) -> exp.Select:
+    """The first row with a natural key that is NULL, or that its dictionary lacks: its number, the column, the key."""
+    found: list[exp.Query] = []
+    for key, dictionary in stored.looked_up.items():
+        column = exp.column(key, table="t")
+        known = exp.select(exp.column(KEY_COLUMN)).from_(dictionary_table(dictionary.name))
+        is_known = exp.In(this=compared(column.copy(), dictionary), query=known.subquery())
+        name, text = exp.Literal.string(key).as_("column_name"), exp.cast(column.copy(), "text").as_("key")
+        is_unknown = exp.or_(column.copy().is_(exp.null()), exp.Not(this=is_known))
+        row = exp.column(_number_column(stored), table="t").as_("row")
+        rows = exp.select(row, name, text).from_(_with_numbers(stored, dialect))
+        found.append(rows.where(is_unknown))
+    return exp.select("*").from_(union_all(found).subquery("unknown")).order_by("row").limit(1)
+
+
+def _describe_unknown(stored: StoredTensor, row: object, column: str, key: object) -> str:
+    where = f"tensor {stored.tensor.name}, row {row} (counted from 0)"
+    if key is None:
+        return f"{where}: the key {column} is NULL; leave such rows out"
+    return (
+        f"{where}: the key {column} is {key}, which the dictionary {stored.looked_up[column].name} lacks; declare the "
+        "tensor again with tensor_from_table, which adds new keys"
+    )
 
 
 def _array_length(stored: StoredTensor, keys: Iterable[exp.Expr]) -> Extent:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sparseeinsum.engines.natural_keys import KeyColumn
 from sparseeinsum.errors import DataError
 from sparseeinsum.language.dtypes import Number
 
@@ -17,14 +18,14 @@ class Entries:
     """Coordinates and values in memory.
 
     Attributes:
-        coordinates: Indices, an array for every axis.
+        coordinates: Indices, an array for every axis, or its natural keys.
         values: As many.
         shape: Bounds of the axes; None where the coordinates alone say.
         axes: Names of the axes; None where the data have none.
         fill: Value of every index that the data lack; None where they do not say.
     """
 
-    coordinates: Sequence[NDArray[Any]] | NDArray[Any]
+    coordinates: Sequence[NDArray[Any] | KeyColumn] | NDArray[Any]
     values: NDArray[Any]
     shape: tuple[int, ...] | None = None
     axes: Sequence[str] | None = None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from sparseeinsum.engines.arguments import Description
 from sparseeinsum.engines.frames import entries_of_frame
 from sparseeinsum.engines.sources.arrow_tables import is_arrow, read_arrow
 from sparseeinsum.engines.sources.given import Columns, Entries, Given
@@ -23,25 +24,25 @@ class _Reader:
     Attributes:
         title: What it reads.
         takes: Whether data are of its family.
-        read: Reads those that are, of which a tensor is made; the columns and the dtype that are wanted are for rows.
+        read: Reads those that are, of which a tensor is made; the columns that are wanted are for rows.
         has_columns: Whether data have columns to choose from.
     """
 
     title: str
     takes: Callable[[object], bool]
-    read: Callable[[str, object, Columns, str | None], Given]
+    read: Callable[[Description, object, Columns], Given]
     has_columns: bool = True
 
 
 def _arrays(title: str, takes: Callable[[object], bool], read: Callable[[str, object], Given]) -> _Reader:
-    return _Reader(title, takes, lambda name, data, *_: read(name, data), has_columns=False)
+    return _Reader(title, takes, lambda description, data, _: read(description.name, data), has_columns=False)
 
 
-def _read_frame(name: str, data: object, columns: Columns, dtype: str | None) -> Given:
-    found = read_arrow(name, data, columns)
+def _read_frame(description: Description, data: object, columns: Columns) -> Given:
+    found = read_arrow(description.name, data, columns)
     if not isinstance(found, pa.Table):
         return found
-    names, coordinates, values = entries_of_frame(name, found, dtype)
+    names, coordinates, values = entries_of_frame(description, found)
     return Entries(coordinates, values, axes=names)
 
 
@@ -55,26 +56,26 @@ _READERS = (
     _Reader(
         "a relation of DuckDB, a table, a view, or a Parquet, CSV or JSON file",
         is_relation,
-        lambda _name, data, columns, _dtype: read_relation(data, columns),
+        lambda _, data, columns: read_relation(data, columns),
     ),
     _Reader("a frame or series of pandas or polars, an Arrow table, reader or data set", is_arrow, _read_frame),
     _arrays("an array of numpy, nested sequences or a number", is_array, read_array),
 )
 
 
-def read(name: str, data: object, columns: Columns, dtype: str | None) -> Given:
+def read(description: Description, data: object, columns: Columns) -> Given:
     """Read data of whatever kind.
 
     Args:
-        name: Of the tensor.
+        description: What the user says of the tensor.
         data: The data.
         columns: Which columns to take, of data that have columns.
-        dtype: That is wanted; None leaves it to the data.
 
     Raises:
         DataError: Nobody can read them; the message lists what is taken.
         ShapeError: Coordinates and values do not fit together.
     """
+    name = description.name
     reader = next((each for each in _READERS if each.takes(data)), None)
     if reader is None:
         kinds = [each.title for each in reversed(_READERS)]
@@ -83,4 +84,4 @@ def read(name: str, data: object, columns: Columns, dtype: str | None) -> Given:
         )
     if columns.are_chosen and not reader.has_columns:
         raise DataError(f"tensor {name} is given index or value columns, but {reader.title} has none; leave them out")
-    return reader.read(name, data, columns, dtype)
+    return reader.read(description, data, columns)
