@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from random_programs import LARGEST, Case, arrays, cases, graph_of, scale_of
 from reading import engine_of
-from sparseeinsum.semantics.dense import evaluate_program
 from render_dbt import new_project, render, run
 
 import sparseeinsum as se
 from sparseeinsum.algebra.translate import delivery
 from sparseeinsum.engines.results import TensorResult
+from sparseeinsum.semantics.dense import evaluate_program
 
 Array = NDArray[Any]
 
