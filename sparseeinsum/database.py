@@ -77,7 +77,7 @@ class Database:
         data: object,
         axes: Sequence[str] | None = None,
         shape: Sequence[int] | None = None,
-        fill: Number = 0,
+        fill: Number | None = None,
         dtype: str | None = None,
         promoted: Sequence[str] | Mapping[str, int] | None = None,
         duplicates: str = "error",
@@ -90,10 +90,10 @@ class Database:
             data: A numpy array, a scipy.sparse matrix, a frame or Arrow table (index columns, then the value), or
                 (coordinates of shape (rank, n), values).
             axes: Names of the axes; dim_0, dim_1, ... or the index columns of a frame by default.
-            shape: Bounds of the axes; those of the data by default.
-            fill: Value of every index that the data lack: any number of the dtype, inf as well, but not NaN. It is that
-                of what a scipy.sparse matrix does not store, too, in place of 0; entries that its tocoo() lists keep
-                their values.
+            shape: Bounds of the axes; those of the data by default, or of the result that Arrow data come from.
+            fill: Value of every index that the data lack: any number of the dtype, inf as well, but not NaN; 0 by
+                default, or that of the result that Arrow data come from. It is that of what a scipy.sparse matrix does
+                not store, too, in place of 0; entries that its tocoo() lists keep their values.
             dtype: float64, float32, int64, bool, complex128 or complex64. By default that of the data, or the one that
                 holds them all: narrower whole numbers become int64, float16 float32. Values are converted exactly or
                 refused, but for rounding to a floating-point dtype of fewer digits.
@@ -125,7 +125,7 @@ class Database:
         shape: Sequence[int] | None = None,
         axes: Sequence[str] | None = None,
         dtype: str | None = None,
-        fill: Number = 0,
+        fill: Number | None = None,
     ) -> StoredTensor:
         """Make a tensor of a table, view, or Parquet, CSV or JSON file, one entry a row; nothing is copied.
 
@@ -137,12 +137,14 @@ class Database:
             index: Columns of indices, in axis order.
             value: Column of values; without it every row counts as 1. Complex values are arrays of two, [real,
                 imaginary], and need a dtype.
-            shape: Bounds; by default one more than the greatest index of every column.
+            shape: Bounds; by default one more than the greatest index of every column, or in a Parquet file of a
+                result those of that.
             axes: Names of the axes; those of the index columns by default.
             dtype: By default that of the column: int64 for whole numbers, bool for BOOLEAN, float64 for decimals with
                 digits behind the point and without a column. Values are read exactly or refused, but for rounding of
                 decimals and of DOUBLE to a floating-point dtype.
-            fill: Value of every index that no row has, as for `tensor`; rows may hold it, too.
+            fill: Value of every index that no row has, as for `tensor`; rows may hold it, too. By default 0, or in a
+                Parquet file of a result that of this.
 
         Raises:
             CatalogueError: The relation or a column is not there.

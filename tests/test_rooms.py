@@ -49,7 +49,7 @@ ROOMS = (
 )
 
 # Packages that only extras install, which are imported where they are used.
-OPTIONAL = {"pandas", "polars", "psycopg", "cupy"}
+OPTIONAL = {"pandas", "polars", "psycopg", "cupy", "sparse", "torch", "xarray"}
 
 # What the files of udfs/ may import, so that a host without this package can run them.
 KERNEL_IMPORTS = {"numba", "numpy", "math"}

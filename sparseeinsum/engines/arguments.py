@@ -23,14 +23,14 @@ class Description:
         name: Of the tensor.
         axes: Names of the axes.
         shape: Their bounds.
-        fill: Value of every index that the data lack.
+        fill: Value of every index that the data lack; 0 where neither the user nor the data say.
         dtype: Of the values.
     """
 
     name: str
     axes: Sequence[str] | None = None
     shape: Sequence[int] | None = None
-    fill: Number = 0
+    fill: Number | None = None
     dtype: str | None = None
 
     def tensor(self, bounds: Sequence[int], dtype: str, names: Sequence[str] | None = None) -> Tensor:
@@ -46,7 +46,7 @@ class Description:
             ShapeError: Names and bounds make no axes.
         """
         axes = _axes(self.name, names if self.axes is None else self.axes, bounds)
-        return Tensor(self.name, axes, dtype, _fill(self.name, self.fill, dtype))
+        return Tensor(self.name, axes, dtype, _fill(self.name, 0 if self.fill is None else self.fill, dtype))
 
     def agreed_bounds(self, found: Sequence[int]) -> tuple[int, ...]:
         """The shape that data have.

@@ -9,6 +9,7 @@ from sqlglot import exp
 from sparseeinsum.engines.arguments import Description
 from sparseeinsum.engines.catalogue import folds_case, table_in, table_named
 from sparseeinsum.engines.engine import Column, Engine
+from sparseeinsum.engines.parquet_files import metadata_of_file
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, ShapeError
 from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import StoredTensor, entries
@@ -111,6 +112,12 @@ def relation_named(engine: Engine, relation: str) -> exp.Table:
 def _is_file(relation: str) -> bool:
     path = Path(relation.lower())
     return (path.with_suffix("") if path.suffix in _COMPRESSED_ENDINGS else path).suffix in _FILE_ENDINGS
+
+
+def metadata_of_relation(relation: str) -> dict[bytes, bytes] | None:
+    """What a single Parquet file of this machine says besides its columns."""
+    path = Path(relation)
+    return metadata_of_file(path) if path.suffix.lower() == ".parquet" and path.is_file() else None
 
 
 def _columns(engine: Engine, name: str, relation: str, table: exp.Table, wanted: Sequence[str]) -> dict[str, Column]:

@@ -1,5 +1,6 @@
 """Engines: frames and Arrow tables (index columns, then the value) as coordinates and values."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -15,6 +16,12 @@ _Array: TypeAlias = NDArray[Any]
 def is_frame(data: object) -> bool:
     """Whether data can be read as an Arrow table."""
     return hasattr(data, "__arrow_c_stream__") or isinstance(data, pa.Table)
+
+
+def metadata_of_frame(data: object) -> Mapping[bytes, bytes] | None:
+    """What a frame says besides its columns; only those of Arrow do."""
+    schema = getattr(data, "schema", None)
+    return schema.metadata if isinstance(schema, pa.Schema) else None
 
 
 def entries_of_frame(name: str, data: object, dtype: str | None) -> tuple[list[str], list[_Array], _Array]:

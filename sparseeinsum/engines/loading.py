@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from sparseeinsum.engines.arguments import Description
 from sparseeinsum.engines.conversion import converted_values, dtype_of_values, place_of
-from sparseeinsum.engines.frames import entries_of_frame, is_frame
+from sparseeinsum.engines.frames import entries_of_frame, is_frame, metadata_of_frame
+from sparseeinsum.engines.tensor_metadata import completed
 from sparseeinsum.errors import DataError, ShapeError
 from sparseeinsum.language.dtypes import ITEM_BYTES
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, Decomposition, Tensor, entries
@@ -72,6 +73,7 @@ def columns_of(description: Description, data: object, promoted: Promoted) -> Co
         return _from_entries(description, *_as_coordinates(name, *data), promoted)
     if is_frame(data):
         names, coordinates, values = entries_of_frame(name, data, description.wanted_dtype())
+        description = completed(description, metadata_of_frame(data), names)
         return _from_entries(description, coordinates, values, promoted, names=names)
     if isinstance(data, np.ndarray | np.generic | Sequence | int | float | complex):
         return _from_array(description, _as_array(name, data), promoted)

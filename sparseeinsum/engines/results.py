@@ -1,8 +1,10 @@
-"""Engines: rows of a tensor relation as numpy, scipy, pandas, Arrow and polars."""
+"""Engines: rows of a tensor relation as arrays, sparse matrices, frames, tensors of other packages, and files."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +13,9 @@ import scipy  # loads scipy.sparse where it is first used
 from numpy.typing import NDArray
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.errors import SemanticsError, ShapeError
+from sparseeinsum.engines.parquet_files import whole_file, write_parquet
+from sparseeinsum.engines.tensor_metadata import metadata_of
+from sparseeinsum.errors import PackageError, SemanticsError, ShapeError
 from sparseeinsum.language.dtypes import Number, is_complex
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.render.relations import write_schema
@@ -19,6 +23,9 @@ from sparseeinsum.render.relations import write_schema
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    import sparse
+    import torch
+    import xarray as xr
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,37 +85,93 @@ class TensorResult:
         """
         if len(self.shape) != 2:
             raise ShapeError(f"{self.name} has {len(self.shape)} axes; a scipy.sparse matrix has 2")
-        if self.fill != 0:
-            raise SemanticsError(
-                f"{self.name} holds {self.fill} wherever no row says otherwise, and a scipy.sparse matrix holds 0 "
-                "there; take to_numpy(), or arrow() for the entries"
-            )
+        self._check_no_fill("a scipy.sparse matrix", "to_numpy(), or arrow() for the entries")
         coordinates, values = self._entries()
         return scipy.sparse.csr_array((values, coordinates), shape=self.shape)
+
+    def to_sparse(self) -> "sparse.COO":
+        """An array of pydata/sparse, of any number of axes and any fill: the entries that are not the fill.
+
+        Raises:
+            PackageError: The package sparse is not installed.
+        """
+        with _needing("sparse"):
+            import sparse  # noqa: PLC0415  # an optional dependency
+
+        coordinates, values = self._entries()
+        places = np.array(coordinates, np.intp).reshape(len(self.shape), len(values))
+        fill = np.array(self.fill, self.schema.tensor.dtype)[()]
+        return sparse.COO(places, values, shape=self.shape, has_duplicates=False, fill_value=fill)
+
+    def torch(self, dense: bool = False) -> "torch.Tensor":
+        """A tensor of PyTorch, in the memory of the processor: sparse_coo and coalesced, or dense.
+
+        Args:
+            dense: Whether to hold every index; a sparse tensor holds those that are not the fill, which must be 0.
+
+        Raises:
+            SemanticsError: The fill is another one, so that torch would take absent entries for 0.
+            PackageError: The package torch is not installed.
+        """
+        with _needing("torch"):
+            import torch  # noqa: PLC0415  # an optional dependency
+
+        if dense:
+            return torch.from_numpy(np.asarray(self.to_numpy(), order="C"))
+        self._check_no_fill("a sparse tensor of torch", "torch(dense=True), or to_sparse()")
+        coordinates, values = self._entries()
+        places = np.array(coordinates, np.int64).reshape(len(self.shape), len(values))
+        parts = torch.from_numpy(places), torch.from_numpy(values)
+        return torch.sparse_coo_tensor(*parts, self.shape, check_invariants=True).coalesce()
+
+    def to_xarray(self) -> "xr.DataArray":
+        """A dense array of xarray, with the tensor's name and axes.
+
+        Raises:
+            PackageError: The package xarray is not installed.
+        """
+        with _needing("xarray"):
+            import xarray  # noqa: PLC0415  # an optional dependency
+
+        return xarray.DataArray(self.to_numpy(), dims=[axis.name for axis in self.schema.tensor.axes], name=self.name)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the columns of `arrow` to a Parquet file, whole or not at all; one that is there is replaced.
+
+        Raises:
+            DataError: The folder is not there.
+        """
+        table = self.arrow()
+        with whole_file(Path(path)) as partial:
+            write_parquet(partial, table.schema, iter([table]))
 
     def arrow(self) -> pa.Table:
         """An Arrow table: a column of indices for every label, then `val`; what it lacks holds the fill.
 
-        Complex values are struct<re, im>.
+        Complex values are struct<re, im>. The metadata of its schema tell bounds and fill, which `Database.tensor`
+        reads; files of Parquet keep them, which `Database.tensor_from_table` reads.
         """
-        if self.schema.is_scalar and not is_complex(self.schema.tensor.dtype):
-            return self.rows
+        metadata = metadata_of(self.schema.tensor)
+        if self.schema.is_scalar:
+            return self.rows.replace_schema_metadata(metadata)
         indices, values = self._columns()
-        return pa.table([*indices, _column(values)], names=self._names())
+        return pa.table([*indices, _column(values)], names=self._names(), metadata=metadata)
 
     def df(self) -> "pd.DataFrame":
         """A pandas frame with the columns of `arrow`; complex values are complex numbers."""
+        with _needing("pandas"):
+            import pandas  # noqa: PLC0415  # an optional dependency
+
         if not is_complex(self.schema.tensor.dtype):
             frame: pd.DataFrame = self.arrow().to_pandas()
             return frame
-        import pandas  # noqa: PLC0415  # an optional dependency
-
         columns, values = self._columns()
         return pandas.DataFrame(dict(zip(self._names(), [*columns, values], strict=True)))
 
     def pl(self) -> "pl.DataFrame":
         """A polars frame with the columns of `arrow`."""
-        import polars  # noqa: PLC0415  # an optional dependency
+        with _needing("polars"):
+            import polars  # noqa: PLC0415  # an optional dependency
 
         frame = polars.from_arrow(self.arrow())
         assert isinstance(frame, polars.DataFrame)
@@ -120,6 +183,12 @@ class TensorResult:
 
     def _axes_text(self) -> str:
         return " x ".join(f"{axis.name}: {axis.bound:,}" for axis in self.schema.tensor.axes) or "scalar"
+
+    def _check_no_fill(self, kind: str, others: str) -> None:
+        if self.fill != 0:
+            raise SemanticsError(
+                f"{self.name} holds {self.fill} wherever no row says otherwise, and {kind} holds 0 there; take {others}"
+            )
 
     def _keys(self) -> tuple[NDArray[Any], ...]:
         return tuple(self.rows.column(key).to_numpy() for key in self.schema.keys)
@@ -174,6 +243,17 @@ class TensorResult:
         numbers = self._numbers()
         (present,) = np.nonzero(numbers != self.schema.tensor.fill)
         return self._coordinates(present), numbers[present]
+
+
+@contextmanager
+def _needing(package: str) -> Iterator[None]:
+    """Says what to install where a package is not there."""
+    try:
+        yield
+    except ImportError as error:
+        raise PackageError(
+            f"the package {package} cannot be imported ({error}); install it, as in pip install {package}"
+        ) from error
 
 
 def _column(values: NDArray[Any]) -> pa.Array:

@@ -11,8 +11,9 @@ from sparseeinsum.engines.arguments import Description
 from sparseeinsum.engines.catalogue import SCHEMA, TABLE, Catalogue, check_name, folds_case, table_in, table_named
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.exactness import check_values
-from sparseeinsum.engines.existing_tables import described, relation_named
+from sparseeinsum.engines.existing_tables import described, metadata_of_relation, relation_named
 from sparseeinsum.engines.loading import Columns
+from sparseeinsum.engines.tensor_metadata import completed
 from sparseeinsum.errors import CatalogueError, DataError, ShapeError
 from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import VALUE_COLUMN, Decomposition, StoredTensor, Tensor
@@ -256,7 +257,8 @@ def refer(
                 f"{relation} is the table that tensor {name} was loaded into; choose another name for the tensor"
             )
         drop_table_of(engine, replaced)
-        stored, value_type = described(engine, description, relation, table, index, value)
+        told = completed(description, metadata_of_relation(relation), index)
+        stored, value_type = described(engine, told, relation, table, index, value)
         if value_type is not None:
             check_values(engine, stored, value_type)
         measure(stored, engine)
