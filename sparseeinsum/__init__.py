@@ -4,6 +4,8 @@ from sparseeinsum.arrays import einsum
 from sparseeinsum.contraction_paths import ContractionPath, contract_path
 from sparseeinsum.database import Database, connect
 from sparseeinsum.engines.results import TensorResult
+from sparseeinsum.engines.streaming import ResultStream
+from sparseeinsum.engines.targets import Table
 from sparseeinsum.errors import (
     CatalogueError,
     DataError,
@@ -37,10 +39,12 @@ __all__ = [
     "Plan",
     "PlanError",
     "Program",
+    "ResultStream",
     "SemanticsError",
     "ShapeError",
     "SparseEinsumError",
     "StatisticsError",
+    "Table",
     "TensorExpression",
     "TensorResult",
     "__version__",

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
@@ -21,6 +21,8 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.loading import columns_of
 from sparseeinsum.engines.postgresql import is_postgresql, open_postgresql
 from sparseeinsum.engines.results import TensorResult
+from sparseeinsum.engines.streaming import ResultStream
+from sparseeinsum.engines.targets import Destination, targets_of
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.eingraph import Program
@@ -276,7 +278,7 @@ class Database:
     def run(
         self,
         program: Program | Plan | str,
-        into: Mapping[str, str] | None = None,
+        into: Mapping[str, Destination] | None = None,
         optimizer: str = "dp",
         memory_limit: str | float | None = None,
         pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None = None,
@@ -293,8 +295,9 @@ class Database:
 
         Args:
             program: A plan, a program, or program text.
-            into: For some results, a permanent table that takes them instead; replaced whole or not at all. It may be
-                one that the program reads, but none that a tensor was loaded into.
+            into: For some results, a permanent table or a Parquet file that takes them instead; replaced whole or not
+                at all. It may be one that the program reads, but no table that a tensor was loaded into. Names that
+                end in .parquet are of files; `se.Table(name, mode="append")` adds to a table.
             optimizer: As for `plan`, for programs; so are memory_limit, pin, layout, outputs, nonfinite, tiles,
                 estimator and rewrite.
             progress: Whether to show progress; by default where standard error is a terminal.
@@ -302,20 +305,58 @@ class Database:
                 expected and that is expected to pay; results are the same, `explain(analyze=True)` tells of it.
 
         Returns:
-            Results by name, but those that went into tables.
+            Results by name, but those that went into tables and files.
 
         Raises:
             EngineError: The database refused a statement, which the error has; the database is as it was.
             PlanError: Results that are returned would leave too little of the memory limit.
+            DataError: Rows cannot be added to a table: its columns are others, or it has such rows.
         """
-        with _progress(progress) as show:
+        with targets_of(into or {}) as targets, _progress(progress) as show:
             if isinstance(program, Plan):
-                return dict(running.run_plan(program, self._engine, into or {}, show, replan).results)
+                return dict(running.run_plan(program, self._engine, targets, show, replan).results)
             options = plan_options(
                 optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
             )
-            run = pipeline.run_program(_program(program), self._engine, options, into or {}, show, replan)
+            run = pipeline.run_program(_program(program), self._engine, options, targets, show, replan)
             return dict(run.results)
+
+    def stream(
+        self,
+        program: Program | Plan | str,
+        optimizer: str = "dp",
+        memory_limit: str | float | None = None,
+        pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None = None,
+        layout: str = "entries",
+        outputs: Sequence[str] = (),
+        nonfinite: str = "error",
+        tiles: Sequence[int] | str = (),
+        estimator: str = DEFAULT_ESTIMATOR,
+        rewrite: bool = True,
+        progress: bool | None = None,
+        replan: bool = True,
+    ) -> ResultStream:
+        """Run a program or a plan, and read its results in batches while they are computed, however large they are.
+
+        As in `with db.stream(program) as results: for batch in results["Y"]: ...`, where a batch is an Arrow
+        RecordBatch with the columns of `TensorResult.arrow`. The transaction of the run ends with the stream.
+
+        Args:
+            program: As for `run`; so is all else.
+
+        Raises:
+            EngineError: The database refused a statement, which the error has. Reading raises it, too.
+        """
+        with ExitStack() as transaction, _progress(progress) as show:
+            if isinstance(program, Plan):
+                streamed = running.stream_plan(program, self._engine, show, replan)
+            else:
+                options = plan_options(
+                    optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
+                )
+                streamed = pipeline.stream_program(_program(program), self._engine, options, show, replan)
+            deliveries = transaction.enter_context(streamed)
+            return ResultStream(self._engine, deliveries, transaction.pop_all())
 
     def close(self) -> None:
         """Close the database, if it was opened here."""

@@ -94,7 +94,7 @@ def _dtype_of_column(column: str, sql_type: str, wanted: str | None, casts_truth
 
 def relation_named(engine: Engine, relation: str) -> exp.Table:
     """A file by its path, else a table or view by its whole name, so that no CTE can stand in its way."""
-    if _is_file(relation):
+    if is_file(relation):
         if not engine.sql.reads_files:
             raise CatalogueError(f"{engine.title} reads no files; load {relation} with db.tensor(...), or into a table")
         path = relation if "://" in relation else str(Path(relation).resolve())
@@ -109,7 +109,8 @@ def relation_named(engine: Engine, relation: str) -> exp.Table:
     return table_in(first.schema, first.name, engine.dialect, first.catalog)
 
 
-def _is_file(relation: str) -> bool:
+def is_file(relation: str) -> bool:
+    """Whether a name is that of a file rather than of a table: by how it ends."""
     path = Path(relation.lower())
     return (path.with_suffix("") if path.suffix in _COMPRESSED_ENDINGS else path).suffix in _FILE_ENDINGS
 

@@ -13,12 +13,14 @@ import scipy  # loads scipy.sparse where it is first used
 from numpy.typing import NDArray
 
 from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.parquet_files import whole_file, write_parquet
 from sparseeinsum.engines.tensor_metadata import metadata_of
 from sparseeinsum.errors import PackageError, SemanticsError, ShapeError
 from sparseeinsum.language.dtypes import Number, is_complex
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.render.relations import write_schema
+from sparseeinsum.render.statements import Statement
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     import sparse
     import torch
     import xarray as xr
+
+_BATCH_NUMBERS = 1 << 20  # of a batch: 8 MB of doubles, and as much for the indices of every axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +161,16 @@ class TensorResult:
         indices, values = self._columns()
         return pa.table([*indices, _column(values)], names=self._names(), metadata=metadata)
 
+    def tables(self, most_numbers: int) -> Iterator[pa.Table]:
+        """What `arrow` gives, in parts of so many entries at most where rows hold arrays; at least one."""
+        if self.schema.is_scalar:
+            yield self.arrow()
+            return
+        metadata = metadata_of(self.schema.tensor)
+        for start in range(0, max(len(self._numbers()), 1), most_numbers):
+            indices, values = self._entries(start, start + most_numbers)
+            yield pa.table([*indices, _column(values)], names=self._names(), metadata=metadata)
+
     def df(self) -> "pd.DataFrame":
         """A pandas frame with the columns of `arrow`; complex values are complex numbers."""
         with _needing("pandas"):
@@ -200,7 +214,8 @@ class TensorResult:
     def _numbers(self) -> NDArray[Any]:
         """The values of all rows, one after the other."""
         dtype = np.dtype(self.schema.tensor.dtype)
-        column = self.rows.column(VALUE_COLUMN).combine_chunks()
+        chunks = self.rows.column(VALUE_COLUMN)
+        column = chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()  # which would copy one, too
         is_array = not self.schema.is_scalar or dtype.kind == "c"
         numbers = (column.flatten() if is_array else column).to_numpy(zero_copy_only=False)
         # Parts of complex numbers alternate.
@@ -218,7 +233,7 @@ class TensorResult:
             for axis, (tile, bound) in enumerate(zip(decomposition.tiles, tensor.shape, strict=True))
         }
         sizes = math.prod(extents.values(), start=np.ones(count, np.int64))
-        rows = np.repeat(np.arange(count), sizes)[numbers]
+        rows = np.searchsorted(np.cumsum(sizes), numbers, side="right")
         place = numbers - (np.cumsum(sizes) - sizes)[rows]  # in the array of its row
         coordinates: dict[int, NDArray[Any]] = {}
         for axis in reversed(range(len(tensor.axes))):
@@ -238,11 +253,26 @@ class TensorResult:
         """Coordinates and values: of all rows with a number each, else of the entries that are not the fill."""
         return (self._keys(), self._values()) if self.schema.is_scalar else self._entries()
 
-    def _entries(self) -> tuple[tuple[NDArray[Any], ...], NDArray[Any]]:
-        """Coordinates in axis order and values of the entries that are not the fill."""
-        numbers = self._numbers()
+    def _entries(self, start: int = 0, stop: int | None = None) -> tuple[tuple[NDArray[Any], ...], NDArray[Any]]:
+        """Coordinates in axis order and values of the entries that are not the fill, of a range of the numbers."""
+        numbers = self._numbers()[start:stop]
         (present,) = np.nonzero(numbers != self.schema.tensor.fill)
-        return self._coordinates(present), numbers[present]
+        return self._coordinates(present + start), numbers[present]
+
+
+def result_of(schema: Schema, rows: pa.Table) -> TensorResult:
+    """A result of rows as an engine returns them; some cut names of columns."""
+    return TensorResult(schema, rows.rename_columns([*schema.keys, VALUE_COLUMN]))
+
+
+def entries_in_batches(engine: Engine, statement: Statement, schema: Schema) -> Iterator[pa.Table]:
+    """Entries of a result while it is computed, as `TensorResult.arrow` has them; one table at least.
+
+    Raises:
+        EngineError: The database refused the statement, or it failed on the way.
+    """
+    for rows in engine.batches(statement.text, max(1, _BATCH_NUMBERS // max(schema.list_length, 1))):
+        yield from result_of(schema, rows).tables(_BATCH_NUMBERS)
 
 
 @contextmanager

@@ -27,6 +27,7 @@ class Dialect:
         raises_out_of_range: Whether + - * / of floating-point numbers are errors where a result is infinite, or
             rounded to 0.
         reads_files: Whether a path stands for the rows of a file.
+        writes_files: Whether it writes rows into files where the user is.
         calls_python: Whether functions of users run in it.
         keeps_residents: Whether functions can read an array that a statement keeps in memory.
         moves_expressions: Whether an expression of a query is computed where others read it, each time that they do.
@@ -47,6 +48,7 @@ class Dialect:
     casts_truth: bool
     raises_out_of_range: bool
     reads_files: bool
+    writes_files: bool
     calls_python: bool
     keeps_residents: bool
     moves_expressions: bool
@@ -68,6 +70,7 @@ DUCKDB = Dialect(
     casts_truth=True,
     raises_out_of_range=False,
     reads_files=True,
+    writes_files=True,
     calls_python=True,
     keeps_residents=True,
     moves_expressions=False,
@@ -88,6 +91,7 @@ POSTGRESQL = Dialect(
     casts_truth=False,
     raises_out_of_range=True,
     reads_files=False,
+    writes_files=False,
     calls_python=False,
     keeps_residents=False,
     moves_expressions=True,
