@@ -3,8 +3,8 @@
 from sparseeinsum.arrays import einsum
 from sparseeinsum.contraction_paths import ContractionPath, contract_path
 from sparseeinsum.database import Database, connect
+from sparseeinsum.engines.result_streams import ResultStream
 from sparseeinsum.engines.results import TensorResult
-from sparseeinsum.engines.streaming import ResultStream
 from sparseeinsum.engines.targets import Table
 from sparseeinsum.errors import (
     CatalogueError,
@@ -23,16 +23,21 @@ from sparseeinsum.kernels.duckdb_sql_functions import register_sql_functions
 from sparseeinsum.language.building import function, program, tensor
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.expressions import NamedTensor, TensorExpression, bound, index, ones, where
+from sparseeinsum.language.matrices import Matrix, matrix, scalar, vector
 from sparseeinsum.plan import Plan
+from sparseeinsum.rewrite.equivalence import CounterExample, Equivalence, equivalent
 from sparseeinsum.sql_requests import answer
 from sparseeinsum.version import __version__
 
 __all__ = [
     "CatalogueError",
     "ContractionPath",
+    "CounterExample",
     "DataError",
     "Database",
     "EngineError",
+    "Equivalence",
+    "Matrix",
     "NamedTensor",
     "PackageError",
     "ParseError",
@@ -52,11 +57,15 @@ __all__ = [
     "connect",
     "contract_path",
     "einsum",
+    "equivalent",
     "function",
     "index",
+    "matrix",
     "ones",
     "program",
+    "scalar",
     "tensor",
+    "vector",
     "where",
 ]
 

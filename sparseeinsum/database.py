@@ -8,21 +8,27 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
 import duckdb
+import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from sparseeinsum import pipeline, running
+from sparseeinsum.dbt_project.writing import write_models
 from sparseeinsum.decompose.tiling import TILES
 from sparseeinsum.engines import execution, tables
 from sparseeinsum.engines.arguments import Description
-from sparseeinsum.engines.catalogue import Catalogue
+from sparseeinsum.engines.catalogue import Catalogue, StoredDictionary
+from sparseeinsum.engines.dictionaries import Dictionaries
 from sparseeinsum.engines.duckdb import open_duckdb, parse_bytes
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.loading import columns_of
+from sparseeinsum.engines.ownership import drop_tensor
 from sparseeinsum.engines.postgresql import is_postgresql, open_postgresql
+from sparseeinsum.engines.result_streams import ResultStream
 from sparseeinsum.engines.results import TensorResult
-from sparseeinsum.engines.streaming import ResultStream
+from sparseeinsum.engines.sources.given import Columns
+from sparseeinsum.engines.sources.readers import read
 from sparseeinsum.engines.targets import Destination, targets_of
+from sparseeinsum.engines.tensor_metadata import completed
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.eingraph import Program
@@ -78,24 +84,33 @@ class Database:
         name: str,
         data: object,
         axes: Sequence[str] | None = None,
-        shape: Sequence[int] | None = None,
+        shape: Sequence[int | None] | None = None,
         fill: Number | None = None,
         dtype: str | None = None,
         promoted: Sequence[str] | Mapping[str, int] | None = None,
         duplicates: str = "error",
         order: Sequence[str] = (),
+        keys: Mapping[str, str] | None = None,
+        index: Sequence[str] | None = None,
+        value: str | None = None,
     ) -> StoredTensor:
         """Load a tensor into a table of its own name, in place of one loaded before.
 
         Args:
             name: Of the tensor and its table.
-            data: A numpy array, a scipy.sparse matrix, a frame or Arrow table (index columns, then the value), or
-                (coordinates of shape (rank, n), values).
-            axes: Names of the axes; dim_0, dim_1, ... or the index columns of a frame by default.
-            shape: Bounds of the axes; those of the data by default, or of the result that Arrow data come from.
-            fill: Value of every index that the data lack: any number of the dtype, inf as well, but not NaN; 0 by
-                default, or that of the result that Arrow data come from. It is that of what a scipy.sparse matrix does
-                not store, too, in place of 0; entries that its tocoo() lists keep their values.
+            data: An array of numpy, torch or xarray, or nested sequences; a sparse one of scipy, torch or the package
+                sparse; (coordinates of shape (rank, n), values); or rows of index columns, then the value: a frame of
+                pandas or polars, an Arrow table, reader or data set, a relation of DuckDB, the name of a table or view,
+                or the path of a Parquet, CSV or JSON file. Readers, lazy frames and what the database reads itself
+                need not fit into memory.
+            axes: Names of the axes; by default those of xarray's dimensions, of index columns and of levels of a pandas
+                index, else dim_0, dim_1, ...
+            shape: Bounds of the axes; those of the data by default, or of the result that they come from, where Arrow
+                tables and Parquet files tell.
+            fill: Value of every index that the data lack: any number of the dtype, inf as well, but not NaN; by default
+                the fill_value of an array of the package sparse, or the fill of the result that they come from, else 0.
+                It is that of what a sparse matrix of scipy or torch does not store, too, in place of 0; entries that
+                its tocoo() lists keep their values.
             dtype: float64, float32, int64, bool, complex128 or complex64. By default that of the data, or the one that
                 holds them all: narrower whole numbers become int64, float16 float32. Values are converted exactly or
                 refused, but for rounding to a floating-point dtype of fewer digits.
@@ -106,17 +121,26 @@ class Database:
                 true).
             order: Key columns by which to order the rows of the table. Sums over groups are faster where rows come in
                 the order of the groups. By default sparse data are stored in the order of the axes.
+            keys: Dictionaries of axes, as in {"src": "person", "dst": "person"}, whose columns in a frame hold natural
+                keys: texts, dates, timestamps, UUIDs or whole numbers. A dictionary gets the keys that it lacks; its
+                size is the bound of the axis. By default columns of texts, dates, timestamps and UUIDs have a
+                dictionary of the name of their axis, and whole numbers are indices. In other data indices are
+                positions in the dictionary, which must be there.
+            index: Columns of indices of rows, in axis order; by default all but that of the values.
+            value: Column of values of rows; by default the last one, or, where `index` is given, none: every row counts
+                as 1.
 
         Raises:
             DataError: The data are no tensor; the first such row is named, and the database is as it was.
             ShapeError: Axes, shape and data do not fit together.
             CatalogueError: A table of that name is there that was not loaded as a tensor, or a tensor whose name
-                differs only in case.
+                differs only in case; or there is no such table, view or file to read.
         """
         if duplicates not in ("error", "sum"):
             raise ValueError(f"duplicates {duplicates!r} is neither 'error' nor 'sum'")
-        columns = columns_of(Description(name, axes, shape, fill, dtype), data, promoted)
-        return tables.load(self._engine, columns, duplicates == "sum", order)
+        description = completed(Description(name, axes, shape, fill, dtype, keys or {}), data, index)
+        given = read(description, data, Columns(index, value))
+        return tables.load(self._engine, description, given, promoted, duplicates == "sum", order)
 
     def tensor_from_table(
         self,
@@ -124,10 +148,11 @@ class Database:
         relation: str | Path,
         index: Sequence[str],
         value: str | None = None,
-        shape: Sequence[int] | None = None,
+        shape: Sequence[int | None] | None = None,
         axes: Sequence[str] | None = None,
         dtype: str | None = None,
         fill: Number | None = None,
+        keys: Mapping[str, str] | None = None,
     ) -> StoredTensor:
         """Make a tensor of a table, view, or Parquet, CSV or JSON file, one entry a row; nothing is copied.
 
@@ -147,17 +172,53 @@ class Database:
                 decimals and of DOUBLE to a floating-point dtype.
             fill: Value of every index that no row has, as for `tensor`; rows may hold it, too. By default 0, or in a
                 Parquet file of a result that of this.
+            keys: Dictionaries of axes, as for frames in `tensor`. Keys are looked up whenever the rows are read; if the
+                relation has got new ones since, that is an error, and to call this again adds them.
 
         Raises:
             CatalogueError: The relation or a column is not there.
             DataError: The rows are no tensor; the first such row is named.
         """
-        description = Description(name, axes, shape, fill, dtype)
+        description = completed(Description(name, axes, shape, fill, dtype, keys or {}), relation, index)
         return tables.refer(self._engine, description, str(relation), index, value)
 
     def tensors(self) -> dict[str, StoredTensor]:
         """The tensors that this database knows, by name."""
         return Catalogue(self._engine).all()
+
+    def dictionaries(self) -> dict[str, StoredDictionary]:
+        """The dictionaries of natural keys that this database has, by name, with their types and sizes."""
+        return Dictionaries(self._engine).all()
+
+    def dictionary(self, name: str) -> pa.Array:
+        """All keys of a dictionary, in the order of their indices.
+
+        Raises:
+            CatalogueError: There is none of that name.
+        """
+        dictionaries = Dictionaries(self._engine)
+        with self._engine.transaction():
+            return dictionaries.keys(dictionaries.find(name).dictionary)
+
+    def drop_dictionary(self, name: str) -> None:
+        """Drop a dictionary that no tensor uses.
+
+        Raises:
+            CatalogueError: There is none of that name, or a tensor uses it.
+        """
+        Dictionaries(self._engine).drop(name)
+
+    def drop_tensor(self, name: str) -> StoredTensor:
+        """Forget a tensor, with the table that it was loaded into; tables, views and files of yours stay.
+
+        Returns:
+            What it was.
+
+        Raises:
+            CatalogueError: There is no such tensor.
+            EngineError: Its table cannot go, as where a view of yours reads it; the database is as it was.
+        """
+        return drop_tensor(self._engine, name)
 
     def statistics(self, name: str, tilings: Iterable[Sequence[int]] = ()) -> Statistics:
         """T and V of a tensor, measured now.
@@ -274,6 +335,24 @@ class Database:
             CatalogueError: A tensor is not there.
         """
         return pipeline.load_plan(read_plan(source), self._engine)
+
+    def write_dbt(self, plan: Plan, project: str | Path, name: str) -> tuple[Path, ...]:
+        """Write a plan into a dbt project: models, their tests, and what the plan assumes of its inputs.
+
+        Models fail where rows are such that the plan may not be exact for them.
+
+        Args:
+            plan: Made on this database.
+            project: The folder with dbt_project.yml.
+            name: Of the program, with which those of its models begin.
+
+        Returns:
+            The files, which replace those of an earlier call.
+
+        Raises:
+            DbtError: There is no such project, or a file of the user's stands in the way.
+        """
+        return write_models(plan, self._engine, Path(project), name)
 
     def run(
         self,

@@ -61,6 +61,10 @@ class PackageError(SparseEinsumError, ImportError):
     """A package that is not installed, and that what was asked for needs."""
 
 
+class DbtError(SparseEinsumError):
+    """A dbt project into which models cannot be written."""
+
+
 class EngineError(SparseEinsumError):
     """The database refused a statement.
 

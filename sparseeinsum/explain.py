@@ -14,6 +14,7 @@ from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.render.relations import write_schema
 from sparseeinsum.render.statements import Statement
+from sparseeinsum.rewrite.rewriting import Rewriting
 from sparseeinsum.semantics.exactness import Evaluation, JoinKind
 from sparseeinsum.statistics.columns import NUMBER_TYPES
 
@@ -116,9 +117,7 @@ class Explanation:
         alternatives: What might have been chosen.
         stored: The inputs.
         evaluations: What is exact for each EinSum.
-        parts: For every EinSum as written, the results of EinSums that it was taken apart into.
-        merged: Results as written that are computed once with others, by the names of those.
-        composed: Results as written that are not computed, by the names of those that are computed without them.
+        rewriting: How those EinSums came from the ones that were written.
         statements: What a run executes.
         planning_seconds: By stage.
         analysis: Of a run, if there was one.
@@ -129,9 +128,7 @@ class Explanation:
     alternatives: Alternatives
     stored: Mapping[str, StoredTensor]
     evaluations: Mapping[str, Evaluation]
-    parts: Mapping[str, tuple[str, ...]]
-    merged: Mapping[str, str]
-    composed: Mapping[str, str]
+    rewriting: Rewriting
     statements: Sequence[Statement]
     planning_seconds: Mapping[str, float]
     analysis: Analysis | None
@@ -238,14 +235,23 @@ class Explanation:
         """What was rewritten, how what is absent is dealt with, and where a run planned anew, a line each."""
         notes = [
             f"{name}: taken apart into {', '.join(parts)}: fewer operands each, or only sparse ones, are cheaper"
-            for name, parts in self.parts.items()
+            for name, parts in self.rewriting.parts.items()
             if parts
         ]
-        notes += [f"{name}: the same as {kept}, which is computed once for both" for name, kept in self.merged.items()]
+        notes += [
+            f"{name}: the same as {kept}, which is computed once for both"
+            for name, kept in self.rewriting.merged.items()
+        ]
+        notes += [
+            f"{name}: computed by an equal formula, expected to take {share:.2g} times as long as the one written, and "
+            "rounded otherwise (rewrite=False keeps to what is written)"
+            for name, share in self.rewriting.shares.items()
+        ]
         notes += [
             f"{whole}: its product is computed in another order than written, without {', '.join(names)} "
             "(rewrite=False keeps to what is written)"
-            for whole, names in _by_value(self.composed).items()
+            for whole, names in _by_value(self.rewriting.composed).items()
+            if whole not in self.rewriting.shares
         ]
         for step in self.decomposed.steps:
             name = step.einsum.output.tensor

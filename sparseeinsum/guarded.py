@@ -7,11 +7,11 @@ DuckDB, which computes CTEs that are materialized whatever the rest of the query
 import sqlglot
 from sqlglot import exp
 
-from sparseeinsum.engines.catalogue import Catalogue, fingerprint_of_definitions
+from sparseeinsum.engines.catalogue import Catalogue, fingerprint_of_definitions, fingerprint_of_dictionaries
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.plan import Plan
 from sparseeinsum.render.dialects import write_sql
-from sparseeinsum.statistics.measure import fingerprints_statement
+from sparseeinsum.statistics.fingerprints import fingerprints_statement
 from sparseeinsum.statistics.templates import union_all
 
 _GUARD, _IS_SAME = "unchanged", "is_same"
@@ -55,14 +55,24 @@ def _checks_of_data(plan: Plan, dialect: str) -> list[exp.Select]:
 
 
 def _checks_of_definitions(plan: Plan, engine: Engine) -> list[exp.Select]:
-    """A query of one row that fails unless the catalogue says of tensors what it said; none if it has none of them."""
+    """Queries of one row that fail unless the catalogue says of tensors, and of their dictionaries, what it said."""
     names = sorted(Catalogue(engine).all().keys() & plan.stored.keys())
-    if not names:
-        return []
-    now = fingerprint_of_definitions(names)
+    axes = [axis for stored in plan.stored.values() for axis in stored.tensor.axes]
+    dictionaries = sorted({axis.dictionary.name for axis in axes if axis.dictionary is not None})
+    checks = []
+    if names:
+        what = f"the definitions of tensors ({', '.join(names)}) are"
+        checks.append(_check_of_fingerprint(fingerprint_of_definitions(names), what, engine))
+    if dictionaries:
+        what = f"the dictionaries ({', '.join(dictionaries)}) are"
+        checks.append(_check_of_fingerprint(fingerprint_of_dictionaries(dictionaries), what, engine))
+    return checks
+
+
+def _check_of_fingerprint(now: exp.Select, what: str, engine: Engine) -> exp.Select:
     ((then,),) = engine.rows(now)
     same = exp.EQ(this=exp.column(now.named_selects[0]), expression=exp.convert(then))
-    return [_check(same, f"the definitions of tensors ({', '.join(names)}) are", now)]
+    return _check(same, what, now)
 
 
 def _check(same: exp.Expr, what: str, now: exp.Query) -> exp.Select:

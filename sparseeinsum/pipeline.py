@@ -17,7 +17,7 @@ from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.pricing import least_seconds
 from sparseeinsum.engines.catalogue import Catalogue, require
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.execution import Delivery, Execution, Progress, execute, prepare
+from sparseeinsum.engines.execution import Delivery, Execution, Progress, execute, prepare, with_dictionaries
 from sparseeinsum.engines.generated import generated_source
 from sparseeinsum.engines.inputs import stored_inputs
 from sparseeinsum.engines.measuring import is_complete, measure_all
@@ -31,12 +31,12 @@ from sparseeinsum.language.scalar import FUNCTIONS, functions_of
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, entries
 from sparseeinsum.plan import Plan
 from sparseeinsum.replanning import replan
-from sparseeinsum.rewrite.assumptions import rewritten_results
+from sparseeinsum.rewrite.algebraic import Improved, improve
 from sparseeinsum.rewrite.binarise import binarise
-from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions, merged_results
-from sparseeinsum.rewrite.composition import composed_results
-from sparseeinsum.rewrite.parts import part_names, parts_of
+from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
+from sparseeinsum.rewrite.parts import parts_of
 from sparseeinsum.rewrite.products import put_together
+from sparseeinsum.rewrite.rewriting import Rewriting
 from sparseeinsum.rewrite.sparse_sums import compensate
 from sparseeinsum.running import analyze_plan, check_into
 from sparseeinsum.saved_plans.files import SavedPlan
@@ -100,13 +100,15 @@ def make_plans(program: Program, engine: Engine, options: PlanOptions) -> list[P
         data = _read_data(program, engine, options)
     with clock.stage("optimizer"), bounded(engine, options.most_bytes, options.estimating_bytes):
         bound = _bind(program, data.stored, options, engine)
-        binary = _rewritten(bound, data, engine, options)
-        pins = _pins(bound, binary, options)
-        exact = evaluate_exactly(merge_common_subexpressions(binary, pins), data.values, _allows_nonfinite(options))
+        improved = _rewritten(bound, data, engine, options)
+        pins = _pins(bound, improved.graph, options)
+        merged = merge_common_subexpressions(improved.graph, pins)
+        exact = evaluate_exactly(merged, data.values, _allows_nonfinite(options))
         layouts = _layouts(program, exact.graph, options)
         alternatives = _alternatives(exact, data, engine, options, layouts, pins)
         found = alternatives.chosen(options.top)
-    made = _Making(program, engine, options, data, bound, exact, alternatives, clock.seconds)
+    rewriting = Rewriting.between(bound, exact.graph, improved.shares)
+    made = _Making(program, engine, options, data, rewriting, exact, alternatives, clock.seconds)
     return [made.plan(decomposed) for decomposed in found]
 
 
@@ -135,7 +137,8 @@ def load_plan(saved: SavedPlan, engine: Engine) -> Plan:
         layouts = {name: saved.layout_of(exact.graph.tensors[name]) for name in exact.graph.outputs}
         alternatives = _alternatives(exact, data, engine, options, layouts, {})
         decomposed = decomposed_as(saved, alternatives)
-    made = _Making(saved.program, engine, options, data, bound, exact, alternatives, clock.seconds)
+    rewriting = Rewriting.between(bound, exact.graph, {})
+    made = _Making(saved.program, engine, options, data, rewriting, exact, alternatives, clock.seconds)
     return made.plan(decomposed)
 
 
@@ -191,22 +194,29 @@ def _check_scans(stored: Mapping[str, StoredTensor], memory: Memory) -> None:
 
 def _orders(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, StoredOrder]:
     """How the tuples of tensors of several keys lie, in tables that hold them in an order of their own."""
-    several = {name: each for name, each in stored.items() if each.is_owned and len(each.keys) > 1}
+    ordered = {name: each for name, each in stored.items() if each.is_owned and not each.holds_keys}
+    several = {name: each for name, each in ordered.items() if len(each.keys) > 1}
     axes = ascending_axes(several, engine) if engine.sql.keeps_residents else {}
     return {name: StoredOrder(stored[name].decomposition.tiles, ascending) for name, ascending in axes.items()}
 
 
-def _rewritten(bound: EinGraph, data: _Data, engine: Engine, options: PlanOptions) -> EinGraph:
+def _rewritten(bound: EinGraph, data: _Data, engine: Engine, options: PlanOptions) -> Improved:
     """The graph as EinSums of one or two operands each, in a cheap order.
 
-    Products that several of them compute are put together before; sums over what is absent are taken apart after.
+    Formulas are replaced by equal ones, and products that several EinSums compute put together before; sums over what
+    is absent are taken apart after.
     """
     known, values = data.statistics, data.values
     if _allows_nonfinite(options):
-        return binarise(bound, known, values, allows_nonfinite=True)
+        return Improved(binarise(bound, known, values, allows_nonfinite=True), {})
     price = partial(least_seconds, constants=constants_for(engine.costs))
-    whole = put_together(bound, known, values, price, options.pin.keys()) if options.rewrites else bound
-    return compensate(binarise(whole, known, values), known, values, price)
+    if options.rewrites:
+        pinned = options.pin.keys()
+        improved = improve(bound, known, values, price, pinned)
+        binary, shares = put_together(improved.graph, known, values, price, pinned), improved.shares
+    else:
+        binary, shares = binarise(bound, known, values), {}
+    return Improved(compensate(binary, known, values, price), shares)
 
 
 def _alternatives(
@@ -241,7 +251,7 @@ class _Making:
     engine: Engine
     options: PlanOptions
     data: _Data
-    bound: EinGraph
+    rewriting: Rewriting
     exact: ExactGraph
     alternatives: Alternatives
     planning_seconds: Mapping[str, float]
@@ -259,10 +269,7 @@ class _Making:
             stored,
             self.data.measured,
             self.data.estimator,
-            part_names(_written(self.bound), self.exact.graph),
-            rewritten_results(self.bound, self.exact.graph),
-            merged_results(self.bound, self.exact.graph),
-            composed_results(self.bound, self.exact.graph),
+            self.rewriting,
             self.options.nonfinite,
             self.options.memory_limit,
             engine.sql,
@@ -291,7 +298,7 @@ def run_program(
     with engine.transaction():
         (plan,) = make_plans(program, engine, options)
         check_into(plan, engine, into)
-        return execute(plan, engine, into, progress, replan if replans else None)
+        return with_dictionaries(execute(plan, engine, into, progress, replan if replans else None), engine)
 
 
 @contextmanager
@@ -347,13 +354,9 @@ def _require_functions(graph: EinGraph, engine: Engine) -> None:
             require_function(name, python)
 
 
-def _written(bound: EinGraph) -> set[str]:
-    return {einsum.output.tensor for einsum in bound.einsums}
-
-
 def _pins(bound: EinGraph, binary: EinGraph, options: PlanOptions) -> dict[str, Mapping[str, int]]:
     """Labels to promote by result; where an EinSum was taken apart, its parts promote those of them that they have."""
-    parts = parts_of(_written(bound), binary)
+    parts = parts_of({einsum.output.tensor for einsum in bound.einsums}, binary)
     pins: dict[str, Mapping[str, int]] = {}
     for einsum in bound.einsums:
         name = einsum.output.tensor

@@ -20,9 +20,11 @@ from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.picture.page import write_page
 from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.natural_keys import with_natural_keys
 from sparseeinsum.render.sources import scan_boundaries
 from sparseeinsum.render.statements import Statement, result_query, result_statements, staged_statements
 from sparseeinsum.rewrite.names import Names
+from sparseeinsum.rewrite.rewriting import Rewriting
 from sparseeinsum.saved_plans.files import write_plan
 from sparseeinsum.semantics.exactness import Evaluation
 from sparseeinsum.statistics.estimate import Statistics
@@ -42,10 +44,7 @@ class Plan:
         stored: The input tensors, where they lie.
         measured: What scans of the inputs found.
         estimator: Estimated the sizes of results.
-        parts: For every EinSum as written, the results of EinSums that it was taken apart into.
-        rewritten: Results of EinSums that are not as they were written.
-        merged: Results as written that are computed once with others, by the names of those.
-        composed: Results as written that are not computed, by the names of those that are computed without them.
+        rewriting: How those EinSums came from the ones that were written.
         nonfinite: What a run does where values turn NaN or infinite: `error` or `allow`.
         memory_limit: Bytes that a run was allowed, or None for the limit of the database.
         dialect: Of the engine that it was made for.
@@ -63,10 +62,7 @@ class Plan:
     stored: Mapping[str, StoredTensor]
     measured: Mapping[str, Measurement]
     estimator: Estimator
-    parts: Mapping[str, tuple[str, ...]]
-    rewritten: tuple[str, ...]
-    merged: Mapping[str, str]
-    composed: Mapping[str, str]
+    rewriting: Rewriting
     nonfinite: str
     memory_limit: int | None
     dialect: Dialect
@@ -148,9 +144,7 @@ class Plan:
             self.alternatives,
             self.stored,
             self.evaluations,
-            self.parts,
-            self.merged,
-            self.composed,
+            self.rewriting,
             self.watched_statements,
             self.planning_seconds,
             self.analyze(self) if analyze else None,
@@ -163,7 +157,7 @@ class Plan:
         Args:
             style: `cte`: one statement for every output, which knows no passes; `staged`: as it runs, with temporary
                 tables for results that are read more than once, computed in passes, or large. (A run also splits the
-                scans of small tables among threads.)
+                scans of small tables among threads, and puts natural keys into what it returns by itself.)
             dialect: `duckdb` or `postgres`, to be sure of it: that of the database that the plan was made for, whose
                 tables it reads; by default whichever that is.
 
@@ -179,15 +173,25 @@ class Plan:
         if style == "cte":
             statements = self._statements({}, {}, {})
         elif style == "staged":
-            tables = {name: _table(name) for name in self.staged()}
-            statements = self._statements(tables, {}, self._kept(_table))
+            statements = self.staged_in(_table)
         else:
             raise ValueError(f"style {style!r} is neither 'cte' nor 'staged'")
-        return "\n\n".join(f"{statement.text};" for statement in statements) + "\n"
+        return "\n\n".join(f"{self.with_keys(statement).text};" for statement in statements) + "\n"
+
+    def staged_in(self, table_of: Callable[[str], exp.Table]) -> tuple[Statement, ...]:
+        """What fills tables, which `table_of` names, with what a run keeps on the way, and then the outputs."""
+        tables = {name: table_of(name) for name in self.staged()}
+        return self._statements(tables, {}, self._kept(table_of))
 
     def statement_of(self, output: str) -> Statement:
-        """The one statement that returns an output, with scans split among threads as in a run."""
-        return next(each for each in self._statements({}, self._boundaries, {}) if each.name == output)
+        """The one statement that returns an output, with natural keys, its scans split among threads as in a run."""
+        return self.with_keys(next(each for each in self._statements({}, self._boundaries, {}) if each.name == output))
+
+    def with_keys(self, statement: Statement) -> Statement:
+        """A statement with natural keys in place of indices, if it is one that returns an output."""
+        if statement.stage is not None:
+            return statement
+        return with_natural_keys(statement, delivery(self.decomposed, statement.name).schema)
 
     def staged(self) -> tuple[str, ...]:
         """Results that a run keeps in temporary tables."""

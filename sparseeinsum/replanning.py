@@ -22,7 +22,6 @@ from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.plan import Plan
 from sparseeinsum.rewrite.binarise import MOST_OPERANDS, binarise
 from sparseeinsum.rewrite.composition import composed
-from sparseeinsum.rewrite.parts import part_names
 from sparseeinsum.semantics.exactness import Values, evaluate_exactly
 from sparseeinsum.statistics.counts import count_entries, counted_statistics, is_countable
 from sparseeinsum.statistics.estimators import Estimator
@@ -199,8 +198,7 @@ class _Rest:
     def others(self, kept: _Found) -> list[_Found]:
         """The best of the same EinSums, and of other ones where they may be contracted in another order."""
         found = _found(kept.alternatives)
-        parts = {part for parts in self.before.parts.values() for part in parts}
-        whole = composed(self.graph, parts - self.before.alternatives.pinned.keys())
+        whole = composed(self.graph, self.before.rewriting.all_parts - self.before.alternatives.pinned.keys())
         if any(len(einsum.operands) > MOST_OPERANDS for einsum in whole.einsums):
             statistics = {name: each.statistics for name, each in self.measured.items()}
             alternatives = self._alternatives(binarise(whole, statistics, self._values, self._allows_nonfinite))
@@ -211,7 +209,6 @@ class _Rest:
         """The plan of some choices."""
         complete = {name for name, source in self.stored.items() if is_complete(source, self.measured[name])}
         evaluations = found.alternatives.model.evaluations
-        written = {einsum.output.tensor for einsum in self.before.program.einsums}
         return replace(
             self.before,
             decomposed=found.decomposed,
@@ -225,7 +222,7 @@ class _Rest:
             stored=self.stored,
             measured=self.measured,
             estimator=self.estimator,
-            parts=part_names(written, found.decomposed.graph),
+            rewriting=self.before.rewriting.taken_apart_as(found.decomposed.graph),
             planning_seconds={"statistics": 0.0, "optimizer": planning_seconds},
             kept_before=self.before.kept_before.union(self.before.kept_names.values()),
         )

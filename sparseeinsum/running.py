@@ -5,19 +5,26 @@ from contextlib import contextmanager
 
 from sparseeinsum.engines.catalogue import check_relation
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.execution import Delivery, Execution, Progress, execute, prepare, run_each
+from sparseeinsum.engines.execution import (
+    Delivery,
+    Execution,
+    Progress,
+    execute,
+    prepare,
+    run_each,
+    with_dictionaries,
+)
 from sparseeinsum.engines.inputs import stored_inputs
 from sparseeinsum.engines.measuring import is_complete, measure_all
-from sparseeinsum.engines.tables import check_target
+from sparseeinsum.engines.ownership import check_target
 from sparseeinsum.engines.targets import Table, Target
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.explain import Analysis
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.plan import Plan
 from sparseeinsum.replanning import replan
-from sparseeinsum.rewrite.assumptions import broken_assumption
-from sparseeinsum.semantics.exactness import evaluate_exactly
-from sparseeinsum.statistics.measure import fingerprints
+from sparseeinsum.statistics.fingerprints import fingerprints
+from sparseeinsum.validity import broken_rewriting, evaluations_for
 
 
 def analyze_plan(plan: Plan, engine: Engine) -> Analysis:
@@ -45,7 +52,7 @@ def run_plan(
     """
     with _running(plan, engine):
         check_into(plan, engine, into)
-        return execute(plan, engine, into, progress, replan if replans else None)
+        return with_dictionaries(execute(plan, engine, into, progress, replan if replans else None), engine)
 
 
 @contextmanager
@@ -80,16 +87,12 @@ def _check_unchanged(plan: Plan, engine: Engine) -> None:
         for name, stored in changed.items()
         if is_complete(stored, plan.measured[name]) and not is_complete(stored, now[name])
     ]
-    values = {name: plan.measured[name].values.united(measurement.values) for name, measurement in now.items()}
-    graph, allows_nonfinite = plan.decomposed.graph, plan.nonfinite == "allow"
-    exact = evaluate_exactly(graph, values, allows_nonfinite)
-    differs = any(
-        exact.evaluations[name].decision != evaluation.decision for name, evaluation in plan.evaluations.items()
-    )
+    values = {name: found.values for name, found in now.items()}
+    found_now = evaluations_for(plan, values)
+    differs = any(found_now[name].decision != evaluation.decision for name, evaluation in plan.evaluations.items())
     if lost or differs:
         raise EngineError(f"tensor {next(iter(lost or changed))} has changed since the plan was made; plan again")
-    before, after = ({name: found.values for name, found in each.items()} for each in (plan.measured, now))
-    reason = broken_assumption(graph, plan.rewritten, before, after, allows_nonfinite)
+    reason = broken_rewriting(plan, values)
     if reason is not None:
         raise EngineError(f"{reason}; plan again")
 

@@ -19,6 +19,8 @@ from edge_tables import EDGES
 import sparseeinsum as se
 from sparseeinsum import cli
 from sparseeinsum.decompose.constants import constants_for, store_constants
+from sparseeinsum.kernels.postgres_installation import find_server
+from sparseeinsum.kernels.postgres_python import install_python
 from sparseeinsum.language.scalar import FUNCTIONS
 
 ENGINES = ("duckdb", "postgresql")
@@ -178,6 +180,16 @@ def postgres() -> Iterator[postgres_server.PostgresServer]:
     with postgres_server.start_server() as server:
         assert cli.main(["install", "postgres", "--pg-config", server.pg_config]) == 0
         yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_python(postgres: postgres_server.PostgresServer) -> postgres_server.PostgresServer:
+    """The same server, with the extension installed by which its Python runs programs."""
+    missing = postgres_server.missing_python()
+    if missing:
+        pytest.skip(missing)
+    install_python(find_server(postgres.pg_config), se.__version__)
+    return postgres
 
 
 @pytest.fixture(scope="module")

@@ -2,15 +2,12 @@
 
 from collections.abc import Mapping
 
+from evaluated_programs import evaluated
+
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.cost import Accounting, CostConstants, DistributedAccounting, EmbeddedAccounting
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinSum
-from sparseeinsum.language.lowering import read_program
-from sparseeinsum.language.tensors import Axis, Tensor
-from sparseeinsum.semantics.exactness import Values, evaluate_exactly
-from sparseeinsum.semantics.ranges import Range
 from sparseeinsum.statistics.estimate import Statistics, estimate
 
 # Different primes tell the terms of a formula apart.
@@ -31,12 +28,7 @@ OPERANDS = {"A": Statistics(500, (100, 200), (100, 200)), "B": Statistics(800, (
 
 def model_of(text: str, known: Mapping[str, Statistics], accounting: Accounting = DISTRIBUTED) -> CostModel:
     """The cost model of a program on inputs of these statistics."""
-    tensors = {
-        name: Tensor(name, tuple(Axis(f"dim_{axis}", bound) for axis, bound in enumerate(each.shape)))
-        for name, each in known.items()
-    }
-    graph = bind(read_program(text), tensors)
-    evaluations = evaluate_exactly(graph, dict.fromkeys(tensors, Values(Range(-9, 9), has_fill=True))).evaluations
+    graph, evaluations = evaluated(text, known)
     statistics = estimate(graph, known, evaluations)
     return CostModel(graph, statistics, evaluations, CONSTANTS, accounting)
 

@@ -3,13 +3,9 @@
 import itertools
 
 import numpy as np
+from evaluated_programs import evaluated
 from numpy.typing import NDArray
 
-from sparseeinsum.language.binding import bind
-from sparseeinsum.language.lowering import read_program
-from sparseeinsum.language.tensors import Axis, Tensor
-from sparseeinsum.semantics.exactness import Values, evaluate_exactly
-from sparseeinsum.semantics.ranges import Range
 from sparseeinsum.statistics.estimate import Statistics, estimate
 
 # The matrices of SparseEinSum, section 4.1.
@@ -27,12 +23,7 @@ def counted(array: NDArray[np.float64]) -> Statistics:
 
 def estimated(text: str, **known: Statistics) -> dict[str, Statistics]:
     """Statistics of all tensors of a program; of its inputs they are given."""
-    tensors = {
-        name: Tensor(name, tuple(Axis(f"dim_{axis}", bound) for axis, bound in enumerate(each.shape)))
-        for name, each in known.items()
-    }
-    graph = bind(read_program(text), tensors)
-    evaluations = evaluate_exactly(graph, dict.fromkeys(tensors, Values(Range(-9, 9), has_fill=True))).evaluations
+    graph, evaluations = evaluated(text, known)
     return estimate(graph, known, evaluations)
 
 

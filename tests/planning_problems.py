@@ -6,6 +6,8 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from evaluated_programs import evaluations_of
+
 import sparseeinsum as se
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.cost import CostConstants, Work
@@ -17,8 +19,7 @@ from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.lowering import read_program
 from sparseeinsum.language.tensors import DEMOTED, Axis, Decomposition, Tensor
-from sparseeinsum.semantics.exactness import Absence, JoinKind, Values, evaluate_exactly
-from sparseeinsum.semantics.ranges import Range
+from sparseeinsum.semantics.exactness import Absence, JoinKind
 from sparseeinsum.statistics.estimate import Statistics, estimate
 
 UNLIMITED = 1 << 62
@@ -79,7 +80,7 @@ def problem_of(
     computed = [einsum.output.tensor for einsum in bound.einsums]
     delivered = tuple(name for name in computed if name in bound.outputs or name in outputs)
     graph = EinGraph(bound.tensors, bound.einsums, delivered)
-    evaluations = evaluate_exactly(graph, dict.fromkeys(inputs, Values(Range(-9, 9), has_fill=True))).evaluations
+    evaluations = evaluations_of(graph, inputs)
     statistics = estimate(graph, {name: measured for name, (_, measured) in inputs.items()}, evaluations)
     model = CostModel(graph, statistics, evaluations, CONSTANTS)
     return Problem(model, stored, {name: layout for name, layout in layouts.items() if name in delivered})

@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from reference import evaluate_program
 
 import sparseeinsum as se
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.semantics.dense import evaluate_program
 
 Array = NDArray[Any]
 

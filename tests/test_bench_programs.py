@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from reference import evaluate_program
 
 import sparseeinsum as se
 from bench.programs import PROGRAMS, Case, small_source
+from sparseeinsum.semantics.dense import evaluate_program
 
 SHARE = 0.02
 

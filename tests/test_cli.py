@@ -122,6 +122,58 @@ def test_tiles_are_searched(database: str, capsys: pytest.CaptureFixture[str]) -
     assert "big is neither auto nor whole numbers" in capsys.readouterr().err
 
 
+def test_load_and_drop(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("edges.csv").write_text("weight,src,dst\n1.5,0,1\n-3,1,2\n2,1,0\n")
+    load = ["load", "-d", "new.duckdb"]
+    assert main([*load, "A", "edges.csv", "--value", "weight"]) == 0
+    assert capsys.readouterr().out == "tensor A[src: 2, dst: 3] fill 0.0 dtype float64: 3 entries in main.A\n"
+    wishes = [
+        "--index",
+        "src",
+        "--duplicates",
+        "sum",
+        "--dtype",
+        "float32",
+        "--fill=-inf",
+        "--shape",
+        "4",
+        "--axes",
+        "i",
+    ]
+    assert main([*load, "B", "edges.csv", "--value", "weight", *wishes]) == 0
+    assert capsys.readouterr().out == "tensor B[i: 4] fill -inf dtype float32: 2 entries in main.B\n"
+    assert main([*load, "C", "A", "--index", "src,dst", "--no-copy", "--shape", "3,3"]) == 0
+    assert capsys.readouterr().out == "tensor C[src: 3, dst: 3] fill 0.0 dtype float64: 3 entries in main.A\n"
+    assert main(["drop", "-d", "new.duckdb", "B", "C"]) == 0
+    assert capsys.readouterr().out == "B is gone, with the table main.B\nC is gone\n"
+    with se.connect("new.duckdb") as db:
+        assert list(db.tensors()) == ["A"]
+        np.testing.assert_array_equal(db.run("Y[i, j] = A[i, j]")["Y"].to_numpy(), [[0, 1.5, 0], [2, 0, -3]])
+
+
+def test_load_that_fails_leaves_no_new_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("edges.csv").write_text("src,dst\n0,1\n-1,2\n")
+    assert main(["load", "-d", "new.duckdb", "A", "edges.csv", "--index", "src,dst"]) == 1
+    assert "row 1 (counted from 0): the index src is -1" in capsys.readouterr().err
+    assert not Path("new.duckdb").exists()
+    assert main(["load", "-d", "new.duckdb", "A", "edges.csv", "--index", "dst"]) == 0
+    assert main(["load", "-d", "new.duckdb", "A", "edges.csv", "--index", "src"]) == 1
+    assert Path("new.duckdb").exists()
+
+
+@pytest.mark.parametrize(
+    ("wish", "message"), [(["--shape", "3,x"], "3,x are no whole numbers"), (["--fill", "none"], "none is no number")]
+)
+def test_wishes_that_load_cannot_read(wish: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["load", "-d", "new.duckdb", "A", "edges.csv", *wish])
+    assert message in capsys.readouterr().err
+
+
 def test_stats(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["stats", "-d", database, "A"]) == 0
     printed = capsys.readouterr().out
@@ -150,6 +202,13 @@ def test_stats(database: str, capsys: pytest.CaptureFixture[str]) -> None:
         (["explain", "-d", "{}", "-t", PRODUCT, "--save", "{}/plan.json"], "plan.json"),
         (["explain", "-d", "{}", "-t", PRODUCT, "--html", "{}/plan.html"], "plan.html"),
         (["stats", "-d", "{}", "Z"], "there is no tensor Z"),
+        (["drop", "-d", "{}", "Z"], "there is no tensor Z"),
+        (["drop", "-d", "absent.duckdb", "A"], "there is no database file absent.duckdb"),
+        (["load", "-d", "{}", "E", "absent.csv"], "absent.csv"),
+        (["load", "-d", "{}", "E", "absent"], "there is no table, view or file absent"),
+        (["load", "-d", "{}", "E", "A", "--value", "v"], "no column v; they have dim_0, val"),
+        (["load", "-d", "{}", "E", "A", "--no-copy"], "--no-copy needs --index"),
+        (["load", "-d", "{}", "E", "A", "--no-copy", "--index", "i", "--duplicates", "sum"], "leave out one"),
         (["demo", "--data", "absent.npz"], "absent.npz"),
     ],
 )
@@ -162,7 +221,9 @@ def test_errors_are_one_message(
     assert message in error
 
 
-@pytest.mark.parametrize("command", ["run", "explain", "compile", "shell", "stats", "calibrate", "demo"])
+@pytest.mark.parametrize(
+    "command", ["load", "run", "explain", "compile", "shell", "stats", "drop", "calibrate", "demo"]
+)
 def test_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main([command, "--help"])

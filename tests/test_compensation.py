@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from reference import evaluate_einsum
 
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.eingraph import EinSum, Reference, by_hand, write_einsum
@@ -14,6 +13,7 @@ from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, U, V, e
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.rewrite.compensation import compensated
 from sparseeinsum.rewrite.simplify import with_operands_set
+from sparseeinsum.semantics.dense import evaluate_einsum
 
 Array = NDArray[Any]
 

@@ -1,7 +1,6 @@
-"""The extension file: what it says of itself, where it can be loaded and where not, and what the README shows of it."""
+"""The extension file: what it says of itself, where it can be loaded and where not."""
 
 import ctypes
-import os
 import re
 import subprocess
 import sys
@@ -16,24 +15,6 @@ from sparseeinsum.cli import main
 from sparseeinsum.kernels import duckdb_library, linking, processors
 from sparseeinsum.kernels.duckdb_library import build_extension
 from sparseeinsum.kernels.processors import is_x86
-
-
-def test_readme_shows_what_the_shell_shows(tmp_path: Path) -> None:
-    """Typed into a folder of its own, line by line."""
-    programs = {"sparseeinsum": "-c 'from sparseeinsum.cli import main; exit(main())'", "duckdb": "-m duckdb_cli"}
-    for name, arguments in {**programs, "python": ""}.items():
-        (tmp_path / name).write_text(f'#!/bin/sh\nexec {sys.executable} {arguments} "$@"\n')
-        (tmp_path / name).chmod(0o755)
-    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    asked = 0
-    for block in re.findall(r"^```console\n(.*?)^```", readme, flags=re.DOTALL | re.MULTILINE):
-        for command, shown in re.findall(r"^\$ (.*\n(?:    .*\n)*)((?:[^$ ].*\n)*)", block, flags=re.MULTILINE):
-            typed = ["bash", "-c", command.replace("\n    ", "\n")]
-            finished = subprocess.run(typed, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
-            assert (finished.stdout, finished.returncode) == (shown, 0), finished.stderr
-            asked += 1
-    assert asked == 6
 
 
 def test_functions_of_users_are_refused(shell: Shell) -> None:

@@ -1,7 +1,6 @@
 """Functions and programs in the `duckdb` command line, and in Python's DuckDB alone, by the extension file."""
 
 import itertools
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 from duckdb_shell import Shell, new_database, rows_in_python
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from random_programs import FAMILIES, Case, cases, may_be_refused
+from random_runs import random_runs
 from sql_rows import Array, Rows, create_rows, expect_equal, read_column
 from test_sql_aggregates import AGGREGATES
 from test_sql_function_errors import MALFORMED
@@ -37,8 +37,6 @@ from sparseeinsum.kernels.catalogue import ValueType, functions
 
 Matrices = dict[str, Any]
 pytestmark = pytest.mark.engines("duckdb", reason="the file is for DuckDB")
-
-EXAMPLES = int(os.environ.get("EXAMPLES", "2"))
 
 
 def test_the_same_functions_are_listed(shell: Shell, db: se.Database) -> None:
@@ -210,13 +208,20 @@ def test_compiled_programs(
 def test_random_programs(shell: Shell, tmp_path: Path, family: str) -> None:
     database = tmp_path / "programs.duckdb"
 
-    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    @random_runs(2)
     @given(cases(family, "dp"), st.sampled_from(["cte", "staged"]))
     def run(case: Case, style: str) -> None:
         with new_database(database) as connection, se.connect(connection) as db:
             case.load(db)
             try:
-                plan = db.plan(case.text, pin=case.pin, outputs=case.outputs, tiles=case.tiles, indexes=False)
+                plan = db.plan(
+                    case.text,
+                    pin=case.pin,
+                    outputs=case.outputs,
+                    tiles=case.tiles,
+                    nonfinite=case.nonfinite,
+                    indexes=False,
+                )
                 expected = db.run(plan)
             except se.SparseEinsumError as error:
                 assert isinstance(error, se.SemanticsError) or may_be_refused(case, error)

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from reading import engine_of
-from reference import evaluate_program
 from sqlglot import exp
 
 import sparseeinsum as se
@@ -19,6 +18,7 @@ from sparseeinsum.kernels.catalogue import functions
 from sparseeinsum.language.scalar import FUNCTIONS, Call, Literal, Operand, Scalar, evaluate, operands_of, write
 from sparseeinsum.render.dialects import DUCKDB, POSTGRESQL, Dialect, write_sql
 from sparseeinsum.render.scalars import number_expression
+from sparseeinsum.semantics.dense import evaluate_program
 from sparseeinsum.statistics.numbers import number
 
 Array = NDArray[Any]

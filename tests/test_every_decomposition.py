@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from planning_problems import promoted
-from reference import evaluate_program
 
 import sparseeinsum as se
 from sparseeinsum.language.eingraph import Program
+from sparseeinsum.semantics.dense import evaluate_program
 
 PROGRAMS = {
     "matrix product": "C[i, k] = sum(A[i, j] * B[j, k])",

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from reference import evaluate_program
 
 import sparseeinsum as se
 from sparseeinsum.calibration import random_plans
@@ -29,6 +28,7 @@ from sparseeinsum.examples import (
 )
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.semantics.dense import evaluate_program
 
 GRAPH = citation_graph(60, 300, 40, 700, seed=1)
 

@@ -148,6 +148,40 @@ def test_where(shared_db: se.Database, fills: tuple[float, float, float]) -> Non
     check(shared_db, "sum(where(C[i, j] > 0, U[i, j], V[i, j]))", "i", np.where(c > 0, u, v).sum(1))
 
 
+MASKED = "W[i, j] = where(C[i, j] != 0, U[i, j], -inf)"
+
+
+@pytest.mark.parametrize("optimizer", ["dp", "relational", "dense"])
+def test_infinities_that_are_given(shared_db: se.Database, optimizer: str) -> None:
+    """Written in the program or fills: what is masked by one is absent, in softmax too."""
+    c, u = sparse((5, 6), 0, 1), np.arange(30.0).reshape(5, 6)
+    c[2] = 0
+    c[0, 1] = 1
+    load(shared_db, "C", c, 0)
+    shared_db.tensor("U", u)
+    masked = np.where(c != 0, u, -np.inf)
+    found = shared_db.run(f"{MASKED}; P[i, j] = softmax[j](W[i, j])", optimizer=optimizer, outputs=["W"])
+    np.testing.assert_array_equal(found["W"].to_numpy(), masked)
+    assert found["W"].fill == -np.inf
+    assert found["W"].rows.num_rows == np.count_nonzero(c)
+    with np.errstate(invalid="ignore"):
+        powers = np.nan_to_num(np.exp(masked - masked.max(axis=1, keepdims=True)))
+    np.testing.assert_allclose(found["P"].to_numpy(), powers / np.maximum(powers.sum(axis=1, keepdims=True), 1e-300))
+    load(shared_db, "F", np.where(c != 0, c, np.inf), np.inf)
+    found = shared_db.run("D[i, j] = where(index(i) == index(j), 0, F[i, j])", optimizer=optimizer)
+    wanted = np.where(np.arange(5)[:, None] == np.arange(6), 0, np.where(c != 0, c, np.inf))
+    np.testing.assert_array_equal(found["D"].to_numpy(), wanted)
+    found = shared_db.run("D[i, j] = min(U[i, j], where(index(i) == index(j), 0, inf))", optimizer=optimizer)
+    np.testing.assert_array_equal(found["D"].to_numpy(), np.where(np.arange(5)[:, None] == np.arange(6), 0, u))
+
+
+@pytest.mark.parametrize("text", ["exp(U[i, j] * 1000)", "where(U[i, j] < inf, exp(U[i, j] * 1000), 0)"])
+def test_infinities_that_are_not_given_are_detected(shared_db: se.Database, text: str) -> None:
+    shared_db.tensor("U", np.arange(30.0).reshape(5, 6))
+    with pytest.raises(se.EngineError, match="W turned NaN or infinite"):
+        shared_db.run(f"W[i, j] = {text}")
+
+
 @pytest.mark.parametrize("fills", [(0, 0), (0, 1), (2, -1)])
 def test_matrix_products(shared_db: se.Database, fills: tuple[float, float]) -> None:
     u, v = sparse((4, 6), fills[0]), sparse((6, 3), fills[1])

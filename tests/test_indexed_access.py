@@ -9,9 +9,9 @@ import scipy.sparse
 from indexing import index_wherever_possible, indexed_steps
 from numpy.typing import NDArray
 from planned_memory import limit_for
-from reference import evaluate_program
 
 import sparseeinsum as se
+from sparseeinsum.semantics.dense import evaluate_program
 
 pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL keeps no arrays in memory")
 

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from reference import evaluate_program
 
 import sparseeinsum as se
 from sparseeinsum.language.binding import bind
@@ -14,6 +13,7 @@ from sparseeinsum.language.eingraph import write_einsum
 from sparseeinsum.language.generated import GeneratedTensor
 from sparseeinsum.language.scalar import AxisBound
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.semantics.dense import evaluate_program
 
 Array = NDArray[Any]
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from numpy_einsum import FORMS, Array, assert_same, calls, filled
-from reference import evaluate_program
 
 import sparseeinsum as se
 from sparseeinsum.arrays import read_call
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.numpy_notation import RESULT_NAME
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.semantics.dense import evaluate_program
 
 DTYPES = (
     "bool",

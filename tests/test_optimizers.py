@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from planning_problems import MOST_PLANS, Problem, choices_of, drawn, priced_by_hand, problem_of
 
 import sparseeinsum as se
@@ -218,6 +219,38 @@ class TestBaselines:
         db.tensor("A", np.eye(3))
         with pytest.raises(PlanError, match=hint):
             db.plan("B[i] = sum(A[i, j])", optimizer=name)
+
+
+class TestManyLabels:
+    """Of more labels than all subsets can be looked at, the large ones are still promoted one by one."""
+
+    @pytest.fixture
+    def tensors(self, db: se.Database) -> dict[str, NDArray[np.float64]]:
+        rng = np.random.default_rng(0)
+        tensors = {"A": rng.normal(size=(2,) * 9 + (30,)), "B": rng.normal(size=(30,) + (2,) * 5)}
+        for name, array in tensors.items():
+            db.tensor(name, array)
+        return tensors
+
+    @pytest.mark.parametrize("optimizer", OPTIMIZERS)
+    @pytest.mark.parametrize("first", ["a", "A"])
+    def test_results(
+        self, db: se.Database, tensors: dict[str, NDArray[np.float64]], optimizer: str, first: str
+    ) -> None:
+        text = f"Y[{first}, o] = sum(A[{first}, b, c, d, e, f, g, h, i, x] * B[x, k, l, m, n, o])"
+        if optimizer == "dense" and first == "A":
+            with pytest.raises(PlanError, match="promoted by hand"):
+                db.plan(text, optimizer=optimizer, rewrite=False)
+            return
+        plan = db.plan(text, optimizer=optimizer, rewrite=False)
+        wanted = np.einsum("abcdefghix,xklmno->ao", *tensors.values(), optimize=True)
+        np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), wanted)
+
+    def test_the_largest_labels_are_promoted(self, db: se.Database) -> None:
+        entries = (np.vstack([np.zeros((9, 50), int), np.arange(50) * 1999]), np.ones(50))
+        db.tensor("A", entries, shape=(2,) * 9 + (100_000,))
+        (line,) = db.plan("Y[x] = sum(A[a, b, c, d, e, f, g, h, i, x])").notation()
+        assert line.startswith("Y[X]")
 
 
 def greedy_choices(problem: Problem) -> dict[str, Choice]:

@@ -116,7 +116,7 @@ def test_drawings_have_every_einsum_and_repartition(plans: dict[str, se.Plan], n
     computed = " ".join((*cards["einsum"], *cards["part"]))
     notation = re.sub(r"\s+", "", computed.replace("\N{NO-BREAK SPACE}", ""))
     assert all(line.replace(" ", "") in notation for line in plan.notation())
-    parts = [part for names in plan.parts.values() for part in names]
+    parts = plan.rewriting.all_parts
     assert len(cards["part"]) == len(parts)
     assert len(cards["input"]) == len(plan.stored)
     assert [card.split()[1] for card in cards["output"]] == list(plan.outputs)

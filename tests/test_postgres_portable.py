@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import psycopg
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from postgres_server import PostgresServer
 from postgres_sql import in_postgres, numbers
 from psycopg import errors
 from random_programs import FAMILIES, cases, check
+from random_runs import random_runs
 from sql_rows import arguments_of
 from test_postgres_errors import MALFORMED, MEANT_OTHERWISE, random_call
 from test_postgres_functions import (
@@ -214,7 +215,7 @@ def test_programs_give_what_numpy_gives(installed: str, family: str) -> None:
     with se.connect(installed) as database:
         database.connection.execute("CREATE SCHEMA programs; SET search_path = programs, public")
 
-        @settings(max_examples=5, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+        @random_runs(20, "postgresql")
         @given(st.data())
         def run(data: st.DataObject) -> None:
             check(database, data.draw(cases(family, data.draw(st.sampled_from(["dp", "relational", "dense"])))))

@@ -2,52 +2,33 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import postgres_server
 import psycopg
 import pytest
 from cancelling import cancelled
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from postgres_server import PostgresServer
 from psycopg import errors
 from random_programs import FAMILIES, Case, cases
+from random_runs import random_runs
 from reading import contents, stored_result
+from server_programs import PRODUCT, einsum
 
 import sparseeinsum as se
-from sparseeinsum import cli
-from sparseeinsum.cli import extensions
-from sparseeinsum.errors import ExtensionError
-from sparseeinsum.kernels import postgres_python
-from sparseeinsum.kernels.postgres_installation import Server, find_server
-from sparseeinsum.kernels.postgres_python import install_python
 
 DATABASE = "python_shell"
-PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
 A = np.array([[0.0, 1.5, 0.0], [2.0, 0.0, -3.0]])
 B = np.arange(6.0).reshape(3, 2)
 
 
 @pytest.fixture(scope="module")
-def server(postgres: PostgresServer) -> PostgresServer:
-    """The server, with the extension in a database."""
-    missing = postgres_server.missing_python()
-    if missing:
-        pytest.skip(missing)
-    install_python(find_server(postgres.pg_config), se.__version__)
-    with postgres.connect() as maintenance:
+def session(postgres_python: PostgresServer) -> Iterator[psycopg.Connection]:
+    """A session of the module's in a database with the extension, whose Python has imported what it needs."""
+    with postgres_python.connect() as maintenance:
         maintenance.execute(f"CREATE DATABASE {DATABASE}")
-    with postgres.connect(DATABASE) as connection:
+    with postgres_python.connect(DATABASE) as connection:
         connection.execute("CREATE EXTENSION sparseeinsum_python CASCADE")
-    return postgres
-
-
-@pytest.fixture(scope="module")
-def session(server: PostgresServer) -> Iterator[psycopg.Connection]:
-    """A session of the module's, whose Python has imported what it needs."""
-    with server.connect(DATABASE) as connection:
         yield connection
 
 
@@ -67,12 +48,6 @@ def db(shell: psycopg.Connection) -> se.Database:
     db.tensor("A", A, promoted=["dim_0", "dim_1"])
     db.tensor("B", B)
     return db
-
-
-def einsum(shell: psycopg.Connection, program: str, **options: object) -> list[tuple[Any, ...]]:
-    named = "".join(f", {name} => %({name})s" for name in options)
-    query = f"SELECT * FROM sparseeinsum.einsum(%(program)s{named})"
-    return shell.execute(query, {"program": program, **options}).fetchall()
 
 
 def stored(db: se.Database, name: str) -> np.ndarray:
@@ -107,7 +82,7 @@ class TestEinsum:
     def test_results_are_numpys(self, shell: psycopg.Connection, family: str) -> None:
         db = se.connect(shell)
 
-        @settings(max_examples=4, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+        @random_runs(16, "postgresql")
         @given(cases(family, "dp"))
         def run(case: Case) -> None:
             case.load(db)
@@ -345,7 +320,7 @@ class TestRights:
 
 
 class TestTexts:
-    def test_sql_gives_the_result(self, server: PostgresServer, db: se.Database, shell: psycopg.Connection) -> None:
+    def test_sql_gives_the_result(self, db: se.Database, shell: psycopg.Connection) -> None:
         for style in ("cte", "staged"):
             query = "SELECT sparseeinsum.einsum_sql(%s, style => %s)"
             ((text,),) = shell.execute(query, (PRODUCT, style)).fetchall()
@@ -377,82 +352,3 @@ class TestTexts:
         assert {"einsum", "einsum_sql", "explain", "tensor_from_table"} < set(found)
         for name, comment in found.items():
             assert comment.startswith("Part of") or f"sparseeinsum.{name}(" in comment
-
-
-class TestInstalling:
-    @pytest.fixture
-    def fresh(self, server: PostgresServer) -> Iterator[psycopg.Connection]:
-        """A database without the extension."""
-        with server.connect() as maintenance:
-            maintenance.execute("CREATE DATABASE without_python")
-        with server.connect("without_python") as connection:
-            yield connection
-        with server.connect() as maintenance:
-            maintenance.execute("DROP DATABASE without_python (FORCE)")
-        install_python(find_server(server.pg_config), se.__version__)
-
-    @pytest.mark.parametrize(
-        ("name", "value", "message"),
-        [
-            ("package_folders", ["/nowhere"], "the server's Python cannot import sparseeinsum: No module named"),
-            ("_this_python", "3.99", r"the server's Python is 3\.\d+, and sparseeinsum was installed for 3\.99"),
-        ],
-    )
-    def test_a_python_that_does_not_fit(
-        self,
-        server: PostgresServer,
-        fresh: psycopg.Connection,
-        monkeypatch: pytest.MonkeyPatch,
-        name: str,
-        value: object,
-        message: str,
-    ) -> None:
-        monkeypatch.setattr(postgres_python, "_check_language", lambda _: None)
-        monkeypatch.setattr(postgres_python, name, lambda: value)
-        install_python(find_server(server.pg_config), se.__version__)
-        fresh.execute("CREATE EXTENSION sparseeinsum_python CASCADE")
-        with pytest.raises(errors.ObjectNotInPrerequisiteState, match=message) as caught:
-            einsum(fresh, PRODUCT)
-        assert "sparseeinsum install postgres --python" in (caught.value.diag.message_hint or "")
-
-    def test_the_catalogue_is_no_part_of_it(self, server: PostgresServer, fresh: psycopg.Connection) -> None:
-        fresh.execute("CREATE EXTENSION sparseeinsum")
-        se.connect(fresh).tensor("A", A)
-        for _ in range(2):
-            fresh.execute("CREATE EXTENSION sparseeinsum_python CASCADE")
-            einsum(fresh, "C[i] = sum(A[i, j])", replace=True)
-            fresh.execute("DROP EXTENSION sparseeinsum_python")
-        assert set(se.connect(fresh).tensors()) == {"A", "C"}
-
-    def test_updates(self, server: PostgresServer, fresh: psycopg.Connection) -> None:
-        installed = find_server(server.pg_config)
-        install_python(installed, "0.0.9")
-        fresh.execute("CREATE EXTENSION sparseeinsum_python VERSION '0.0.9' CASCADE")
-        with pytest.raises(errors.ObjectNotInPrerequisiteState, match=r"is of version 0\.0\.9, and Python has"):
-            einsum(fresh, PRODUCT)
-        install_python(installed, se.__version__)
-        fresh.execute("ALTER EXTENSION sparseeinsum_python UPDATE")
-        with pytest.raises(errors.UndefinedTable, match="there is no tensor A"):
-            einsum(fresh, PRODUCT)
-        for file in installed.extension_folder.glob("sparseeinsum_python--0.0.9*"):
-            file.unlink()
-
-    def test_by_the_command(
-        self, server: PostgresServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        monkeypatch.setattr(extensions, "install_extension", lambda *_: ())  # it is there, and takes a while
-        assert cli.main(["install", "postgres", "--pg-config", server.pg_config, "--python"]) == 0
-        printed = capsys.readouterr().out
-        assert "sparseeinsum_python.control" in printed
-        assert "CREATE EXTENSION sparseeinsum_python CASCADE" in printed
-
-    def test_servers_that_do_not_fit_are_refused(self, tmp_path: Path) -> None:
-        server = Server(15, tmp_path, tmp_path)
-        with pytest.raises(ExtensionError, match=r"no PL/Python; .*apt-get install postgresql-plpython3-15"):
-            install_python(server, se.__version__)
-        (tmp_path / "plpython3u.control").touch()
-        (tmp_path / "plpython3.so").write_bytes(b"libc.so.6\0libpython3.99.so.1.0\0")
-        with pytest.raises(
-            ExtensionError, match=r"this is Python 3\.\d+, and PostgreSQL's is 3\.99; install sparseeinsum"
-        ):
-            install_python(server, se.__version__)

@@ -1,29 +1,21 @@
 """SQL of plans, piped into psql as it is: it needs nothing but the extension, and gives what numpy gives."""
 
-import itertools
-import re
-import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import postgres_server
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from postgres_server import PostgresServer
 from random_programs import FAMILIES, Case, cases, may_be_refused
+from random_runs import random_runs
 
 import sparseeinsum as se
 from sparseeinsum.cli import main
-from sparseeinsum.kernels.postgres_installation import find_server
-from sparseeinsum.kernels.postgres_python import install_python
 
 pytestmark = pytest.mark.engines("postgresql", reason="psql is its shell")
-
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 
 PROGRAM = """
     T[i, m] = sum(A[i, j] * H[j, m])
@@ -69,12 +61,14 @@ def as_array(rows: list[list[str]], like: NDArray[Any], fill: Any) -> NDArray[An
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_random_programs(postgres: PostgresServer, shared_db: se.Database, family: str) -> None:
-    @settings(max_examples=4, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    @random_runs(16, "postgresql")
     @given(cases(family, "dp"), st.sampled_from(["cte", "staged"]))
     def run(case: Case, style: str) -> None:
         case.load(shared_db)
         try:
-            plan = shared_db.plan(case.text, pin=case.pin, outputs=case.outputs, tiles=case.tiles)
+            plan = shared_db.plan(
+                case.text, pin=case.pin, outputs=case.outputs, tiles=case.tiles, nonfinite=case.nonfinite
+            )
             expected = shared_db.run(plan)
         except se.SparseEinsumError as error:
             assert isinstance(error, se.SemanticsError) or may_be_refused(case, error)
@@ -128,51 +122,3 @@ def test_another_dialect_is_refused(db: se.Database, engine: str) -> None:
     assert {plan.sql(dialect=name) for name in names} == {plan.sql()}
     with pytest.raises(se.PlanError, match=f"dialect is {engine}; for SQL in {other}, make the plan"):
         plan.sql(dialect=other)
-
-
-@pytest.fixture
-def database(postgres: PostgresServer, request: pytest.FixtureRequest) -> Iterator[str]:
-    """The name of an empty database."""
-    with postgres.connect() as maintenance:
-        maintenance.execute("CREATE DATABASE of_the_readme")
-    yield "of_the_readme"
-    with postgres.connect() as maintenance:
-        maintenance.execute("DROP DATABASE of_the_readme (FORCE)")
-
-
-def in_readme(language: str, start: str) -> tuple[str, list[list[str]]]:
-    """The commands of a block of the README, and the words of every line that it says they print."""
-    (block,) = re.findall(rf"```{language}\n({start}.*?)```", README, flags=re.DOTALL)
-    comment = "--" if language == "sql" else "#"
-    lines = [line for line in block.splitlines() if not line.startswith("\\")]
-    printed = [line.removeprefix(comment).split() for line in lines if line.startswith(comment)]
-    return "\n".join(line for line in lines if not line.startswith(comment)), printed
-
-
-def check_printed(printed: str, wanted: list[list[str]]) -> None:
-    lines = [line.split() for line in printed.splitlines() if line.strip() and not re.match(r"\(\d+ row", line)]
-    assert [len(line) for line in lines] == [len(line) for line in wanted]
-    for found, expected in itertools.chain.from_iterable(map(zip, lines, wanted)):
-        is_number = re.fullmatch(r"\d+\.\d{9,}", expected)
-        assert float(found) == pytest.approx(float(expected)) if is_number else found == expected
-
-
-def test_readme_shows_what_psql_shows_of_functions(postgres: PostgresServer, database: str) -> None:
-    commands, printed = in_readme("sql", "CREATE EXTENSION IF NOT EXISTS sparseeinsum;")
-    check_printed(postgres.psql(database, commands, aligned=True), printed)
-
-
-def test_readme_shows_what_psql_shows_of_programs(
-    postgres: PostgresServer, database: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    missing = postgres_server.missing_python()
-    if missing:
-        pytest.skip(missing)
-    install_python(find_server(postgres.pg_config), se.__version__)
-    commands, printed = in_readme("sql", "CREATE EXTENSION sparseeinsum_python CASCADE;")
-    check_printed(postgres.psql(database, commands, aligned=True), printed)
-    command, printed = in_readme("sh", "/opt/sparseeinsum/bin/sparseeinsum compile")
-    program, _, _ = command.replace("postgresql:///postgres", postgres.url(database)).partition("|")
-    _, *arguments = shlex.split(program)
-    assert main(arguments) == 0
-    check_printed(postgres.psql(database, capsys.readouterr().out, aligned=True), printed)

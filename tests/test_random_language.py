@@ -1,18 +1,17 @@
 """Any program, any data: storage, decomposition and optimizer never change what numpy says."""
 
-import os
 from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from indexing import index_wherever_possible, indexed_steps
 from random_programs import FAMILIES, Case, cases, check
+from random_runs import random_runs
 
 import sparseeinsum as se
 
-EXAMPLES = int(os.environ.get("EXAMPLES", "130"))
 COUNTED: Counter[str] = Counter()  # programs run, by kind; conftest.py prints them
 
 
@@ -26,14 +25,14 @@ def test_results_are_numpys(
     if optimizer == "greedy":  # the others weigh what it costs
         index_wherever_possible(monkeypatch)
 
-    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    @random_runs(130)
     @given(st.data())
     def run(data: st.DataObject) -> None:
         case = data.draw(cases(family, optimizer))
         count(case, family)
         plan = check(shared_db, case)
         COUNTED["with operands read by index"] += plan is not None and bool(indexed_steps(plan))
-        COUNTED["with products put together"] += plan is not None and bool(plan.composed)
+        COUNTED["with products put together"] += plan is not None and bool(plan.rewriting.composed)
 
     run()
 
@@ -41,7 +40,7 @@ def test_results_are_numpys(
 @pytest.mark.engines("postgresql", reason="fewer programs than on DuckDB")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_results_are_numpys_in_postgresql(shared_db: se.Database, family: str) -> None:
-    @settings(max_examples=max(1, EXAMPLES // 16), suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    @random_runs(32, "postgresql")
     @given(st.data())
     def run(data: st.DataObject) -> None:
         case = data.draw(cases(family, data.draw(st.sampled_from(["dp", "greedy", "relational", "dense"]))))

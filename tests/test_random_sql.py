@@ -1,14 +1,14 @@
 """The SQL that a plan shows is the SQL of its results: run by hand, in either style, it gives what numpy gives."""
 
-import os
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from random_programs import FAMILIES, Case, cases
+from random_runs import random_runs
 
 import sparseeinsum as se
 
@@ -17,8 +17,8 @@ Array = NDArray[Any]
 
 @pytest.mark.parametrize("style", ["cte", "staged"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_sql_by_hand(shared_db: se.Database, family: str, style: str) -> None:
-    @settings(max_examples=int(os.environ.get("EXAMPLES", "30")), suppress_health_check=list(HealthCheck))
+def test_sql_by_hand(shared_db: se.Database, engine: str, family: str, style: str) -> None:
+    @random_runs(30, engine)
     @given(st.sampled_from(["dp", "greedy", "relational", "dense"]).flatmap(lambda name: cases(family, name)))
     def run(case: Case) -> None:
         case.load(shared_db)
@@ -36,16 +36,16 @@ def test_sql_by_hand(shared_db: se.Database, family: str, style: str) -> None:
 
 def rows_of(db: se.Database, text: str) -> list[list[tuple[Any, ...]]]:
     """The rows of every statement that returns some; temporary tables go again."""
+    rows = []
     db.connection.execute("BEGIN")
     try:
-        cursors = [
-            (statement, db.connection.execute(statement).fetchall())
-            for statement in text.split(";\n")
-            if statement.strip()
-        ]
+        for statement in filter(str.strip, text.split(";\n")):
+            cursor = db.connection.execute(statement)
+            if not statement.lstrip().startswith("CREATE"):
+                rows.append(cursor.fetchall())
     finally:
         db.connection.execute("ROLLBACK")
-    return [rows for statement, rows in cursors if not statement.lstrip().startswith("CREATE")]
+    return rows
 
 
 def as_array(rows: list[tuple[Any, ...]], like: Array, fill: Any) -> Array:  # noqa: ANN401  # a number

@@ -1,13 +1,12 @@
 """Runs that see how large results are on the way, and plan the rest anew: the same results, and temporary tables go."""
 
-import os
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_programs import FAMILIES, cases, check
+from random_runs import random_runs
 from reading import assert_usable, contents
 
 import sparseeinsum as se
@@ -21,8 +20,6 @@ from sparseeinsum.engines.execution import Execution
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.examples import GCN, attention_inputs, attention_program, citation_graph, gcn_inputs, load
 from sparseeinsum.running import run_plan
-
-EXAMPLES = int(os.environ.get("EXAMPLES", "10"))
 
 MASKED = """
 M[i, j] = A[i, j] * B[i, j]
@@ -65,8 +62,10 @@ def be_eager(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_results_are_numpys_however_often_the_rest_is_planned_anew(shared_db: se.Database, family: str) -> None:
-    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+def test_results_are_numpys_however_often_the_rest_is_planned_anew(
+    shared_db: se.Database, engine: str, family: str
+) -> None:
+    @random_runs(10, engine)
     @given(st.data())
     def run(data: st.DataObject) -> None:
         check(shared_db, data.draw(cases(family, "dp")))

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from reference import evaluate_program
 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.binding import bind
@@ -21,6 +20,7 @@ from sparseeinsum.language.inference import aggregated, dtype_of
 from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, operands_of
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.rewrite.binarise import binarise
+from sparseeinsum.semantics.dense import evaluate_program
 from sparseeinsum.semantics.exactness import Values
 from sparseeinsum.semantics.ranges import ANYTHING, NOTHING, Range
 from sparseeinsum.statistics.estimate import Statistics

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from planned_memory import limit_for
 from planning_problems import promoted
 from random_programs import FAMILIES, LARGEST, Array, Case, arrays, cases, graph_of, scale_of
-from reference import evaluate_program
+from random_runs import random_runs
 
 import sparseeinsum as se
 from sparseeinsum.errors import CatalogueError, PlanError
+from sparseeinsum.semantics.dense import evaluate_program
 
 CHAIN = "T[i, k] = sum(A[i, j] * B[j, k] * C[k])\nY[i] = relu(sum(T[i, k] * index(k)))"
 
@@ -40,8 +41,8 @@ def chain(db: se.Database) -> se.Database:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_random_plans_are_read_back(shared_db: se.Database, family: str) -> None:
-    @settings(max_examples=40, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+def test_random_plans_are_read_back(shared_db: se.Database, engine: str, family: str) -> None:
+    @random_runs(40, engine)
     @given(st.data())
     def run(data: st.DataObject) -> None:
         case = data.draw(cases(family, data.draw(st.sampled_from(["dp", "relational", "dense"]))))

@@ -111,6 +111,7 @@ def test_tensors(shell: Shell) -> None:
     assert cells(printed)[1] == ["A", "dim_0: 4 x dim_1: 4", "float64", "0.0", "A[DIM_0:2, dim_1]", "main.A"]
     assert "4 entries that are not the fill, 0.25 of all indices" in printed
     assert "dim_0: 4 of 4 indices have some" in printed
+    assert Shell.run(shell, "\\drop A\n\\d\n") == "A is gone, with the table main.A\nno tensors\n"
     assert "no tensors" in Shell.run(shell, "DROP SCHEMA sparseeinsum CASCADE;\n\\d\n")
 
 
@@ -130,6 +131,7 @@ def test_in_memory(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
         ("y[i] = sum(absent[i, j])", "there is no tensor absent"),
         ("\\nothing", "there is no command \\nothing; \\h lists them"),
         ("\\d absent", "there is no tensor absent"),
+        ("\\drop absent", "there is no tensor absent"),
         ("\\rows many", "give a whole number"),
         ("\\h nothing", "there is no array function nothing"),
     ],

@@ -5,17 +5,14 @@ import math
 
 import numpy as np
 import pytest
+from evaluated_programs import evaluated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from random_statements import draw_statements
 
 import sparseeinsum as se
-from sparseeinsum.language.binding import bind
-from sparseeinsum.language.lowering import read_program
-from sparseeinsum.language.tensors import Axis, StoredTensor, Tensor
-from sparseeinsum.semantics.exactness import Values, evaluate_exactly
-from sparseeinsum.semantics.ranges import Range
+from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics import counts
 from sparseeinsum.statistics.counts import Bins, Counts, binned, measure_counts, occupied_cells
 from sparseeinsum.statistics.estimate import Statistics, join_tuples, occupied
@@ -46,12 +43,7 @@ def measured_counts(db: se.Database, stored: StoredTensor, statistics: Statistic
 
 def estimated(text: str, estimator: Estimator, known: dict[str, Statistics]) -> dict[str, Statistics]:
     """Statistics of all tensors of a program."""
-    tensors = {
-        name: Tensor(name, tuple(Axis(f"dim_{axis}", bound) for axis, bound in enumerate(each.shape)))
-        for name, each in known.items()
-    }
-    graph = bind(read_program(text), tensors)
-    evaluations = evaluate_exactly(graph, dict.fromkeys(tensors, Values(Range(-9, 9), has_fill=True))).evaluations
+    graph, evaluations = evaluated(text, known)
     return estimator(graph, known, evaluations)
 
 

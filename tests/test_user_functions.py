@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from reference import evaluate_program
 
 import sparseeinsum as se
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.scalar import FUNCTIONS
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.semantics.dense import evaluate_program
 
 pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL has no functions of Python's")
 

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 
 from sparseeinsum.language.dtypes import Number, is_complex
 from sparseeinsum.language.eingraph import EinSum
-from sparseeinsum.language.tensors import Decomposition, StoredTensor, Tensor, extent_of, is_ragged, keys_of
+from sparseeinsum.language.tensors import (
+    Decomposition,
+    StoredTensor,
+    Tensor,
+    dictionaries_of_keys,
+    extent_of,
+    is_ragged,
+    keys_of,
+)
 from sparseeinsum.semantics.exactness import JoinKind
 
 
@@ -30,6 +38,11 @@ class Schema:
     def keys(self) -> tuple[str, ...]:
         """Names of the key columns, in axis order."""
         return tuple(self.tensor.axes[position].name for position in self.decomposition.promoted)
+
+    @property
+    def has_dictionaries(self) -> bool:
+        """Whether some key column may hold natural keys."""
+        return any(dictionaries_of_keys(self.tensor, self.decomposition))
 
     @property
     def key_counts(self) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The command line: run, explain, compile, shell, stats, calibrate, demo, build, install; over the public API alone."""
+"""The command line: load, run, explain, compile, shell, stats, drop and others; over the public API alone."""
 
 import argparse
 import sys
@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from sparseeinsum import SparseEinsumError
-from sparseeinsum.cli import commands, demo, extensions, shell
+from sparseeinsum.cli import commands, demo, extensions, loading, shell
+from sparseeinsum.language.dtypes import Number
+from sparseeinsum.sql_texts import number_of
 
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 _EXAMPLE = 'sparseeinsum run --database graph.duckdb --text "Y[i] = sum(A[i, j] * X[j])"'
@@ -33,11 +35,13 @@ def _parser() -> argparse.ArgumentParser:
         epilog=f"example: {_EXAMPLE}",
     )
     commands_of = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_load(commands_of)
     _add_run(commands_of)
     _add_explain(commands_of)
     _add_compile(commands_of)
     _add_shell(commands_of)
     _add_stats(commands_of)
+    _add_drop(commands_of)
     _add_calibrate(commands_of)
     _add_demo(commands_of)
     _add_build(commands_of)
@@ -93,6 +97,77 @@ def _add_no_indexes(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_load(commands_of: _Commands) -> None:
+    parser = _add(
+        commands_of,
+        "load",
+        "make a tensor of a file, a table or a view, one entry a row",
+        "sparseeinsum load --database graph.duckdb A edges.parquet --index src,dst --value weight",
+    )
+    parser.add_argument("name", help="of the tensor")
+    parser.add_argument(
+        "source", help="a Parquet, CSV or JSON file, or several as in 'edges/*.parquet'; or the name of a table or view"
+    )
+    parser.add_argument(
+        "-d", "--database", required=True, help="where to: a DuckDB file, made if need be, or postgresql://..."
+    )
+    parser.add_argument(
+        "--index", type=_words, help="columns of indices in axis order, as in src,dst (default: all others)"
+    )
+    parser.add_argument(
+        "--value", help="column of values (default: the last one; with --index none, every row counts as 1)"
+    )
+    parser.add_argument("--shape", type=_bounds, help="bounds, as in 100,100 (default: what the indices need)")
+    parser.add_argument("--axes", type=_words, help="names of the axes, as in i,j (default: the index columns)")
+    parser.add_argument("--fill", type=_number, help="value of every index that no row has (default 0)")
+    parser.add_argument("--dtype", help="of the values, as in float32 (default: that of their column)")
+    parser.add_argument(
+        "--duplicates",
+        choices=("error", "sum"),
+        default="error",
+        help="what to do where indices stand in several rows: refuse them (default), or add up the values",
+    )
+    parser.add_argument(
+        "--no-copy",
+        dest="copies",
+        action="store_false",
+        help="copy nothing: programs read the rows where they are, as they are then",
+    )
+    parser.set_defaults(command=loading.load)
+
+
+def _add_drop(commands_of: _Commands) -> None:
+    parser = _add(
+        commands_of,
+        "drop",
+        "forget tensors, and drop the tables that they were loaded into; other tables, views and files stay",
+        "sparseeinsum drop --database graph.duckdb A",
+    )
+    parser.add_argument("tensors", nargs="+", help="names of tensors")
+    parser.add_argument(
+        "-d", "--database", required=True, help="where the tensors are: a DuckDB file, or postgresql://..."
+    )
+    parser.set_defaults(command=loading.drop)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",")]
+
+
+def _bounds(text: str) -> list[int]:
+    try:
+        return [int(bound) for bound in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} are no whole numbers, as in 100,100") from None
+
+
+def _number(text: str) -> Number:
+    try:
+        return number_of(text)
+    except SparseEinsumError:
+        raise argparse.ArgumentTypeError(f"{text} is no number, as in 0, -inf or true") from None
+
+
 def _tiles(text: str) -> str | list[int]:
     try:
         return text if text == "auto" else [int(tile) for tile in text.split(",")]
@@ -142,7 +217,7 @@ def _add_compile(commands_of: _Commands) -> None:
     parser = _add(
         commands_of,
         "compile",
-        "print the SQL of a program",
+        "print the SQL of a program, or write it into a dbt project",
         "sparseeinsum compile --database graph.duckdb program.ein > program.sql",
     )
     _add_program(parser)
@@ -150,9 +225,15 @@ def _add_compile(commands_of: _Commands) -> None:
     parser.add_argument(
         "--style",
         choices=("cte", "staged"),
-        default="cte",
-        help="cte: one statement for every result; staged: as it runs, with temporary tables",
+        help="cte (default): one statement for every result; staged: as it runs, with temporary tables",
     )
+    parser.add_argument(
+        "--dbt",
+        metavar="DIR",
+        help="write models into the dbt project in this folder instead, with their tests, which fail where data are no "
+        "longer such that the plan is exact for them",
+    )
+    parser.add_argument("--name", help="with --dbt, what names of models begin with (default: that of the file)")
     parser.set_defaults(command=commands.compile_program)
 
 
@@ -217,10 +298,11 @@ def _add_build(commands_of: _Commands) -> None:
     parser = _add(
         commands_of,
         "build",
-        "make the extension as files: for DuckDB without Python, or for a PostgreSQL server that is elsewhere",
+        "make the extension as files: for DuckDB without Python, or for a PostgreSQL server that is elsewhere; or the "
+        "package of macros that models of dbt need",
         "sparseeinsum build duckdb --output .",
     )
-    parser.add_argument("server", choices=("duckdb", "postgres"), help="which database")
+    parser.add_argument("server", choices=("duckdb", "postgres", "dbt"), help="which database, or dbt")
     parser.add_argument("--output", required=True, metavar="DIR", help="folder for the files; it is made if need be")
     parser.add_argument(
         "--version", type=int, metavar="MAJOR", help="major version of PostgreSQL, 15 to 18; by default the one here"

@@ -1,6 +1,7 @@
 """The command line: one function a command, from parsed arguments to printed text."""
 
 import argparse
+import re
 import statistics
 import sys
 from collections.abc import Iterator, Mapping
@@ -55,7 +56,7 @@ def run(asked: argparse.Namespace) -> None:
 
 def explain(asked: argparse.Namespace) -> None:
     """Print a plan's explanation or write it as a page, and keep the plan where that is asked for."""
-    with _planned(asked) as plan:
+    with _planned(asked) as (_, plan):
         if asked.html is None:
             print(plan.explain(analyze=asked.analyze))
         else:
@@ -67,29 +68,48 @@ def explain(asked: argparse.Namespace) -> None:
 
 
 def compile_program(asked: argparse.Namespace) -> None:
-    """Print a plan's SQL."""
-    with _planned(asked) as plan:
-        print(plan.sql(asked.style), end="")
+    """Print a plan's SQL, or write it into a dbt project."""
+    if asked.dbt is None:
+        if asked.name is not None:
+            raise ValueError("--name is of models; it needs --dbt")
+        with _planned(asked) as (_, plan):
+            print(plan.sql(asked.style or "cte"), end="")
+        return
+    if asked.style is not None:
+        raise ValueError("--style is for SQL that is printed; models are always staged")
+    name = asked.name or _name_of_models(asked.program)
+    with _planned(asked) as (database, plan):
+        for path in database.write_dbt(plan, asked.dbt, name):
+            print(path)
+    _STATUS.print(f"build them with: dbt build --select tag:{name}", soft_wrap=True)
+
+
+def _name_of_models(program: str | None) -> str:
+    """The name of a program's file, as names of models are spelled."""
+    if program in (None, "-"):
+        raise ValueError("give the program's models a name, as in --name page_rank")
+    return re.sub(r"[\s.-]", "_", Path(str(program)).stem).lower()
 
 
 @contextmanager
-def _planned(asked: argparse.Namespace) -> Iterator[se.Plan]:
-    """The plan asked for, while its database is open."""
+def _planned(asked: argparse.Namespace) -> Iterator[tuple[se.Database, se.Plan]]:
+    """The database, and the plan asked for, while it is open."""
     text = _program_text(asked)
     with open_database(asked.database) as database:
         if text is None:
-            yield database.load_plan(asked.plan)
-        else:
-            yield database.plan(
-                text,
-                optimizer=asked.optimizer or "dp",
-                memory_limit=asked.memory_limit,
-                nonfinite=asked.nonfinite or "error",
-                estimator=asked.estimator or "sketch",
-                tiles=asked.tiles,
-                rewrite=asked.rewrite,
-                indexes=asked.indexes,
-            )
+            yield database, database.load_plan(asked.plan)
+            return
+        plan = database.plan(
+            text,
+            optimizer=asked.optimizer or "dp",
+            memory_limit=asked.memory_limit,
+            nonfinite=asked.nonfinite or "error",
+            estimator=asked.estimator or "sketch",
+            tiles=asked.tiles,
+            rewrite=asked.rewrite,
+            indexes=asked.indexes,
+        )
+        yield database, plan
 
 
 def stats(asked: argparse.Namespace) -> None:

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from sparseeinsum import __version__
+from sparseeinsum.dbt_project.package import write_package
 from sparseeinsum.engines.vocabulary import install_portable, remove_portable
 from sparseeinsum.errors import ExtensionError
 from sparseeinsum.kernels.duckdb_library import build_extension
@@ -23,6 +24,9 @@ _OF_PORTABLE = ("schema", "remove")
 def build(asked: argparse.Namespace) -> None:
     """Write the files of the extension, or the portable script, into a folder, and say what to do with them."""
     folder = Path(asked.output)
+    if asked.server == "dbt":
+        _build_for_dbt(asked, folder)
+        return
     folder.mkdir(parents=True, exist_ok=True)
     if asked.server == "duckdb":
         _build_for_duckdb(asked, folder)
@@ -38,6 +42,13 @@ def _build_for_duckdb(asked: argparse.Namespace, folder: Path) -> None:
     print(path)
     loaded = path if path.is_absolute() else f"./{path}"  # DuckDB takes no name for a path that has no slash
     print(f"Then, in duckdb -unsigned: LOAD '{loaded}';")
+
+
+def _build_for_dbt(asked: argparse.Namespace, folder: Path) -> None:
+    _refuse(asked, _OF_POSTGRES, "is for postgres; one package is for all of dbt's databases")
+    for path in write_package(folder):
+        print(path)
+    print(f"Then, in the project's packages.yml, below `packages:`, `  - local: {folder}`; and run: dbt deps")
 
 
 def _build_portable(asked: argparse.Namespace, folder: Path) -> None:

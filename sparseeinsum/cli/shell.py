@@ -26,6 +26,7 @@ Several statements on a line, separated by semicolons, show what none of them re
 
   \\d               tensors of the database, and programs entered so far
   \\d NAME          one of them: entries, distinct indices, columns
+  \\drop NAME       forget a tensor, with the table that it was loaded into
   \\plan PROGRAM    how a program would be computed, and what was chosen over what
   \\sql PROGRAM     the SQL that computes it
   \\rows NUMBER     how many rows of results to show
@@ -113,6 +114,7 @@ class Session:
         self._shows_time = False
         self._commands: dict[str, Callable[[str], None]] = {
             "d": self._describe,
+            "drop": self._drop,
             "plan": self._plan,
             "sql": self._sql,
             "rows": self._set_rows,
@@ -230,6 +232,10 @@ class Session:
         for axis, distinct in zip(stored.tensor.axes, measured.distinct, strict=True):
             print(f"  {axis.name}: {distinct:,.0f} of {axis.bound:,} indices have some")
         print(f"columns: {', '.join(stored.keys)}; values: {stored.value or 'every row counts as 1'}")
+
+    def _drop(self, name: str) -> None:
+        stored = self._database.drop_tensor(name)
+        print(f"{name} is gone" + (f", with the table {stored.relation}" if stored.is_owned else ""))
 
     def _plan(self, text: str) -> None:
         print(self._database.plan(self._with_what_it_reads(text)).explain())

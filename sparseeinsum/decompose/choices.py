@@ -12,9 +12,8 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum, by_hand, write_einsum
 from sparseeinsum.language.tensors import DEMOTED
 
-ChoicesOf = Callable[[EinSum], tuple[Choice, ...]]
-
 _MOST_TILINGS = 1024  # choices of one EinSum, where its labels have tiles
+MOST_LABELS = 8  # that are promoted or not one by one: their subsets are looked at for every two EinSums that meet
 
 
 def allowed_choices(
@@ -50,13 +49,14 @@ def _choices(
     def is_fitting(choice: Choice) -> bool:
         return model.needed_bytes(einsum, choice) <= model.memory.limit_bytes
 
-    candidates = [choice for choice in all_choices(einsum, pinned, tiles) if only is None or only(choice)]
+    bounds = {label: model.graph.bound_of(einsum, label) for label in einsum.labels}
+    candidates = [choice for choice in all_choices(einsum, bounds, pinned, tiles) if only is None or only(choice)]
     fitting = tuple(filter(is_fitting, candidates))
     if candidates:
         cheapest = min(candidates, key=lambda choice: model.single_pass_seconds(einsum, choice))
         # Memory makes the plan dearer: arrays in tiles need less.
         if not is_fitting(cheapest) or model.vertex_cost(einsum, cheapest).passes is not None:
-            smaller = all_choices(einsum, pinned, _with_smaller(model, einsum, tiles))
+            smaller = all_choices(einsum, bounds, pinned, _with_smaller(bounds, tiles))
             candidates = [choice for choice in smaller if only is None or only(choice)]
             fitting = tuple(filter(is_fitting, candidates))
     if not fitting:
@@ -64,21 +64,28 @@ def _choices(
     return fitting
 
 
-def _with_smaller(model: CostModel, einsum: EinSum, tiles: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+def _with_smaller(bounds: Mapping[str, int], tiles: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
     """Tiles by label, and those among which there are some for any memory."""
-    bounds = {label: model.graph.bound_of(einsum, label) for label in einsum.labels}
     smaller = (*TILES, SMALLEST_TILE) if (3 + len(TILES)) ** len(bounds) <= _MOST_TILINGS else TILES
     return {label: tiles_below(bound, (*tiles.get(label, ()), *smaller)) for label, bound in bounds.items()}
 
 
 def all_choices(
     einsum: EinSum,
+    bounds: Mapping[str, int],
     pinned: Mapping[str, int] | None = None,
     tiles: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
 ) -> Iterable[Choice]:
     """Every label demoted, promoted or in one of its tiles; those promoted by hand stay so, and those pinned alone.
 
-    Of an EinSum that would have more choices than are looked at, the labels have no tiles.
+    Of an EinSum that would have more choices than are looked at, the labels have no tiles; and of many labels, those of
+    the smaller bounds are promoted only where all are, the same ones in all EinSums of the same labels.
+
+    Args:
+        einsum: Of these labels.
+        bounds: Of its labels.
+        pinned: Exactly the labels to promote, with their tiles.
+        tiles: That labels may have besides.
 
     Raises:
         PlanError: A label is pinned that the EinSum lacks.
@@ -96,7 +103,14 @@ def all_choices(
         state if label in given else (*state, *tiles.get(label, ()))
         for state, label in zip(states, einsum.labels, strict=True)
     ]
-    return itertools.product(*(tiled if math.prod(map(len, tiled)) <= _MOST_TILINGS else states))
+    if math.prod(map(len, tiled)) <= _MOST_TILINGS:
+        return itertools.product(*tiled)
+    free = sorted(frozenset(einsum.labels) - given.keys(), key=lambda label: (-bounds[label], label))
+    if len(free) <= MOST_LABELS:
+        return itertools.product(*states)
+    fixed = frozenset(free[MOST_LABELS:])
+    few = [(DEMOTED,) if label in fixed else state for label, state in zip(einsum.labels, states, strict=True)]
+    return itertools.chain(itertools.product(*few), [tuple(given.get(label, 1) for label in einsum.labels)])
 
 
 def _no_choice(model: CostModel, einsum: EinSum, candidates: list[Choice]) -> str:

@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping
 
-from sparseeinsum.decompose.choices import all_choices
+from sparseeinsum.decompose.choices import MOST_LABELS, all_choices
 from sparseeinsum.decompose.cost import CostConstants
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.semantics.exactness import Evaluation
 from sparseeinsum.statistics.estimate import Statistics
-
-_MOST_LABELS = 8  # of an EinSum whose every decomposition is priced
 
 
 def least_seconds(
@@ -22,8 +20,8 @@ def least_seconds(
     model = CostModel(graph, statistics, evaluations, constants)
     seconds = 0.0
     for einsum in graph.einsums:
-        choices = list(all_choices(einsum))
-        if len(einsum.labels) > _MOST_LABELS:
+        choices = list(all_choices(einsum, {label: graph.bound_of(einsum, label) for label in einsum.labels}))
+        if len(einsum.labels) > MOST_LABELS:
             choices = [choices[0], choices[-1]]  # all labels inside arrays, and none
         seconds += min(model.vertex_cost(einsum, choice).seconds for choice in choices)
     return seconds

@@ -1,6 +1,7 @@
 """Engines: the table in the database that says which tensors it holds, and where."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 from sqlglot import exp
@@ -9,15 +10,16 @@ from sqlglot.errors import ParseError
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
 from sparseeinsum import assets
-from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.engine import Engine, Relation
 from sparseeinsum.engines.exactness import check_values
 from sparseeinsum.errors import CatalogueError, EngineError
 from sparseeinsum.language.dtypes import Number, is_complex
-from sparseeinsum.language.tensors import Axis, Decomposition, StoredTensor, Tensor
+from sparseeinsum.language.tensors import Axis, Decomposition, Dictionary, StoredTensor, Tensor
 from sparseeinsum.statistics.columns import computed_type, is_index_type, is_readable, relation_of, value_type
+from sparseeinsum.statistics.dictionaries import SCHEMA
 
-SCHEMA = "sparseeinsum"
 TABLE = "tensors"
+DICTIONARIES = "dictionaries"  # came later; where that table is, the tensors have columns for them
 
 _COLUMNS = (
     "name",
@@ -32,6 +34,20 @@ _COLUMNS = (
     "casts",
     "is_owned",
 )
+_COLUMNS_OF_DICTIONARIES = ("dictionaries", "holds_keys")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDictionary:
+    """A dictionary of a database.
+
+    Attributes:
+        dictionary: Its name, and the type of its keys.
+        size: How many keys it has.
+    """
+
+    dictionary: Dictionary
+    size: int
 
 
 class Catalogue:
@@ -46,35 +62,56 @@ class Catalogue:
         Raises:
             CatalogueError: The table that should list them is another one.
         """
-        if not self._engine.has_table(SCHEMA, TABLE):
+        dictionaries = self.dictionaries()
+        if dictionaries is None and not self._engine.has_table(SCHEMA, TABLE):
             return {}
+        columns = _COLUMNS if dictionaries is None else (*_COLUMNS, *_COLUMNS_OF_DICTIONARIES)
         try:
-            rows = self._engine.rows(f"SELECT {', '.join(_COLUMNS)} FROM {SCHEMA}.{TABLE} ORDER BY name")
+            rows = self._engine.rows(f"SELECT {', '.join(columns)} FROM {SCHEMA}.{TABLE} ORDER BY name")
         except EngineError as error:
             if not self._engine.lacks_column(error):
                 raise
             raise CatalogueError(
                 f"the table {SCHEMA}.{TABLE} of this database is not the one in which tensors are recorded; rename it"
             ) from error
-        return {str(row[0]): _stored(row) for row in rows}
+        return {str(row[0]): _stored(row, dictionaries or {}) for row in rows}
+
+    def dictionaries(self) -> dict[str, StoredDictionary] | None:
+        """All dictionaries by name, sorted; None where an earlier version made the catalogue, which had none."""
+        if not self._engine.has_table(SCHEMA, DICTIONARIES):
+            return None
+        rows = self._engine.rows(f"SELECT name, key_type, size FROM {SCHEMA}.{DICTIONARIES} ORDER BY name")
+        return {
+            str(name): StoredDictionary(Dictionary(str(name), str(kind)), int(str(size))) for name, kind, size in rows
+        }
 
     def add(self, stored: StoredTensor) -> None:
         """Record a tensor, in place of one of the same name."""
-        if self._engine.has_table(SCHEMA, TABLE):
-            self._keep_fills_as_text()
-        else:
-            self._engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-            self._engine.execute(assets.read(f"sql/{self._engine.dialect}/catalogue.sql"))
+        self.prepare()
         self.remove(stored.tensor.name)
         source = exp.values([tuple(_literal(value) for value in _values(stored))])
-        self._engine.execute(exp.insert(source, exp.to_table(f"{SCHEMA}.{TABLE}"), columns=list(_COLUMNS)))
+        columns = [*_COLUMNS, *_COLUMNS_OF_DICTIONARIES]
+        self._engine.execute(exp.insert(source, exp.to_table(f"{SCHEMA}.{TABLE}"), columns=columns))
+
+    def prepare(self) -> None:
+        """Create the tables of the catalogue, or bring those of an earlier version to this one."""
+        if self._engine.has_table(SCHEMA, DICTIONARIES):
+            return
+        is_there = self._engine.has_table(SCHEMA, TABLE)
+        if is_there:
+            self._keep_fills_as_text()
+            for definition in ("dictionaries TEXT[]", "holds_keys BOOLEAN DEFAULT FALSE"):
+                self._engine.execute(f"ALTER TABLE {SCHEMA}.{TABLE} ADD COLUMN {definition}")
+        else:
+            self._engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+        self._engine.execute(assets.read(f"sql/{self._engine.dialect}/catalogue.sql"))
 
     def remove(self, name: str) -> None:
         """Forget a tensor, whose table stays."""
         self._engine.execute(exp.delete(exp.to_table(f"{SCHEMA}.{TABLE}")).where(exp.column("name").eq(name)))
 
     def _keep_fills_as_text(self) -> None:
-        """Bring the table of an earlier version, which kept them as DOUBLE, to this one."""
+        """Bring the table of the first version, which kept them as DOUBLE, to those after it."""
         (column,) = self._engine.columns(f"SELECT fill FROM {SCHEMA}.{TABLE}")
         if column.sql_type == "DOUBLE":
             self._engine.execute(f"ALTER TABLE {SCHEMA}.{TABLE} ALTER fill TYPE TEXT")
@@ -89,6 +126,14 @@ def fingerprint_of_definitions(names: Iterable[str]) -> exp.Select:
     wanted = exp.column("name").isin(*(exp.convert(name) for name in names))
     fingerprint = exp.alias_(exp.func("COALESCE", hashes, exp.Literal.number(0)), "fingerprint")
     return exp.select(fingerprint).from_(f"{SCHEMA}.{TABLE}").where(wanted)
+
+
+def fingerprint_of_dictionaries(names: Iterable[str]) -> exp.Select:
+    """The same of the dictionaries of these names, which changes when they get keys."""
+    columns = [exp.column(column) for column in ("name", "key_type", "size")]
+    hashes = exp.func("SUM", exp.func("HASH", *columns))
+    wanted = exp.column("name").isin(*(exp.convert(name) for name in names))
+    return exp.select(exp.alias_(hashes, "fingerprint")).from_(f"{SCHEMA}.{DICTIONARIES}").where(wanted)
 
 
 def check_name(name: str, known: Iterable[str], engine: Engine) -> None:
@@ -150,6 +195,11 @@ def table_in(schema: str, name: str, dialect: str, catalog: str | None = None) -
     except ParseError:
         is_read = False
     return plain if is_read else spelled(True)
+
+
+def table_of_relation(relation: Relation, dialect: str) -> exp.Table:
+    """A table or view that the database has, by its whole name."""
+    return table_in(relation.schema, relation.name, dialect, relation.catalog)
 
 
 def find(known: Mapping[str, StoredTensor], name: str) -> StoredTensor:
@@ -219,6 +269,8 @@ def _values(stored: StoredTensor) -> tuple[object, ...]:
         stored.value,
         stored.casts,
         stored.is_owned,
+        [None if axis.dictionary is None else axis.dictionary.name for axis in tensor.axes],
+        stored.holds_keys,
     )
 
 
@@ -255,20 +307,40 @@ def _fill(tensor: str, text: str, dtype: str) -> Number:
 
 def _literal(value: object) -> exp.Expr:
     if isinstance(value, list):
-        return exp.array(*[_literal(item) for item in value])
+        array = exp.array(*[_literal(item) for item in value])
+        return exp.cast(array, "text[]") if None in value else array
     return exp.convert(value)
 
 
-def _stored(row: tuple[object, ...]) -> StoredTensor:
-    name, axes, bounds, dtype, fill, tiles, relation, keys, value, casts, is_owned = row
+def _stored(row: tuple[object, ...], dictionaries: Mapping[str, StoredDictionary]) -> StoredTensor:
+    name, axes, bounds, dtype, fill, tiles, relation, keys, value, casts, is_owned, *of_dictionaries = row
     assert isinstance(axes, list) and isinstance(bounds, list) and isinstance(tiles, list) and isinstance(keys, list)
-    named = tuple(Axis(str(axis), int(bound)) for axis, bound in zip(axes, bounds, strict=True))
+    found, holds_keys = of_dictionaries or (None, False)
+    named = found if isinstance(found, list) else [None] * len(axes)
+    known = [None if each is None else _dictionary(str(name), each, dictionaries) for each in named]
     return StoredTensor(
-        Tensor(str(name), named, str(dtype), _fill(str(name), str(fill), str(dtype))),
+        Tensor(str(name), tuple(map(_axis, axes, bounds, known)), str(dtype), _fill(str(name), str(fill), str(dtype))),
         Decomposition(tuple(int(tile) for tile in tiles)),
         str(relation),
         tuple(str(key) for key in keys),
         None if value is None else str(value),
         bool(casts),
         bool(is_owned),
+        holds_keys=bool(holds_keys),
     )
+
+
+def _axis(name: object, bound: object, found: StoredDictionary | None) -> Axis:
+    """An axis; that of a dictionary has as many indices as there are keys by now."""
+    if found is None:
+        return Axis(str(name), int(str(bound)))
+    return Axis(str(name), found.size, found.dictionary)
+
+
+def _dictionary(tensor: str, name: str, dictionaries: Mapping[str, StoredDictionary]) -> StoredDictionary:
+    if name not in dictionaries:
+        raise CatalogueError(
+            f"tensor {tensor} has keys of the dictionary {name}, which {SCHEMA}.{DICTIONARIES} does not list; bring "
+            f"that row back, or remove the tensor from {SCHEMA}.{TABLE}"
+        )
+    return dictionaries[name]

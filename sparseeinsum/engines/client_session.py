@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sparseeinsum.engines import copy_format
+from sparseeinsum.engines import copy_format, text_format
 from sparseeinsum.engines.engine import Column
 from sparseeinsum.engines.sessions import column_type
 from sparseeinsum.errors import EngineError
@@ -70,10 +70,17 @@ class ClientSession:
         columns = self.columns(query)
         with self._errors(query), self.connection.cursor() as cursor:
             data = bytearray()
-            with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT BINARY)") as copy:
-                for piece in copy:
+            is_text = all(each.sql_type == copy_format.TEXT for each in columns)
+            way = "(FORMAT CSV, FORCE_QUOTE *)" if is_text else "(FORMAT BINARY)"
+            with cursor.copy(f"COPY ({query}) TO STDOUT {way}") as copy:
+                for piece in copy:  # waits for it
                     data += piece
-        return copy_format.decode(data, [each.name for each in columns], [each.sql_type for each in columns])
+                    if not is_text:
+                        self._take_arrived(data)
+        names = [each.name for each in columns]
+        if is_text:
+            return text_format.decode(data, names)
+        return copy_format.decode(data, names, [each.sql_type for each in columns])
 
     def batches(self, query: str, rows: int) -> Iterator[pa.Table]:
         """The result of a query while it is computed, so many rows at once; one table at least, which may be empty."""
@@ -93,11 +100,29 @@ class ClientSession:
             finally:
                 self._is_copying = False
 
-    def load(self, table: pa.Table, name: str) -> None:
-        """Add the rows of an Arrow table to a table, of which the whole name is given as SQL has it."""
-        command = f"COPY {name} FROM STDIN (FORMAT BINARY)"
+    def _take_arrived(self, data: bytearray) -> None:
+        """Add the rows of a binary COPY that are here by now: the driver prepares to wait for every single one.
+
+        What looks like the end is left to the driver, which then asks for the result of the whole.
+        """
+        libpq = self.connection.pgconn
+        while not data.endswith(copy_format.TRAILER):
+            size, piece = libpq.get_copy_data(1)
+            if size == 0:
+                return
+            if size < 0:
+                failed = libpq.get_result()
+                while libpq.get_result() is not None:  # until the connection is free again
+                    pass
+                raise self._driver.errors.error_from_result(failed, encoding=self.connection.info.encoding)
+            data += piece
+
+    def load(self, rows: pa.Table | pa.RecordBatchReader, name: str) -> None:
+        """Add the rows of an Arrow table, or batches, to a table, of which the whole name is given as SQL has it."""
+        has_text = any(copy_format.sql_type(each.type) == copy_format.TEXT for each in rows.schema)
+        command = f"COPY {name} FROM STDIN (FORMAT {'CSV' if has_text else 'BINARY'})"
         with self._errors(command), self.connection.cursor() as cursor, cursor.copy(command) as copy:
-            for piece in copy_format.encode(table):
+            for piece in (text_format if has_text else copy_format).encode(rows):
                 copy.write(piece)
 
     @contextmanager

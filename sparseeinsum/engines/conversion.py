@@ -31,8 +31,10 @@ def dtype_of_values(name: str, wanted: str | None, found: np.dtype[Any]) -> str:
     return dtype
 
 
-def converted_values(name: str, values: NDArray[Any], dtype: str) -> NDArray[Any]:
+def converted_values(name: str, values: NDArray[Any], dtype: str, first_row: int = 0) -> NDArray[Any]:
     """Values of the dtype wanted, in this machine's byte order; floating-point numbers may be rounded to another float.
+
+    The number of the first row is for messages, where the values are a part of more.
 
     Raises:
         DataError: Another value would change, or a finite one become infinite.
@@ -44,7 +46,7 @@ def converted_values(name: str, values: NDArray[Any], dtype: str) -> NDArray[Any
             return converted
         positions = np.flatnonzero(_is_changed(values, converted))
     if positions.size:
-        value, place = values.flat[positions[0]], place_of(positions[0], values)
+        value, place = values.flat[positions[0]], place_of(positions[0], values, first_row)
         raise DataError(f"tensor {name}, {place}: {value} is no {dtype}; {_way_out(values, dtype)}")
     return converted
 
@@ -76,7 +78,7 @@ def _way_out(values: NDArray[Any], dtype: str) -> str:
     return "choose another dtype, as in dtype='float64', or round it first"
 
 
-def place_of(position: int | np.intp, values: NDArray[Any]) -> str:
+def place_of(position: int | np.intp, values: NDArray[Any], first_row: int = 0) -> str:
     """Where a value stands, for a message."""
     index = tuple(int(place) for place in np.unravel_index(position, values.shape))
-    return f"row {index[0]} (counted from 0)" if len(index) == 1 else f"element {index}"
+    return f"row {first_row + index[0]} (counted from 0)" if len(index) == 1 else f"element {index}"

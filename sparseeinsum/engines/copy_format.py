@@ -17,17 +17,54 @@ from numpy.typing import NDArray
 from sparseeinsum.errors import EngineError
 
 _HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
-_TRAILER = b"\xff\xff"
+TRAILER = b"\xff\xff"
 _CHUNK_BYTES = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
 class _Element:
-    """A fixed-size type: its number in PostgreSQL, and as numpy reads it off the wire."""
+    """A fixed-size type.
+
+    Attributes:
+        oid: Its number in PostgreSQL.
+        wire: As numpy reads it off the wire.
+        arrow: As Arrow has it.
+        epoch: What Arrow counts from 1970 to 2000, from which PostgreSQL counts.
+    """
 
     oid: int
     wire: str
     arrow: pa.DataType
+    epoch: int = 0
+
+    @property
+    def native(self) -> Any:  # noqa: ANN401  # numpy's types
+        """Its dtype in numpy."""
+        return np.dtype(self.wire).newbyteorder("=") if self.epoch or self.is_bytes else self.arrow.to_pandas_dtype()
+
+    @property
+    def is_bytes(self) -> bool:
+        """Whether values are bytes, and no numbers."""
+        return self.wire.startswith("V")
+
+    def column(self, numbers: NDArray[Any]) -> pa.Array:
+        """Numbers as they come as a column."""
+        if self.is_bytes:
+            data = pa.py_buffer(np.ascontiguousarray(numbers).tobytes())
+            return pa.ExtensionArray.from_storage(
+                self.arrow, pa.FixedSizeBinaryArray.from_buffers(self.arrow.storage_type, len(numbers), [None, data])
+            )
+        plain = pa.array(numbers.astype(self.native))
+        return pa.array(numbers.astype(self.native) + self.epoch).view(self.arrow) if self.epoch else plain
+
+    def numbers(self, column: pa.ChunkedArray) -> NDArray[Any]:
+        """A column as the numbers that go."""
+        if self.is_bytes:
+            chunks = [np.frombuffer(b"".join(chunk.storage.to_pylist()), self.wire) for chunk in column.chunks]
+            return np.concatenate([np.empty(0, self.wire), *chunks])
+        if self.epoch:
+            return np.asarray(column.cast(pa.from_numpy_dtype(self.native)).to_numpy() - self.epoch)
+        return np.asarray(column.to_numpy())
 
 
 _ELEMENTS = {
@@ -37,15 +74,20 @@ _ELEMENTS = {
     "INTEGER": _Element(23, ">i4", pa.int32()),
     "FLOAT": _Element(700, ">f4", pa.float32()),
     "DOUBLE": _Element(701, ">f8", pa.float64()),
+    "DATE": _Element(1082, ">i4", pa.date32(), epoch=10_957),
+    "TIMESTAMP": _Element(1114, ">i8", pa.timestamp("us"), epoch=946_684_800_000_000),
+    "TIMESTAMPTZ": _Element(1184, ">i8", pa.timestamp("us", "UTC"), epoch=946_684_800_000_000),
+    "UUID": _Element(2950, "V16", pa.uuid()),
 }
 _TYPES = {element.arrow: name for name, element in _ELEMENTS.items()}
+TEXT = "TEXT"  # of no fixed size: see `text_format`
 
 
 def sql_type(kind: pa.DataType) -> str:
     """The type of a column that holds an Arrow column, in the spelling of `statistics.columns`."""
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return f"{_TYPES[kind.value_type]}[]"
-    return _TYPES[kind]
+    return TEXT if pa.types.is_large_string(kind) else _TYPES[kind]
 
 
 def arrow_type(name: str, kind: str) -> pa.DataType:
@@ -56,7 +98,7 @@ def arrow_type(name: str, kind: str) -> pa.DataType:
     """
     element = kind.removesuffix("[]")
     if element not in _ELEMENTS:
-        raise EngineError(f"the column {name} of a result has the type {kind}, which is none of numbers")
+        raise EngineError(f"the column {name} of a result has the type {kind}, which no tensor has")
     return _ELEMENTS[element].arrow if element == kind else pa.large_list(_ELEMENTS[element].arrow)
 
 
@@ -91,8 +133,15 @@ def _row_type(fields: Sequence[_Field]) -> np.dtype[Any]:
     return np.dtype(parts)
 
 
-def encode(table: pa.Table) -> Iterator[bytes]:
-    """An Arrow table without NULL, in pieces; arrays of a column are all as long."""
+def encode(rows: pa.Table | pa.RecordBatchReader) -> Iterator[bytes]:
+    """An Arrow table or batches without NULL, in pieces; arrays of a column are all as long."""
+    yield _HEADER
+    for table in [rows] if isinstance(rows, pa.Table) else map(pa.table, rows):
+        yield from _encoded_rows(table)
+    yield TRAILER
+
+
+def _encoded_rows(table: pa.Table) -> Iterator[bytes]:
     columns = [_numbers(column) for column in table.columns]
     fields = [
         _Field(_ELEMENTS[sql_type(column.type).removesuffix("[]")], None if numbers.ndim == 1 else numbers.shape[1])
@@ -100,7 +149,6 @@ def encode(table: pa.Table) -> Iterator[bytes]:
     ]
     kind = _row_type(fields)
     rows = max(1, _CHUNK_BYTES // kind.itemsize)
-    yield _HEADER
     for start in range(0, table.num_rows, rows):
         chunk = np.zeros(min(rows, table.num_rows - start), kind)
         chunk["count"] = len(fields)
@@ -108,7 +156,6 @@ def encode(table: pa.Table) -> Iterator[bytes]:
             chunk[f"bytes_{place}"] = field.payload.itemsize
             _put(chunk[f"field_{place}"], field, numbers[start : start + len(chunk)], chunk, f"field_{place}")
         yield chunk.tobytes()
-    yield _TRAILER
 
 
 def _put(payload: NDArray[Any], field: _Field, numbers: NDArray[Any], chunk: NDArray[Any], name: str) -> None:
@@ -125,7 +172,7 @@ def _put(payload: NDArray[Any], field: _Field, numbers: NDArray[Any], chunk: NDA
 def _numbers(column: pa.ChunkedArray) -> NDArray[Any]:
     """A column as numbers, a row of them for every array."""
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
-        return np.asarray(column.to_numpy())
+        return _ELEMENTS[_TYPES[column.type]].numbers(column)
     flat = np.asarray(column.combine_chunks().flatten().to_numpy(zero_copy_only=False))
     rows = len(column)
     return flat.reshape((rows, len(flat) // rows if rows else 0))
@@ -142,7 +189,7 @@ def decode(data: bytes | bytearray, names: Sequence[str], types: Sequence[str]) 
     Raises:
         EngineError: A column has a type that no tensor has, or holds NULL.
     """
-    return _decode_rows(memoryview(data)[len(_HEADER) : len(data) - len(_TRAILER)], names, types)
+    return _decode_rows(memoryview(data)[len(_HEADER) : len(data) - len(TRAILER)], names, types)
 
 
 def decode_batches(
@@ -169,7 +216,7 @@ def decode_batches(
             data, count, skipped = bytearray(), 0, 0
         last = bytes(piece)
     data += last
-    yield _decode_rows(memoryview(data)[skipped : len(data) - len(_TRAILER)], names, types)
+    yield _decode_rows(memoryview(data)[skipped : len(data) - len(TRAILER)], names, types)
 
 
 def _decode_rows(body: memoryview, names: Sequence[str], types: Sequence[str]) -> pa.Table:
@@ -217,9 +264,9 @@ def _rows_of_one_size(
 
 
 def _column(payload: NDArray[Any], element: _Element, is_array: bool) -> pa.Array:
-    native = element.arrow.to_pandas_dtype()
     if not is_array:
-        return pa.array(payload.astype(native))
+        return element.column(payload)
+    native = element.native
     numbers = payload["items"]["number"].astype(native) if "items" in (payload.dtype.names or ()) else None
     flat = np.empty(0, native) if numbers is None else np.ascontiguousarray(numbers).reshape(-1)
     length = 0 if numbers is None else numbers.shape[1]

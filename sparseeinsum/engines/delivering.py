@@ -1,11 +1,13 @@
 """Engines: the last statement of a result in, its rows in a table or a file out, in the transaction that is open."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+import pyarrow as pa
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.engines.catalogue import table_named
+from sparseeinsum.engines.dictionaries import Dictionaries
 from sparseeinsum.engines.engine import Column, Engine
 from sparseeinsum.engines.parquet_files import write_parquet
 from sparseeinsum.engines.results import entries_in_batches
@@ -18,27 +20,42 @@ from sparseeinsum.statistics.columns import is_index_type
 _ADDED = "sparseeinsum_added"
 
 
-def deliver(engine: Engine, statement: Statement, schema: Schema, target: Target) -> int:
+def natural_keys(engine: Engine, schemas: Iterable[Schema]) -> dict[str, pa.Array]:
+    """The keys of the dictionaries that results have, by name, in the transaction that is open."""
+    axes = dict.fromkeys(axis for schema in schemas for axis in schema.tensor.axes)
+    dictionaries = Dictionaries(engine)
+    return {axis.dictionary.name: dictionaries.keys(axis.dictionary) for axis in axes if axis.dictionary}
+
+
+def deliver(engine: Engine, statement: Statement, keyed: Statement, schema: Schema, target: Target) -> int:
     """Put the rows of a result where they are to go; returns how many there are.
+
+    Args:
+        engine: Where it is computed.
+        statement: That returns it, with indices.
+        keyed: The same with natural keys where there are some.
+        schema: Of the rows.
+        target: Where they are to go.
 
     Raises:
         DataError: They do not fit what is there.
         EngineError: The database refused a statement.
     """
     if isinstance(target, ParquetFile):
-        return _write_file(engine, statement, schema, target)
+        return _write_file(engine, statement, keyed, schema, target)
     table = table_named(target.name, engine.dialect)
     known = engine.columns_of(table) if target.mode == "append" else None
     if known is None:
-        return engine.replace_table(table, statement.query, schema.keys)
-    _check_columns(target, known, schema, engine.columns(statement.query))
-    return _append(engine, table, target, statement.query, schema.keys)
+        key = () if schema.has_dictionaries else schema.keys  # an index of long keys could not be built
+        return engine.replace_table(table, keyed.query, key)
+    _check_columns(target, known, schema, engine.columns(keyed.query))
+    return _append(engine, table, target, keyed.query, schema.keys)
 
 
-def _write_file(engine: Engine, statement: Statement, schema: Schema, target: ParquetFile) -> int:
+def _write_file(engine: Engine, statement: Statement, keyed: Statement, schema: Schema, target: ParquetFile) -> int:
     """Entries, written by the database where it can and its rows are what they are to be."""
     if not (schema.is_scalar and engine.sql.writes_files):
-        tables = entries_in_batches(engine, statement, schema)
+        tables = entries_in_batches(engine, statement, schema, natural_keys(engine, [schema]))
         first = next(tables)
         return write_parquet(target.written, first.schema, (table for part in ([first], tables) for table in part))
     metadata = exp.Struct(
@@ -52,7 +69,7 @@ def _write_file(engine: Engine, statement: Statement, schema: Schema, target: Pa
         exp.CopyParameter(this=exp.var("KV_METADATA"), expression=metadata),
     ]
     path = exp.Literal.string(str(target.written))
-    copy = exp.Copy(this=statement.query.subquery(), kind=False, files=[path], params=parameters)
+    copy = exp.Copy(this=keyed.query.subquery(), kind=False, files=[path], params=parameters)
     ((count,),) = engine.rows(copy)
     return int(str(count))
 

@@ -88,12 +88,14 @@ class DuckDB:
         """
         return self._count(exp.Create(this=table.copy(), kind="TABLE", expression=query, replace=True))
 
+    def insert(self, table: exp.Table, query: exp.Select) -> int:
+        """Add the rows of a query to a permanent table; returns how many."""
+        return self._count(exp.insert(query, table.copy()))
+
     def load_table(self, table: exp.Table, rows: pa.Table) -> None:
         """Create a permanent table from an Arrow table, in place of one of that name."""
-        with self._errors(f"-- register {_ROWS}"):
-            self.connection.register(_ROWS, rows)
-        self.replace_table(table, exp.select("*").from_(_ROWS))
-        self.connection.unregister(_ROWS)  # where a statement failed, that of the transaction's end does it
+        with self._registered_view(rows, _ROWS):
+            self.replace_table(table, exp.select("*").from_(_ROWS))
 
     def stage_namer(self, seconds: float) -> Callable[[str], exp.Table]:
         """Names temporary tables that keep results while a plan runs."""
@@ -167,14 +169,35 @@ class DuckDB:
             cursor.close()
 
     @contextmanager
-    def registered(self, table: pa.Table, name: str) -> Iterator[None]:
-        """An Arrow table under a name that statements can read from."""
+    def registered(self, rows: object, name: str) -> Iterator[None]:
+        """An Arrow table, or a relation of this database, under a name to read from; batches in a temporary table."""
+        if isinstance(rows, pa.RecordBatchReader):
+            table = exp.table_(name, db=self.sql.temporary_schema)
+            with self._registered_view(rows, _ROWS):
+                self.create_temporary(table, exp.select("*").from_(_ROWS))
+            yield
+            self.execute(exp.Drop(tables=[table], kind="TABLE"))
+            return
+        with self._registered_view(rows, name):
+            yield
+
+    @contextmanager
+    def _registered_view(self, rows: object, name: str) -> Iterator[None]:
         with self._errors(f"-- register {name}"):
-            self.connection.register(name, table)
+            self.connection.register(name, rows)
         try:
             yield
         finally:
-            self.connection.unregister(name)
+            with suppress(duckdb.Error):  # in a transaction that failed, whose end does it
+                self.connection.unregister(name)
+
+    def has_relation(self, relation: object) -> bool:
+        """Whether a relation of DuckDB's Python is one of this database."""
+        try:
+            with self._registered_view(relation, _ROWS):
+                return True
+        except EngineError:
+            return False
 
     def location(self) -> tuple[str, str]:
         """The database and the schema in which a bare name stands for a new table."""

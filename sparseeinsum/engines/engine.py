@@ -88,6 +88,9 @@ class Engine(Protocol):
         No two rows have the same values in all columns of the key, if there is one; an engine may have use for that.
         """
 
+    def insert(self, table: exp.Table, query: exp.Select) -> int:
+        """Add the rows of a query to a permanent table; returns how many."""
+
     def load_table(self, table: exp.Table, rows: pa.Table) -> None:
         """Create a permanent table from an Arrow table, in place of one of that name."""
 
@@ -112,8 +115,11 @@ class Engine(Protocol):
     def beside(self) -> AbstractContextManager[Self]:
         """Another connection to the same database, which sees what is committed, whatever happens on this one."""
 
-    def registered(self, table: pa.Table, name: str) -> AbstractContextManager[None]:
-        """An Arrow table under a name that statements can read from."""
+    def registered(self, rows: object, name: str) -> AbstractContextManager[None]:
+        """An Arrow table, batches that are read once, or a relation of the database's, under a name to read from."""
+
+    def has_relation(self, relation: object) -> bool:
+        """Whether a relation of DuckDB's Python is one of this database."""
 
     def location(self) -> tuple[str, str]:
         """The database and the schema in which a bare name stands for a new table."""

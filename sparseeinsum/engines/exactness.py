@@ -30,26 +30,26 @@ def check_values(engine: Engine, stored: StoredTensor, sql_type: str) -> None:
         DataError: There is such a value; the first one is named.
     """
     assert stored.value is not None
-    is_changed = _is_changed(engine, sql_type, stored.tensor.dtype)
-    if is_changed is None:
+    changed = is_changed(engine, sql_type, stored.tensor.dtype)
+    if changed is None:
         return
     column = exp.alias_(exp.column(stored.value), "value")
     values = exp.select(column).from_(relation_of(stored, engine.dialect))
-    if not engine.rows(_first(values, is_changed, "value")):
+    if not engine.rows(_first(values, changed, "value")):
         return
     number = exp.Window(this=exp.RowNumber()) - exp.Literal.number(1)
     # Apart, because one thread alone can number rows.
-    for row, value in engine.rows(_first(values.select(exp.alias_(number, "row")), is_changed, "row", "value")):
+    for row, value in engine.rows(_first(values.select(exp.alias_(number, "row")), changed, "row", "value")):
         raise DataError(f"tensor {stored.tensor.name}, row {row} (counted from 0): {_described(stored, value)}")
 
 
-def _first(values: exp.Select, is_changed: exp.Expr, *columns: str) -> exp.Select:
-    select = exp.select(*columns).from_(values.subquery("column_values")).where(is_changed.copy()).limit(1)
+def _first(values: exp.Select, changed: exp.Expr, *columns: str) -> exp.Select:
+    select = exp.select(*columns).from_(values.subquery("column_values")).where(changed.copy()).limit(1)
     return select.order_by("row") if "row" in columns else select
 
 
-def _is_changed(engine: Engine, sql_type: str, dtype: str) -> exp.Expr | None:
-    """Whether `value` would be another one; None where no value of its type would."""
+def is_changed(engine: Engine, sql_type: str, dtype: str) -> exp.Expr | None:
+    """Whether the column `value`, of a type, would be another one as a dtype; None where no value of the type would."""
     if is_complex(dtype):
         pair = exp.TryCast(this=_VALUE.copy(), to=type_named(stored_type(dtype, is_scalar=True)))
         counts = [exp.func("len", pair.copy()), exp.func("list_count", pair.copy())]  # list_count leaves out NULL

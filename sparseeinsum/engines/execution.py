@@ -4,14 +4,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+import pyarrow as pa
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.translate import delivery, kept_in
-from sparseeinsum.engines.delivering import deliver
+from sparseeinsum.engines.delivering import deliver, natural_keys
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory import Keeping, keeping_to_memory
 from sparseeinsum.engines.results import TensorResult, result_of
@@ -62,10 +63,12 @@ class Delivery:
     Attributes:
         schema: Its name, axes, dtype, and how rows will hold it.
         statement: That returns them.
+        dictionaries: As of a TensorResult.
     """
 
     schema: Schema
     statement: Statement
+    dictionaries: Mapping[str, pa.Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +150,15 @@ def prepare(
         yield _Run(plan, engine, {}, progress, replan, memory).deliveries()
 
 
+def with_dictionaries(execution: Execution, engine: Engine) -> Execution:
+    """The same with results that know their natural keys; in the transaction of the run."""
+    found = natural_keys(engine, [result.schema for result in execution.results.values()])
+    if not found:
+        return execution
+    results = {name: replace(result, dictionaries=found) for name, result in execution.results.items()}
+    return replace(execution, results=results)
+
+
 class _Run:
     """The run of one plan, which may become another on the way."""
 
@@ -187,14 +199,15 @@ class _Run:
 
     def deliveries(self) -> dict[str, Delivery]:
         """Run all of it but what returns outputs."""
-        found: dict[str, Delivery] = {}
+        found: dict[str, tuple[Schema, Statement]] = {}
         while self._waiting:
             plan, statement = self._waiting.pop(0)
             if statement.stage is None:
-                found[statement.name] = Delivery(delivery(plan.decomposed, statement.name).schema, statement)
+                found[statement.name] = delivery(plan.decomposed, statement.name).schema, statement
             else:
                 self._go_on(plan, statement)
-        return {name: found[name] for name in self._outputs}
+        keys = natural_keys(self._engine, [schema for schema, _ in found.values()])
+        return {name: Delivery(*found[name], keys) for name in self._outputs}
 
     def _go_on(self, plan: Plan, statement: Statement) -> None:
         """Run the next statement."""
@@ -221,7 +234,7 @@ class _Run:
         schema = delivery(plan.decomposed, statement.name).schema
         target = self._into.get(statement.name)
         if target is not None:
-            tuples = deliver(self._engine, statement, schema, target)
+            tuples = deliver(self._engine, statement, plan.with_keys(statement), schema, target)
             self._kept[statement.name] = KeptResult(schema, target, tuples)
             return tuples
         result = result_of(schema, self._engine.arrow(statement.text))

@@ -7,9 +7,10 @@ from pathlib import Path
 from sqlglot import exp
 
 from sparseeinsum.engines.arguments import Description
-from sparseeinsum.engines.catalogue import folds_case, table_in, table_named
+from sparseeinsum.engines.catalogue import folds_case, table_named, table_of_relation
+from sparseeinsum.engines.dictionaries import Dictionaries, dictionaries_of, sizes_of
 from sparseeinsum.engines.engine import Column, Engine
-from sparseeinsum.engines.parquet_files import metadata_of_file
+from sparseeinsum.engines.natural_keys import KINDS_OF_KEYS, key_type_of
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, ShapeError
 from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import StoredTensor, entries
@@ -27,7 +28,7 @@ def described(
     index: Sequence[str],
     value: str | None,
 ) -> tuple[StoredTensor, str | None]:
-    """A relation as a tensor, one entry a row; its rows are not looked at, but for the bounds where none are given.
+    """A relation as a tensor, one entry a row; its rows are looked at for bounds that are not given, and natural keys.
 
     Args:
         engine: Where it is.
@@ -41,37 +42,66 @@ def described(
         The tensor, and the type of its column of values.
 
     Raises:
-        CatalogueError: The relation cannot be read or lacks a column.
+        CatalogueError: The relation cannot be read or lacks a column, or a dictionary must not be extended.
         DataError: A column has a wrong type.
+        ShapeError: What the user says does not fit together.
     """
     name = description.name
     columns = _columns(engine, name, relation, table, [*index, *([value] if value else [])])
     types = {column: found.sql_type for column, found in columns.items()}
-    _check_index_types(name, relation, types, index)
+    wanted = _dictionary_names(description, relation, types, index)
     dtype = description.wanted_dtype()
     if value is not None:
         dtype = _dtype_of_column(
             f"tensor {name}: the value column {value} of {relation}", types[value], dtype, engine.sql.casts_truth
         )
     keys = [columns[column].name for column in index]
-    bounds = greatest_indices(engine, table, keys) if description.shape is None else description.bounds()
+    key_types = [key_type_of(types[column]) for column in index]
+    known = Dictionaries(engine).of_columns(name, table, list(zip(keys, wanted, key_types, strict=True)))
+    bounds = _bounds(engine, description, table, keys, sizes_of(known))
     if len(bounds) != len(index):
         raise ShapeError(f"tensor {name} is given shape {bounds}, but {len(index)} index columns")
-    tensor = description.tensor(bounds, dtype or "float64", index)
+    dictionaries = dictionaries_of(known)
+    tensor = description.tensor(bounds, dtype or "float64", index, dictionaries=dictionaries)
     casts = value is not None and types[value] != computed_type(tensor.dtype, is_scalar=True)
     text = table.sql(engine.dialect)
     column = value and columns[value].name
-    stored = StoredTensor(tensor, entries(len(bounds)), text, tuple(keys), column, casts, is_owned=False)
+    holds_keys = any(dictionaries)
+    stored = StoredTensor(
+        tensor, entries(len(bounds)), text, tuple(keys), column, casts, is_owned=False, holds_keys=holds_keys
+    )
     return stored, None if value is None else types[value]
 
 
-def _check_index_types(name: str, relation: str, types: Mapping[str, str], index: Sequence[str]) -> None:
+def _dictionary_names(
+    description: Description, relation: str, types: Mapping[str, str], index: Sequence[str]
+) -> list[str | None]:
+    """For every axis the name of its dictionary; None where the column holds indices."""
+    name = description.name
     for column in index:
-        if not is_index_type(types[column]):
+        if key_type_of(types[column]) is None:
             raise DataError(
                 f"tensor {name}: the index column {column} of {relation} has type {types[column]}; indices must be "
-                "whole numbers from 0, of a type up to BIGINT (a view can cast them)"
+                f"whole numbers from 0, of a type up to BIGINT, or natural keys: {KINDS_OF_KEYS} (a view can cast them)"
             )
+    axes = description.axis_names(len(index), index)
+    found = description.dictionary_names(axes, [not is_index_type(types[column]) for column in index])
+    by_column = dict(zip(index, found, strict=True))
+    for column, dictionary in zip(index, found, strict=True):
+        if by_column[column] != dictionary:
+            raise ShapeError(f"tensor {name}: the column {column} is two axes; give both the same dictionary, or none")
+    return found
+
+
+def _bounds(
+    engine: Engine, description: Description, table: exp.Table, keys: Sequence[str], sizes: Sequence[int | None]
+) -> tuple[int, ...]:
+    """The shape given, or the smallest that holds all indices, and all keys of dictionaries."""
+    if description.shape is not None:
+        return description.bounds(sizes)
+    plain = [key for key, size in zip(keys, sizes, strict=True) if size is None]
+    greatest = iter(greatest_indices(engine, table, plain))
+    return tuple(next(greatest) if size is None else size for size in sizes)
 
 
 def _dtype_of_column(column: str, sql_type: str, wanted: str | None, casts_truth: bool) -> str:
@@ -105,29 +135,31 @@ def relation_named(engine: Engine, relation: str) -> exp.Table:
     found = engine.relations_named(table.name)
     if not found:
         raise CatalogueError(f"there is no table, view or file {relation} in this database")
-    first = found[0]
-    return table_in(first.schema, first.name, engine.dialect, first.catalog)
+    return table_of_relation(found[0], engine.dialect)
 
 
 def is_file(relation: str) -> bool:
-    """Whether a name is that of a file rather than of a table: by how it ends."""
+    """Whether a user's name of a relation is the path of a file."""
     path = Path(relation.lower())
     return (path.with_suffix("") if path.suffix in _COMPRESSED_ENDINGS else path).suffix in _FILE_ENDINGS
 
 
-def metadata_of_relation(relation: str) -> dict[bytes, bytes] | None:
-    """What a single Parquet file of this machine says besides its columns."""
-    path = Path(relation)
-    return metadata_of_file(path) if path.suffix.lower() == ".parquet" and path.is_file() else None
+def relation_columns(engine: Engine, name: str, relation: str, table: exp.Table) -> list[Column]:
+    """All columns of a relation, which the user names so.
+
+    Raises:
+        CatalogueError: It cannot be read.
+    """
+    try:
+        return engine.columns(exp.select("*").from_(table.copy()))
+    except EngineError as error:
+        cause = error.__cause__
+        raise CatalogueError(f"tensor {name}: {relation} cannot be read: {cause or error}") from cause
 
 
 def _columns(engine: Engine, name: str, relation: str, table: exp.Table, wanted: Sequence[str]) -> dict[str, Column]:
     """Columns by the names that the user gives; these stay their names where case does not tell names apart."""
-    try:
-        described = engine.columns(exp.select("*").from_(table.copy()))
-    except EngineError as error:
-        cause = error.__cause__
-        raise CatalogueError(f"tensor {name}: {relation} cannot be read: {cause or error}") from cause
+    described = relation_columns(engine, name, relation, table)
     known = {column.name.lower(): column for column in described} | {column.name: column for column in described}
     found = {}
     for column in wanted:

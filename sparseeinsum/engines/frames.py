@@ -1,6 +1,5 @@
-"""Engines: frames and Arrow tables (index columns, then the value) as coordinates and values."""
+"""Engines: Arrow tables (index columns, then the value) as coordinates and values."""
 
-from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -8,65 +7,57 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sparseeinsum.engines.arguments import Description
+from sparseeinsum.engines.natural_keys import KINDS_OF_KEYS, KeyColumn, is_natural, read_keys
 from sparseeinsum.errors import DataError
 
 _Array: TypeAlias = NDArray[Any]
 
 
-def is_frame(data: object) -> bool:
-    """Whether data can be read as an Arrow table."""
-    return hasattr(data, "__arrow_c_stream__") or isinstance(data, pa.Table)
-
-
-def metadata_of_frame(data: object) -> Mapping[bytes, bytes] | None:
-    """What a frame says besides its columns; only those of Arrow do."""
-    schema = getattr(data, "schema", None)
-    return schema.metadata if isinstance(schema, pa.Schema) else None
-
-
-def entries_of_frame(name: str, data: object, dtype: str | None) -> tuple[list[str], list[_Array], _Array]:
+def entries_of_frame(
+    description: Description, table: pa.Table, first_row: int = 0
+) -> tuple[list[str], list[_Array | KeyColumn], _Array]:
     """Names of the index columns, coordinates by axis, and values.
 
     Args:
-        name: Of the tensor.
-        data: The frame.
-        dtype: That is wanted; None leaves it to the values.
+        description: What the user says of the tensor.
+        table: The table; its last column is that of the values.
+        first_row: The number of its first row, for messages; rows of a batch are counted from that of the first one.
 
     Raises:
         DataError: A column has a wrong type, or holds NULL.
     """
-    table = _as_table(name, data)
+    name, dtype = description.name, description.wanted_dtype()
     *index_names, value_name = table.column_names
-    for column in index_names:
-        if not pa.types.is_integer(table.schema.field(column).type):
+    given = dictionaries_of_frame(description, table.schema)
+    _check_nulls(name, table, first_row)
+    coordinates = [
+        table.column(column).to_numpy() if dictionary is None else read_keys(name, column, table.column(column))
+        for column, dictionary in zip(index_names, given, strict=True)
+    ]
+    return index_names, coordinates, _values(name, value_name, table.column(value_name), dtype, first_row)
+
+
+def dictionaries_of_frame(description: Description, schema: pa.Schema) -> list[str | None]:
+    """For every index column the name of its dictionary; None where it holds indices.
+
+    Raises:
+        DataError: A column holds neither indices nor keys.
+        ShapeError: The user gives a dictionary to an axis that there is not.
+    """
+    *index, _ = schema
+    for column in index:
+        if not (pa.types.is_integer(column.type) or is_natural(column.type)):
             raise DataError(
-                f"tensor {name}: the index column {column} holds {table.schema.field(column).type}; indices must be "
-                "whole numbers, and the value must be the last column"
+                f"tensor {description.name}: the index column {column.name} holds {column.type}; indices must be whole "
+                f"numbers, or natural keys ({KINDS_OF_KEYS}), and the value must be the last column"
             )
-    _check_nulls(name, table)
-    coordinates = [table.column(column).to_numpy() for column in index_names]
-    return index_names, coordinates, _values(name, value_name, table.column(value_name), dtype)
+    axes = description.axis_names(len(index), [column.name for column in index])
+    return description.dictionary_names(axes, [is_natural(column.type) for column in index])
 
 
-def _as_table(name: str, data: object) -> pa.Table:
-    try:
-        table = pa.table(data)
-    except pa.ArrowException as error:
-        raise DataError(
-            f"tensor {name} cannot be read as an Arrow table: {error}; what Arrow lacks, such as complex numbers, can "
-            "be given as (coordinates, values)"
-        ) from None
-    columns = table.column_names
-    if not columns:
-        raise DataError(f"tensor {name} is given a table without columns; it needs index columns, then the value")
-    for column in columns:
-        if columns.count(column) > 1:
-            raise DataError(f"tensor {name} is given a table with two columns named {column}; rename one")
-    return table
-
-
-def _check_nulls(name: str, table: pa.Table) -> None:
-    """NULL in a frame: refused before numpy turns it into NaN."""
+def _check_nulls(name: str, table: pa.Table, first_row: int) -> None:
+    """NULL in a table: refused before numpy turns it into NaN."""
     nulls = []
     for position, column in enumerate(table.columns):
         parts = [column, *(column.flatten() if pa.types.is_struct(column.type) else ())]
@@ -74,15 +65,15 @@ def _check_nulls(name: str, table: pa.Table) -> None:
     if nulls:
         row, position = min(nulls)
         raise DataError(
-            f"tensor {name}, row {row} (counted from 0): the column {table.column_names[position]} is NULL; leave such "
-            "rows out"
+            f"tensor {name}, row {first_row + row} (counted from 0): the column {table.column_names[position]} is "
+            "NULL; leave such rows out"
         )
 
 
-def _values(name: str, column: str, values: pa.ChunkedArray, dtype: str | None) -> _Array:
+def _values(name: str, column: str, values: pa.ChunkedArray, dtype: str | None, first_row: int) -> _Array:
     kind = values.type
     if pa.types.is_decimal(kind):
-        return _decimals(name, column, values, dtype)
+        return _decimals(name, column, values, dtype, first_row)
     if _is_complex(kind):
         real, imaginary = (part.to_numpy() for part in values.flatten())
         pairs = np.empty(len(real), np.result_type(real, imaginary, np.complex64))
@@ -104,7 +95,7 @@ def _is_complex(kind: pa.DataType) -> bool:
     ]
 
 
-def _decimals(name: str, column: str, values: pa.ChunkedArray, dtype: str | None) -> _Array:
+def _decimals(name: str, column: str, values: pa.ChunkedArray, dtype: str | None, first_row: int) -> _Array:
     """Decimals, which numpy lacks: whole ones as int64, or those with digits behind the point rounded to float64."""
     is_whole = dtype in ("int64", "bool") or (dtype is None and values.type.scale <= 0)
     if not is_whole and values.type.scale > 0:
@@ -117,8 +108,8 @@ def _decimals(name: str, column: str, values: pa.ChunkedArray, dtype: str | None
     for row, number in enumerate(numbers):
         if not (_is_int64(number) if is_whole else Decimal(float(number)) == number):
             raise DataError(
-                f"tensor {name}, row {row} (counted from 0): the value {column} is {number}, which is no {wanted}; "
-                "choose another dtype, as in dtype='float64', or round it first"
+                f"tensor {name}, row {first_row + row} (counted from 0): the value {column} is {number}, which is "
+                f"no {wanted}; choose another dtype, as in dtype='float64', or round it first"
             )
     return np.array(numbers, wanted)
 

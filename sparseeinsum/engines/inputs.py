@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sparseeinsum.engines.arguments import Description
-from sparseeinsum.engines.catalogue import Catalogue, find, table_in
+from sparseeinsum.engines.catalogue import Catalogue, find, table_of_relation
 from sparseeinsum.engines.engine import Column, Engine
 from sparseeinsum.engines.existing_tables import described, greatest_indices
+from sparseeinsum.engines.natural_keys import key_type_of
 from sparseeinsum.errors import CatalogueError
 from sparseeinsum.language.eingraph import DeclaredTensor, Program
 from sparseeinsum.language.tensors import StoredTensor
@@ -73,8 +74,7 @@ def _table(program: Program, name: str, known: Mapping[str, StoredTensor], engin
     relations = engine.relations_named(name)
     if not relations:
         return None
-    first = relations[0]
-    table = table_in(first.schema, first.name, engine.dialect, first.catalog)
+    table = table_of_relation(relations[0], engine.dialect)
     columns = engine.columns(exp.select("*").from_(table.copy()))
     *index, value = columns
     is_tensor = len(index) == ranks[0] and all(is_index_type(column.sql_type) for column in index)
@@ -85,10 +85,14 @@ def _table(program: Program, name: str, known: Mapping[str, StoredTensor], engin
 
 def _how_to_declare(name: str, relation: str, columns: list[Column], rank: int) -> str:
     whole = [column.name for column in columns if is_index_type(column.sql_type)][:rank]
-    others = [column.name for column in columns if column.name not in whole and dtype_of(column.sql_type)]
+    natural = [column.name for column in columns if key_type_of(column.sql_type)][:rank]
+    chosen = natural if len(whole) < rank == len(natural) else whole
+    others = [column.name for column in columns if column.name not in chosen and dtype_of(column.sql_type)]
     shown = ", ".join(f"{column.name} {column.sql_type}" for column in columns)
-    index = ", ".join(map(repr, whole)) if len(whole) == rank else "..."
+    index = ", ".join(map(repr, chosen)) if len(chosen) == rank else "..."
     value = f", {others[0]!r}" if others else ""
+    keys = {column: column.lower() for column in chosen if column not in whole}
+    value += f", keys={keys!r}" if keys else ""
     return (
         f"there is no tensor {name} in this database, and the table {relation} is none as it stands: for {rank} labels "
         f"it needs {rank} columns of whole numbers, one of values after them, and nothing else, but it has {shown}; "

@@ -1,4 +1,4 @@
-"""Engines: what users hand over (arrays, sparse matrices, frames, coordinates) as columns of a tensor relation."""
+"""Engines: entries and arrays in memory as columns of a tensor relation."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import scipy  # loads scipy.sparse where it is first used
 from numpy.typing import NDArray
 
 from sparseeinsum.engines.arguments import Description
-from sparseeinsum.engines.conversion import converted_values, dtype_of_values, place_of
-from sparseeinsum.engines.frames import entries_of_frame, is_frame, metadata_of_frame
-from sparseeinsum.engines.tensor_metadata import completed
+from sparseeinsum.engines.conversion import converted_values, dtype_of_values
+from sparseeinsum.engines.dictionaries import Dictionaries, dictionaries_of, encoded, sizes_of
+from sparseeinsum.engines.sources.given import Dense, Entries
 from sparseeinsum.errors import DataError, ShapeError
 from sparseeinsum.language.dtypes import ITEM_BYTES
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, Decomposition, Tensor, entries
@@ -49,89 +48,64 @@ class Columns:
 Promoted = Sequence[str] | Mapping[str, int] | None
 
 
-def columns_of(description: Description, data: object, promoted: Promoted) -> Columns:
-    """Turn data into columns.
+def columns_of(
+    description: Description, given: Entries | Dense, promoted: Promoted, dictionaries: Dictionaries
+) -> Columns:
+    """Turn data in memory into columns.
 
     Args:
         description: What the user says of the tensor; a shape must be given where data have none, and agree where
             they have.
-        data: A numpy array, a scipy.sparse matrix, a frame or Arrow table (index columns, then the value), or
-            (coordinates of shape (rank, n), values).
+        given: The data.
         promoted: Axes to store as key columns, and their tiles; by default chosen by density and size.
+        dictionaries: Those of the database, which get the natural keys of the data.
 
     Raises:
-        DataError: The data are none of these, or of a type that cannot be stored.
+        DataError: The data are of a type that cannot be stored, or an index is out of range.
         ShapeError: Axes or shape do not fit the data.
     """
-    name = description.name
-    if scipy.sparse.issparse(data):
-        matrix: Any = data
-        coo = matrix.tocoo()
-        bounds = description.agreed_bounds(coo.shape)
-        return _from_entries(description, coo.coords, coo.data, promoted, bounds)
-    if isinstance(data, tuple) and len(data) == 2:
-        return _from_entries(description, *_as_coordinates(name, *data), promoted)
-    if is_frame(data):
-        names, coordinates, values = entries_of_frame(name, data, description.wanted_dtype())
-        description = completed(description, metadata_of_frame(data), names)
-        return _from_entries(description, coordinates, values, promoted, names=names)
-    if isinstance(data, np.ndarray | np.generic | Sequence | int | float | complex):
-        return _from_array(description, _as_array(name, data), promoted)
-    raise DataError(
-        f"tensor {name} cannot be made from {type(data).__name__}; give a numpy array, a scipy.sparse matrix, a frame "
-        "or Arrow table (index columns, then the value), or (coordinates, values)"
-    )
+    if isinstance(given, Dense):
+        return _from_array(description, given, promoted, dictionaries)
+    return _from_entries(description, given, promoted, dictionaries)
 
 
-def _as_array(name: str, data: object) -> NDArray[Any]:
-    if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
-        masked = np.ravel_multi_index(np.nonzero(np.ma.getmaskarray(data)), data.shape)[0]
-        raise DataError(f"tensor {name}, {place_of(masked, data)}: the value is masked; fill masked values first")
-    try:
-        return np.asarray(data)
-    except ValueError as error:
-        raise DataError(f"tensor {name} is no array: {error}") from None
-
-
-def _as_coordinates(name: str, coordinates: object, values: object) -> tuple[NDArray[Any], NDArray[Any]]:
-    indices, numbers = _as_array(name, coordinates), _as_array(name, values)
-    if indices.ndim != 2 or numbers.ndim != 1 or indices.shape[1] != numbers.shape[0]:
-        raise ShapeError(
-            f"tensor {name} needs coordinates of shape (rank, n) and n values; got {indices.shape} and {numbers.shape}"
-        )
-    if indices.size and indices.dtype.kind not in "iu":
-        raise DataError(f"tensor {name} has coordinates of dtype {indices.dtype}; they must be whole numbers")
-    return indices, numbers
-
-
-def _from_entries(
-    description: Description,
-    coordinates: Sequence[NDArray[Any]] | NDArray[Any],
-    values: NDArray[Any],
-    promoted: Promoted,
-    bounds: tuple[int, ...] | None = None,
-    names: Sequence[str] | None = None,
-) -> Columns:
-    name = description.name
-    if bounds is None:
-        bounds = _bounds(coordinates) if description.shape is None else description.bounds()
+def _from_entries(description: Description, given: Entries, promoted: Promoted, dictionaries: Dictionaries) -> Columns:
+    name, values = description.name, given.values
+    axes = description.axis_names(len(given.coordinates), given.axes)
+    coordinates, known = encoded(dictionaries, description, axes, given.coordinates)
+    sizes = sizes_of(known)
+    if given.shape is not None:
+        bounds = description.agreed_bounds(given.shape, sizes)
+    else:
+        bounds = _bounds(coordinates, sizes) if description.shape is None else description.bounds(sizes)
     if len(bounds) != len(coordinates):
         raise ShapeError(f"tensor {name} is given shape {bounds}, but coordinates of {len(coordinates)} axes")
     dtype = dtype_of_values(name, description.wanted_dtype(), values.dtype)
-    tensor = description.tensor(bounds, dtype, names)
-    _check_indices(tensor, coordinates)
+    tensor = description.tensor(bounds, dtype, given.axes, given.fill, dictionaries_of(known))
+    check_indices(tensor, coordinates)
     converted = converted_values(name, values, dtype)
     order = _ascending_order(tensor, coordinates)
     if order is not None and order.size:
         coordinates, converted = [indices[order] for indices in coordinates], converted[order]
-    given = entries(len(tensor.axes))
-    wanted = given if promoted is None else _named(tensor, promoted)
-    return Columns(tensor, given, wanted, _entry_columns(tensor, coordinates, converted), order is None)
+    table = entry_columns(tensor, coordinates, converted)
+    return Columns(tensor, entries(len(tensor.axes)), wanted_for_entries(tensor, promoted), table, order is None)
 
 
-def _bounds(coordinates: Iterable[NDArray[Any]]) -> tuple[int, ...]:
-    """The smallest shape that holds these indices."""
-    return tuple(max(int(indices.max()) + 1, 0) if indices.size else 0 for indices in coordinates)
+def wanted_for_entries(tensor: Tensor, promoted: Promoted) -> Decomposition:
+    """How entries are to be stored: as they are, unless the user says otherwise.
+
+    Raises:
+        ShapeError: There is no such axis, or a tile is no whole number.
+    """
+    return entries(len(tensor.axes)) if promoted is None else _named(tensor, promoted)
+
+
+def _bounds(coordinates: Iterable[NDArray[Any]], sizes: Iterable[int | None]) -> tuple[int, ...]:
+    """The smallest shape that holds these indices, and all keys of dictionaries of these sizes."""
+    return tuple(
+        size if size is not None else max(int(indices.max()) + 1, 0) if indices.size else 0
+        for indices, size in zip(coordinates, sizes, strict=True)
+    )
 
 
 def _ascending_order(tensor: Tensor, coordinates: Iterable[NDArray[Any]]) -> NDArray[np.intp] | None:
@@ -149,8 +123,12 @@ def _ascending_order(tensor: Tensor, coordinates: Iterable[NDArray[Any]]) -> NDA
     return order if np.all(numbers[1:] > numbers[:-1]) else None
 
 
-def _check_indices(tensor: Tensor, coordinates: Iterable[NDArray[Any]]) -> None:
-    """Refuse indices out of range while rows still have the numbers that the user gave them."""
+def check_indices(tensor: Tensor, coordinates: Iterable[NDArray[Any]], first_row: int = 0) -> None:
+    """Refuse indices out of range while rows still have the numbers that the user gave them.
+
+    Raises:
+        DataError: There is one; the first row that has one is named, counted from the number of the first row.
+    """
     offences = []
     for axis, indices in zip(tensor.axes, coordinates, strict=True):
         if indices.size and (indices.min() < 0 or indices.max() >= axis.bound):
@@ -158,23 +136,25 @@ def _check_indices(tensor: Tensor, coordinates: Iterable[NDArray[Any]]) -> None:
             offences.append((row, describe_index(axis.name, int(indices[row]), axis)))
     if offences:
         row, problem = min(offences)
-        raise DataError(f"tensor {tensor.name}, row {row} (counted from 0): {problem}")
+        raise DataError(f"tensor {tensor.name}, row {first_row + row} (counted from 0): {problem}")
 
 
 def _key_type(bound: int) -> pa.DataType:
     return pa.int32() if bound <= 1 << 31 else pa.int64()
 
 
-def _from_array(description: Description, array: NDArray[Any], promoted: Promoted) -> Columns:
-    name = description.name
+def _from_array(description: Description, given: Dense, promoted: Promoted, dictionaries: Dictionaries) -> Columns:
+    name, array = description.name, given.values
     dtype = dtype_of_values(name, description.wanted_dtype(), array.dtype)
-    tensor = description.tensor(description.agreed_bounds(array.shape), dtype)
+    known = dictionaries.of_axes(description, description.axis_names(array.ndim, given.axes))
+    bounds = description.agreed_bounds(array.shape, sizes_of(known))
+    tensor = description.tensor(bounds, dtype, given.axes, dictionaries=dictionaries_of(known))
     values = converted_values(name, array, dtype)
     wanted = _chosen(tensor, values) if promoted is None else _named(tensor, promoted)
     decomposition = _chosen(tensor, values) if wanted.has_tiles else wanted
     if decomposition.is_scalar and tensor.axes:
         coordinates = np.nonzero(_present(tensor, values))
-        table = _entry_columns(tensor, coordinates, values[coordinates])
+        table = entry_columns(tensor, coordinates, values[coordinates])
     else:
         table = _array_columns(tensor, decomposition, values)
     return Columns(tensor, decomposition, wanted, table, may_repeat=False)
@@ -201,17 +181,22 @@ def _named(tensor: Tensor, promoted: Sequence[str] | Mapping[str, int]) -> Decom
 
 
 def _chosen(tensor: Tensor, values: NDArray[Any]) -> Decomposition:
-    """Entries for sparse data; else the first axis as key, and more of them where the arrays would be large."""
+    """Entries for sparse data; else the first axis as key, and more of them where the arrays would be large.
+
+    Axes with a dictionary are keys, whose number may grow.
+    """
     rank = len(tensor.axes)
     if values.size and np.count_nonzero(_present(tensor, values)) < _SPARSE_BELOW * values.size:
         return entries(rank)
     keys = 1 if rank >= 2 else 0
     while keys < rank and math.prod(tensor.shape[keys:]) * ITEM_BYTES[tensor.dtype] > _LARGEST_ARRAY_BYTES:
         keys += 1
-    return Decomposition((1,) * keys + (DEMOTED,) * (rank - keys))
+    has_keys = [place < keys or axis.dictionary is not None for place, axis in enumerate(tensor.axes)]
+    return Decomposition(tuple(1 if has_key else DEMOTED for has_key in has_keys))
 
 
-def _entry_columns(tensor: Tensor, coordinates: Iterable[NDArray[Any]], values: NDArray[Any]) -> pa.Table:
+def entry_columns(tensor: Tensor, coordinates: Iterable[NDArray[Any]], values: NDArray[Any]) -> pa.Table:
+    """One row for every entry: keys by the names of the axes, then the value."""
     keys = [
         pa.array(indices.astype(_key_type(axis.bound).to_pandas_dtype(), copy=False))
         for indices, axis in zip(coordinates, tensor.axes, strict=True)

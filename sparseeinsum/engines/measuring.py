@@ -7,7 +7,8 @@ from sparseeinsum.engines.catalogue import check_relation
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import EngineError
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.statistics.measure import Measurement, check_rows, fingerprints, measure
+from sparseeinsum.statistics.fingerprints import fingerprints
+from sparseeinsum.statistics.measure import Measurement, check_rows, measure
 
 
 def measure_all(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, Measurement]:

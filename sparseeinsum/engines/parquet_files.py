@@ -36,9 +36,3 @@ def write_parquet(path: Path, schema: pa.Schema, tables: Iterator[pa.Table]) -> 
             writer.write_table(table)
             count += table.num_rows
     return count
-
-
-def metadata_of_file(path: Path) -> dict[bytes, bytes] | None:
-    """The metadata of a Parquet file."""
-    found: dict[bytes, bytes] | None = parquet.read_metadata(path).metadata
-    return found

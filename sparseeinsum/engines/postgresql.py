@@ -15,6 +15,7 @@ from sparseeinsum.engines.engine import Column, Relation
 from sparseeinsum.engines.sessions import Session
 from sparseeinsum.engines.vocabulary import Variant, find_variant
 from sparseeinsum.errors import CatalogueError, EngineError
+from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.statistics.columns import number_type, type_named
@@ -35,8 +36,12 @@ _WORK_SHARE = 16  # of the memory, every sort and hash table of a statement may 
 # Workers are worth their start at smaller tables than by default: functions of arrays take longer than the planner
 # expects.
 _LEAST_SHARED_SCAN_BYTES = 512 << 10
+# How closely ANALYZE looks: a target of so many, of 300 rows each. To tell how large values are takes few.
+_TARGET = "default_statistics_target"
+_STATISTICS_OF_KEYS = 30
+_STATISTICS_OF_SIZES = 1
 # During transactions of ours. To compile queries takes longer than most of them.
-_SETTINGS = {"jit": "off"}
+_SETTINGS = {"jit": "off", "enable_sort": "off"}
 # So that a run ends with the process that asked for it; a server that cannot see that refuses the setting.
 _SETTINGS_ON_LINUX = {"client_connection_check_interval": "1s"}
 
@@ -90,12 +95,34 @@ class PostgreSQL:
         properties = [exp.TemporaryProperty() if is_temporary else exp.UnloggedProperty(), _INLINE_ARRAYS.copy()]
         whole = exp.Properties(expressions=properties)
         tuples = self._write(exp.Create(this=table.copy(), kind="TABLE", properties=whole, expression=query))
-        self._analyze(table)
+        self._analyze_stage(table, query)
         return tuples
 
-    def _analyze(self, table: exp.Table) -> None:
-        """Count a table's rows: before that, the planner takes any for a small one."""
-        self.execute(f"ANALYZE {table.sql(self.dialect)}")
+    def _analyze_stage(self, table: exp.Table, query: exp.Select) -> None:
+        """Count rows and keys of a table that a run drops again, as far as plans of a few statements need."""
+        columns = query.named_selects
+        self._analyze(table, [name for name in columns if name == VALUE_COLUMN], _STATISTICS_OF_SIZES)
+        self._analyze(table, [name for name in columns if name != VALUE_COLUMN], _STATISTICS_OF_KEYS)
+
+    def _analyze_permanent(self, table: exp.Table, columns: Sequence[Column]) -> None:
+        """Count rows and values of a table; of arrays it would count every element."""
+        arrays = [each.name for each in columns if each.sql_type.endswith("[]")]
+        self._analyze(table, arrays, _STATISTICS_OF_SIZES)
+        self._analyze(table, [each.name for each in columns if each.name not in arrays])
+
+    def _analyze(self, table: exp.Table, columns: Sequence[str], target: int | None = None) -> None:
+        """Look at rows, 300 times as many as the target, for what the planner takes for 10 pages of anything before."""
+        if not columns:
+            return
+        listed = ", ".join(exp.to_identifier(name, quoted=True).sql(self.dialect) for name in columns)
+        analyze = f"ANALYZE {table.sql(self.dialect)} ({listed})"
+        if target is None:
+            self.execute(analyze)
+            return
+        ((before,),) = self.rows(f"SELECT current_setting('{_TARGET}')")
+        self._set({_TARGET: str(target)})
+        self.execute(analyze)
+        self._set({_TARGET: str(before)})
 
     def _create_permanent(self, table: exp.Table, columns: Sequence[Column]) -> None:
         """Create a table without rows, whose arrays are never compressed, and lie outside of rows that fill a page."""
@@ -117,26 +144,34 @@ class PostgreSQL:
         tuples = self.create_temporary(statement.stage, statement.query)
         tuples += sum(self._write(exp.insert(query, statement.stage.copy())) for query in statement.passes)
         if statement.passes:
-            self._analyze(statement.stage)
+            self._analyze_stage(statement.stage, statement.query)
         return tuples
 
     def replace_table(self, table: exp.Table, query: exp.Select, key: Sequence[str] = ()) -> int:
         """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
         old, new = self._old_and_new(table)
-        self._create_permanent(new, self.columns(query))
+        columns = self.columns(query)
+        self._create_permanent(new, columns)
         tuples = self._write(exp.insert(query, new.copy()))
-        if self._put_in_place(old, new) and 0 < len(key) <= _MOST_KEY_COLUMNS:
-            columns = [exp.to_identifier(column) for column in key]
-            added = exp.AddConstraint(expressions=[exp.PrimaryKey(expressions=columns)])
+        if self._put_in_place(old, new, columns) and 0 < len(key) <= _MOST_KEY_COLUMNS:
+            unique = exp.PrimaryKey(expressions=[exp.to_identifier(column) for column in key])
+            added = exp.AddConstraint(expressions=[unique])
             self.execute(exp.Alter(this=old.copy(), kind="TABLE", actions=[added]))
+        return tuples
+
+    def insert(self, table: exp.Table, query: exp.Select) -> int:
+        """Add the rows of a query to a permanent table; returns how many."""
+        tuples = self._write(exp.insert(query, table.copy()))
+        self._analyze_permanent(table, self.columns(query))
         return tuples
 
     def load_table(self, table: exp.Table, rows: pa.Table) -> None:
         """Create a permanent table from an Arrow table, in place of one of that name."""
         old, new = self._old_and_new(table)
-        self._create_permanent(new, [Column(each.name, copy_format.sql_type(each.type)) for each in rows.schema])
+        columns = [Column(each.name, copy_format.sql_type(each.type)) for each in rows.schema]
+        self._create_permanent(new, columns)
         self._session.load(rows, new.sql(self.dialect))
-        self._put_in_place(old, new)
+        self._put_in_place(old, new, columns)
 
     def _old_and_new(self, table: exp.Table) -> tuple[exp.Table, exp.Table]:
         """A table that may be there, by its whole name, and the one that is to take its place, as it is filled."""
@@ -144,15 +179,15 @@ class PostgreSQL:
         old = exp.table_(table.this.copy(), db=schema, catalog=table.args.get("catalog"))
         return old, exp.table_(exp.to_identifier(f"sparseeinsum_new_{table.name}"), db=schema.copy())
 
-    def _put_in_place(self, old: exp.Table, new: exp.Table) -> bool:
+    def _put_in_place(self, old: exp.Table, new: exp.Table, columns: Sequence[Column]) -> bool:
         """Give a table the place of another; where views read that, its rows. Returns whether it is a new table."""
-        columns = self.columns_of(old)
-        dependents = [] if columns is None else self._dependents(old)
-        if dependents and columns == self.columns_of(new):
+        before = self.columns_of(old)
+        dependents = [] if before is None else self._dependents(old)
+        if dependents and before == columns:
             self.execute(exp.TruncateTable(expressions=[old.copy()]))
             self.execute(exp.insert(exp.select("*").from_(new.copy()), old.copy()))
             self.execute(exp.Drop(tables=[new.copy()], kind="TABLE"))
-            self._analyze(old)
+            self._analyze_permanent(old, columns)
             return False
         if dependents:
             raise CatalogueError(
@@ -160,8 +195,8 @@ class PostgreSQL:
                 f"{', '.join(dependents)} depend{'s' if len(dependents) == 1 else ''} on it; drop that first, or "
                 "choose another table"
             )
-        self._analyze(new)
-        if columns is not None:  # to drop it if it exists would give a notice where it does not
+        self._analyze_permanent(new, columns)
+        if before is not None:  # to drop it if it exists would give a notice where it does not
             self.execute(exp.Drop(tables=[old.copy()], kind="TABLE"))
         renamed = exp.AlterRename(this=exp.table_(old.this.copy()))
         self.execute(exp.Alter(this=new.copy(), kind="TABLE", actions=[renamed]))
@@ -226,19 +261,24 @@ class PostgreSQL:
             yield PostgreSQL(other, self._variant)
 
     @contextmanager
-    def registered(self, table: pa.Table, name: str) -> Iterator[None]:
-        """An Arrow table as a temporary table of that name."""
+    def registered(self, rows: object, name: str) -> Iterator[None]:
+        """An Arrow table, or batches, as a temporary table of that name."""
+        assert isinstance(rows, pa.Table | pa.RecordBatchReader)
         columns = [
             exp.ColumnDef(this=exp.to_identifier(column.name), kind=type_named(copy_format.sql_type(column.type)))
-            for column in table.schema
+            for column in rows.schema
         ]
         temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
         schema = exp.Schema(this=exp.table_(name), expressions=columns)
         with self.transaction():
             self.execute(exp.Create(this=schema, kind="TABLE", properties=temporary))
-            self._session.load(table, exp.table_(name).sql(self.dialect))
+            self._session.load(rows, exp.table_(name).sql(self.dialect))
             yield
             self.execute(exp.Drop(tables=[exp.table_(name)], kind="TABLE"))
+
+    def has_relation(self, relation: object) -> bool:
+        """No: relations of DuckDB's Python are of DuckDB."""
+        return False
 
     def stage_namer(self, seconds: float) -> Callable[[str], exp.Table]:
         """Names tables that keep results while a plan of so many expected seconds runs.

@@ -1,9 +1,12 @@
 """Engines: tables of their own for results, so that later programs read these as tensors."""
 
-from sparseeinsum.engines.catalogue import Catalogue, check_name, table_in
+from dataclasses import replace
+
+from sparseeinsum.engines.arranging import stored_as
+from sparseeinsum.engines.catalogue import Catalogue, check_name, table_of_relation
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import KeptResult
-from sparseeinsum.engines.tables import drop_table_of, stored_as, table_of
+from sparseeinsum.engines.ownership import drop_table_of, table_of
 from sparseeinsum.engines.targets import Table
 from sparseeinsum.errors import NameTakenError
 
@@ -31,7 +34,7 @@ def claim_table(engine: Engine, name: str, replaces: bool) -> Table:
         )
     ours = before.relation if before is not None and before.is_owned else None
     for found in engine.relations_named(name):
-        if table_in(found.schema, found.name, engine.dialect, found.catalog).sql(engine.dialect) != ours:
+        if table_of_relation(found, engine.dialect).sql(engine.dialect) != ours:
             raise NameTakenError(
                 f"there is a table or view {found.schema}.{found.name} that was not made for a tensor {name}; give "
                 "the result another name"
@@ -45,4 +48,5 @@ def claim_table(engine: Engine, name: str, replaces: bool) -> Table:
 
 def record_result(engine: Engine, kept: KeptResult) -> None:
     """Make a tensor of a result that is in a table."""
-    Catalogue(engine).add(stored_as(kept.schema.tensor, kept.schema.decomposition, kept.target.name))
+    stored = stored_as(kept.schema.tensor, kept.schema.decomposition, kept.target.name)
+    Catalogue(engine).add(replace(stored, holds_keys=kept.schema.has_dictionaries))

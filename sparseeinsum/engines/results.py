@@ -1,9 +1,9 @@
 """Engines: rows of a tensor relation as arrays, sparse matrices, frames, tensors of other packages, and files."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,10 +39,12 @@ class TensorResult:
     Attributes:
         schema: Its name, axes, dtype, and how its rows hold it.
         rows: Key columns, then `val`: numbers, or flat arrays in C order.
+        dictionaries: Natural keys in the order of their indices, by the names of dictionaries.
     """
 
     schema: Schema
     rows: pa.Table
+    dictionaries: Mapping[str, pa.Array] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -63,6 +65,19 @@ class TensorResult:
     def notation(self) -> str:
         """How its rows hold it, as in Y[I, n]."""
         return write_schema(self.schema)
+
+    def keys(self, axis: str) -> pa.Array:
+        """Natural keys of an axis in the order of its indices; those that `to_numpy` has.
+
+        Raises:
+            ShapeError: There is no such axis, or it has plain indices.
+        """
+        for each in self.schema.tensor.axes:
+            if each.name == axis.lower():
+                if each.dictionary is None:
+                    raise ShapeError(f"axis {axis} of {self.name} has plain indices, and no keys")
+                return self.dictionaries[each.dictionary.name][: each.bound]
+        raise ShapeError(f"{self.name} has no axis {axis}; it has {', '.join(self._names()[:-1])}")
 
     def to_numpy(self) -> NDArray[Any]:
         """A dense array of the tensor's shape."""
@@ -150,26 +165,27 @@ class TensorResult:
             write_parquet(partial, table.schema, iter([table]))
 
     def arrow(self) -> pa.Table:
-        """An Arrow table: a column of indices for every label, then `val`; what it lacks holds the fill.
+        """An Arrow table: a column for every label, then `val`; what it lacks holds the fill.
 
-        Complex values are struct<re, im>. The metadata of its schema tell bounds and fill, which `Database.tensor`
-        reads; files of Parquet keep them, which `Database.tensor_from_table` reads.
+        Columns of labels hold natural keys where they have a dictionary, and else indices. Complex values are
+        struct<re, im>. The metadata of its schema tell bounds and fill, which `Database.tensor` reads; files of Parquet
+        keep them.
         """
-        metadata = metadata_of(self.schema.tensor)
-        if self.schema.is_scalar:
-            return self.rows.replace_schema_metadata(metadata)
-        indices, values = self._columns()
-        return pa.table([*indices, _column(values)], names=self._names(), metadata=metadata)
+        if self.schema.is_scalar and not self.dictionaries:
+            return self.rows.replace_schema_metadata(metadata_of(self.schema.tensor))
+        return self._table(*self._columns())
 
     def tables(self, most_numbers: int) -> Iterator[pa.Table]:
         """What `arrow` gives, in parts of so many entries at most where rows hold arrays; at least one."""
         if self.schema.is_scalar:
             yield self.arrow()
             return
-        metadata = metadata_of(self.schema.tensor)
         for start in range(0, max(len(self._numbers()), 1), most_numbers):
-            indices, values = self._entries(start, start + most_numbers)
-            yield pa.table([*indices, _column(values)], names=self._names(), metadata=metadata)
+            yield self._table(*self._entries(start, start + most_numbers))
+
+    def _table(self, indices: Sequence[NDArray[Any]], values: NDArray[Any]) -> pa.Table:
+        columns = [*self._labelled(indices), _column(values)]
+        return pa.table(columns, names=self._names(), metadata=metadata_of(self.schema.tensor))
 
     def df(self) -> "pd.DataFrame":
         """A pandas frame with the columns of `arrow`; complex values are complex numbers."""
@@ -180,10 +196,11 @@ class TensorResult:
             frame: pd.DataFrame = self.arrow().to_pandas()
             return frame
         columns, values = self._columns()
-        return pandas.DataFrame(dict(zip(self._names(), [*columns, values], strict=True)))
+        labelled = [pa.chunked_array([column]).to_pandas() for column in self._labelled(columns)]
+        return pandas.DataFrame(dict(zip(self._names(), [*labelled, values], strict=True)))
 
     def pl(self) -> "pl.DataFrame":
-        """A polars frame with the columns of `arrow`."""
+        """A polars frame with the columns of `arrow`; UUIDs, which polars lacks, are 16 bytes each."""
         with _needing("polars"):
             import polars  # noqa: PLC0415  # an optional dependency
 
@@ -249,6 +266,16 @@ class TensorResult:
     def _names(self) -> list[str]:
         return [*(axis.name for axis in self.schema.tensor.axes), VALUE_COLUMN]
 
+    def _labelled(self, indices: Sequence[NDArray[Any]]) -> list[pa.Array]:
+        """Natural keys in place of the indices of axes that have a dictionary."""
+        axes = self.schema.tensor.axes
+        return [
+            pa.array(column)
+            if axis.dictionary is None
+            else self.dictionaries[axis.dictionary.name].take(pa.array(column))
+            for axis, column in zip(axes, indices, strict=True)
+        ]
+
     def _columns(self) -> tuple[Sequence[NDArray[Any]], NDArray[Any]]:
         """Coordinates and values: of all rows with a number each, else of the entries that are not the fill."""
         return (self._keys(), self._values()) if self.schema.is_scalar else self._entries()
@@ -265,14 +292,16 @@ def result_of(schema: Schema, rows: pa.Table) -> TensorResult:
     return TensorResult(schema, rows.rename_columns([*schema.keys, VALUE_COLUMN]))
 
 
-def entries_in_batches(engine: Engine, statement: Statement, schema: Schema) -> Iterator[pa.Table]:
+def entries_in_batches(
+    engine: Engine, statement: Statement, schema: Schema, dictionaries: Mapping[str, pa.Array]
+) -> Iterator[pa.Table]:
     """Entries of a result while it is computed, as `TensorResult.arrow` has them; one table at least.
 
     Raises:
         EngineError: The database refused the statement, or it failed on the way.
     """
     for rows in engine.batches(statement.text, max(1, _BATCH_NUMBERS // max(schema.list_length, 1))):
-        yield from result_of(schema, rows).tables(_BATCH_NUMBERS)
+        yield from replace(result_of(schema, rows), dictionaries=dictionaries).tables(_BATCH_NUMBERS)
 
 
 @contextmanager

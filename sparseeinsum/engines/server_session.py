@@ -83,7 +83,7 @@ class ServerSession:
         """
         raise EngineError("a function in the server returns no results in batches; keep them in tables", query)
 
-    def load(self, table: pa.Table, name: str) -> None:
+    def load(self, rows: pa.Table | pa.RecordBatchReader, name: str) -> None:
         """Nothing: who is in the server has no data but its tables.
 
         Raises:

@@ -17,6 +17,8 @@ _TYPES = {
     **dict.fromkeys(("int8", "bigint"), "BIGINT"),
     **dict.fromkeys(("float4", "real"), "FLOAT"),
     **dict.fromkeys(("float8", "double precision"), "DOUBLE"),
+    "timestamp without time zone": "TIMESTAMP",
+    "timestamp with time zone": "TIMESTAMPTZ",
 }
 _DECIMAL = re.compile(r"numeric\((\d+), ?(-?\d+)\)\Z")
 
@@ -60,8 +62,8 @@ class Session(Protocol):
     def batches(self, query: str, rows: int) -> Iterator[pa.Table]:
         """The result of a query while it is computed, so many rows at once; one table at least, which may be empty."""
 
-    def load(self, table: pa.Table, name: str) -> None:
-        """Add the rows of an Arrow table to a table, of which the whole name is given as SQL has it."""
+    def load(self, rows: pa.Table | pa.RecordBatchReader, name: str) -> None:
+        """Add the rows of an Arrow table, or batches, to a table, of which the whole name is given as SQL has it."""
 
     def transaction(self) -> AbstractContextManager[None]:
         """All of the statements within take effect, or none; in a transaction that is open, once that is committed."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sparseeinsum.errors import ExtensionError
-from sparseeinsum.kernels.linking import write_whole
 from sparseeinsum.kernels.postgres_library import build_library
 from sparseeinsum.kernels.postgres_script import EXTENSION, control_file, install_script, update_script
+from sparseeinsum.kernels.postgres_texts import ExtensionTexts, refused_with
 from sparseeinsum.kernels.processors import NATIVE
 
 _DEBIAN = Path("/usr/lib/postgresql")  # where Debian keeps a folder for every major version
@@ -78,26 +78,10 @@ def write_extension(
     Raises:
         ExtensionError: The version is not supported, a folder cannot be written, or linking failed.
     """
-    texts = {f"{EXTENSION}--{version}.sql": install_script(version)}
-    for earlier in versions_in(extension_folder, EXTENSION):
-        if earlier != version:
-            texts[f"{EXTENSION}--{earlier}--{version}.sql"] = update_script(version)
-    texts[f"{EXTENSION}.control"] = control_file(version)
-    library = library_folder / f"{EXTENSION}.so"
-    try:
-        build_library(library, server, version, processor)
-        for name, text in texts.items():
-            write_whole(extension_folder / name, text.encode(), 0o644)
-    except OSError as error:
-        raise ExtensionError(
-            f"{error.filename}: {error.strerror}; run as a user who may write there, or build into a folder of your own"
-        ) from error
-    return (library, *(extension_folder / name for name in texts))
-
-
-def versions_in(folder: Path, extension: str) -> list[str]:
-    """Versions of an extension of which a script is in a folder."""
-    names = (
-        file.name.removeprefix(f"{extension}--").removesuffix(".sql") for file in folder.glob(f"{extension}--*.sql")
+    texts = ExtensionTexts(
+        EXTENSION, version, control_file(version), install=install_script(version), update=update_script(version)
     )
-    return sorted(name for name in names if "--" not in name)
+    library = library_folder / f"{EXTENSION}.so"
+    with refused_with("run as a user who may write there, or build into a folder of your own"):
+        build_library(library, server, version, processor)
+        return (library, *texts.write(extension_folder))

@@ -7,8 +7,8 @@ from string import Template
 
 from sparseeinsum import assets
 from sparseeinsum.errors import ExtensionError
-from sparseeinsum.kernels.linking import write_whole
-from sparseeinsum.kernels.postgres_installation import Server, versions_in
+from sparseeinsum.kernels.postgres_installation import Server
+from sparseeinsum.kernels.postgres_texts import ExtensionTexts, refused_with
 
 EXTENSION = "sparseeinsum_python"
 _PACKAGE = assets.__name__.partition(".")[0]
@@ -23,18 +23,10 @@ def install_python(server: Server, version: str) -> tuple[Path, ...]:
         ExtensionError: The server has no PL/Python, or of another version; or a folder cannot be written.
     """
     _check_language(server)
-    script = _script(version)
-    texts = {f"{EXTENSION}--{version}.sql": script}
-    for earlier in versions_in(server.extension_folder, EXTENSION):
-        if earlier != version:
-            texts[f"{EXTENSION}--{earlier}--{version}.sql"] = script
-    texts[f"{EXTENSION}.control"] = _fill(f"{EXTENSION}.control", version=version)
-    try:
-        for name, text in texts.items():
-            write_whole(server.extension_folder / name, text.encode(), 0o644)
-    except OSError as error:
-        raise ExtensionError(f"{error.filename}: {error.strerror}; run as a user who may write there") from error
-    return tuple(server.extension_folder / name for name in texts)
+    script, control = _script(version), _fill(f"{EXTENSION}.control", version=version)
+    texts = ExtensionTexts(EXTENSION, version, control, install=script, update=script)
+    with refused_with("run as a user who may write there"):
+        return texts.write(server.extension_folder)
 
 
 def _check_language(server: Server) -> None:

@@ -25,6 +25,7 @@ from sparseeinsum.language.expressions import (
 )
 from sparseeinsum.language.functions import register
 from sparseeinsum.language.lowering import read_program
+from sparseeinsum.language.matrices import Matrix
 from sparseeinsum.language.parsing import check_depth
 from sparseeinsum.language.syntax import Assignment, Declaration, Statement, TensorReference, write_statement
 
@@ -55,13 +56,13 @@ def tensor(
     return NamedTensor(name, Declaration(name, tuple(axes.items()), fill, dtype))
 
 
-def program(source: str | NamedTensor | Mapping[str, LabelledExpression], *others: NamedTensor) -> Program:
+def program(source: str | NamedTensor | Mapping[str, LabelledExpression | Matrix], *others: NamedTensor) -> Program:
     """Read a program from text, or build it of Python expressions.
 
     Args:
-        source: Program text; see the README for the language. Or a tensor that was assigned; what it reads and was
+        source: Program text; docs/language.md has the language. Or a tensor that was assigned; what it reads and was
             assigned, too, belongs to the program. Or expressions with the labels of the result, by its name:
-            `program({"Y": (A["i", "j"] * B["j", "k"]).sum("j")["i", "k"]})`.
+            `program({"Y": (A["i", "j"] * B["j", "k"]).sum("j")["i", "k"]})`; or matrices, `program({"Y": A @ B})`.
         others: Further tensors that were assigned.
 
     Raises:
@@ -74,11 +75,12 @@ def program(source: str | NamedTensor | Mapping[str, LabelledExpression], *other
     return read_program("\n".join(map(write_statement, statements)))
 
 
-def _assigned(source: NamedTensor | Mapping[str, LabelledExpression]) -> Iterator[NamedTensor]:
+def _assigned(source: NamedTensor | Mapping[str, LabelledExpression | Matrix]) -> Iterator[NamedTensor]:
     if isinstance(source, NamedTensor):
         yield source
         return
-    for name, labelled in source.items():
+    for name, given in source.items():
+        labelled = given.labelled() if isinstance(given, Matrix) else given
         if not isinstance(labelled, LabelledExpression):
             raise TypeError(f"{name} is to be {labelled!r}; say the labels of the result, as in expression['i', 'k']")
         result = tensor(name)

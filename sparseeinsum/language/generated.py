@@ -1,7 +1,7 @@
 """Language: tensors that no user stores, and bounds of other tensors' axes, put in once those have shapes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sparseeinsum.errors import ShapeError
 from sparseeinsum.language.scalar import AxisBound, Call, Literal, Scalar
@@ -17,7 +17,8 @@ class GeneratedTensor:
 
     Attributes:
         name: That no tensor of the program has.
-        kind: `ones`: bool, true for every index, fill false; `index`: int64, the index itself, fill 0.
+        kind: `ones`: bool, true for every index, fill false; `index`: int64, the index itself, fill 0. The index of an
+            axis with a dictionary is a position there.
         label: Of its axis.
         bound: Of its axis: a number, or the same as that of an axis of another tensor.
     """
@@ -29,23 +30,26 @@ class GeneratedTensor:
 
     def tensor(self, tensors: Mapping[str, Tensor]) -> Tensor:
         """What it is, beside tensors that have shapes."""
-        bound = self.bound if isinstance(self.bound, int) else bound_of_axis(self.bound, tensors)
-        return Tensor(self.name, (Axis(self.label, bound),), KINDS[self.kind], 0)
+        if isinstance(self.bound, int):
+            axis = Axis(self.label, self.bound)
+        else:
+            axis = replace(_axis_of(self.bound, tensors), name=self.label)
+        return Tensor(self.name, (axis,), KINDS[self.kind], 0)
 
 
-def bound_of_axis(wanted: AxisBound, tensors: Mapping[str, Tensor]) -> int:
-    """The bound of an axis.
+def _axis_of(wanted: AxisBound, tensors: Mapping[str, Tensor]) -> Axis:
+    """The axis that a bound is asked of.
 
     Raises:
         ShapeError: The tensor has no such axis.
     """
-    shape = tensors[wanted.tensor].shape
-    if wanted.axis >= len(shape):
+    axes = tensors[wanted.tensor].axes
+    if wanted.axis >= len(axes):
         raise ShapeError(
             f"bound({wanted.tensor}, {wanted.axis}) asks for axis {wanted.axis}, but tensor {wanted.tensor} has "
-            f"{len(shape)}, counted from 0"
+            f"{len(axes)}, counted from 0"
         )
-    return shape[wanted.axis]
+    return axes[wanted.axis]
 
 
 def with_axis_bounds(expression: Scalar, tensors: Mapping[str, Tensor]) -> Scalar:
@@ -56,7 +60,7 @@ def with_axis_bounds(expression: Scalar, tensors: Mapping[str, Tensor]) -> Scala
     """
     match expression:
         case AxisBound():
-            return Literal(bound_of_axis(expression, tensors))
+            return Literal(_axis_of(expression, tensors).bound)
         case Call(function, arguments):
             return Call(function, tuple(with_axis_bounds(argument, tensors) for argument in arguments))
         case _:

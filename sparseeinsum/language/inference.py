@@ -5,6 +5,7 @@ Source of the rules: numpy, which is asked with empty arrays for dtypes and with
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -21,6 +22,7 @@ from sparseeinsum.language.scalar import (
     Scalar,
     evaluate,
     functions_of,
+    gives_infinity,
     write,
 )
 from sparseeinsum.language.tensors import Axis, Tensor
@@ -32,18 +34,40 @@ def bounds_of(einsum: EinSum, tensors: Mapping[str, Tensor]) -> dict[str, int]:
     Raises:
         ShapeError: A reference has another number of labels than its tensor has axes, or a label two bounds.
     """
-    bounds: dict[str, tuple[int, str]] = {}
+    return {label: axis.bound for label, axis in _axes_of_labels(einsum, tensors).items()}
+
+
+def _axes_of_labels(einsum: EinSum, tensors: Mapping[str, Tensor]) -> dict[str, Axis]:
+    """An axis for every label of an EinSum's operands, under the name of the label.
+
+    Raises:
+        ShapeError: As for `bounds_of`; or a label has two dictionaries, or natural keys and plain indices.
+    """
+    found: dict[str, tuple[Axis, str]] = {}
     for operand in einsum.operands:
         tensor = tensors[operand.tensor]
         _check_rank(operand, tensor)
         for label, axis in zip(operand.labels, tensor.axes, strict=True):
-            known, where = bounds.setdefault(label, (axis.bound, tensor.name))
-            if known != axis.bound:
+            known, where = found.setdefault(label, (axis, tensor.name))
+            if known.dictionary != axis.dictionary:
+                keys = f"{_describe_keys(known, where)}, but {_describe_keys(axis, tensor.name)}"
+                raise ShapeError(f"label {label} of {einsum.output.tensor} has {keys}; {_ONE_DICTIONARY}")
+            if known.bound != axis.bound:
                 raise ShapeError(
-                    f"label {label} of {einsum.output.tensor} has two bounds: {known} in {where}, "
+                    f"label {label} of {einsum.output.tensor} has two bounds: {known.bound} in {where}, "
                     f"{axis.bound} in {tensor.name} (axis {axis.name})"
                 )
-    return {label: bound for label, (bound, _) in bounds.items()}
+    return {label: replace(axis, name=label) for label, (axis, _) in found.items()}
+
+
+_ONE_DICTIONARY = "give both axes one dictionary with keys={axis: dictionary}, where the tensors are loaded or declared"
+
+
+def _describe_keys(axis: Axis, tensor: str) -> str:
+    where = f"in {tensor} (axis {axis.name})"
+    if axis.dictionary is None:
+        return f"plain indices {where}"
+    return f"keys of the dictionary {axis.dictionary.name}, of type {axis.dictionary.key_type}, {where}"
 
 
 def _check_rank(operand: Reference, tensor: Tensor) -> None:
@@ -66,8 +90,8 @@ def result_tensor(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Tensor:
         ShapeError: Labels and bounds do not fit.
         SemanticsError: numpy has no such operation on values of these dtypes.
     """
-    bounds = bounds_of(einsum, tensors)
-    axes = tuple(Axis(label, bounds[label]) for label in einsum.output.labels)
+    found = _axes_of_labels(einsum, tensors)
+    axes = tuple(found[label] for label in einsum.output.labels)
     dtype = aggregated(einsum, join_dtype(einsum, tensors))
     fill = propagated_fill(einsum, tensors)
     return Tensor(einsum.output.tensor, axes, dtype, as_number(0, dtype) if fill is None else fill)
@@ -114,7 +138,8 @@ def aggregated(einsum: EinSum, dtype: str) -> str:
 def propagated_fill(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Number | None:
     """The value of a result where all operands hold their fills.
 
-    None where that is NaN, an infinity out of finite fills, or beyond int64: then all of the result must be computed.
+    None where that is NaN, an infinity that neither a fill nor the expression has, or beyond int64: then all of the
+    result must be computed.
     """
     operands = [tensors[operand.tensor] for operand in einsum.operands]
     fills = [np.asarray(tensor.fill, tensor.dtype)[()] for tensor in operands]
@@ -126,7 +151,7 @@ def propagated_fill(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Number | N
         return None
     times = math.prod(bounds[label] for label in einsum.aggregated)
     value = repeated(einsum.aggregate, joined, times, dtype)
-    may_be_infinite = times == 0 or not all(np.isfinite(fill) for fill in fills)
+    may_be_infinite = times == 0 or not all(np.isfinite(fill) for fill in fills) or gives_infinity(einsum.join)
     return _usable(value, dtype, may_be_infinite)
 
 

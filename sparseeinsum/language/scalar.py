@@ -270,6 +270,17 @@ def operands_in_order(expression: Scalar) -> tuple[int, ...]:
             return ()
 
 
+def gives_infinity(expression: Scalar) -> bool:
+    """Whether an infinity that is written in an expression may be its value, as in where(u != 0, v, -inf)."""
+    match expression:
+        case Literal(value):
+            return not isinstance(value, int) and math.isinf(abs(value))
+        case Call("where", (_, *arguments)) | Call("min" | "max" | "neg", arguments):
+            return any(map(gives_infinity, arguments))
+        case _:
+            return False
+
+
 def functions_of(expression: Scalar) -> frozenset[str]:
     """Names of the functions and operators that an expression calls."""
     if not isinstance(expression, Call):

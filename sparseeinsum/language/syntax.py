@@ -97,9 +97,8 @@ class Declaration:
 
 Statement = Assignment | Declaration
 
-# What macros take: the labels that they name are aggregated, as in mean[j](...), or stay, as in softmax[j](...).
+# Macros that aggregate the labels that they name, as in mean[j](...); others keep them, as in softmax[j](...).
 BINDING_MACROS = frozenset({"mean", "var", "norm"})
-KEEPING_MACROS = frozenset({"softmax", "log_softmax", "layer_norm"})
 
 
 def is_aggregate(call: FunctionCall) -> bool:

@@ -13,11 +13,31 @@ KEY_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
+class Dictionary:
+    """Natural keys, such as names or dates, of which each stands for an index: its position in the dictionary.
+
+    Attributes:
+        name: In lower case.
+        key_type: SQL type of the keys: TEXT, DATE, TIMESTAMP, TIMESTAMPTZ, UUID or BIGINT.
+    """
+
+    name: str
+    key_type: str
+
+
+@dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis of a tensor: its indices are 0 to bound - 1."""
+    """One axis of a tensor: its indices are 0 to bound - 1.
+
+    Attributes:
+        name: Of the axis.
+        bound: How many indices it has; of a dictionary, how many keys that has now.
+        dictionary: Natural keys of the indices; None where the indices themselves are what users know.
+    """
 
     name: str
     bound: int
+    dictionary: Dictionary | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +178,12 @@ def tuple_bytes(tensor: Tensor, decomposition: Decomposition) -> int:
     return KEY_BYTES * len(decomposition.promoted) + ITEM_BYTES[tensor.dtype] * items
 
 
+def dictionaries_of_keys(tensor: Tensor, decomposition: Decomposition) -> tuple[Dictionary | None, ...]:
+    """For every key column, in axis order, the dictionary of which it may hold keys; None where a key is a tile."""
+    axes, tiles = tensor.axes, decomposition.tiles
+    return tuple(axes[position].dictionary if tiles[position] == 1 else None for position in decomposition.promoted)
+
+
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
     """A tensor and the table, view or file that holds it.
@@ -171,6 +197,8 @@ class StoredTensor:
         casts: Whether the column's type is not the one that values are computed with, so that they must be cast.
         is_owned: Whether the table was made by loading, and goes when the tensor is replaced.
         is_generated: Whether rows are made when they are read; no catalogue knows it.
+        holds_keys: Whether the key columns of axes with a dictionary hold natural keys, which are looked up when rows
+            are read; else they hold indices.
     """
 
     tensor: Tensor
@@ -181,3 +209,10 @@ class StoredTensor:
     casts: bool
     is_owned: bool
     is_generated: bool = False
+    holds_keys: bool = False
+
+    @property
+    def looked_up(self) -> dict[str, Dictionary]:
+        """Dictionaries by the key columns that hold natural keys."""
+        found = zip(self.keys, dictionaries_of_keys(self.tensor, self.decomposition), strict=True)
+        return {key: dictionary for key, dictionary in found if self.holds_keys and dictionary is not None}

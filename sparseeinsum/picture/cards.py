@@ -162,8 +162,7 @@ class Deck:
         schema = Schema(self.explanation.decomposed.graph.tensors[name], step.result)
         notes = [plain(text) for text in _absences(step)]
         lines = (*notation_lines(step.notation, step.promoted), plain(write_relation(schema)), *notes)
-        parts = {part for names in self.explanation.parts.values() for part in names}
-        kind = "part" if name in parts else "einsum"
+        kind = "part" if name in self.explanation.rewriting.all_parts else "einsum"
         return Card(name, kind, 2 * self._depths[name], lines, tuple(self._meters(step)))
 
     def _meters(self, step: Step) -> Iterator[Meter]:

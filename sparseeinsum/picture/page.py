@@ -62,7 +62,7 @@ def _legend(explanation: Explanation) -> str:
     if explanation.analysis is not None:
         entries.append(("actual", "actual, each EinSum run alone"))
     spans = "".join(f'<span style="--swatch: var(--{name})">{text}</span>' for name, text in entries)
-    parts = " Dashed boxes were invented by rewriting." if any(explanation.parts.values()) else ""
+    parts = " Dashed boxes were invented by rewriting." if explanation.rewriting.all_parts else ""
     return f'<div class="legend">{spans}<div>Bars show shares of the time of the whole plan.{parts}</div></div>'
 
 

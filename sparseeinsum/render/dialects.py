@@ -26,6 +26,7 @@ class Dialect:
         casts_truth: Whether a cast makes numbers of truth.
         raises_out_of_range: Whether + - * / of floating-point numbers are errors where a result is infinite, or
             rounded to 0.
+        looks_up_by_index: Whether a few rows of a table are found by an index of it, so that it pays to have one.
         reads_files: Whether a path stands for the rows of a file.
         writes_files: Whether it writes rows into files where the user is.
         calls_python: Whether functions of users run in it.
@@ -47,6 +48,7 @@ class Dialect:
     largest_inline: int | None
     casts_truth: bool
     raises_out_of_range: bool
+    looks_up_by_index: bool
     reads_files: bool
     writes_files: bool
     calls_python: bool
@@ -69,6 +71,7 @@ DUCKDB = Dialect(
     largest_inline=None,
     casts_truth=True,
     raises_out_of_range=False,
+    looks_up_by_index=False,
     reads_files=True,
     writes_files=True,
     calls_python=True,
@@ -90,6 +93,7 @@ POSTGRESQL = Dialect(
     largest_inline=8_000,
     casts_truth=False,
     raises_out_of_range=True,
+    looks_up_by_index=True,
     reads_files=False,
     writes_files=False,
     calls_python=False,

@@ -25,7 +25,7 @@ from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join, is_grouped
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import convert_select, densify_select, resident_select, slice_select, stack_select
-from sparseeinsum.render.sources import Source, plain_source, restricted_source, stored_source
+from sparseeinsum.render.sources import Source, indices_select, plain_source, restricted_source, stored_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,12 @@ class Renderer:
 
     def _make_source(self, relation: Relation) -> Source:
         match relation:
+            case Stored(stored) if stored.looked_up:
+                comment = f"{write_schema(relation.schema)}, with indices for its keys"
+                block = Block(f"{stored.tensor.name}_indices", indices_select(stored, self.dialect), comment, False)
+                found = self._add_block(block, relation.schema, is_joined=True)
+                columns = dict(zip(relation.schema.keys, stored.keys, strict=True))
+                return replace(found, columns=columns, stored=stored)
             case Stored(stored):
                 return stored_source(stored, self.dialect, self.boundaries.get(stored.tensor.name, ()))
             case Computed(schema):

@@ -9,7 +9,8 @@ from sparseeinsum.algebra.operators import Restrict, Schema
 from sparseeinsum.language.dtypes import ITEM_BYTES
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.statistics.columns import relation_of, value_of
+from sparseeinsum.statistics.columns import table_of_rows, value_of
+from sparseeinsum.statistics.dictionaries import looked_up_rows
 
 # A part of a scan below these sizes is not worth a task of its own (measured: bench/gcn.py).
 _LEAST_ROWS = 256
@@ -59,9 +60,14 @@ def stored_source(stored: StoredTensor, dialect: Dialect, boundaries: Sequence[i
         boundaries: Row numbers at which to split the scan of its table, ascending.
     """
     schema = Schema(stored.tensor, stored.decomposition)
-    table = relation_of(stored, dialect.name)
+    table = table_of_rows(stored, dialect.name)
     columns = dict(zip(schema.keys, stored.keys, strict=True))
     return Source(_in_ranges(table, boundaries, dialect.row_number), schema, columns, stored, is_table=True)
+
+
+def indices_select(stored: StoredTensor, dialect: Dialect) -> exp.Select:
+    """The rows of a table that holds natural keys, with their indices in the columns of the same names."""
+    return looked_up_rows(stored, aliased(table_of_rows(stored, dialect.name), "t"))
 
 
 def scan_boundaries(stored: StoredTensor, rows: int, threads: int, dialect: Dialect) -> tuple[int, ...]:
@@ -69,7 +75,8 @@ def scan_boundaries(stored: StoredTensor, rows: int, threads: int, dialect: Dial
     parts = min(
         threads, rows // _LEAST_ROWS, rows * stored.decomposition.array_size(stored.tensor.shape) // _LEAST_VALUES
     )
-    if dialect.row_number is None or not stored.is_owned or parts < 2 or rows >= threads * dialect.rows_per_thread:
+    is_split = dialect.row_number is not None and stored.is_owned and not stored.holds_keys
+    if not is_split or parts < 2 or rows >= threads * dialect.rows_per_thread:
         return ()
     return tuple(rows * part // parts for part in range(1, parts))
 

@@ -106,7 +106,7 @@ def result_query(
 ) -> exp.Select:
     """The SELECT of one result, which reads those that `tables` names from there; see `staged_statements`."""
     compiler = _Compiler(tuple(definitions), tables, dialect, boundaries, {})
-    definition = next(definition for definition in definitions if definition.name == name)
+    definition = _named(definitions, name)
     return compiler.deliver(name, Computed(definition.relation.schema)).query
 
 
@@ -119,10 +119,14 @@ def result_statements(
     kept: Mapping[Kept, exp.Table],
 ) -> tuple[Statement, ...]:
     """What fills the table of one result, and before it those of relations that it reads; see `staged_statements`."""
-    definition = next(definition for definition in definitions if definition.name == name)
+    definition = _named(definitions, name)
     read = {relation: kept[relation] for relation in definition.kept()}
     compiler = _Compiler(tuple(definitions), tables, dialect, boundaries, read)
     return tuple(compiler.staging(definition, dict(read)))
+
+
+def _named(definitions: Sequence[Definition], name: str) -> Definition:
+    return next(definition for definition in definitions if definition.name == name)
 
 
 def relation_query(relation: Relation, dialect: Dialect) -> exp.Select:

@@ -3,14 +3,13 @@
 The reverse of `binarise`, of whose parts those are put back that it may join in any order.
 """
 
-from collections.abc import Collection, Set
+from collections.abc import Collection, Mapping, Set
 from dataclasses import replace
 from types import MappingProxyType
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import Operand
 from sparseeinsum.rewrite.chains import Chain, chain_of, substituted
-from sparseeinsum.rewrite.common_subexpressions import merged_results
 
 
 def composed(graph: EinGraph, parts: Collection[str]) -> EinGraph:
@@ -44,24 +43,24 @@ def composed(graph: EinGraph, parts: Collection[str]) -> EinGraph:
     return EinGraph(MappingProxyType(tensors), tuple(kept), graph.outputs)
 
 
-def composed_results(written: EinGraph, graph: EinGraph) -> dict[str, str]:
+def composed_results(written: EinGraph, graph: EinGraph, merged: Mapping[str, str]) -> dict[str, str]:
     """Results as written that `composed` made parts of others, by the names of those.
 
     Args:
         written: EinSums of any number of operands.
         graph: As they were rewritten, common ones merged.
+        merged: Results as written that are computed once with others, by the names of those.
     """
-    gone = merged_results(written, graph)
     computed = {einsum.output.tensor for einsum in graph.einsums}
     readers = {operand.tensor: einsum.output.tensor for einsum in written.einsums for operand in einsum.operands}
     found = {}
     for einsum in written.einsums:
         name = einsum.output.tensor
-        if name not in computed and name not in gone:
+        if name not in computed and name not in merged:
             reader = readers[name]
-            while reader not in computed and reader not in gone:
+            while reader not in computed and reader not in merged:
                 reader = readers[reader]
-            found[name] = gone.get(reader, reader)
+            found[name] = merged.get(reader, reader)
     return found
 
 

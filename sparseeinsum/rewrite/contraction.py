@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from opt_einsum import paths
 
-from sparseeinsum.rewrite.network import Estimates, Network, Tree
+from sparseeinsum.rewrite.network import Estimates, Tree
 
 EXACT_FACTORS = 8  # 3,025 pairs of groups: 0.1 s
 _REFINED_FACTORS = 6  # 301 pairs
@@ -27,13 +27,8 @@ _TEMPERATURES = (1.0, 0.3)
 _SHARES = (0.5, 1.0)
 
 
-def contraction_order(network: Network) -> Tree:
-    """The cheapest order that is found; the cheapest there is for up to EXACT_FACTORS factors."""
-    return find_order(Estimates(network))
-
-
 def find_order(estimates: Estimates) -> Tree:
-    """The cheapest order by these estimates."""
+    """The cheapest order that is found by these estimates; the cheapest there is for up to EXACT_FACTORS factors."""
     count = len(estimates.network.factors)
     if count <= EXACT_FACTORS:
         return search_exactly(estimates, [1 << position for position in range(count)])

@@ -1,4 +1,4 @@
-"""Rewriting: EinSums that compute parts of a product in; that product as one, in a cheap order of its own, out."""
+"""Rewriting: n-ary EinSums in; those of one or two operands out, parts of one product in an order of its own."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ def put_together(
     price: Pricer,
     pinned: Collection[str],
 ) -> EinGraph:
-    """Compute sums of products with what alone reads them, where another order of the whole product is cheaper.
+    """Take EinSums apart, sums of products together with what alone reads them where that makes a cheaper order.
 
     As of A * sum(U * V) with a sparse A, and of (A B) x. Numbers must be finite, and of one dtype that rounds; what is
     promoted by hand or pinned stays as it was written.
@@ -42,9 +42,9 @@ def put_together(
         pinned: Results whose labels to promote are given.
     """
     parts = _parts(graph, pinned)
-    if not parts:
-        return graph
     written = binarise(graph, statistics, values)
+    if not parts:
+        return written
     known = Known.of_inputs(graph.tensors, statistics, values, allows_nonfinite=False)
     for einsum in written.einsums:
         known.learn(einsum)
@@ -56,7 +56,7 @@ def put_together(
         assert whole is not None
         if _is_cheaper(whole, apart, known, price):
             cheaper |= set(group[:-1])
-    return composed(graph, cheaper)
+    return binarise(composed(graph, cheaper), statistics, values) if cheaper else written
 
 
 def _parts(graph: EinGraph, pinned: Collection[str]) -> frozenset[str]:

@@ -35,17 +35,24 @@ class SavedInput:
         dtype: Of its values.
         fill: As program text.
         values: Where its values lay.
+        dictionaries: Of its axes, by the name of the axis: name and type of keys.
     """
 
     shape: tuple[int, ...]
     dtype: str
     fill: str
     values: Values
+    dictionaries: Mapping[str, tuple[str, str]]
 
     def difference(self, tensor: Tensor) -> str | None:
         """In what a tensor differs from the input; None where it can stand in for it."""
-        found = (("shape", tensor.shape), ("dtype", tensor.dtype), ("fill", write_number(tensor.fill)))
-        for (attribute, now), then in zip(found, (self.shape, self.dtype, self.fill), strict=True):
+        found = (
+            ("shape", tensor.shape, self.shape),
+            ("dtype", tensor.dtype, self.dtype),
+            ("fill", write_number(tensor.fill), self.fill),
+            ("dictionaries", _dictionaries(tensor), self.dictionaries),
+        )
+        for attribute, now, then in found:
             if now != then:
                 return f"the plan was made for {attribute} {then} of tensor {tensor.name}, which has {attribute} {now}"
         return None
@@ -152,6 +159,7 @@ def _write_input(tensor: Tensor, values: Values) -> _Object:
         "shape": list(tensor.shape),
         "dtype": tensor.dtype,
         "fill": write_number(tensor.fill),
+        "dictionaries": _dictionaries(tensor),
         "has_fill": values.has_fill,
         "entries": None if entries == NOTHING else known,
     }
@@ -229,7 +237,16 @@ def _read_input(content: _Object) -> SavedInput:
             -math.inf if low is None else low, math.inf if high is None else high, bool(entries["may_be_nan"])
         )
     values = Values(found, bool(content["has_fill"]))
-    return SavedInput(tuple(map(int, content["shape"])), str(content["dtype"]), str(content["fill"]), values)
+    dictionaries = {
+        str(axis): (str(name), str(key_type)) for axis, (name, key_type) in content.get("dictionaries", {}).items()
+    }
+    shape = tuple(map(int, content["shape"]))
+    return SavedInput(shape, str(content["dtype"]), str(content["fill"]), values, dictionaries)
+
+
+def _dictionaries(tensor: Tensor) -> dict[str, tuple[str, str]]:
+    axes = ((axis.name, axis.dictionary) for axis in tensor.axes)
+    return {axis: (found.name, found.key_type) for axis, found in axes if found is not None}
 
 
 def _read_tiles(einsums: tuple[EinSum, ...], written: list[_Object]) -> Iterator[tuple[str, dict[str, int]]]:

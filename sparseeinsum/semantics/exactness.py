@@ -17,7 +17,7 @@ import numpy as np
 from sparseeinsum.language.dtypes import AGGREGATES, Number, as_number, is_complex
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.inference import join_dtype, repeated
-from sparseeinsum.language.scalar import evaluate
+from sparseeinsum.language.scalar import evaluate, gives_infinity
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.semantics.aggregated_ranges import aggregated_range
 from sparseeinsum.semantics.computation import computing_dtype
@@ -94,10 +94,15 @@ class Evaluation:
     reason: str
 
     @property
+    def treatment(self) -> tuple[object, ...]:
+        """How what is absent is dealt with, and how values are computed."""
+        absent = (self.matters, self.both_absent_matter, self.constant, self.ignores_constant)
+        return (*absent, self.computed_in, self.detects_nonfinite)
+
+    @property
     def decision(self) -> tuple[object, ...]:
         """All that a plan depends on: on other data with the same decision it is exact, too."""
-        absent = (self.matters, self.both_absent_matter, self.constant, self.ignores_constant, self.values.has_fill)
-        return (*absent, self.computed_in, self.detects_nonfinite)
+        return (*self.treatment, self.values.has_fill)
 
     def absences(self, keys: tuple[Set[str], ...]) -> tuple[Absence, ...]:
         """The exact ways to deal with absent tuples, given the promoted labels of every operand."""
@@ -186,11 +191,16 @@ class _Vertex:
         kept = constant if leaves_out or (self._all_may_be_absent and not both) else None
         ignores = kept is None or self._is_ignored(kept)
         entries = self._result_range(matters, kept, ignores)
-        is_given = all(value.entries.is_finite for value in self.values)
-        detects = is_given and not entries.is_finite and not allows_nonfinite
+        detects = not entries.is_finite and not allows_nonfinite and not self._is_given_infinity(matters)
         found = Values(finite_range(self._tensor.dtype) if detects else entries, kept is not None)
         reason = "no number stands for what is absent" if both else self._reason(matters)
         return Evaluation(tuple(matters), both, kept, ignores, self.computed_in, found, detects, reason)
+
+    def _is_given_infinity(self, matters: list[bool]) -> bool:
+        """Whether it is given NaN or infinity to compute with: in entries, fills, or the expression itself."""
+        of_fills = (not np.isfinite(fill) for fill, counts in zip(self._fills, matters, strict=True) if counts)
+        of_entries = (not value.entries.is_finite for value in self.values)
+        return any(of_entries) or any(of_fills) or gives_infinity(self.einsum.join)
 
     def _of_nothing(self, aggregate: str) -> Evaluation:
         """Nothing is aggregated anywhere: there may be no tuple at all, and all of the result is the fill."""
@@ -254,7 +264,8 @@ class _Vertex:
             folded = self._folded(constant)
         except (ArithmeticError, ValueError):
             return False
-        may_be_infinite = self._times == 0 or not all(np.isfinite(fill) for fill in self._fills)
+        is_given = not all(np.isfinite(fill) for fill in self._fills) or gives_infinity(self.einsum.join)
+        may_be_infinite = self._times == 0 or is_given
         return bool(not np.isnan(folded) and (may_be_infinite or np.isfinite(folded)))
 
     def _folded(self, constant: Number) -> Number:

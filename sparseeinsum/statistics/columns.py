@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.statistics.dictionaries import looked_up_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +100,18 @@ def type_named(sql_type: str) -> exp.DataType:
     return exp.DataType(this=exp.DataType.Type.ARRAY, expressions=[kind], nested=True)
 
 
-def relation_of(stored: StoredTensor, dialect: str) -> exp.Table:
-    """The relation of a stored tensor, for a FROM clause."""
+def table_of_rows(stored: StoredTensor, dialect: str) -> exp.Table:
+    """The table, view or file of a stored tensor, whose key columns may hold natural keys, for a FROM clause."""
     table: exp.Table = exp.maybe_parse(stored.relation, into=exp.Table, dialect=dialect)
     return table
+
+
+def relation_of(stored: StoredTensor, dialect: str) -> exp.Table | exp.Subquery:
+    """The relation of a stored tensor, whose key columns hold indices, for a FROM clause."""
+    table = table_of_rows(stored, dialect)
+    if not stored.looked_up:
+        return table
+    return looked_up_rows(stored, exp.alias_(table, "t", table=True)).subquery("looked_up")
 
 
 def value_of(stored: StoredTensor, alias: str | None = None) -> exp.Expr:

@@ -18,7 +18,8 @@ from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import DEMOTED, Axis, StoredTensor, extent_of, keys_of
 from sparseeinsum.semantics.exactness import Values
 from sparseeinsum.semantics.ranges import ANYTHING, NOTHING, Range
-from sparseeinsum.statistics.columns import relation_of, value_of
+from sparseeinsum.statistics.columns import relation_of, table_of_rows, value_of
+from sparseeinsum.statistics.dictionaries import KEY_COLUMN, compared, dictionary_table, looked_up_rows
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.extents import Extent, as_sql, extents_of, product
 from sparseeinsum.statistics.templates import filled, placeholders, template, union_all
@@ -93,16 +94,6 @@ def _range(lowest: object, highest: object) -> Range:
     return ANYTHING if math.isnan(high) else Range(low, high)
 
 
-def fingerprints(stored: Sequence[StoredTensor], executor: Executor) -> list[object]:
-    """For every stored tensor a value that changes when its rows change; far cheaper than to measure them.
-
-    Raises:
-        EngineError: A relation cannot be read.
-    """
-    rows = executor.rows(fingerprints_statement(tuple(stored), executor.dialect)) if stored else []
-    return [tuple(found) for _, *found in sorted(rows, key=lambda row: int(str(row[0])))]
-
-
 @dataclass(frozen=True, slots=True)
 class _Scan:
     """A statement that measures a tensor, and the names of its columns."""
@@ -114,48 +105,16 @@ class _Scan:
 @lru_cache(maxsize=512)  # a tensor is measured for every plan and every run
 def _scan(stored: StoredTensor, dialect: str) -> _Scan:
     """The scan of one tensor: the template with its placeholders replaced."""
-    by_shape = "entries" if stored.decomposition.is_scalar else "arrays"
-    name = "complex" if is_complex(stored.tensor.dtype) else by_shape
-    projections = [
-        each for projection in template(name, dialect).expressions for each in _repeat(projection, stored, dialect)
-    ]
+    projections = scan_projections(stored, dialect)
     statement = exp.select(*projections).from_(relation_of(stored, dialect))
     return _Scan(statement.sql(dialect), tuple(projection.alias for projection in projections))
 
 
-@lru_cache(maxsize=512)
-def fingerprints_statement(stored: tuple[StoredTensor, ...], dialect: str) -> str:
-    """The query of `fingerprints`, a row for every tensor: its number among them, then the parts of its fingerprint.
-
-    One statement for all, as it runs before every run of a plan.
-    """
-    fingerprint = template("fingerprint", dialect)
-    selects = []
-    for place, each in enumerate(stored):
-        value = exp.Literal.number(1) if each.value is None else exp.column(each.value, quoted=True)  # no cast hides
-        columns = [*(exp.column(key, quoted=True) for key in each.keys), value]
-        relation = relation_of(each, dialect)
-        projections = [
-            filled(_with_columns(projection.copy(), columns), {"relation": relation})
-            for projection in fingerprint.expressions
-        ]
-        selects.append(exp.select(exp.Literal.number(place).as_("number"), *projections).from_(relation))
-    return union_all(selects).sql(dialect)
-
-
-def _with_columns(projection: exp.Expr, columns: Sequence[exp.Expr]) -> exp.Expr:
-    """The projection with all columns in place of `columns`; an argument that mentions `each` once for every column."""
-    for call in list(projection.find_all(exp.Anonymous, exp.Concat)):
-        arguments: list[exp.Expr] = []
-        for argument in call.expressions:
-            if isinstance(argument, exp.Column) and argument.name == "columns":
-                arguments += [column.copy() for column in columns]
-            elif isinstance(call, exp.Concat):
-                arguments += [filled(argument, {"each": column}) for column in columns]
-            else:
-                arguments.append(argument)
-        call.set("expressions", arguments)
-    return projection
+def scan_projections(stored: StoredTensor, dialect: str) -> list[exp.Expr]:
+    """What a scan of a tensor asks, each under an alias that ends in the position of the axis that it is about."""
+    by_shape = "entries" if stored.decomposition.is_scalar else "arrays"
+    name = "complex" if is_complex(stored.tensor.dtype) else by_shape
+    return [each for projection in template(name, dialect).expressions for each in _repeat(projection, stored, dialect)]
 
 
 def _repeat(projection: exp.Expr, stored: StoredTensor, dialect: str) -> Iterator[exp.Expr]:
@@ -205,17 +164,83 @@ def check_rows(stored: StoredTensor, executor: Executor) -> None:
         EngineError: The relation cannot be read.
     """
     numbered = _numbered_rows(stored, executor.dialect)
+    for row, column, key in executor.rows(_unknown_key(stored, executor.dialect)) if stored.looked_up else ():
+        raise DataError(_describe_unknown(stored, row, str(column), key))
     rows = [row for find in (_bad_row, _repeated_row) for row in executor.rows(find(stored, numbered))]
     if rows:
         raise DataError(_describe(stored, min(rows, key=lambda row: int(str(row[0])))))
 
 
+def check_entries(stored: StoredTensor, executor: Executor) -> None:
+    """Refuse NULL and indices out of range in entries whose coordinates may be repeated; the first such row is named.
+
+    Raises:
+        DataError: There is such a row.
+    """
+    relation = relation_of(stored, executor.dialect)
+    keys = [exp.column(key, quoted=True) for key in stored.keys]
+    is_bad = exp.or_(*_bad_conditions(stored, keys, value_of(stored)))
+    if not executor.rows(exp.select(exp.Literal.number(1).as_("one")).from_(relation).where(is_bad).limit(1)):
+        return
+    # Apart, because one thread alone can number rows.
+    for row in executor.rows(_bad_row(stored, _numbered_rows(stored, executor.dialect))):
+        raise DataError(_describe(stored, row))
+
+
 def _numbered_rows(stored: StoredTensor, dialect: str) -> exp.Subquery:
     keys = [exp.alias_(exp.column(key, quoted=True), f"key_{i}") for i, key in enumerate(stored.keys)]
-    number = sqlglot.parse_one("ROW_NUMBER() OVER () - 1")
     value = exp.alias_(value_of(stored), "value")
-    select = exp.select(exp.alias_(number, "row"), *keys, value).from_(relation_of(stored, dialect))
+    table: exp.Expr = table_of_rows(stored, dialect)
+    row: exp.Expr = _row_number()
+    if stored.looked_up:  # rows have their numbers before a join changes their order
+        row = exp.column(_number_column(stored))
+        table = looked_up_rows(stored, _with_numbers(stored, dialect), [row.name]).subquery("looked_up")
+    select = exp.select(exp.alias_(row, "row"), *keys, value).from_(table)
     return select.subquery("numbered")
+
+
+def _row_number() -> exp.Expr:
+    return sqlglot.parse_one("ROW_NUMBER() OVER () - 1")
+
+
+def _with_numbers(stored: StoredTensor, dialect: str) -> exp.Subquery:
+    """The rows of a table as they are, with their numbers."""
+    number = _row_number().as_(_number_column(stored))
+    columns = [exp.column(column) for column in dict.fromkeys((*stored.keys, stored.value)) if column is not None]
+    return exp.select(*columns, number).from_(table_of_rows(stored, dialect)).subquery("t")
+
+
+def _number_column(stored: StoredTensor) -> str:
+    """A name for the numbers of rows that no column of the tensor has."""
+    name = "row_number"
+    while name in {str(column).lower() for column in (*stored.keys, stored.value)}:
+        name += "_"
+    return name
+
+
+def _unknown_key(stored: StoredTensor, dialect: str) -> exp.Select:
+    """The first row with a natural key that is NULL, or that its dictionary lacks: its number, the column, the key."""
+    found: list[exp.Query] = []
+    for key, dictionary in stored.looked_up.items():
+        column = exp.column(key, table="t")
+        known = exp.select(exp.column(KEY_COLUMN)).from_(dictionary_table(dictionary.name))
+        is_known = exp.In(this=compared(column.copy(), dictionary), query=known.subquery())
+        name, text = exp.Literal.string(key).as_("column_name"), exp.cast(column.copy(), "text").as_("key")
+        is_unknown = exp.or_(column.copy().is_(exp.null()), exp.Not(this=is_known))
+        row = exp.column(_number_column(stored), table="t").as_("row")
+        rows = exp.select(row, name, text).from_(_with_numbers(stored, dialect))
+        found.append(rows.where(is_unknown))
+    return exp.select("*").from_(union_all(found).subquery("unknown")).order_by("row").limit(1)
+
+
+def _describe_unknown(stored: StoredTensor, row: object, column: str, key: object) -> str:
+    where = f"tensor {stored.tensor.name}, row {row} (counted from 0)"
+    if key is None:
+        return f"{where}: the key {column} is NULL; leave such rows out"
+    return (
+        f"{where}: the key {column} is {key}, which the dictionary {stored.looked_up[column].name} lacks; declare the "
+        "tensor again with tensor_from_table, which adds new keys"
+    )
 
 
 def _array_length(stored: StoredTensor, keys: Iterable[exp.Expr]) -> Extent:
@@ -223,14 +248,19 @@ def _array_length(stored: StoredTensor, keys: Iterable[exp.Expr]) -> Extent:
     return product([*extents_of(stored, keys), 2 if is_complex(stored.tensor.dtype) else 1])
 
 
-def _bad_row(stored: StoredTensor, numbered: exp.Subquery) -> exp.Select:
-    """The first row with a NULL, an index out of range or an array of a wrong length."""
-    conditions: list[exp.Expr] = [exp.column("value").is_(exp.null())]
-    for i, position in enumerate(stored.decomposition.promoted):
-        key = exp.column(f"key_{i}")
+def _bad_conditions(stored: StoredTensor, keys: Sequence[exp.Expr], value: exp.Expr) -> list[exp.Expr]:
+    """Whether a row has a NULL or an index out of range."""
+    conditions: list[exp.Expr] = [value.is_(exp.null())]
+    for key, position in zip(keys, stored.decomposition.promoted, strict=True):
         bound = keys_of(stored.decomposition.tiles[position], stored.tensor.shape[position])
         conditions += [key.is_(exp.null()), exp.LT(this=key, expression=exp.Literal.number(0))]
         conditions.append(exp.GTE(this=key, expression=exp.Literal.number(bound)))
+    return conditions
+
+
+def _bad_row(stored: StoredTensor, numbered: exp.Subquery) -> exp.Select:
+    """The first row with a NULL, an index out of range or an array of a wrong length."""
+    conditions = _bad_conditions(stored, _keys(stored), exp.column("value"))
     size = _array_length(stored, _keys(stored))
     length: exp.Expr = exp.Literal.number(1)
     if not stored.decomposition.is_scalar or is_complex(stored.tensor.dtype):

@@ -11,5 +11,14 @@ CREATE TABLE IF NOT EXISTS sparseeinsum.tensors (
   value_column TEXT,            -- numbers, or flat arrays in row-major order; a complex number is two elements of an
                                 -- array, its real and imaginary part; NULL where every row counts as 1
   casts BOOLEAN NOT NULL,       -- whether columns must be cast when they are read
-  is_owned BOOLEAN NOT NULL     -- whether the table was made when the tensor was loaded
+  is_owned BOOLEAN NOT NULL,    -- whether the table was made when the tensor was loaded
+  dictionaries TEXT[],          -- of every axis: the dictionary of its natural keys; NULL where its indices are plain
+  holds_keys BOOLEAN NOT NULL DEFAULT FALSE  -- whether key columns of such axes hold natural keys, and not indices
+);
+-- Says which dictionaries of natural keys there are; an index is the position of its key. They only ever grow.
+CREATE TABLE IF NOT EXISTS sparseeinsum.dictionaries (
+  name TEXT PRIMARY KEY,
+  key_type TEXT NOT NULL,       -- TEXT, DATE, TIMESTAMP, TIMESTAMPTZ, UUID or BIGINT
+  size BIGINT NOT NULL,         -- indices go from 0 to size - 1
+  relation TEXT NOT NULL        -- the table of its indices and keys
 );

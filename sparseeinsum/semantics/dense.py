@@ -1,4 +1,4 @@
-"""The oracle: EinSums by numpy on dense arrays, as their definition says."""
+"""Semantics: what programs mean: EinSums by numpy on dense arrays, as their definition says."""
 
 from collections.abc import Mapping
 from typing import Any

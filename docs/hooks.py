@@ -1,0 +1,37 @@
+"""While the site is built, makes what pages show of the package itself: a drawing of a plan, the table of functions."""
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+import sparseeinsum as se
+from sparseeinsum.examples import GCN, citation_graph, gcn_inputs, load
+from sparseeinsum.kernels.catalogue import functions
+
+_TABLE = "<!-- table of functions -->"
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the drawing of a plan."""
+    with load(se.connect(), gcn_inputs(citation_graph())) as db:
+        page = db.plan(GCN).to_html()
+    files.append(File.generated(config, "plans/gcn.html", content=page))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Put the table of functions where its mark stands."""
+    return markdown.replace(_TABLE, _table_of_functions()) if _TABLE in markdown else markdown
+
+
+def _table_of_functions() -> str:
+    parts = []
+    for title, is_aggregate in (("Functions of rows", False), ("Aggregates", True)):
+        parts += [f"## {title}", "", "| | | as in |", "|---|---|---|"]
+        for function in functions():
+            if function.is_aggregate == is_aggregate:
+                arguments = ", ".join(argument.name for argument in function.arguments)
+                cells = (f"`{function.name}({arguments})`", function.description, f"`{function.example}`")
+                parts.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        parts.append("")
+    return "\n".join(parts)

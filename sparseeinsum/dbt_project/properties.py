@@ -1,0 +1,142 @@
+"""Dbt: models and inputs into the YAML that describes and tests them."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.dbt_project.inputs import Input, Source
+from sparseeinsum.dbt_project.jinja import MARK
+from sparseeinsum.dbt_project.models import Model
+from sparseeinsum.language.scalar import write_number
+from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor, dictionaries_of_keys, keys_of
+from sparseeinsum.sql_texts import declaration_of
+
+_WIDTH = 100  # of a line
+
+
+def models_yaml(models: Sequence[Model], program: str, text: str) -> str:
+    """What models are, and what must hold of their rows.
+
+    Args:
+        models: The models.
+        program: Their program's name.
+        text: Its text.
+    """
+    return _yaml({"version": 2, "models": [_model(each, program, text) for each in models]}, program)
+
+
+def sources_yaml(inputs: Iterable[Input], program: str) -> str | None:
+    """The tables and files of which dbt is told, and what must hold of their rows; None where there are none."""
+    tables: dict[Source, list[StoredTensor]] = {}
+    for each in inputs:
+        if each.source is not None:
+            tables.setdefault(each.source, []).append(each.stored)
+    groups: dict[str, dict[str, Any]] = {}
+    for source, tensors in tables.items():
+        group = groups.setdefault(source.group, _group(source, program))
+        group["tables"].append(_table(source, tensors))
+    return _yaml({"version": 2, "sources": list(groups.values())}, program) if groups else None
+
+
+def _yaml(content: Mapping[str, Any], program: str) -> str:
+    text = yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
+    return f"# {MARK}: the program {program}. The next compilation replaces this file.\n{text}"
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as they are."""
+
+
+_Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
+)
+
+
+def _model(model: Model, program: str, text: str) -> dict[str, Any]:
+    schema = model.schema
+    natural = (
+        dictionaries_of_keys(schema.tensor, schema.decomposition) if model.is_result else [None] * len(schema.keys)
+    )
+    keys = [
+        _key(name, None if dictionary else count)
+        for (name, count), dictionary in zip(schema.key_counts.items(), natural, strict=True)
+    ]
+    return {
+        "name": model.name,
+        "description": _described(model, text),
+        "config": {"tags": [program], "meta": {"tensor": _facts(schema)}},
+        "data_tests": [_unique(schema.keys)],
+        "columns": [*keys, _column(VALUE_COLUMN, "not_null")],
+    }
+
+
+def _described(model: Model, text: str) -> str:
+    tensor = model.schema.tensor
+    kind = "Result of" if model.is_result else "On the way to the results of"
+    written = "\n".join(f"    {line}" for line in text.strip().splitlines())
+    computed = "\n".join(f"    {line}" for line in model.computes)
+    fill = f"An index without a row holds {write_number(tensor.fill)}."
+    planned = f"\n\nAs planned (upper case: key columns; lower case: inside arrays):\n\n{computed}" if computed else ""
+    return f"{kind} the program\n\n{written}\n\n`{declaration_of(tensor)}`. {fill}{planned}\n"
+
+
+def _facts(schema: Schema) -> dict[str, Any]:
+    """For programs that read dbt's manifest."""
+    tensor = schema.tensor
+    return {
+        "name": tensor.name,
+        "axes": [axis.name for axis in tensor.axes],
+        "shape": list(tensor.shape),
+        "dtype": tensor.dtype,
+        "fill": write_number(tensor.fill),
+        "tiles": list(schema.decomposition.tiles),
+    }
+
+
+def _group(source: Source, program: str) -> dict[str, Any]:
+    group: dict[str, Any] = {"name": source.group, "description": f"What the program {program} reads."}
+    if source.place is not None:
+        database, schema, _ = source.place
+        group |= {"database": database} if source.is_elsewhere else {}
+        group["schema"] = schema
+    return group | {"tables": []}
+
+
+def _table(source: Source, tensors: Sequence[StoredTensor]) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": source.table}
+    if source.place is not None:
+        found["identifier"] = source.place[-1]
+    if source.file is not None:
+        found["config"] = {"meta": {"external_location": "'{}'".format(source.file.replace("'", "''"))}}
+    found["description"] = "Read as " + ", ".join(f"`{declaration_of(each.tensor)}`" for each in tensors) + "."
+    tests: list[dict[str, Any]] = []
+    columns: dict[str, dict[str, Any]] = {}
+    for each in tensors:
+        tests.append(_unique(each.keys))
+        for column, position in zip(each.keys, each.decomposition.promoted, strict=True):
+            keys = keys_of(each.decomposition.tiles[position], each.tensor.shape[position])
+            columns.setdefault(column, _key(column, None if column in each.looked_up else keys))
+        if each.value is not None:
+            columns.setdefault(each.value, _column(each.value, "not_null"))
+    distinct = [test for number, test in enumerate(tests) if test not in tests[:number]]
+    return found | {"data_tests": distinct, "columns": list(columns.values())}
+
+
+def _unique(keys: Sequence[str]) -> dict[str, Any]:
+    return {"sparseeinsum.keys_are_unique": {"arguments": {"keys": list(keys)}}}
+
+
+def _key(name: str, keys: int | None) -> dict[str, Any]:
+    """A key column; None stands for natural keys, which have no bound."""
+    if keys is None:
+        return _column(name, "not_null")
+    return _column(name, "not_null", {"sparseeinsum.within_bound": {"arguments": {"bound": keys}}})
+
+
+def _column(name: str, *tests: str | dict[str, Any]) -> dict[str, Any]:
+    quoted = {} if re.fullmatch(r"[a-z_][a-z0-9_]*", name) else {"quote": True}
+    return {"name": name, **quoted, "data_tests": list(tests)}

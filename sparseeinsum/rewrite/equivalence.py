@@ -1,0 +1,156 @@
+"""Rewriting: two programs in, whether their results are equal for all real numbers out, and why not where they are not.
+
+Isomorphic normal forms prove that they are (SPORES, theorem A.3); numbers for which they differ, that they are not.
+Where functions are involved that the normal form takes as they are, it may be that neither is found.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparseeinsum.errors import SemanticsError
+from sparseeinsum.language.building import program
+from sparseeinsum.language.eingraph import Program
+from sparseeinsum.rewrite.axis_groups import AxisGroups
+from sparseeinsum.rewrite.isomorphism import key_of, reduced
+from sparseeinsum.rewrite.normalise import Normaliser
+from sparseeinsum.rewrite.written_forms import write_form
+from sparseeinsum.semantics.dense import evaluate_program
+
+_TRIALS = 24
+_MOST_BOUND = 3  # of axes in a counter-example
+_TOLERANCE = 1e-6  # relative to the larger of two results
+
+
+@dataclass(frozen=True, slots=True)
+class CounterExample:
+    """Tensors for which two programs give different results.
+
+    Attributes:
+        tensors: Inputs by name.
+        results: What the programs give, the first one's before.
+    """
+
+    tensors: Mapping[str, NDArray[np.float64]]
+    results: tuple[NDArray[Any], NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence:
+    """Whether two programs compute the same; true only where that is proven.
+
+    Attributes:
+        normal_forms: Of both, as text.
+        is_proven: Whether the normal forms are isomorphic.
+        counter_example: Tensors for which the results differ; None where none was found.
+    """
+
+    normal_forms: tuple[str, str]
+    is_proven: bool
+    counter_example: CounterExample | None
+
+    def __bool__(self) -> bool:
+        return self.is_proven
+
+    def __str__(self) -> str:
+        first, second = self.normal_forms
+        if self.is_proven:
+            return f"equal: {first}" if first == second else f"equal: {first}\n   and: {second}"
+        forms = f"  first: {first}\n  second: {second}"
+        if self.counter_example is None:
+            return f"not proven equal, but no numbers were found for which they differ:\n{forms}"
+        tensors = "\n".join(f"  {name} = {array.tolist()}" for name, array in self.counter_example.tensors.items())
+        results = " and ".join(str(np.round(result, 6).tolist()) for result in self.counter_example.results)
+        return f"different:\n{forms}\nfor\n{tensors}\nthey are {results}"
+
+
+def equivalent(first: Program | str, second: Program | str) -> Equivalence:
+    """Whether two programs compute the same from the same inputs, of whatever bounds they do not declare.
+
+    Numbers are taken to be real: rounding, overflow, and NaN out of 0 * inf do not count, nor do tensors of truth.
+
+    Args:
+        first: A program with one output, or its text.
+        second: Another one, whose output has as many axes; it may have another name.
+
+    Raises:
+        ParseError: A text cannot be read.
+        SemanticsError: A program has several outputs, or the outputs have other numbers of axes, or multiplied out they
+            have too many products.
+
+    >>> equivalent("L[] = sum((U[i] * V[j])^2)", "L[] = sum(U[i]^2) * sum(V[j]^2)")  # doctest: +ELLIPSIS
+    Equivalence(...is_proven=True, counter_example=None)
+    """
+    programs = [program(each) if isinstance(each, str) else each for each in (first, second)]
+    outputs = [_output(each) for each in programs]
+    _check_ranks(programs, outputs)
+    groups = AxisGroups.of(programs, outputs)
+    forms = [
+        Normaliser(each, number, groups).read()[output]
+        for number, (each, output) in enumerate(zip(programs, outputs, strict=True))
+    ]
+    is_proven = key_of(forms[0], {}) == key_of(forms[1], {})
+    texts = tuple(
+        write_form(reduced(form, {}), _labels(each, output))
+        for form, each, output in zip(forms, programs, outputs, strict=True)
+    )
+    example = None if is_proven else _counter_example(programs, outputs, groups)
+    return Equivalence((texts[0], texts[1]), is_proven, example)
+
+
+def _output(of: Program) -> str:
+    if len(of.outputs) != 1:
+        raise SemanticsError(
+            f"a program with the outputs {', '.join(of.outputs)} cannot be compared as a whole; compare programs of one"
+        )
+    return of.outputs[0]
+
+
+def _labels(of: Program, output: str) -> tuple[str, ...]:
+    (labels,) = [einsum.output.labels for einsum in of.einsums if einsum.output.tensor == output]
+    return labels
+
+
+def _check_ranks(programs: Sequence[Program], outputs: Sequence[str]) -> None:
+    ranks = [len(_labels(each, output)) for each, output in zip(programs, outputs, strict=True)]
+    if ranks[0] != ranks[1]:
+        raise SemanticsError(f"{outputs[0]} has {ranks[0]} axes and {outputs[1]} has {ranks[1]}; they cannot be equal")
+
+
+def _counter_example(programs: Sequence[Program], outputs: Sequence[str], groups: AxisGroups) -> CounterExample | None:
+    """Small whole numbers first, because they are easy to read; then others, which tell more functions apart."""
+    random = np.random.default_rng(0)
+    ranks = {
+        operand.tensor: len(operand.labels)
+        for each in programs
+        for einsum in each.einsums
+        for operand in einsum.operands
+        if operand.tensor in each.inputs
+    }
+    for trial in range(_TRIALS):
+        bounds: dict[tuple[str, int], int] = {}
+        tensors = {}
+        for name, rank in ranks.items():
+            shape = []
+            for axis in range(rank):
+                top = groups.top((name, axis))
+                bounds.setdefault(top, groups.bound(top) or int(random.integers(1, _MOST_BOUND + 1)))
+                shape.append(bounds[top])
+            whole = trial < _TRIALS // 2
+            values = random.integers(-2, 4, shape) if whole else random.normal(size=shape)
+            tensors[name] = values.astype(np.float64)
+        results = [evaluate_program(each, tensors)[output] for each, output in zip(programs, outputs, strict=True)]
+        if _differ(results[0], results[1]):
+            return CounterExample(tensors, (results[0], results[1]))
+    return None
+
+
+def _differ(first: NDArray[Any], second: NDArray[Any]) -> bool:
+    """Whether finite results differ by more than rounding makes them."""
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        return False
+    scale = max(np.abs(first).max(initial=0), np.abs(second).max(initial=0), 1)
+    return bool((np.abs(first - second) > _TOLERANCE * scale).any())

@@ -1,0 +1,167 @@
+"""Saturation: terms in, classes of equal terms out, by egglog and the rules in rules.egg."""
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sparseeinsum.language.eingraph import Reference
+from sparseeinsum.rewrite.saturation.terms import Add, Apply, Fold, Leaf, Mul, Number, Sum, Term, free_labels
+
+_RULES = Path(__file__).with_name("rules.egg").read_text(encoding="utf-8")
+
+# What can be told at once is: schemas and numbers until nothing changes, then all equalities once.
+_ROUND = "(run-schedule (saturate (run schema) (run numbers)) (run equalities))"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where saturation ends.
+
+    Attributes:
+        seconds: After which no further round begins.
+        nodes: Beyond which none does.
+        rounds: How many there are at most.
+    """
+
+    seconds: float = 0.4
+    nodes: int = 12_000
+    rounds: int = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One way to compute what a class holds: an operator, what it names, and classes."""
+
+    operator: str  # the name of a class of terms
+    names: tuple[str, ...]
+    children: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """Classes of equal terms.
+
+    Attributes:
+        nodes: Of every class, by its name.
+        roots: The classes of the terms that were given.
+        leaves: The references that leaves are, by their numbers.
+        is_saturated: Whether no rule says anything new; else a limit was hit.
+    """
+
+    nodes: Mapping[str, Sequence[Node]]
+    roots: tuple[str, ...]
+    leaves: Sequence[Reference]
+    is_saturated: bool
+
+    def count(self) -> int:
+        """All nodes."""
+        return sum(map(len, self.nodes.values()))
+
+
+def saturate(
+    terms: Sequence[Term],
+    bounds: Mapping[str, int],
+    same: Sequence[tuple[Term, Term]] = (),
+    limits: Limits = Limits(),  # frozen
+) -> Classes:
+    """All that rules find to be equal to terms, within limits.
+
+    Args:
+        terms: What to begin with.
+        bounds: Of all labels.
+        same: Terms that are equal already: those that differ only in the labels that their sums take.
+        limits: Where to end.
+    """
+    # It takes a while to import, and most programs need none of it.
+    from egglog.bindings import EGraph  # noqa: PLC0415
+
+    writer = _Writer()
+    lines = [_RULES]
+    lines += [f'(set (bound "{label}") {float(bound)!r})' for label, bound in bounds.items()]
+    lines += [f"(RootOf {number} {writer.write(term)})" for number, term in enumerate(terms)]
+    lines += [f"(union {writer.write(one)} {writer.write(other)})" for one, other in same]
+    lines += writer.schemas()
+    graph = EGraph()
+    _run(graph, "\n".join(lines))
+    end = time.perf_counter() + limits.seconds
+    is_saturated = False
+    for _ in range(limits.rounds):
+        (report,) = _run(graph, _ROUND)
+        is_saturated = not report.report.updated
+        if is_saturated or time.perf_counter() > end or _size(graph) > limits.nodes:
+            break
+    _run(graph, "(run-schedule (saturate (run schema) (run numbers)))")
+    return _classes(graph, len(terms), writer.leaves(), is_saturated)
+
+
+def _run(graph: Any, text: str) -> list[Any]:  # noqa: ANN401  # of egglog, whose bindings have no types of their own
+    found: list[Any] = graph.run_program(*graph.parse_program(text))
+    return found
+
+
+def _size(graph: Any) -> int:  # noqa: ANN401
+    (sizes,) = _run(graph, "(print-size)")
+    return sum(size for _, size in sizes.sizes) if hasattr(sizes, "sizes") else 0
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Writes terms as egglog reads them; references become numbers."""
+
+    numbers: dict[Reference, int] = field(default_factory=dict)
+
+    def write(self, term: Term) -> str:
+        """A term as text."""
+        match term:
+            case Leaf(reference):
+                return f"(Leaf {self.numbers.setdefault(reference, len(self.numbers))})"
+            case Number(value):
+                return f"(Number {float(value)!r})"
+            case Add(left, right):
+                return f"(Add {self.write(left)} {self.write(right)})"
+            case Mul(left, right):
+                return f"(Mul {self.write(left)} {self.write(right)})"
+            case Sum(label, body):
+                return f'(Sum "{label}" {self.write(body)})'
+            case Fold(aggregate, label, body):
+                return f'(Fold "{aggregate}" "{label}" {self.write(body)})'
+            case Apply(function, arguments):
+                written = " ".join(map(self.write, arguments))
+                return f'(Apply{len(arguments)} "{function}" {written})'
+
+    def schemas(self) -> Iterator[str]:
+        """The labels of all leaves."""
+        for reference, number in self.numbers.items():
+            labels = " ".join(f'"{label}"' for label in sorted(free_labels(Leaf(reference))))
+            yield f"(set (free (Leaf {number})) {f'(set-of {labels})' if labels else '(set-empty)'})"
+
+    def leaves(self) -> list[Reference]:
+        """References by their numbers."""
+        return list(self.numbers)
+
+
+def _classes(graph: Any, count: int, leaves: Sequence[Reference], is_saturated: bool) -> Classes:  # noqa: ANN401
+    serialized = graph.serialize([], max_functions=None, max_calls_per_function=None, include_temporary_functions=False)
+    found: dict[str, Any] = json.loads(serialized.to_json())["nodes"]
+    nodes: dict[str, list[Node]] = {}
+    roots = [""] * count
+    for each in found.values():
+        names = tuple(_primitive(found[child]) for child in each["children"] if _is_primitive(found[child]))
+        classes = tuple(found[child]["eclass"] for child in each["children"] if not _is_primitive(found[child]))
+        if each["op"] == "RootOf":
+            roots[int(names[0])] = classes[0]
+        elif each["eclass"].startswith("Term"):
+            nodes.setdefault(each["eclass"], []).append(Node(each["op"].rstrip("123"), names, classes))
+    return Classes(nodes, tuple(roots), leaves, is_saturated)
+
+
+def _is_primitive(node: Mapping[str, Any]) -> bool:
+    return not node["eclass"].startswith(("Term", "Root"))
+
+
+def _primitive(node: Mapping[str, Any]) -> str:
+    text: str = node["op"]
+    return text.strip('"')

@@ -1,0 +1,121 @@
+"""What dbt does with a project, in a few lines: models rendered with the package's macros, and run in their order.
+
+It lets many plans be tried; dbt itself runs in test_dbt_projects.py.
+"""
+
+import graphlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jinja2 import Environment
+
+from sparseeinsum import assets
+
+SETTINGS = "name: project\nversion: '1.0'\nconfig-version: 2\nprofile: project\n"
+
+
+def new_project(folder: Path) -> Path:
+    """A project without models."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "dbt_project.yml").write_text(SETTINGS)
+    return folder
+
+
+@dataclass
+class Rendered:
+    """A model, with the tables that it reads and how it is to be made."""
+
+    text: str
+    reads: set[str]
+    settings: dict[str, Any]
+
+
+class _Adapter:
+    """Finds the macro for an engine, as adapter.dispatch does."""
+
+    def __init__(self, prefix: str, macros: dict[str, Any]) -> None:
+        self._prefix, self._macros = prefix, macros
+
+    def dispatch(self, name: str, package: str) -> Callable[..., str]:
+        assert package == "sparseeinsum"
+        found: Callable[..., str] = self._macros[f"{self._prefix}__{name}"]
+        return found
+
+
+class _Package:
+    """The macros of the package, which call each other."""
+
+    def __init__(self, macros: dict[str, Any]) -> None:
+        self._macros = macros
+
+    def __getattr__(self, name: str) -> object:
+        return self._macros[name]
+
+
+@lru_cache
+def _package(prefix: str) -> Environment:
+    """What templates may call on an engine."""
+    environment = Environment(extensions=["jinja2.ext.do"])
+    macros: dict[str, Any] = {}
+    environment.globals |= {
+        "return": lambda value: value,
+        "adapter": _Adapter(prefix, macros),
+        "sparseeinsum": _Package(macros),
+    }
+    text = "".join(path.read_text() for path in sorted(assets.path("sql/dbt/macros").glob("*.sql")))
+    macros |= vars(environment.from_string(text).module)
+    return environment
+
+
+def render(project: Path, program: str, prefix: str) -> dict[str, Rendered]:
+    """All models of a program, each after those that it reads; `prefix` of the engine, duckdb or postgres."""
+    environment = _package(prefix)
+    folder, checks = project / "models" / program, project / "macros" / f"{program}.sql"
+    relations = _sources(folder)
+    known: dict[str, Any] = {"source": lambda group, table: relations[group, table]}
+    if checks.exists():
+        known |= vars(environment.from_string(checks.read_text(), globals=known).module)
+    models = {path.stem: _rendered(environment, path, known) for path in sorted(folder.glob("*.sql"))}
+    order = graphlib.TopologicalSorter({name: model.reads for name, model in models.items()}).static_order()
+    return {name: models[name] for name in order}
+
+
+def _rendered(environment: Environment, path: Path, known: dict[str, Any]) -> Rendered:
+    reads: set[str] = set()
+    settings: dict[str, Any] = {}
+
+    def ref(name: str) -> str:
+        reads.add(name)
+        return f'"{name}"'
+
+    def config(**given: Any) -> str:  # noqa: ANN401  # any setting
+        settings.update(given)
+        return ""
+
+    own = {"ref": ref, "config": config, "this": f'"{path.stem}"'}
+    return Rendered(environment.from_string(path.read_text(), globals={**known, **own}).render(), reads, settings)
+
+
+def run(models: dict[str, Rendered], execute: Callable[[str], object]) -> None:
+    """Make the tables of all models."""
+    for name, model in models.items():
+        assert model.settings["materialized"] == "table"
+        execute(f'DROP TABLE IF EXISTS "{name}"')
+        execute(f'CREATE TABLE "{name}" AS (\n{model.text}\n)')
+        for hook in model.settings.get("post_hook", []):
+            execute(hook.replace("{{ this }}", f'"{name}"'))
+
+
+def _sources(folder: Path) -> dict[tuple[str, str], str]:
+    path = folder / "sources.yml"
+    found = {}
+    for group in yaml.safe_load(path.read_text())["sources"] if path.exists() else []:
+        for table in group["tables"]:
+            location = table.get("config", {}).get("meta", {}).get("external_location")
+            quoted = ".".join(f'"{part}"' for part in (group.get("database"), group.get("schema")) if part)
+            found[group["name"], table["name"]] = location or f'{quoted}."{table.get("identifier")}"'
+    return found

@@ -1,0 +1,28 @@
+"""Programs of sparse inputs of which only statistics are known, bound and evaluated."""
+
+from collections.abc import Iterable, Mapping
+
+from sparseeinsum.language.binding import bind
+from sparseeinsum.language.eingraph import EinGraph
+from sparseeinsum.language.lowering import read_program
+from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.semantics.exactness import Evaluation, Values, evaluate_exactly
+from sparseeinsum.semantics.ranges import Range
+from sparseeinsum.statistics.estimate import Statistics
+
+Evaluations = Mapping[str, Evaluation]
+
+
+def evaluated(text: str, known: Mapping[str, Statistics]) -> tuple[EinGraph, Evaluations]:
+    """The graph of a program on inputs of these shapes, whose fill is 0, and how it is evaluated exactly."""
+    tensors = {
+        name: Tensor(name, tuple(Axis(f"dim_{axis}", bound) for axis, bound in enumerate(each.shape)))
+        for name, each in known.items()
+    }
+    graph = bind(read_program(text), tensors)
+    return graph, evaluations_of(graph, tensors)
+
+
+def evaluations_of(graph: EinGraph, inputs: Iterable[str]) -> Evaluations:
+    """How a graph is evaluated exactly whose inputs are sparse and have small numbers."""
+    return evaluate_exactly(graph, dict.fromkeys(inputs, Values(Range(-9, 9), has_fill=True))).evaluations

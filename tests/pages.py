@@ -1,0 +1,222 @@
+"""Runs what a page of the documentation shows, in its order and in a folder of its own.
+
+What each kind of block is checked for, by the language that its fence names:
+
+- `python` runs, in one namespace for the page; a comment behind `print(...)` says what it prints.
+- `output` is all that the python block before it printed.
+- `console`: after `$ ` a command for the shell, which may go on while a quote is open or after `> `; after
+  `sparseeinsum> ` a line that the command reads; everything else is what it prints.
+- `sql` runs on DuckDB, `postgresql` in psql; comments right below a statement are what it gives.
+- `ein` is a program, and is read.
+- `sh` is for other machines: of it, commands of ours exist with these options.
+
+A title on the fence makes the block a file of that name, and nothing else. Where what is shown says `...`, anything may
+stand; seconds may differ.
+"""
+
+import ast
+import contextlib
+import doctest
+import io
+import itertools
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import sparseeinsum as se
+from sparseeinsum import cli
+
+_FENCE = re.compile(r"^( *)```(\w+)([^\n]*)\n(.*?)^\1```$", flags=re.DOTALL | re.MULTILINE)
+_TITLE = re.compile(r'title="([^"]+)"')
+_SECONDS = re.compile(r"\d+(\.\d+)?(?= ?(s|ms|µs|seconds)\b)")
+_STATEMENT_ENDS = re.compile(r";\s*(--.*)?$")
+_OPERATORS = {"|", ">", ">>", "<", "<<", "&", "&&", "||", ";"}  # of the shell, which runs commands that have them
+_TYPED = "sparseeinsum> "
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code of a page."""
+
+    language: str
+    title: str | None
+    text: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Command:
+    """What is typed in a shell, lines that it reads then, and what is shown below."""
+
+    text: str
+    typed: str
+    shown: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page, and where to run it."""
+
+    path: Path
+    folder: Path
+    psql: Callable[[str], str] | None
+    names: dict[str, object] = field(default_factory=dict)
+    printed: io.StringIO = field(default_factory=io.StringIO)
+    connection: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
+
+    def run(self) -> None:
+        """Run all of its blocks."""
+        runners = {
+            "python": self._run_python,
+            "output": lambda block: self._compare(block.text, self.printed.getvalue(), block.line),
+            "console": self._run_console,
+            "sql": self._run_sql,
+            "postgresql": self._run_postgresql,
+            "ein": lambda block: se.program(block.text),
+            "sh": _check_commands,
+        }
+        for block in blocks_of(self.path):
+            if block.title is not None:
+                (self.folder / block.title).write_text(block.text, encoding="utf-8")
+            elif block.language in runners:
+                runners[block.language](block)
+
+    def _run_python(self, block: Block) -> None:
+        self.printed.seek(0)
+        self.printed.truncate()
+        tree = ast.increment_lineno(ast.parse(block.text), block.line)
+        lines = block.text.splitlines()
+        for statement in tree.body:
+            before = len(self.printed.getvalue())
+            code = compile(ast.Module([statement], []), str(self.path), "exec")
+            with contextlib.redirect_stdout(self.printed):
+                exec(code, self.names)  # the page is ours
+            shown = _comment_behind_print(statement, lines[(statement.end_lineno or 0) - block.line - 1])
+            if shown:
+                self._compare(shown, self.printed.getvalue()[before:], statement.lineno)
+
+    def _run_console(self, block: Block) -> None:
+        for command in commands_of(block.text):
+            self._compare(command.shown, self._shell(command), block.line)
+
+    def _shell(self, command: Command) -> str:
+        """What a command prints; ours alone are run in this process, which saves the start of another."""
+        words = list(shlex.shlex(command.text, posix=True, punctuation_chars=True))
+        if words[0] == "sparseeinsum" and not _OPERATORS & set(words):
+            printed = io.StringIO()
+            with (
+                contextlib.redirect_stdout(printed),
+                contextlib.redirect_stderr(printed),
+                pytest.MonkeyPatch.context() as patch,
+            ):
+                patch.setattr(sys, "stdin", io.StringIO(command.typed))
+                cli.main(shlex.split(command.text)[1:])
+            return printed.getvalue()
+        finished = subprocess.run(
+            ["bash", "-c", command.text],
+            cwd=self.folder,
+            input=command.typed,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return finished.stdout
+
+    def _run_sql(self, block: Block) -> None:
+        for statement, shown in statements_of(block.text):
+            relation = self.connection.sql(statement)
+            self._compare(shown, str(relation) if relation is not None and shown else "", block.line)
+
+    def _run_postgresql(self, block: Block) -> None:
+        lines = [line for line in block.text.splitlines() if not line.startswith("\\")]
+        commands = "\n".join(line for line in lines if not line.startswith("--"))
+        shown = "\n".join(line.removeprefix("--").removeprefix(" ") for line in lines if line.startswith("--"))
+        assert self.psql is not None
+        printed = re.sub(r"^\(\d+ rows?\)\n+", "", self.psql(commands), flags=re.MULTILINE)
+        self._compare(shown, printed, block.line)
+
+    def _compare(self, shown: str, printed: str, line: int) -> None:
+        wanted, found = _plain(shown), _plain(printed)
+        if not doctest.OutputChecker().check_output(wanted, found, doctest.ELLIPSIS):
+            pytest.fail(f"{self.path}:{line} shows\n{wanted}\nwhere there is\n{found}", pytrace=False)
+
+
+def blocks_of(path: Path) -> Iterator[Block]:
+    """The blocks of a page in order."""
+    text = path.read_text(encoding="utf-8")
+    for match in _FENCE.finditer(text):
+        indent, language, options, content = match.groups()
+        title = _TITLE.search(options)
+        line = text.count("\n", 0, match.start()) + 1
+        dedented = textwrap.dedent(content) if indent else content
+        yield Block(language, title[1] if title else None, dedented, line)
+
+
+def commands_of(text: str) -> Iterator[Command]:
+    """The commands of a console."""
+    lines = text.splitlines()
+    while lines:
+        first = lines.pop(0)
+        assert first.startswith("$ "), f"{first!r} follows no command"
+        command, typed, shown = first.removeprefix("$ "), "", ""
+        while lines and (_is_open(command) or lines[0].startswith("> ")):
+            command += "\n" + lines.pop(0).removeprefix("> ")
+        while lines and not lines[0].startswith("$ "):
+            line = lines.pop(0)
+            if line.startswith(_TYPED):
+                typed += line.removeprefix(_TYPED) + "\n"
+            else:
+                shown += line + "\n"
+        yield Command(command, typed, shown)
+
+
+def statements_of(text: str) -> Iterator[tuple[str, str]]:
+    """Statements of SQL, each with the comments right below it."""
+    lines = text.splitlines()
+    while any(line.strip() for line in lines):
+        statement, shown = "", ""
+        while not _STATEMENT_ENDS.search(statement):
+            statement += "\n" + lines.pop(0)
+        while lines and lines[0].startswith("-- "):
+            shown += lines.pop(0).removeprefix("-- ") + "\n"
+        yield statement, shown
+
+
+def _is_open(command: str) -> bool:
+    """Whether a quote goes on in the next line."""
+    try:
+        shlex.split(command)
+    except ValueError:
+        return True
+    return command.endswith("\\")
+
+
+def _comment_behind_print(statement: ast.stmt, last_line: str) -> str:
+    match statement:
+        case ast.Expr(ast.Call(ast.Name("print"))):
+            code = last_line.encode()[: statement.end_col_offset]
+            return last_line[len(code.decode()) :].strip().removeprefix("#").strip()
+        case _:
+            return ""
+
+
+def _check_commands(block: Block) -> None:
+    for command in re.findall(r"^(?:\S*/)?sparseeinsum (.*)", block.text, flags=re.MULTILINE):
+        words = shlex.split(command, comments=True)
+        cli._parser().parse_args(list(itertools.takewhile(lambda word: word not in _OPERATORS, words)))
+
+
+def _plain(text: str) -> str:
+    """Without spaces at ends of lines and empty lines at the end; seconds are all the same."""
+    lines = [line.rstrip() for line in _SECONDS.sub("0", text).splitlines()]
+    return "\n".join(lines).strip("\n") + "\n"

@@ -1,0 +1,14 @@
+"""Programs that a PostgreSQL server plans and runs, by the functions of sparseeinsum_python."""
+
+from typing import Any
+
+import psycopg
+
+PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
+
+
+def einsum(shell: psycopg.Connection, program: str, **options: object) -> list[tuple[Any, ...]]:
+    """What is told of every result, one a row."""
+    named = "".join(f", {name} => %({name})s" for name in options)
+    query = f"SELECT * FROM sparseeinsum.einsum(%(program)s{named})"
+    return shell.execute(query, {"program": program, **options}).fetchall()

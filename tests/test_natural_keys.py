@@ -1,0 +1,429 @@
+"""Natural keys: texts, dates, UUIDs and gapped numbers as indices, in dictionaries that tensors share."""
+
+import datetime
+import uuid
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from any_sql import run_sql
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sparseeinsum as se
+from sparseeinsum.engines.results import TensorResult
+
+pytestmark = pytest.mark.engines("duckdb", "postgresql")
+
+FRIENDS = pd.DataFrame({"src": ["bob", "al", "zoe"], "dst": ["al", "zoe", "bob"], "w": [1.0, 2.0, 3.0]})
+PERSON = {"src": "person", "dst": "person"}
+
+
+def rows(result: TensorResult) -> list[tuple[Any, ...]]:
+    """The rows of a result that are not the fill, sorted."""
+    frame = result.df()
+    return sorted(frame[frame.val != result.fill].itertuples(index=False, name=None))
+
+
+@pytest.fixture
+def friends(db: se.Database) -> se.Database:
+    """A database with a tensor of who knows whom."""
+    db.tensor("A", FRIENDS, keys=PERSON)
+    return db
+
+
+def test_results_have_the_keys_of_the_data(friends: se.Database) -> None:
+    found = friends.run("Y[i, k] = sum(A[i, j] * A[j, k])")["Y"]
+    assert rows(found) == [("al", "bob", 6.0), ("bob", "zoe", 2.0), ("zoe", "al", 3.0)]
+    assert found.keys("i").to_pylist() == found.keys("K").to_pylist() == ["al", "bob", "zoe"]
+    dense = np.zeros((3, 3))
+    dense[[1, 0, 2], [0, 2, 1]] = [1, 2, 3]
+    np.testing.assert_array_equal(found.to_numpy(), dense @ dense)
+    assert found.pl().schema["i"] == pl.String
+    assert found.arrow().column_names == ["i", "k", "val"]
+
+
+def test_what_comes_later_comes_behind(friends: se.Database) -> None:
+    friends.tensor("X", pd.DataFrame({"who": ["new", "al"], "v": [10.0, 20.0]}), keys={"who": "PERSON"})
+    assert friends.dictionary("person").to_pylist() == ["al", "bob", "zoe", "new"]
+    assert friends.dictionaries()["person"].size == 4
+    assert friends.tensors()["A"].tensor.shape == (4, 4)
+    assert rows(friends.run("Z[i] = sum(A[i, j] * X[j])")["Z"]) == [("bob", 20.0)]
+    friends.tensor("A", FRIENDS[:1], keys=PERSON)  # a dictionary keeps keys that nobody has any more
+    assert friends.tensors()["A"].tensor.shape == (4, 4)
+
+
+DAYS = [datetime.date(2021, 3, 1), datetime.date(1815, 12, 10)]
+TIMES = [datetime.datetime(2020, 5, 17, 12, 30, 1, 250), datetime.datetime(1969, 1, 1)]
+ZONED = [each.replace(tzinfo=datetime.UTC) for each in TIMES]
+UUIDS = [uuid.UUID(int=1 << 127), uuid.UUID(int=7)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        ("TEXT", ["b", "a"]),
+        ("TEXT", ["", 'ß"quoted", it\'s\n\\N\t\N{SNOWMAN}']),
+        ("TEXT", ["x" * 5_000_000, "y" * 10_000]),
+        ("DATE", DAYS),
+        ("TIMESTAMP", TIMES),
+        ("TIMESTAMPTZ", ZONED),
+        ("UUID", UUIDS),
+        ("BIGINT", [1 << 62, -17]),
+    ],
+    ids=lambda each: each if isinstance(each, str) else type(each[0]).__name__,
+)
+def test_keys_of_every_type_come_back(db: se.Database, kind: str, keys: list[Any]) -> None:
+    column = pa.array(keys) if kind != "UUID" else pa.array([key.bytes for key in keys], pa.uuid())
+    db.tensor("A", pa.table({"i": column, "v": [1.5, 2.5]}), keys={"i": "things"})
+    assert db.dictionaries()["things"].dictionary.key_type == kind
+    found = db.run("Y[i] = 2 * A[i]")["Y"].arrow()
+    assert sorted(zip(*(each.to_pylist() for each in found.columns), strict=True)) == sorted(
+        zip(keys, [3.0, 5.0], strict=True)
+    )
+    assert db.dictionary("things").to_pylist() == sorted(keys)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"who": pd.Categorical(["b", "a", "b"], ["unused", "b", "a"]), "k": [0, 0, 1], "v": [1, 2, 3]}),
+        pl.DataFrame({"who": pl.Series(["b", "a", "b"], dtype=pl.Categorical), "k": [0, 0, 1], "v": [1, 2, 3]}),
+        pa.table({"who": pa.array(["b", "a", "b"]).dictionary_encode(), "k": [0, 0, 1], "v": [1, 2, 3]}),
+    ],
+    ids=["pandas", "polars", "arrow"],
+)
+def test_categories_are_their_values(db: se.Database, frame: object) -> None:
+    db.tensor("A", frame)
+    assert db.dictionary("who").to_pylist() == ["a", "b"]
+    assert rows(db.run("Y[i] = sum(A[i, k])")["Y"]) == [("a", 2), ("b", 4)]
+
+
+@pytest.mark.parametrize("as_table", [False, True])
+def test_keys_of_what_streams(db: se.Database, as_table: bool) -> None:
+    batches = [pa.record_batch({"who": who, "k": k, "v": [1.5] * len(who)}) for who, k in STREAMED]
+    data = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
+    if as_table:
+        db.tensor("A", pa.table(data.read_all()), keys={"k": "numbers"})
+        run_sql(db, "CREATE TABLE copied (who TEXT, k BIGINT, v DOUBLE PRECISION)")
+        db.run("T[i, k] = A[i, k]", into={"T": "stored"})
+        run_sql(db, "INSERT INTO copied SELECT * FROM stored")
+    stored = db.tensor("B", "copied" if as_table else data, keys={"who": "person", "k": "ks"}, shape=(None, None))
+    assert stored.tensor.shape == (3, 3)
+    assert not stored.holds_keys
+    assert db.dictionary("person").to_pylist() == ["al", "bob", "zoe"]
+    assert rows(db.run("Y[i] = sum(B[i, k])")["Y"]) == [("al", 1.5), ("bob", 3.0), ("zoe", 1.5)]
+    found = rows(db.run("Y[i, k] = B[i, k]")["Y"])
+    assert found == [("al", -5, 1.5), ("bob", -5, 1.5), ("bob", 9, 1.5), ("zoe", 12, 1.5)]
+
+
+STREAMED = [(["bob", "al"], [-5, -5]), (["zoe", "bob"], [12, 9])]
+
+
+def test_rows_of_streams_are_named(db: se.Database) -> None:
+    batches = [pa.record_batch({"i": pa.array([key], pa.string()), "v": [1.0]}) for key in ("a", "b", None, "a")]
+    data = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
+    with pytest.raises(se.DataError, match=r"row 2 .*the column i is NULL"):
+        db.tensor("A", data)
+    data = pa.RecordBatchReader.from_batches(batches[0].schema, [batches[0], batches[1], batches[3]])
+    with pytest.raises(se.DataError, match="stands in an earlier row"):
+        db.tensor("A", data)
+    assert db.dictionaries() == {}
+
+
+def test_whole_numbers_are_keys_where_the_user_says_so(db: se.Database) -> None:
+    frame = pd.DataFrame({"id": [1000, 7, -3], "k": [0, 1, 1], "v": [1.0, 2.0, 3.0]})
+    stored = db.tensor("A", frame, keys={"ID": "customers"})
+    assert stored.tensor.shape == (3, 2)
+    assert rows(db.run("Y[i] = sum(A[i, k])")["Y"]) == [(-3, 3.0), (7, 2.0), (1000, 1.0)]
+
+
+def test_arrays_go_by_the_order_of_a_dictionary(friends: se.Database) -> None:
+    friends.tensor("X", np.array([1.0, 10.0, 100.0]), keys={"dim_0": "person"})
+    friends.tensor("F", np.arange(6.0).reshape(3, 2), axes=["who", "f"], keys={"who": "person"})
+    assert rows(friends.run("Z[i] = sum(A[i, j] * X[j])")["Z"]) == [("al", 200.0), ("bob", 1.0), ("zoe", 30.0)]
+    assert rows(friends.run("Z[i] = sum(F[i, f])")["Z"]) == [("al", 1.0), ("bob", 5.0), ("zoe", 9.0)]
+    friends.tensor("B", FRIENDS.replace("zoe", "mia"), keys=PERSON)  # nothing holds the keys in arrays
+    assert friends.tensors()["F"].tensor.shape == (4, 2)
+
+
+def test_indices_in_programs_are_positions_in_the_dictionary(friends: se.Database) -> None:
+    loops = pd.concat([FRIENDS, FRIENDS[:1].assign(src="al", w=2.0)], ignore_index=True)
+    friends.tensor("A", loops, keys=PERSON)
+    found = friends.run("Y[i] = sum(A[i, j] * index(j))\nD[i] = 2 * A[i, i]\nH[i, k] = one_hot[k](index(i)) * A[i, k]")
+    assert rows(found["Y"]) == [("al", 4.0), ("zoe", 3.0)]
+    assert rows(found["D"]) == [("al", 4.0)]
+    assert rows(found["H"]) == [("al", "al", 2.0)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (
+            {"who": "animal"},
+            r"label j of Z has keys of the dictionary person, of type TEXT, in A \(axis dst\), but keys "
+            r"of the dictionary animal.* in X \(axis who\); give both axes one dictionary with keys=",
+        ),
+        (None, r"label j of Z has keys of the dictionary person.*, but keys of the dictionary who"),
+    ],
+)
+def test_labels_have_one_dictionary(friends: se.Database, keys: dict[str, str] | None, message: str) -> None:
+    friends.tensor("X", pd.DataFrame({"who": ["al"], "v": [1.0]}), keys=keys)
+    with pytest.raises(se.ShapeError, match=message):
+        friends.plan("Z[i] = sum(A[i, j] * X[j])")
+
+
+def test_labels_have_keys_or_plain_indices(friends: se.Database) -> None:
+    friends.tensor("X", np.ones(3))
+    with pytest.raises(se.ShapeError, match=r"keys of the dictionary person.*, but plain indices in X \(axis dim_0\)"):
+        friends.plan("Z[i] = sum(A[i, j] * X[j])")
+
+
+@pytest.mark.parametrize(
+    ("column", "keys", "error", "message"),
+    [
+        ([1.5, 2.0], {"i": "d"}, se.DataError, "the index column i holds double; indices must be whole"),
+        ([1.5, float("nan")], None, se.DataError, "the index column i holds double"),
+        ([None, "a"], None, se.DataError, r"row 0 .*the column i is NULL; leave such rows out"),
+        ([1, 2], {"i": "person"}, se.DataError, "tensor B has keys of type BIGINT for the dictionary person, "
+                                                "whose keys are of type TEXT; name another dictionary"),
+        (["a", "b"], {"j": "person"}, se.ShapeError, "tensor B has no axis j to give keys; it has i"),
+        (["a", "b"], {"i": ""}, se.ShapeError, "tensor B is given keys '' for axis i"),
+        (["a", "a"], None, se.DataError, r"row 1 .*the coordinate \(0\) stands in an earlier row"),
+        ([1 << 63, 1], {"i": "d"}, se.DataError, "a key of i would change"),
+        (pd.to_datetime(["2020-01-01"] * 2).as_unit("ns") + pd.Timedelta(1, "ns"), None, se.DataError, "would change"),
+    ],
+)  # fmt: skip
+def test_what_is_no_key_is_refused(
+    friends: se.Database, column: object, keys: dict[str, str] | None, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        friends.tensor("B", pd.DataFrame({"i": column, "v": [1.0, 2.0]}), keys=keys)
+    assert list(friends.tensors()) == ["A"]
+    assert list(friends.dictionaries()) == ["person"]
+
+
+def test_shapes_are_those_of_dictionaries(db: se.Database) -> None:
+    assert db.tensor("A", FRIENDS, shape=(None, 3), keys=PERSON).tensor.shape == (3, 3)
+    with pytest.raises(se.ShapeError, match=r"given the bound 4 for axis 1 .*, whose dictionary has 3 keys; give None"):
+        db.tensor("A", FRIENDS, shape=(3, 4), keys=PERSON)
+    with pytest.raises(se.ShapeError, match=r"has shape \(2,\), but the dictionary of axis 0 .*has 3 keys"):
+        db.tensor("X", np.ones(2), keys={"dim_0": "person"})
+    with pytest.raises(se.CatalogueError, match="there is no dictionary animal in this database; known are person"):
+        db.tensor("X", np.ones(2), keys={"dim_0": "animal"})
+
+
+def test_dictionaries_inside_arrays_do_not_grow(friends: se.Database) -> None:
+    friends.tensor("X", pd.DataFrame({"who": ["al"], "v": [1.0]}), keys={"who": "person"}, promoted=[])
+    with pytest.raises(
+        se.CatalogueError, match="tensor B has keys that the dictionary person lacks, and tensor X holds"
+    ):
+        friends.tensor("B", FRIENDS.replace("zoe", "mia"), keys=PERSON)
+    assert rows(friends.run("Z[i] = sum(A[i, j] * X[j])")["Z"]) == [("bob", 1.0)]
+    friends.tensor("X", pd.DataFrame({"who": ["mia"], "v": [1.0]}), keys={"who": "person"}, promoted={"who": 2})
+    assert friends.tensors()["X"].tensor.shape == (4,)
+
+
+def test_dictionaries_go_when_nothing_uses_them(friends: se.Database) -> None:
+    with pytest.raises(se.CatalogueError, match="tensor A has keys of the dictionary person, which must stay"):
+        friends.drop_dictionary("Person")
+    friends.tensor("A", np.eye(2))
+    friends.drop_dictionary("Person")
+    assert friends.dictionaries() == {}
+    with pytest.raises(se.CatalogueError, match="there is no dictionary person in this database; there are none"):
+        friends.dictionary("person")
+
+
+def test_empty_tensors(db: se.Database) -> None:
+    db.tensor("A", FRIENDS[:0].astype({"src": str, "dst": str}), keys=PERSON)
+    assert db.tensors()["A"].tensor.shape == (0, 0)
+    found = db.run("Y[i] = sum(A[i, j])\nS[] = sum(A[i, j])")
+    assert rows(found["Y"]) == []
+    assert found["S"].to_numpy() == 0
+    db.tensor("B", FRIENDS, keys=PERSON)
+    assert db.run("Y[i] = sum(A[i, j])")["Y"].to_numpy().tolist() == [0, 0, 0]
+
+
+def test_tables_of_results_hold_keys(friends: se.Database) -> None:
+    friends.run("Y[i, k] = sum(A[i, j] * A[j, k])", into={"Y": "twice"})
+    assert sorted(run_sql(friends, "SELECT i, k, val FROM twice")) == [
+        ("al", "bob", 6.0),
+        ("bob", "zoe", 2.0),
+        ("zoe", "al", 3.0),
+    ]
+    with pytest.raises(se.CatalogueError, match=r"tensor_from_table\('twice', .*, keys=\{'i': 'i', 'k': 'k'\}"):
+        friends.run("S[] = sum(twice[i, k])")
+    friends.tensor_from_table("T", "twice", ["i", "k"], "val", keys={"i": "person", "k": "person"})
+    assert rows(friends.run("Z[i, j] = A[i, j] + T[i, j]")["Z"]) == sorted(
+        [("al", "zoe", 2.0), ("bob", "al", 1.0), ("zoe", "bob", 3.0), *rows(friends.run("Y[i, j] = T[i, j]")["Y"])]
+    )
+    with pytest.raises(se.CatalogueError, match="belongs to the catalogue"):
+        friends.run("Y[i] = sum(A[i, j])", into={"Y": "sparseeinsum.dictionary_person"})
+
+
+def test_the_sql_of_a_plan_returns_keys(friends: se.Database) -> None:
+    plan = friends.plan("Y[i] = sum(A[i, j] * A[j, k])")
+    for style in ("cte", "staged"):
+        *before, last = plan.sql(style).strip().removesuffix(";").split(";\n\n")
+        for statement in before:
+            run_sql(friends, statement)
+        assert sorted(run_sql(friends, last)) == [("al", 6.0), ("bob", 2.0), ("zoe", 3.0)]
+
+
+def test_saved_plans_know_dictionaries(friends: se.Database) -> None:
+    text = friends.plan("Y[i] = sum(A[i, j])").to_json()
+    assert rows(friends.run(friends.load_plan(text))["Y"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]
+    friends.tensor("A", FRIENDS)  # dictionaries of its own
+    with pytest.raises(se.PlanError, match=r"the plan was made for dictionaries .*person.* of tensor A"):
+        friends.load_plan(text)
+
+
+def test_a_plan_ends_with_the_size_of_its_dictionary(friends: se.Database) -> None:
+    plan = friends.plan("Y[i] = sum(A[i, j])")
+    assert rows(friends.run(plan)["Y"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]
+    friends.tensor("X", pd.DataFrame({"who": ["mia"], "v": [1.0]}), keys={"who": "person"})
+    with pytest.raises(se.EngineError, match="tensor A was defined anew since the plan was made; plan again"):
+        friends.run(plan)
+
+
+TABLE = "CREATE TABLE calls (caller TEXT, day DATE, minutes DOUBLE PRECISION)"
+CALLS = (
+    "INSERT INTO calls VALUES ('al', DATE '2021-01-02', 1), ('Al', DATE '2021-01-01', 2), ('é', DATE '2021-01-01', 3)"
+)
+
+
+@pytest.fixture
+def calls(db: se.Database) -> se.Database:
+    """A database with a table of calls."""
+    run_sql(db, TABLE)
+    run_sql(db, CALLS)
+    return db
+
+
+def test_tables_are_read_where_they_lie(calls: se.Database) -> None:
+    stored = calls.tensor_from_table("C", "calls", ["caller", "day"], "minutes", keys={"caller": "person"})
+    assert [axis.dictionary.name for axis in stored.tensor.axes if axis.dictionary] == ["person", "day"]
+    assert calls.dictionary("person").to_pylist() == ["Al", "al", "é"]
+    found = calls.run("Y[d] = sum(C[p, d])\nZ[p] = max(C[p, d])")
+    assert rows(found["Y"]) == [(datetime.date(2021, 1, 1), 5.0), (datetime.date(2021, 1, 2), 1.0)]
+    assert rows(found["Z"]) == [("Al", 2.0), ("al", 1.0), ("é", 3.0)]
+
+
+def test_new_keys_of_a_table_are_named(calls: se.Database) -> None:
+    calls.tensor_from_table("C", "calls", ["caller", "day"], "minutes")
+    plan = calls.plan("Y[p] = sum(C[p, d])")
+    run_sql(calls, "INSERT INTO calls VALUES ('mia', DATE '2021-01-01', 1)")
+    for program in ("Y[p] = sum(C[p, d])", plan):
+        with pytest.raises(
+            se.DataError, match=r"C, row 3 .*the key caller is mia, which the dictionary caller lacks; decl"
+        ):
+            calls.run(program)
+    calls.tensor_from_table("C", "calls", ["caller", "day"], "minutes")
+    assert rows(calls.run("Y[p] = sum(C[p, d])")["Y"])[-2:] == [("mia", 1.0), ("é", 3.0)]
+    run_sql(calls, "INSERT INTO calls VALUES (NULL, DATE '2021-01-01', 1)")
+    with pytest.raises(se.DataError, match=r"row 4 .*the key caller is NULL; leave such rows out"):
+        calls.run("Y[p] = sum(C[p, d])")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("INSERT INTO calls VALUES ('al', DATE '2021-01-02', 1)", r"the coordinate \(.*\) stands in an earlier row"),
+        ("INSERT INTO calls VALUES ('al', 'infinity', 1)", "C has the key infinity, which frames cannot hold"),
+        ("INSERT INTO calls VALUES (NULL, DATE '2021-01-02', 1)", r"row 3 .*the key caller is NULL"),
+        ("INSERT INTO calls VALUES ('x', DATE '2021-01-02', NULL)", r"row 3 .*the value minutes is NULL"),
+        (
+            "ALTER TABLE calls ALTER caller TYPE DOUBLE PRECISION USING 1.5",
+            "the index column caller of calls has type DOU",
+        ),
+    ],
+)
+def test_tables_that_are_no_tensor(calls: se.Database, change: str, message: str) -> None:
+    run_sql(calls, change)
+    with pytest.raises(se.DataError, match=message):
+        calls.tensor_from_table("C", "calls", ["caller", "day"], "minutes")
+    assert calls.tensors() == {}
+    assert calls.dictionaries() == {}
+
+
+def test_undeclared_tables_with_keys(calls: se.Database) -> None:
+    keys = r"keys=\{'caller': 'caller', 'day': 'day'\}"
+    call = rf"tensor_from_table\('calls', '.*calls', \['caller', 'day'\], 'minutes', {keys}\)"
+    with pytest.raises(se.CatalogueError, match=call):
+        calls.run("Y[p] = sum(calls[p, d])")
+
+
+def test_a_column_that_is_two_axes(calls: se.Database) -> None:
+    run_sql(calls, "CREATE VIEW heads AS SELECT DISTINCT caller FROM calls")
+    calls.tensor_from_table("D", "heads", ["caller", "caller"], axes=["a", "b"], keys={"a": "person", "b": "person"})
+    assert calls.run("S[] = sum(D[i, j])\nT[] = sum(D[i, i])")["T"].to_numpy() == 3
+    with pytest.raises(se.ShapeError, match="the column caller is two axes; give both the same dictionary"):
+        calls.tensor_from_table("D", "heads", ["caller", "caller"], axes=["a", "b"])
+
+
+def test_catalogues_of_earlier_versions(db: se.Database) -> None:
+    db.tensor("A", np.eye(3))
+    run_sql(db, "ALTER TABLE sparseeinsum.tensors DROP COLUMN dictionaries")
+    run_sql(db, "ALTER TABLE sparseeinsum.tensors DROP COLUMN holds_keys")
+    run_sql(db, "DROP TABLE sparseeinsum.dictionaries")
+    assert db.tensors()["A"].tensor.shape == (3, 3)
+    assert db.dictionaries() == {}
+    db.tensor("B", FRIENDS, keys=PERSON)
+    assert list(db.tensors()) == ["A", "B"]
+    assert rows(db.run("Y[i] = sum(B[i, j])")["Y"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]
+
+
+_TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=3)
+_KEYS = [
+    st.sampled_from(["a", "A", "ä", "b", "", " ", "'", '"', "NULL", "\\N"]) | _TEXTS,
+    st.dates(datetime.date(1000, 1, 1)),
+    st.integers(-(1 << 63), (1 << 63) - 1),
+]
+_VALUES = st.integers(-4, 4).map(float)
+
+
+@st.composite
+def _pairs(draw: st.DrawFn) -> tuple[pd.DataFrame, pd.DataFrame, list[pd.DataFrame]]:
+    """Two matrices that share the keys of an axis, in the parts that they are loaded in."""
+    left, inner, right = (
+        draw(st.lists(draw(st.sampled_from(_KEYS)), min_size=1, max_size=5, unique=True)) for _ in "ijk"
+    )
+
+    def frame(first: list[Any], second: list[Any], names: list[str]) -> pd.DataFrame:
+        places = st.tuples(st.sampled_from(first), st.sampled_from(second))
+        found = draw(st.dictionaries(places, _VALUES, min_size=1, max_size=8))
+        return pd.DataFrame([(*place, value) for place, value in found.items()], columns=[*names, "v"])
+
+    first, second = frame(left, inner, ["i", "j"]), frame(inner, right, ["j", "k"])
+    return first, second, [first[: draw(st.integers(1, len(first)))]]
+
+
+@settings(max_examples=12)
+@given(pair=_pairs(), from_tables=st.booleans())
+def test_random_products(
+    shared_db: se.Database, pair: tuple[pd.DataFrame, pd.DataFrame, list[pd.DataFrame]], from_tables: bool
+) -> None:
+    first, second, parts = pair
+    for name in ("A", "B"):
+        shared_db.tensor(name, np.ones(1))
+    for name in shared_db.dictionaries():
+        shared_db.drop_dictionary(name)
+    keys = {"i": "left", "j": "inner", "k": "right"}
+    for name, frame in (("A", parts[0]), ("B", second), ("A", first)):
+        of_frame = {axis: keys[axis] for axis in frame.columns[:-1]}
+        shared_db.tensor(name, frame, keys=of_frame)
+        if from_tables:
+            labels = ", ".join(of_frame)
+            shared_db.run(f"Y[{labels}] = {name}[{labels}]", into={"Y": f"table_{name}"})
+            shared_db.tensor_from_table(name, f"table_{name}", list(of_frame), "val", keys=of_frame)
+    merged = first.merge(second, on="j")
+    merged["val"] = merged.v_x * merged.v_y
+    expected = {key: value for key, value in merged.groupby(["i", "k"]).val.sum().items() if value}
+    found = shared_db.run("C[i, k] = sum(A[i, j] * B[j, k])\nM[i] = max(A[i, j])")
+    assert {(i, k): value for i, k, value in rows(found["C"]) if value} == expected
+    size = shared_db.dictionaries()["inner"].size
+    greatest = {i: max(each.v.max(), 0 if len(each) < size else -np.inf) for i, each in first.groupby("i")}
+    assert {i: value for i, value in rows(found["M"]) if value} == {i: value for i, value in greatest.items() if value}
