@@ -1,7 +1,6 @@
 """Plans as dbt models: on whatever data they run, the result is numpy's, or they say what no longer holds."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +8,6 @@ import duckdb
 import numpy as np
 import psycopg
 import pytest
-import yaml
-from any_sql import run_sql
 from dbt_rendering import new_project, render, run
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -21,7 +18,6 @@ from reference import evaluate_program
 
 import sparseeinsum as se
 from sparseeinsum.algebra.translate import delivery
-from sparseeinsum.cli import main
 from sparseeinsum.engines.results import TensorResult
 
 Array = NDArray[Any]
@@ -71,7 +67,9 @@ class TestAnyProgram:
         def check(data: st.DataObject) -> None:
             family = data.draw(st.sampled_from(["float64", "int64", "complex", "mixed"]))
             case = data.draw(cases(family, data.draw(st.sampled_from(["dp", "greedy", "relational", "dense"]))))
-            if re.search(r"/ [A-Z]", case.text):  # of sums that are 0 but for rounding, numpy's result is as good as any
+            if re.search(
+                r"/ [A-Z]", case.text
+            ):  # of sums that are 0 but for rounding, numpy's result is as good as any
                 return
             case.load(shared_db)
             try:

@@ -122,6 +122,12 @@ def _add_load(commands_of: _Commands) -> None:
     parser.add_argument("--fill", type=_number, help="value of every index that no row has (default 0)")
     parser.add_argument("--dtype", help="of the values, as in float32 (default: that of their column)")
     parser.add_argument(
+        "--keys",
+        type=_dictionaries,
+        help="dictionaries of axes whose columns hold names, dates or gapped numbers, as in src=person,dst=person "
+        "(default: one of its own for each axis of texts, dates, timestamps or UUIDs)",
+    )
+    parser.add_argument(
         "--duplicates",
         choices=("error", "sum"),
         default="error",
@@ -152,6 +158,14 @@ def _add_drop(commands_of: _Commands) -> None:
 
 def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",")]
+
+
+def _dictionaries(text: str) -> dict[str, str]:
+    pairs = [pair.partition("=") for pair in _words(text)]
+    for axis, _, dictionary in pairs:
+        if not axis or not dictionary:
+            raise argparse.ArgumentTypeError(f"{text} are no dictionaries of axes, as in src=person,dst=person")
+    return {axis.strip(): dictionary.strip() for axis, _, dictionary in pairs}
 
 
 def _bounds(text: str) -> list[int]:

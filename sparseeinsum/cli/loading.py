@@ -30,6 +30,7 @@ def _loaded(asked: argparse.Namespace, database: se.Database) -> StoredTensor:
         duplicates=asked.duplicates,
         index=asked.index,
         value=asked.value,
+        keys=asked.keys,
     )
 
 
@@ -47,6 +48,7 @@ def _referred(asked: argparse.Namespace, database: se.Database) -> StoredTensor:
         axes=asked.axes,
         dtype=asked.dtype,
         fill=0 if asked.fill is None else asked.fill,
+        keys=asked.keys,
     )
 
 
