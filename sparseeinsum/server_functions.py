@@ -23,7 +23,7 @@ from sparseeinsum.errors import (
     SemanticsError,
     SparseEinsumError,
 )
-from sparseeinsum.language.lowering import read_program
+from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.pipeline import PlanOptions, make_plans
 from sparseeinsum.plan import Plan
 from sparseeinsum.sql_texts import declaration_of, number_of, tiles_of
@@ -89,7 +89,7 @@ def _are_pins(pin: object) -> bool:
 
 
 def _einsum(engine: Engine, program: str, replace: bool = False, **options: Any) -> list[dict[str, object]]:  # noqa: ANN401
-    kept = store_program(read_program(program), engine, _plan_options(options), replace)
+    kept = store_program(lower_text(program), engine, _plan_options(options), replace)
     return [
         {
             "tensor": name,
@@ -112,7 +112,7 @@ def _explain(engine: Engine, program: str, run: bool = False, **options: Any) ->
 
 
 def _planned(engine: Engine, program: str, options: Mapping[str, Any]) -> Plan:
-    (plan,) = make_plans(read_program(program), engine, _plan_options(options))
+    (plan,) = make_plans(lower_text(program), engine, _plan_options(options))
     return plan
 
 

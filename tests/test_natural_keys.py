@@ -2,6 +2,7 @@
 
 import datetime
 import uuid
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from any_sql import run_sql
+from dbt_rendering import new_project, render, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import engine_of
@@ -282,6 +284,18 @@ def test_saved_plans_know_dictionaries(friends: se.Database) -> None:
     friends.tensor("A", FRIENDS)  # dictionaries of its own
     with pytest.raises(se.PlanError, match=r"the plan was made for dictionaries .*person.* of tensor A"):
         friends.load_plan(text)
+
+
+def test_models_of_dbt_have_keys(calls: se.Database, tmp_path: Path) -> None:
+    calls.tensor_from_table("C", "calls", ["caller", "day"], "minutes", keys={"caller": "person"})
+    project = new_project(tmp_path / "project")
+    calls.write_dbt(calls.plan("Y[p] = sum(C[p, d])"), project, "prog")
+    prefix = {"duckdb": "duckdb", "postgresql": "postgres"}[engine_of(calls).dialect]
+    run(render(project, "prog", prefix), calls.connection.execute)
+    assert sorted(run_sql(calls, "SELECT p, val FROM prog_y")) == [("Al", 2.0), ("al", 1.0), ("é", 3.0)]
+    run_sql(calls, "INSERT INTO calls VALUES ('mia', DATE '2021-01-01', 1)")
+    with pytest.raises(Exception, match="rows whose key caller is NULL, or not in the dictionary person: 1"):
+        run(render(project, "prog", prefix), calls.connection.execute)
 
 
 def test_a_plan_ends_with_the_size_of_its_dictionary(friends: se.Database) -> None:

@@ -28,9 +28,9 @@ def _loaded(asked: argparse.Namespace, database: se.Database) -> StoredTensor:
         fill=asked.fill,
         dtype=asked.dtype,
         duplicates=asked.duplicates,
+        keys=asked.keys,
         index=asked.index,
         value=asked.value,
-        keys=asked.keys,
     )
 
 
