@@ -11,10 +11,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from any_sql import run_sql
-from dbt_rendering import new_project, render, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import engine_of
+from render_dbt import new_project, render, run
 
 import sparseeinsum as se
 from sparseeinsum.database import plan_options
