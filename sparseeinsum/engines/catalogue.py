@@ -282,7 +282,12 @@ def fill_text(fill: Number) -> str:
     return repr(fill).lower()
 
 
-def _fill(tensor: str, text: str, dtype: str) -> Number:
+def fill_of(tensor: str, text: str, dtype: str) -> Number:
+    """A fill from its text.
+
+    Raises:
+        CatalogueError: It is none of the dtype.
+    """
     try:
         if dtype == "bool":
             return _TRUTHS[text]
@@ -310,7 +315,9 @@ def _stored(row: tuple[object, ...], dictionaries: Mapping[str, StoredDictionary
     named = found if isinstance(found, list) else [None] * len(axes)
     known = [None if each is None else _dictionary(str(name), each, dictionaries) for each in named]
     return StoredTensor(
-        Tensor(str(name), tuple(map(_axis, axes, bounds, known)), str(dtype), _fill(str(name), str(fill), str(dtype))),
+        Tensor(
+            str(name), tuple(map(_axis, axes, bounds, known)), str(dtype), fill_of(str(name), str(fill), str(dtype))
+        ),
         Decomposition(tuple(int(tile) for tile in tiles)),
         str(relation),
         tuple(str(key) for key in keys),

@@ -15,6 +15,7 @@ from sparseeinsum.engines.dictionaries import Dictionaries
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory import Keeping, keeping_to_memory
 from sparseeinsum.engines.results import TensorResult
+from sparseeinsum.engines.self_description import describe_table
 from sparseeinsum.explain import EinSumRun, Replanning
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.plan import Plan
@@ -193,6 +194,8 @@ class _Run:
             table = table_named(self._into[statement.name], self._engine.dialect)
             query, key = plan.with_keys(statement).query, () if schema.has_dictionaries else schema.keys
             tuples = self._engine.replace_table(table, query, key)  # an index of long keys could not be built
+            if not schema.has_dictionaries:
+                describe_table(self._engine, table, schema)
             self._kept[statement.name] = KeptResult(schema, table, tuples)
             return tuples
         rows = self._engine.arrow(statement.text).rename_columns([*schema.keys, VALUE_COLUMN])  # some engines cut names
