@@ -138,7 +138,7 @@ class TestOtherTables:
         build(db, project)
         assert run_sql(db, "SELECT j, val FROM prog_y ORDER BY j") == [("bob", 2.0), ("cem", 3.0)]
         run_sql(db, "INSERT INTO pays VALUES ('eve', 'bob', 1)")
-        with pytest.raises(duckdb.Error, match="index payer is NULL, or a key that its dictionary lacks: 1"):
+        with pytest.raises(duckdb.Error, match="key payer is NULL, or not in the dictionary people: 1"):
             build(db, project)
 
     def test_files(self, db: se.Database, project: Path, tmp_path: Path) -> None:
