@@ -191,7 +191,7 @@ def test_a_table_that_was_added_to_is_read_as_all_that_it_holds(db: se.Database)
     db.tensor("B", ([[0]], [5.0]), shape=(2,))
     db.tensor("C", ([[2]], [7.0]), shape=(4,))
     db.run("Y[i] = B[i] + 1", into={"Y": added("scores")})
-    with pytest.raises(se.DataError, match="dtype float64 with the fill 1.0, and Z has dtype float64 and the fill 0.0"):
+    with pytest.raises(se.DataError, match=r"with the fill 1\.0, and Z has dtype float64 and the fill 0\.0"):
         db.run("Z[i] = 2 * C[i]", into={"Z": added("scores")})
     assert db.run("S[i] = scores[i] * 1")["S"].to_numpy().tolist() == [6, 1]
     db.run("Z[i] = C[i] + 1", into={"Z": added("scores")})
