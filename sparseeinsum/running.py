@@ -5,64 +5,85 @@ from contextlib import contextmanager
 
 from sparseeinsum.engines.catalogue import check_relation
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.execution import Execution, Progress, execute, run_each, with_dictionaries
+from sparseeinsum.engines.execution import (
+    Delivery,
+    Execution,
+    Progress,
+    execute,
+    prepare,
+    run_each,
+    with_dictionaries,
+)
 from sparseeinsum.engines.inputs import stored_inputs
-from sparseeinsum.engines.measuring import is_complete, measure_all
+from sparseeinsum.engines.measuring import identifying_axes, is_complete, measure_all
 from sparseeinsum.engines.ownership import check_target
+from sparseeinsum.engines.targets import Table, Target
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.explain import Analysis
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.plan import Plan
 from sparseeinsum.replanning import replan
 from sparseeinsum.statistics.fingerprints import fingerprints
+from sparseeinsum.statistics.measure import Measurement
 from sparseeinsum.validity import broken_rewriting, evaluations_for
 
 
 def analyze_plan(plan: Plan, engine: Engine) -> Analysis:
     """Run a plan, then every EinSum of it alone; raises what `run_plan` does."""
-    with _running(plan, engine):
-        execution = execute(plan, engine, {}, lambda *_: None, replan)
+    with _running(plan, engine) as right:
+        execution = execute(right, engine, {}, lambda *_: None, replan)
         statements = tuple((run.statement, run.seconds) for run in execution.runs)
-        return Analysis(statements, execution.replannings, run_each(plan, engine))
+        return Analysis(statements, execution.replannings, run_each(right, engine))
 
 
 def run_plan(
-    plan: Plan, engine: Engine, into: Mapping[str, str], progress: Progress, replans: bool = True
+    plan: Plan, engine: Engine, into: Mapping[str, Target], progress: Progress, replans: bool = True
 ) -> Execution:
     """Run a plan in a transaction of its own, on the data as they are now.
 
     Args:
         plan: What to run.
         engine: Where.
-        into: For some outputs, the permanent table that takes the result.
+        into: For some outputs, the table or file that takes the result.
         progress: Told before each statement.
         replans: Whether to plan the rest anew where sizes are not as expected.
 
     Raises:
         EngineError: The plan may be wrong for the data, a table is gone, or the database refused a statement.
     """
-    with _running(plan, engine):
-        check_into(plan, engine, into)
-        return with_dictionaries(execute(plan, engine, into, progress, replan if replans else None), engine)
+    with _running(plan, engine) as right:
+        check_into(right, engine, into)
+        return with_dictionaries(execute(right, engine, into, progress, replan if replans else None), engine)
 
 
 @contextmanager
-def _running(plan: Plan, engine: Engine) -> Iterator[None]:
+def stream_plan(
+    plan: Plan, engine: Engine, progress: Progress, replans: bool = True
+) -> Iterator[Mapping[str, Delivery]]:
+    """Run a plan but for the statements that return outputs, in a transaction that is open within; see `run_plan`."""
+    replanner = replan if replans else None
+    with _running(plan, engine) as right, prepare(right, engine, progress, replanner) as deliveries:
+        yield deliveries
+
+
+@contextmanager
+def _running(plan: Plan, engine: Engine) -> Iterator[Plan]:
     """A transaction in which a plan is right for the data."""
     with _telling_what_is_gone(plan.stored, engine), engine.transaction():
-        _check_unchanged(plan, engine)
-        yield
+        now = _measured_now(plan, engine)
+        identifying = {name: identifying_axes(stored, now[name]) for name, stored in plan.stored.items()}
+        yield plan if plan.may_leave_groups_out(identifying) else plan.with_all_groups()
 
 
-def _check_unchanged(plan: Plan, engine: Engine) -> None:
-    """Refuse to run on data for which the plan may be wrong: what made it exact must still hold."""
+def _measured_now(plan: Plan, engine: Engine) -> Mapping[str, Measurement]:
+    """What is known of the data; the plan is refused where it may be wrong: what made it exact must still hold."""
     for name, stored in stored_inputs(plan.program, engine).items():
         if stored != plan.stored[name]:
             raise EngineError(f"tensor {name} was defined anew since the plan was made; plan again")
     found = zip(plan.stored.items(), fingerprints(list(plan.stored.values()), engine), strict=True)
     changed = {name: stored for (name, stored), now in found if now != plan.measured[name].fingerprint}
     if not changed:
-        return
+        return plan.measured
     now = {**plan.measured, **measure_all(changed, engine)}
     lost = [
         name
@@ -77,6 +98,7 @@ def _check_unchanged(plan: Plan, engine: Engine) -> None:
     reason = broken_rewriting(plan, values)
     if reason is not None:
         raise EngineError(f"{reason}; plan again")
+    return now
 
 
 @contextmanager
@@ -92,17 +114,18 @@ def _telling_what_is_gone(stored: Mapping[str, StoredTensor], engine: Engine) ->
         raise
 
 
-def check_into(plan: Plan, engine: Engine, into: Mapping[str, str]) -> None:
-    """Refuse tables that results must not go into.
+def check_into(plan: Plan, engine: Engine, into: Mapping[str, Target]) -> None:
+    """Refuse tables and files that results must not go into.
 
     Raises:
         PlanError: The plan has no such result, or two are to go into one table.
         CatalogueError: A table must not be replaced.
     """
     results: dict[tuple[str, ...], str] = {}
-    for name, table in into.items():
+    for name, target in into.items():
         if name not in plan.outputs:
-            raise PlanError(f"the plan returns no {name} to put into a table; it returns {', '.join(plan.outputs)}")
-        other = results.setdefault(check_target(engine, name, table), name)
+            raise PlanError(f"the plan returns no {name} to put into {target}; it returns {', '.join(plan.outputs)}")
+        place = check_target(engine, name, target.name) if isinstance(target, Table) else ("", target.name)
+        other = results.setdefault(place, name)
         if other != name:
-            raise PlanError(f"{other} and {name} are both to go into the table {table}; give each a table of its own")
+            raise PlanError(f"{other} and {name} are both to go into {target}; give each one of its own")

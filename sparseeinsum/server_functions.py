@@ -68,7 +68,8 @@ def _checked(function: str, given: dict[str, Any]) -> dict[str, Any]:
         if is_needed and name not in ("engine", *given):
             raise ValueError(f"the argument {name} of {function} is NULL; give it a value")
     for name, value in given.items():
-        if isinstance(value, list) and any(item is None or isinstance(item, list) for item in value):
+        may_lack = (type(None), list) if name != "shape" else list  # dictionaries give bounds
+        if isinstance(value, list) and any(isinstance(item, may_lack) for item in value):
             raise ValueError(f"the argument {name} of {function} is no plain list of values; write it as in '{{a, b}}'")
     if not _are_pins(given.get("pin", {})):
         raise ValueError(
@@ -92,7 +93,7 @@ def _einsum(engine: Engine, program: str, replace: bool = False, **options: Any)
     return [
         {
             "tensor": name,
-            "table": each.table.sql(engine.dialect),
+            "table": each.target.name,
             "shape": each.schema.tensor.shape,
             "dtype": each.schema.tensor.dtype,
             "fill": fill_text(each.schema.tensor.fill),

@@ -134,6 +134,13 @@ def _add_load(commands_of: _Commands) -> None:
     )
     parser.add_argument("--shape", type=_bounds, help="bounds, as in 100,100 (default: what the indices need)")
     parser.add_argument("--axes", type=_words, help="names of the axes, as in i,j (default: the index columns)")
+    parser.add_argument(
+        "--keys",
+        type=_dictionaries,
+        metavar="AXIS=DICTIONARY,...",
+        help="dictionaries of natural keys, as in src=person,dst=person (default for texts, dates, timestamps and "
+        "UUIDs: of the axis's name)",
+    )
     parser.add_argument("--fill", type=_number, help="value of every index that no row has (default 0)")
     parser.add_argument("--dtype", help="of the values, as in float32 (default: that of their column)")
     parser.add_argument(
@@ -169,6 +176,13 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",")]
 
 
+def _dictionaries(text: str) -> dict[str, str]:
+    pairs = [word.partition("=") for word in _words(text)]
+    if not all(axis and dictionary for axis, _, dictionary in pairs):
+        raise argparse.ArgumentTypeError(f"{text} is not AXIS=DICTIONARY,..., as in src=person,dst=person")
+    return {axis: dictionary for axis, _, dictionary in pairs}
+
+
 def _bounds(text: str) -> list[int]:
     try:
         return [int(bound) for bound in text.split(",")]
@@ -194,7 +208,14 @@ def _add_run(commands_of: _Commands) -> None:
     parser = _add(commands_of, "run", "plan and run a program, and show its results", _EXAMPLE)
     _add_program(parser)
     parser.add_argument(
-        "--into", action="append", default=[], metavar="RESULT=TABLE", help="keep a result in a table, replacing it"
+        "--into",
+        action="append",
+        default=[],
+        metavar="RESULT=TABLE",
+        help="keep a result in a table, or in a file if the name ends in .parquet; what is there is replaced",
+    )
+    parser.add_argument(
+        "--append", action="store_true", help="with --into, add to tables instead, which must have no such rows yet"
     )
     parser.add_argument("--rows", type=int, default=10, help="how many rows of each result to show (default 10)")
     parser.add_argument(

@@ -282,6 +282,19 @@ def fill_text(fill: Number) -> str:
     return repr(fill).lower()
 
 
+def fill_from_text(text: str, dtype: str) -> Number:
+    """What `fill_text` wrote.
+
+    Raises:
+        KeyError, ValueError: The text is no number of the dtype.
+    """
+    if dtype == "bool":
+        return _TRUTHS[text]
+    if dtype == "int64":
+        return int(text)
+    return complex(text) if is_complex(dtype) else float(text)
+
+
 def fill_of(tensor: str, text: str, dtype: str) -> Number:
     """A fill from its text.
 
@@ -289,11 +302,7 @@ def fill_of(tensor: str, text: str, dtype: str) -> Number:
         CatalogueError: It is none of the dtype.
     """
     try:
-        if dtype == "bool":
-            return _TRUTHS[text]
-        if dtype == "int64":
-            return int(text)
-        return complex(text) if is_complex(dtype) else float(text)
+        return fill_from_text(text, dtype)
     except (KeyError, ValueError):
         raise CatalogueError(
             f"the table {SCHEMA}.{TABLE} says that tensor {tensor} has dtype {dtype} and fill {text}, which is no "

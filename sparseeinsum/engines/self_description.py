@@ -13,7 +13,7 @@ from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.engines.arranging import stored_as
 from sparseeinsum.engines.catalogue import fill_of, fill_text, table_of_relation
 from sparseeinsum.engines.engine import Engine, Relation
-from sparseeinsum.errors import CatalogueError
+from sparseeinsum.errors import CatalogueError, DataError
 from sparseeinsum.language.tensors import Axis, Decomposition, StoredTensor, Tensor
 
 _KEY = "sparseeinsum"
@@ -30,6 +30,31 @@ def describe_table(engine: Engine, table: exp.Table, schema: Schema) -> None:
     }
     text = exp.Literal.string(json.dumps({_KEY: description}))
     engine.execute(exp.Comment(this=table.copy(), kind="TABLE", expression=text))
+
+
+def extend_description(engine: Engine, table: exp.Table, schema: Schema) -> None:
+    """Let a table to which the rows of a result were added, and that says what tensor it holds, say what it holds now.
+
+    Raises:
+        DataError: The result has another fill, dtype or layout than that tensor.
+    """
+    relations = [each for each in engine.relations_named(table.name) if table.db in ("", each.schema)]
+    before = described_by_itself(engine, schema.tensor.name, relations[0]) if relations else None
+    if before is None:
+        return
+    tensor = schema.tensor
+    axes = tuple(
+        replace(axis, bound=max(axis.bound, other.bound))
+        for axis, other in zip(tensor.axes, before.tensor.axes, strict=True)
+    )
+    whole = replace(schema, tensor=replace(tensor, axes=axes))
+    if replace(before.tensor, axes=axes) != whole.tensor or before.decomposition != schema.decomposition:
+        raise DataError(
+            f"{tensor.name} cannot be added to {table.sql(engine.dialect)}: that holds a tensor of dtype "
+            f"{before.tensor.dtype} with the fill {before.tensor.fill}, and {tensor.name} has dtype {tensor.dtype} and the "
+            f"fill {tensor.fill}, or other tiles; choose another table"
+        )
+    describe_table(engine, table, whole)
 
 
 def described_by_itself(engine: Engine, name: str, relation: Relation) -> StoredTensor | None:
