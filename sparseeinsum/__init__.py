@@ -3,11 +3,14 @@
 from sparseeinsum.arrays import einsum
 from sparseeinsum.contraction_paths import ContractionPath, contract_path
 from sparseeinsum.database import Database, connect
+from sparseeinsum.engines.result_streams import ResultStream
 from sparseeinsum.engines.results import TensorResult
+from sparseeinsum.engines.targets import Table
 from sparseeinsum.errors import (
     CatalogueError,
     DataError,
     EngineError,
+    PackageError,
     ParseError,
     PlanError,
     SemanticsError,
@@ -36,14 +39,17 @@ __all__ = [
     "Equivalence",
     "Matrix",
     "NamedTensor",
+    "PackageError",
     "ParseError",
     "Plan",
     "PlanError",
     "Program",
+    "ResultStream",
     "SemanticsError",
     "ShapeError",
     "SparseEinsumError",
     "StatisticsError",
+    "Table",
     "TensorExpression",
     "TensorResult",
     "__version__",

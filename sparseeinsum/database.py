@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
@@ -24,9 +24,12 @@ from sparseeinsum.engines.duckdb import open_duckdb, parse_bytes
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.ownership import drop_tensor
 from sparseeinsum.engines.postgresql import is_postgresql, open_postgresql
+from sparseeinsum.engines.result_streams import ResultStream
 from sparseeinsum.engines.results import TensorResult
 from sparseeinsum.engines.sources.given import Columns
 from sparseeinsum.engines.sources.readers import read
+from sparseeinsum.engines.targets import Destination, targets_of
+from sparseeinsum.engines.tensor_metadata import completed
 from sparseeinsum.errors import EngineError, PlanError, SemanticsError
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.eingraph import Program
@@ -104,10 +107,12 @@ class Database:
                 need not fit into memory.
             axes: Names of the axes; by default those of xarray's dimensions, of index columns and of levels of a pandas
                 index, else dim_0, dim_1, ...
-            shape: Bounds of the axes; those of the data by default.
+            shape: Bounds of the axes; those of the data by default, or of the result that they come from, where Arrow
+                tables and Parquet files tell.
             fill: Value of every index that the data lack: any number of the dtype, inf as well, but not NaN; by default
-                the fill_value of an array of the package sparse, else 0. It is that of what a sparse matrix of scipy or
-                torch does not store, too, in place of 0; entries that its tocoo() lists keep their values.
+                the fill_value of an array of the package sparse, or the fill of the result that they come from, else 0.
+                It is that of what a sparse matrix of scipy or torch does not store, too, in place of 0; entries that
+                its tocoo() lists keep their values.
             dtype: float64, float32, int64, bool, complex128 or complex64. By default that of the data, or the one that
                 holds them all: narrower whole numbers become int64, float16 float32. Values are converted exactly or
                 refused, but for rounding to a floating-point dtype of fewer digits.
@@ -135,7 +140,7 @@ class Database:
         """
         if duplicates not in ("error", "sum"):
             raise ValueError(f"duplicates {duplicates!r} is neither 'error' nor 'sum'")
-        description = Description(name, axes, shape, fill, dtype, keys or {})
+        description = completed(Description(name, axes, shape, fill, dtype, keys or {}), data, index)
         given = read(description, data, Columns(index, value))
         return tables.load(self._engine, description, given, promoted, duplicates == "sum", order)
 
@@ -148,7 +153,7 @@ class Database:
         shape: Sequence[int | None] | None = None,
         axes: Sequence[str] | None = None,
         dtype: str | None = None,
-        fill: Number = 0,
+        fill: Number | None = None,
         keys: Mapping[str, str] | None = None,
     ) -> StoredTensor:
         """Make a tensor of a table, view, or Parquet, CSV or JSON file, one entry a row; nothing is copied.
@@ -161,12 +166,14 @@ class Database:
             index: Columns of indices, in axis order.
             value: Column of values; without it every row counts as 1. Complex values are arrays of two, [real,
                 imaginary], and need a dtype.
-            shape: Bounds; by default one more than the greatest index of every column.
+            shape: Bounds; by default one more than the greatest index of every column, or in a Parquet file of a
+                result those of that.
             axes: Names of the axes; those of the index columns by default.
             dtype: By default that of the column: int64 for whole numbers, bool for BOOLEAN, float64 for decimals with
                 digits behind the point and without a column. Values are read exactly or refused, but for rounding of
                 decimals and of DOUBLE to a floating-point dtype.
-            fill: Value of every index that no row has, as for `tensor`; rows may hold it, too.
+            fill: Value of every index that no row has, as for `tensor`; rows may hold it, too. By default 0, or in a
+                Parquet file of a result that of this.
             keys: Dictionaries of axes, as for frames in `tensor`. Keys are looked up whenever the rows are read; if the
                 relation has got new ones since, that is an error, and to call this again adds them.
 
@@ -174,7 +181,7 @@ class Database:
             CatalogueError: The relation or a column is not there.
             DataError: The rows are no tensor; the first such row is named.
         """
-        description = Description(name, axes, shape, fill, dtype, keys or {})
+        description = completed(Description(name, axes, shape, fill, dtype, keys or {}), relation, index)
         return tables.refer(self._engine, description, str(relation), index, value)
 
     def tensors(self) -> dict[str, StoredTensor]:
@@ -369,7 +376,7 @@ class Database:
     def run(
         self,
         program: Program | Plan | str,
-        into: Mapping[str, str] | None = None,
+        into: Mapping[str, Destination] | None = None,
         optimizer: str = "dp",
         memory_limit: str | float | None = None,
         pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None = None,
@@ -387,8 +394,9 @@ class Database:
 
         Args:
             program: A plan, a program, or program text.
-            into: For some results, a permanent table that takes them instead; replaced whole or not at all. It may be
-                one that the program reads, but none that a tensor was loaded into.
+            into: For some results, a permanent table or a Parquet file that takes them instead; replaced whole or not
+                at all. It may be one that the program reads, but no table that a tensor was loaded into. Names that
+                end in .parquet are of files; `se.Table(name, mode="append")` adds to a table.
             optimizer: As for `plan`, for programs; so are memory_limit, pin, layout, outputs, nonfinite, tiles,
                 estimator and rewrite.
             progress: Whether to show progress; by default where standard error is a terminal.
@@ -397,21 +405,61 @@ class Database:
             parameters: As for `plan`.
 
         Returns:
-            Results by name, but those that went into tables.
+            Results by name, but those that went into tables and files.
 
         Raises:
             EngineError: The database refused a statement, which the error has; the database is as it was.
             PlanError: Results that are returned would leave too little of the memory limit.
+            DataError: Rows cannot be added to a table: its columns are others, or it has such rows.
         """
-        with _progress(progress) as show:
+        with targets_of(into or {}) as targets, _progress(progress) as show:
             if isinstance(program, Plan):
                 _check_no_parameters(parameters)
-                return dict(running.run_plan(program, self._engine, into or {}, show, replan).results)
+                return dict(running.run_plan(program, self._engine, targets, show, replan).results)
             options = plan_options(
                 optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
             )
-            run = pipeline.run_program(_program(program, parameters), self._engine, options, into or {}, show, replan)
+            run = pipeline.run_program(_program(program, parameters), self._engine, options, targets, show, replan)
             return dict(run.results)
+
+    def stream(
+        self,
+        program: Program | Plan | str,
+        optimizer: str = "dp",
+        memory_limit: str | float | None = None,
+        pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None = None,
+        layout: str = "entries",
+        outputs: Sequence[str] = (),
+        nonfinite: str = "error",
+        tiles: Sequence[int] | str = (),
+        estimator: str = DEFAULT_ESTIMATOR,
+        rewrite: bool = True,
+        progress: bool | None = None,
+        replan: bool = True,
+        parameters: Mapping[str, Number] | None = None,
+    ) -> ResultStream:
+        """Run a program or a plan, and read its results in batches while they are computed, however large they are.
+
+        As in `with db.stream(program) as results: for batch in results["Y"]: ...`, where a batch is an Arrow
+        RecordBatch with the columns of `TensorResult.arrow`. The transaction of the run ends with the stream.
+
+        Args:
+            program: As for `run`; so is all else.
+
+        Raises:
+            EngineError: The database refused a statement, which the error has. Reading raises it, too.
+        """
+        with ExitStack() as transaction, _progress(progress) as show:
+            if isinstance(program, Plan):
+                _check_no_parameters(parameters)
+                streamed = running.stream_plan(program, self._engine, show, replan)
+            else:
+                options = plan_options(
+                    optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
+                )
+                streamed = pipeline.stream_program(_program(program, parameters), self._engine, options, show, replan)
+            deliveries = transaction.enter_context(streamed)
+            return ResultStream(self._engine, deliveries, transaction.pop_all())
 
     def close(self) -> None:
         """Close the database, if it was opened here."""

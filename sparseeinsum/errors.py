@@ -62,6 +62,10 @@ class ExtensionError(SparseEinsumError):
     """The extension for a database server cannot be built or installed here."""
 
 
+class PackageError(SparseEinsumError, ImportError):
+    """A package that is not installed, and that what was asked for needs."""
+
+
 class DbtError(SparseEinsumError):
     """A dbt project into which models cannot be written."""
 

@@ -17,11 +17,12 @@ from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.pricing import least_seconds
 from sparseeinsum.engines.catalogue import Catalogue, require
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.execution import Execution, Progress, execute, with_dictionaries
+from sparseeinsum.engines.execution import Delivery, Execution, Progress, execute, prepare, with_dictionaries
 from sparseeinsum.engines.generated import generated_source, successor_source
 from sparseeinsum.engines.inputs import stored_inputs
 from sparseeinsum.engines.measuring import identifying_axes, is_complete, measure_all
 from sparseeinsum.engines.memory import bounded
+from sparseeinsum.engines.targets import Target
 from sparseeinsum.errors import PlanError
 from sparseeinsum.kernels.user_functions import require_function
 from sparseeinsum.language.binding import bind
@@ -305,7 +306,7 @@ def run_program(
     program: Program,
     engine: Engine,
     options: PlanOptions,
-    into: Mapping[str, str],
+    into: Mapping[str, Target],
     progress: Progress,
     replans: bool = True,
 ) -> Execution:
@@ -314,6 +315,17 @@ def run_program(
         (plan,) = make_plans(program, engine, options)
         check_into(plan, engine, into)
         return with_dictionaries(execute(plan, engine, into, progress, replan if replans else None), engine)
+
+
+@contextmanager
+def stream_program(
+    program: Program, engine: Engine, options: PlanOptions, progress: Progress, replans: bool = True
+) -> Iterator[Mapping[str, Delivery]]:
+    """Plan and run a program, but for the statements that return outputs, in a transaction that is open within."""
+    with engine.transaction():
+        (plan,) = make_plans(program, engine, options)
+        with prepare(plan, engine, progress, replan if replans else None) as deliveries:
+            yield deliveries
 
 
 def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engine) -> Statistics:

@@ -93,7 +93,7 @@ def _einsum(engine: Engine, program: str, replace: bool = False, **options: Any)
     return [
         {
             "tensor": name,
-            "table": each.table.sql(engine.dialect),
+            "table": each.target.name,
             "shape": each.schema.tensor.shape,
             "dtype": each.schema.tensor.dtype,
             "fill": fill_text(each.schema.tensor.fill),

@@ -35,7 +35,7 @@ def test_run_shows_results_in_order(database: str, capsys: pytest.CaptureFixture
 
 def test_run_keeps_results_in_tables(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "-d", database, "-t", PRODUCT, "--into", "C=scores", "--rows", "1"]) == 0
-    assert "C is in table scores" in capsys.readouterr().out
+    assert "C is in scores" in capsys.readouterr().out
     with duckdb.connect(database) as connection:
         assert connection.execute("SELECT * FROM scores ORDER BY ALL").fetchall() == [(0, 0, 4), (1, 0, 23), (1, 1, 18)]
 

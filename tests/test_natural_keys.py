@@ -2,6 +2,7 @@
 
 import datetime
 import uuid
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,13 @@ import pytest
 from any_sql import run_sql
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reading import engine_of
+from render_dbt import new_project, render, run
 
 import sparseeinsum as se
+from sparseeinsum.database import plan_options
 from sparseeinsum.engines.results import TensorResult
+from sparseeinsum.storing import store_program
 
 pytestmark = pytest.mark.engines("duckdb", "postgresql")
 
@@ -281,6 +286,18 @@ def test_saved_plans_know_dictionaries(friends: se.Database) -> None:
         friends.load_plan(text)
 
 
+def test_models_of_dbt_have_keys(calls: se.Database, tmp_path: Path) -> None:
+    calls.tensor_from_table("C", "calls", ["caller", "day"], "minutes", keys={"caller": "person"})
+    project = new_project(tmp_path / "project")
+    calls.write_dbt(calls.plan("Y[p] = sum(C[p, d])"), project, "prog")
+    prefix = {"duckdb": "duckdb", "postgresql": "postgres"}[engine_of(calls).dialect]
+    run(render(project, "prog", prefix), calls.connection.execute)
+    assert sorted(run_sql(calls, "SELECT p, val FROM prog_y")) == [("Al", 2.0), ("al", 1.0), ("é", 3.0)]
+    run_sql(calls, "INSERT INTO calls VALUES ('mia', DATE '2021-01-01', 1)")
+    with pytest.raises(Exception, match="rows whose key caller is NULL, or not in the dictionary person: 1"):
+        run(render(project, "prog", prefix), calls.connection.execute)
+
+
 def test_a_plan_ends_with_the_size_of_its_dictionary(friends: se.Database) -> None:
     plan = friends.plan("Y[i] = sum(A[i, j])")
     assert rows(friends.run(plan)["Y"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]
@@ -374,6 +391,25 @@ def test_catalogues_of_earlier_versions(db: se.Database) -> None:
     db.tensor("B", FRIENDS, keys=PERSON)
     assert list(db.tensors()) == ["A", "B"]
     assert rows(db.run("Y[i] = sum(B[i, j])")["Y"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]
+
+
+@pytest.mark.engines("postgresql", reason="functions of its extension alone store results as tensors")
+def test_results_that_become_tensors(friends: se.Database) -> None:
+    """As those of einsum at psql."""
+    engine = engine_of(friends)
+    program = "Y[i, k] = sum(A[i, j] * A[j, k])\nD[I, k] = A[I, k]"
+    store_program(se.program(program), engine, plan_options(), replaces=False)
+    assert friends.tensors()["Y"].holds_keys
+    assert sorted(run_sql(friends, "SELECT i, k, val FROM Y"))[0] == ("al", "bob", 6.0)
+    assert len(run_sql(friends, "SELECT i, val FROM D")) == 3  # columns k lie in arrays
+    assert rows(friends.run("S[i] = sum(Y[i, k] * D[k, j])")["S"]) == [("al", 6.0), ("bob", 6.0), ("zoe", 6.0)]
+    store_program(se.program("Y[i] = sum(A[i, j])"), engine, plan_options(), replaces=True)
+    assert rows(friends.run("Z[i] = Y[i]")["Z"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]
+    with pytest.raises(se.CatalogueError, match="tensor D holds that dictionary inside arrays"):
+        friends.tensor("X", pd.DataFrame({"who": ["mia"], "v": [1.0]}), keys={"who": "person"})
+    friends.drop_tensor("D")
+    friends.tensor("X", pd.DataFrame({"who": ["mia"], "v": [1.0]}), keys={"who": "person"})
+    assert friends.run("Z[i] = Y[i] + X[i]")["Z"].to_numpy().tolist() == [2, 1, 3, 1]
 
 
 _TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=3)

@@ -208,7 +208,14 @@ def _add_run(commands_of: _Commands) -> None:
     parser = _add(commands_of, "run", "plan and run a program, and show its results", _EXAMPLE)
     _add_program(parser)
     parser.add_argument(
-        "--into", action="append", default=[], metavar="RESULT=TABLE", help="keep a result in a table, replacing it"
+        "--into",
+        action="append",
+        default=[],
+        metavar="RESULT=TABLE",
+        help="keep a result in a table, or in a file if the name ends in .parquet; what is there is replaced",
+    )
+    parser.add_argument(
+        "--append", action="store_true", help="with --into, add to tables instead, which must have no such rows yet"
     )
     parser.add_argument("--rows", type=int, default=10, help="how many rows of each result to show (default 10)")
     parser.add_argument(

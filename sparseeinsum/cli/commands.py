@@ -39,10 +39,12 @@ def run(asked: argparse.Namespace) -> None:
     """Plan and run a program, or run a plan."""
     program = _program(asked)
     into = dict(_assignment(pair) for pair in asked.into)
+    if asked.append and not into:
+        raise ValueError("--append says how to keep results in tables; name them, as in --into Y=scores")
     with open_database(asked.database) as database:
         results = database.run(
             database.load_plan(asked.plan) if program is None else program,
-            into=into,
+            into={name: se.Table(table, mode="append") for name, table in into.items()} if asked.append else into,
             optimizer=asked.optimizer or "dp",
             memory_limit=asked.memory_limit,
             nonfinite=asked.nonfinite or "error",
@@ -52,7 +54,7 @@ def run(asked: argparse.Namespace) -> None:
             replan=asked.replan,
         )
     for name, table in into.items():
-        _CONSOLE.print(f"{name} is in table {table}")
+        _CONSOLE.print(f"{name} is in {table}", soft_wrap=True)
     for result in results.values():
         show_result(_CONSOLE, result, asked.rows)
 

@@ -70,7 +70,11 @@ class _Check:
         for column, position in zip(self.stored.keys, decomposition.promoted, strict=True):
             nulls, least, greatest = (f"{name}_{position}" for name in ("nulls", "least", "greatest"))
             keys = keys_of(decomposition.tiles[position], tensor.shape[position])
-            yield _told(f"{nulls} > 0", f"rows whose index {column} is NULL: ", exp.column(nulls))
+            what = f"rows whose index {column} is NULL: "
+            if column in self.stored.looked_up:
+                name = self.stored.looked_up[column].name
+                what = f"rows whose key {column} is NULL, or not in the dictionary {name}: "
+            yield _told(f"{nulls} > 0", what, exp.column(nulls))
             yield _told(f"{least} < 0", f"the index {column} is ", exp.column(least), ", but indices count from 0")
             beyond = exp.column(greatest)
             yield _told(f"{greatest} >= {keys}", f"the index {column} is ", beyond, f", but its bound is {keys}")
