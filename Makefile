@@ -35,6 +35,7 @@ wheel-test: $(VENV)/ready
 bench: $(VENV)/ready
 	$(BIN)/python -m bench.gcn
 	$(BIN)/python -m bench.attention
+	$(BIN)/python -m bench.recipes
 	$(BIN)/python -m bench.planning
 	$(BIN)/python -m bench.planning --tiles
 	$(BIN)/python -m bench.estimates

@@ -20,7 +20,7 @@ from sparseeinsum.errors import (
 )
 from sparseeinsum.kernels.duckdb_extension import register_extension
 from sparseeinsum.kernels.duckdb_sql_functions import register_sql_functions
-from sparseeinsum.language.building import function, program, tensor
+from sparseeinsum.language.building import function, program, read_program, tensor
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.expressions import NamedTensor, TensorExpression, bound, index, ones, where
 from sparseeinsum.language.matrices import Matrix, matrix, scalar, vector
@@ -63,6 +63,7 @@ __all__ = [
     "matrix",
     "ones",
     "program",
+    "read_program",
     "scalar",
     "tensor",
     "vector",

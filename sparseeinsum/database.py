@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from sparseeinsum import pipeline, running
+from sparseeinsum.checking import Finding, check_source
 from sparseeinsum.dbt_project.writing import write_models
 from sparseeinsum.decompose.tiling import TILES
 from sparseeinsum.engines import execution, tables
@@ -29,10 +30,11 @@ from sparseeinsum.engines.sources.given import Columns
 from sparseeinsum.engines.sources.readers import read
 from sparseeinsum.engines.targets import Destination, targets_of
 from sparseeinsum.engines.tensor_metadata import completed
-from sparseeinsum.errors import EngineError, PlanError
+from sparseeinsum.errors import EngineError, PlanError, SemanticsError
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.eingraph import Program
-from sparseeinsum.language.lowering import read_program
+from sparseeinsum.language.lowering import lower_text
+from sparseeinsum.language.syntax import Source
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.pipeline import PlanOptions
 from sparseeinsum.plan import Plan
@@ -234,6 +236,19 @@ class Database:
         """
         return pipeline.measure_tensor(name, [tuple(tiles) for tiles in tilings], self._engine)
 
+    def check(self, source: Source, folder: Path | None, parameters: Mapping[str, Number]) -> list[Finding]:
+        """All that is wrong with a program on the tensors of this database; nothing is planned or run.
+
+        Args:
+            source: The text.
+            folder: Where the files are that it includes; None where it must not.
+            parameters: Numbers in place of those that the text declares.
+
+        Raises:
+            SemanticsError: A parameter is given that the text does not declare.
+        """
+        return check_source(source, folder, parameters, self._engine)
+
     @overload
     def plan(
         self,
@@ -249,6 +264,7 @@ class Database:
         rewrite: bool = True,
         top: None = None,
         indexes: bool = True,
+        parameters: Mapping[str, Number] | None = None,
     ) -> Plan: ...
 
     @overload
@@ -267,6 +283,7 @@ class Database:
         *,
         top: int,
         indexes: bool = True,
+        parameters: Mapping[str, Number] | None = None,
     ) -> list[Plan]: ...
 
     def plan(
@@ -283,6 +300,7 @@ class Database:
         rewrite: bool = True,
         top: int | None = None,
         indexes: bool = True,
+        parameters: Mapping[str, Number] | None = None,
     ) -> Plan | list[Plan]:
         """Choose a decomposition for every EinSum of a program.
 
@@ -308,6 +326,7 @@ class Database:
             top: Return a list of so many plans, best first, instead of the best.
             indexes: Whether operands may be kept in memory while a statement runs, and read by index. DuckDB before
                 version 2 cannot: False makes SQL that runs there, too, with the extension file.
+            parameters: For program text, numbers in place of those that it declares, as in `param eta = 0.1`.
 
         Raises:
             CatalogueError: A tensor is not there.
@@ -318,7 +337,7 @@ class Database:
         options = plan_options(
             optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, count, indexes
         )
-        plans = pipeline.make_plans(_program(program), self._engine, options)
+        plans = pipeline.make_plans(_program(program, parameters), self._engine, options)
         return plans[0] if top is None else plans
 
     def load_plan(self, source: str | Path) -> Plan:
@@ -369,6 +388,7 @@ class Database:
         rewrite: bool = True,
         progress: bool | None = None,
         replan: bool = True,
+        parameters: Mapping[str, Number] | None = None,
     ) -> dict[str, TensorResult]:
         """Run a program or a plan, in one transaction.
 
@@ -382,6 +402,7 @@ class Database:
             progress: Whether to show progress; by default where standard error is a terminal.
             replan: Whether to look at the sizes of results on the way, and plan the rest anew where they are not as
                 expected and that is expected to pay; results are the same, `explain(analyze=True)` tells of it.
+            parameters: As for `plan`.
 
         Returns:
             Results by name, but those that went into tables and files.
@@ -393,11 +414,12 @@ class Database:
         """
         with targets_of(into or {}) as targets, _progress(progress) as show:
             if isinstance(program, Plan):
+                _check_no_parameters(parameters)
                 return dict(running.run_plan(program, self._engine, targets, show, replan).results)
             options = plan_options(
                 optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
             )
-            run = pipeline.run_program(_program(program), self._engine, options, targets, show, replan)
+            run = pipeline.run_program(_program(program, parameters), self._engine, options, targets, show, replan)
             return dict(run.results)
 
     def stream(
@@ -414,6 +436,7 @@ class Database:
         rewrite: bool = True,
         progress: bool | None = None,
         replan: bool = True,
+        parameters: Mapping[str, Number] | None = None,
     ) -> ResultStream:
         """Run a program or a plan, and read its results in batches while they are computed, however large they are.
 
@@ -428,12 +451,13 @@ class Database:
         """
         with ExitStack() as transaction, _progress(progress) as show:
             if isinstance(program, Plan):
+                _check_no_parameters(parameters)
                 streamed = running.stream_plan(program, self._engine, show, replan)
             else:
                 options = plan_options(
                     optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
                 )
-                streamed = pipeline.stream_program(_program(program), self._engine, options, show, replan)
+                streamed = pipeline.stream_program(_program(program, parameters), self._engine, options, show, replan)
             deliveries = transaction.enter_context(streamed)
             return ResultStream(self._engine, deliveries, transaction.pop_all())
 
@@ -450,8 +474,25 @@ class Database:
         self.close()
 
 
-def _program(program: Program | str) -> Program:
-    return read_program(program) if isinstance(program, str) else program
+def _program(program: Program | str, parameters: Mapping[str, Number] | None) -> Program:
+    if isinstance(program, str):
+        return lower_text(program, parameters or {})
+    _check_no_parameters(parameters)
+    return program
+
+
+def _check_no_parameters(parameters: Mapping[str, Number] | None) -> None:
+    """Refuse parameters for what has its numbers.
+
+    Raises:
+        SemanticsError: There are some.
+    """
+    if parameters:
+        name = next(iter(parameters))
+        raise SemanticsError(
+            f"the parameter {name} is given to a program that was read before; give it where the text is, as in "
+            f"se.program(text, {name}=...) or se.read_program(path, {name}=...)"
+        )
 
 
 def plan_options(

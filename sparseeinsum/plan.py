@@ -1,12 +1,13 @@
 """The plan that a user holds: costs, notation, SQL and an explanation; everything of it is known before it runs."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from sqlglot import exp
 
+from sparseeinsum.algebra.dependencies import has_single_pairs
 from sparseeinsum.algebra.operators import Kept
 from sparseeinsum.algebra.translate import Definition, delivery, kept_in
 from sparseeinsum.decompose.alternatives import Alternatives
@@ -157,7 +158,8 @@ class Plan:
         Args:
             style: `cte`: one statement for every output, which knows no passes; `staged`: as it runs, with temporary
                 tables for results that are read more than once, computed in passes, or large. (A run also splits the
-                scans of small tables among threads, and puts natural keys into what it returns by itself.)
+                scans of small tables among threads, puts natural keys into what it returns by itself, and groups
+                nothing where one key says another.)
             dialect: `duckdb` or `postgres`, to be sure of it: that of the database that the plan was made for, whose
                 tables it reads; by default whichever that is.
 
@@ -171,7 +173,7 @@ class Plan:
                 "make the plan on such a database"
             )
         if style == "cte":
-            statements = self._statements({}, {}, {})
+            statements = self.with_all_groups()._statements({}, {}, {})
         elif style == "staged":
             statements = self.staged_in(_table)
         else:
@@ -181,7 +183,19 @@ class Plan:
     def staged_in(self, table_of: Callable[[str], exp.Table]) -> tuple[Statement, ...]:
         """What fills tables, which `table_of` names, with what a run keeps on the way, and then the outputs."""
         tables = {name: table_of(name) for name in self.staged()}
-        return self._statements(tables, {}, self._kept(table_of))
+        return self.with_all_groups()._statements(tables, {}, self._kept(table_of))
+
+    def may_leave_groups_out(self, identifying: Mapping[str, Set[int]]) -> bool:
+        """Whether all groups that it does not form have one term; for stored tensors, axes that identify tuples."""
+        single = [each for each in self.definitions if each.relation.has_single_pairs]
+        return all(has_single_pairs(each.step, each.relation.inputs, identifying) for each in single)
+
+    def with_all_groups(self) -> "Plan":
+        """The same for whatever keys its tensors hold: SQL text is kept, in a view, say, where a run looks first."""
+        definitions = (
+            replace(each, relation=replace(each.relation, has_single_pairs=False)) for each in self.definitions
+        )
+        return replace(self, definitions=tuple(definitions))
 
     def statement_of(self, output: str) -> Statement:
         """The one statement that returns an output, with natural keys, its scans split among threads as in a run."""

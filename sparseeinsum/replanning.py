@@ -214,7 +214,7 @@ class _Rest:
             decomposed=found.decomposed,
             definitions=translate(
                 found.decomposed,
-                Inputs(self.stored, self._values, complete),
+                Inputs(self.stored, self._values, complete, identifying={}),
                 evaluations,
                 keeps_shared=self.before.dialect.has_workers,
             ),

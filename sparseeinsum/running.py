@@ -15,7 +15,7 @@ from sparseeinsum.engines.execution import (
     with_dictionaries,
 )
 from sparseeinsum.engines.inputs import stored_inputs
-from sparseeinsum.engines.measuring import is_complete, measure_all
+from sparseeinsum.engines.measuring import identifying_axes, is_complete, measure_all
 from sparseeinsum.engines.ownership import check_target
 from sparseeinsum.engines.targets import Table, Target
 from sparseeinsum.errors import EngineError, PlanError
@@ -24,15 +24,16 @@ from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.plan import Plan
 from sparseeinsum.replanning import replan
 from sparseeinsum.statistics.fingerprints import fingerprints
+from sparseeinsum.statistics.measure import Measurement
 from sparseeinsum.validity import broken_rewriting, evaluations_for
 
 
 def analyze_plan(plan: Plan, engine: Engine) -> Analysis:
     """Run a plan, then every EinSum of it alone; raises what `run_plan` does."""
-    with _running(plan, engine):
-        execution = execute(plan, engine, {}, lambda *_: None, replan)
+    with _running(plan, engine) as right:
+        execution = execute(right, engine, {}, lambda *_: None, replan)
         statements = tuple((run.statement, run.seconds) for run in execution.runs)
-        return Analysis(statements, execution.replannings, run_each(plan, engine))
+        return Analysis(statements, execution.replannings, run_each(right, engine))
 
 
 def run_plan(
@@ -50,9 +51,9 @@ def run_plan(
     Raises:
         EngineError: The plan may be wrong for the data, a table is gone, or the database refused a statement.
     """
-    with _running(plan, engine):
-        check_into(plan, engine, into)
-        return with_dictionaries(execute(plan, engine, into, progress, replan if replans else None), engine)
+    with _running(plan, engine) as right:
+        check_into(right, engine, into)
+        return with_dictionaries(execute(right, engine, into, progress, replan if replans else None), engine)
 
 
 @contextmanager
@@ -60,27 +61,31 @@ def stream_plan(
     plan: Plan, engine: Engine, progress: Progress, replans: bool = True
 ) -> Iterator[Mapping[str, Delivery]]:
     """Run a plan but for the statements that return outputs, in a transaction that is open within; see `run_plan`."""
-    with _running(plan, engine), prepare(plan, engine, progress, replan if replans else None) as deliveries:
+    with (
+        _running(plan, engine) as right,
+        prepare(right, engine, progress, replan if replans else None) as deliveries,
+    ):
         yield deliveries
 
 
 @contextmanager
-def _running(plan: Plan, engine: Engine) -> Iterator[None]:
+def _running(plan: Plan, engine: Engine) -> Iterator[Plan]:
     """A transaction in which a plan is right for the data."""
     with _telling_what_is_gone(plan.stored, engine), engine.transaction():
-        _check_unchanged(plan, engine)
-        yield
+        now = _measured_now(plan, engine)
+        identifying = {name: identifying_axes(stored, now[name]) for name, stored in plan.stored.items()}
+        yield plan if plan.may_leave_groups_out(identifying) else plan.with_all_groups()
 
 
-def _check_unchanged(plan: Plan, engine: Engine) -> None:
-    """Refuse to run on data for which the plan may be wrong: what made it exact must still hold."""
+def _measured_now(plan: Plan, engine: Engine) -> Mapping[str, Measurement]:
+    """What is known of the data; the plan is refused where it may be wrong: what made it exact must still hold."""
     for name, stored in stored_inputs(plan.program, engine).items():
         if stored != plan.stored[name]:
             raise EngineError(f"tensor {name} was defined anew since the plan was made; plan again")
     found = zip(plan.stored.items(), fingerprints(list(plan.stored.values()), engine), strict=True)
     changed = {name: stored for (name, stored), now in found if now != plan.measured[name].fingerprint}
     if not changed:
-        return
+        return plan.measured
     now = {**plan.measured, **measure_all(changed, engine)}
     lost = [
         name
@@ -95,6 +100,7 @@ def _check_unchanged(plan: Plan, engine: Engine) -> None:
     reason = broken_rewriting(plan, values)
     if reason is not None:
         raise EngineError(f"{reason}; plan again")
+    return now
 
 
 @contextmanager

@@ -107,6 +107,7 @@ def _tensor_from_table(engine: DuckDB, asked: Mapping[str, Any]) -> str:
         asked["axes"],
         asked["dtype"],
         None if asked["fill"] is None else number_of(asked["fill"]),
+        asked["keys"],
     )
     return declaration_of(stored.tensor)
 

@@ -152,6 +152,19 @@ def test_load_and_drop(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
         np.testing.assert_array_equal(db.run("Y[i, j] = A[i, j]")["Y"].to_numpy(), [[0, 1.5, 0], [2, 0, -3]])
 
 
+def test_load_natural_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("knows.csv").write_text("who,whom,weight\nada,bob,1.5\ncy,ada,2\n")
+    for how in ([], ["--no-copy", "--index", "who,whom", "--value", "weight"]):
+        assert main(["load", "-d", "new.duckdb", "K", "knows.csv", "--keys", "who=person,whom=person", *how]) == 0
+        assert main(["run", "-d", "new.duckdb", "-t", "T[i, j] = sum(K[i, k] * K[k, j])"]) == 0
+        cells = [line.replace("│", " ").split() for line in capsys.readouterr().out.splitlines() if line[:1] == "│"]
+        assert cells == [["cy", "bob", "3"]]
+    with pytest.raises(SystemExit):
+        main(["load", "-d", "new.duckdb", "K", "knows.csv", "--keys", "person"])
+    assert "person is not AXIS=DICTIONARY,..., as in" in capsys.readouterr().err
+
+
 def test_load_that_fails_leaves_no_new_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -147,8 +147,7 @@ def test_random_programs_in_little_memory(shared_db: se.Database, case: Case) ->
     }
     plan = shared_db.plan(case.text, memory_limit=least_limit(shared_db, case.text, **options), **options)
     for name, result in shared_db.run(plan).items():
-        wanted = case.expected[name]
-        np.testing.assert_allclose(result.to_numpy(), wanted, rtol=0, atol=case.tolerance(name), err_msg=name)
+        case.expect(name, result.to_numpy())
 
 
 class TestSettings:

@@ -8,7 +8,7 @@ from cancelling import cancelled
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as numpy_strategies
-from reading import assert_usable, contents, read_back
+from reading import assert_usable, contents, engine_of, read_back
 
 import sparseeinsum as se
 from sparseeinsum.engines import copy_format
@@ -162,6 +162,20 @@ class TestResults:
             db.run("C[i] = A[i] * A[i]")
         assert contents(db) == before
         assert_usable(db)
+
+    @pytest.mark.parametrize("rows", [1, 5000])
+    def test_that_fail_on_the_way_leave_the_connection_usable(self, db: se.Database, rows: int) -> None:
+        engine = engine_of(db)
+        with pytest.raises(se.EngineError, match="division by zero"):
+            engine.arrow(f"SELECT i, 1 / ({rows} - i) AS v FROM generate_series(1, 2 * {rows}) AS i")
+        for least in (0, rows, rows + 1):
+            assert engine.arrow(f"SELECT -i::SMALLINT AS i FROM generate_series({least}, {rows}) AS i").num_rows == (
+                rows - least + 1
+            )
+
+    def test_whose_rows_look_like_the_end_of_all(self, db: se.Database) -> None:
+        ends = engine_of(db).arrow("SELECT (-1)::SMALLINT AS i FROM generate_series(1, 3000) AS t").column("i")
+        np.testing.assert_array_equal(ends.to_numpy(), np.full(3000, -1))
 
 
 class TestTransactions:

@@ -37,6 +37,7 @@ ROOMS = (
     "guarded",
     "pipeline",
     "storing",
+    "checking",
     "sql_texts",
     "dbt_project",
     "database",

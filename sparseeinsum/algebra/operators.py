@@ -252,6 +252,8 @@ class Contract:
         computed_in: Dtype of the kernel's arithmetic.
         compensation: What is put in for pairs left out; None where nothing is.
         detects_nonfinite: Whether a value that turned NaN or infinite ends the run.
+        has_single_pairs: Whether no two pairs are known to belong to one tuple of the result, so that none is
+            aggregated.
     """
 
     einsum: EinSum
@@ -261,6 +263,7 @@ class Contract:
     computed_in: str
     compensation: Compensation | None
     detects_nonfinite: bool
+    has_single_pairs: bool = False
 
     @property
     def schema(self) -> Schema:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+from sparseeinsum.algebra.dependencies import has_single_pairs
 from sparseeinsum.algebra.operators import (
     Compensation,
     Computed,
@@ -83,11 +84,13 @@ class Inputs:
         stored: Where they lie.
         values: What is known of their values.
         complete: Those whose relations hold every tuple that there can be.
+        identifying: For some, axes whose key no two of their tuples share.
     """
 
     stored: Mapping[str, StoredTensor]
     values: Mapping[str, Values]
     complete: Set[str]
+    identifying: Mapping[str, Set[int]]
 
 
 def translate(
@@ -121,14 +124,18 @@ def _definitions(plan: DecomposedGraph, inputs: Inputs, evaluations: Mapping[str
         gone = step.promoted - frozenset(step.einsum.output.labels)
         pairs = step.most_pairs(plan.graph)
         is_complete = pairs > 0 and all(operand.is_complete for operand in operands)
+        relations = tuple(operand.relation for operand in operands)
+        indices = step.aggregated_indices(plan.graph)
+        compensation = None if is_complete or not gone else _compensation(evaluation, pairs, indices)
         contract = Contract(
             step.einsum,
-            tuple(operand.relation for operand in operands),
+            relations,
             step.absence.join,
             schema,
             evaluation.computed_in,
-            None if is_complete or not gone else _compensation(evaluation, pairs, step.aggregated_indices(plan.graph)),
+            compensation,
             evaluation.detects_nonfinite,
+            compensation is None and has_single_pairs(step, relations, inputs.identifying),
         )
         yield Definition(name, contract, step)
         is_whole = _is_aggregating(step) and not schema.keys  # one tuple, also of nothing

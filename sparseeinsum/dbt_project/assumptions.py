@@ -106,9 +106,9 @@ class _Weakening:
             return False
         if any(evaluations[name].treatment != made.treatment for name, made in plan.evaluations.items()):
             return False
-        inputs = Inputs(plan.stored, MappingProxyType(dict(wanted.values)), wanted.complete)
+        inputs = Inputs(plan.stored, MappingProxyType(dict(wanted.values)), wanted.complete, identifying={})
         definitions = translate(plan.decomposed, inputs, evaluations, keeps_shared=plan.dialect.has_workers)
-        return definitions == plan.definitions
+        return definitions == plan.with_all_groups().definitions
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,8 @@ def _files(
         test = commented(f"{name} is as it was when {program} was compiled")
         guard = f"sparseeinsum.require('{program}', '{name}', {problems_macro(program, name)}())"
         path = project.tests / program / f"{program}_{name.lower()}_is_as_planned.sql"
-        files[path] = f"{test}SELECT * FROM ({{{{ {guard} }}}}) AS checked WHERE NOT is_as_planned\n"
+        tagged = f"{{{{ config(tags=['{program}']) }}}}\n"
+        files[path] = f"{test}{tagged}SELECT * FROM ({{{{ {guard} }}}}) AS checked WHERE NOT is_as_planned\n"
     return files
 
 

@@ -287,11 +287,16 @@ class DuckDB:
 def open_duckdb(target: object) -> DuckDB:
     """Open a file, an in-memory database (None), or take a connection that the user has.
 
+    Of what stands in for a connection, as the session of a Python model of dbt-duckdb does, another connection to the
+    same database is taken: there may be a transaction open, and it sees what is committed.
+
     Raises:
         EngineError: It is none of these, the file cannot be opened, or the connection lacks the functions.
     """
     if isinstance(target, duckdb.DuckDBPyConnection):
         return _with_functions(DuckDB(target, is_owned=False))
+    if callable(cursor := getattr(target, "cursor", None)) and isinstance(other := cursor(), duckdb.DuckDBPyConnection):
+        return _with_functions(DuckDB(other, is_owned=True))
     if not (target is None or isinstance(target, str | Path)):
         raise EngineError(f"{type(target).__name__} is no database; give a path, a postgresql:// URL or a connection")
     try:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sparseeinsum.engines.arguments import Description
-from sparseeinsum.engines.arranging import Arrangement, arrange, check_repeated, checked_order, stored_as
+from sparseeinsum.engines.arranging import Arrangement, arrange, check_repeated, checked_order, is_ascending, stored_as
 from sparseeinsum.engines.catalogue import Catalogue, check_name
 from sparseeinsum.engines.dictionaries import Dictionaries
 from sparseeinsum.engines.engine import Engine
@@ -147,10 +147,13 @@ def _arrangement(
 def _store_entries(
     engine: Engine, given: StoredTensor, arrangement: Arrangement, table: exp.Table, may_repeat: bool
 ) -> StoredTensor:
-    if may_repeat and not arrangement.sums:
+    must_check = may_repeat and not arrangement.sums
+    stored = stored_as(given.tensor, arrangement.decomposition, table.sql(engine.dialect))
+    if must_check and stored.decomposition != given.decomposition:  # of which nothing can be made
         check_repeated(engine, given)
     arrange(engine, given, arrangement, table)
-    stored = stored_as(given.tensor, arrangement.decomposition, table.sql(engine.dialect))
+    if must_check and stored.decomposition == given.decomposition and not is_ascending(engine, stored):
+        check_repeated(engine, given)
     Catalogue(engine).add(stored)
     return stored
 

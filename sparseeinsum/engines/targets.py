@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from sparseeinsum.engines.existing_tables import is_file
 from sparseeinsum.engines.parquet_files import whole_file
 from sparseeinsum.errors import PlanError
+from sparseeinsum.language.files import is_data_file
 
 _MODES = ("replace", "append")
 
@@ -76,10 +76,10 @@ def targets_of(into: Mapping[str, Destination]) -> Iterator[dict[str, Target]]:
 
 def _target(result: str, given: Destination, files: ExitStack) -> Target:
     if isinstance(given, Table):
-        if is_file(given.name):
+        if is_data_file(given.name):
             raise PlanError(f"{given.name} is the name of a file, which is replaced; give it without se.Table")
         return given
-    if isinstance(given, str) and not is_file(given):
+    if isinstance(given, str) and not is_data_file(given):
         return Table(given)
     path = Path(given).resolve()
     if path.suffix.lower() != ".parquet":

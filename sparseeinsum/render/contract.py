@@ -57,7 +57,9 @@ def promoted_labels(relation: Contract, index: int) -> list[str]:
 
 
 def is_grouped(relation: Contract) -> bool:
-    """Whether tuples are aggregated: some key is no key of the result."""
+    """Whether tuples are aggregated: some key is no key of the result, and does not follow from those either."""
+    if relation.has_single_pairs:
+        return False
     output = relation.einsum.output.labels
     kept = {output[position] for position in relation.output.decomposition.promoted}
     return any(label not in kept for index in range(len(relation.inputs)) for label in promoted_labels(relation, index))

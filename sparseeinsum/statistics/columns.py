@@ -108,6 +108,9 @@ def table_of_rows(stored: StoredTensor, dialect: str) -> exp.Table:
 
 def relation_of(stored: StoredTensor, dialect: str) -> exp.Table | exp.Subquery:
     """The relation of a stored tensor, whose key columns hold indices, for a FROM clause."""
+    if stored.is_query:
+        query: exp.Select = exp.maybe_parse(stored.relation)
+        return query.subquery(stored.tensor.name)
     table = table_of_rows(stored, dialect)
     if not stored.looked_up:
         return table
