@@ -215,6 +215,7 @@ def test_tables_that_are_no_tensors(
         tables.run(text)
 
 
+@pytest.mark.engines("duckdb", reason="PostgreSQL reads no files")
 def test_data_files_are_found_beside_the_program(
     db: se.Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
