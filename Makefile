@@ -35,12 +35,14 @@ wheel-test: $(VENV)/ready
 bench: $(VENV)/ready
 	$(BIN)/python -m bench.gcn
 	$(BIN)/python -m bench.attention
+	$(BIN)/python -m bench.recipes
 	$(BIN)/python -m bench.planning
 	$(BIN)/python -m bench.planning --tiles
 	$(BIN)/python -m bench.estimates
 	$(BIN)/python -m bench.replanning
 	$(BIN)/python -m bench.tiles
 	$(BIN)/python -m bench.memory
+	$(BIN)/python -m bench.rewriting
 	$(BIN)/python -m bench.paper_tables
 	$(BIN)/python -m bench.regret
 

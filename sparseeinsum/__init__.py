@@ -3,11 +3,14 @@
 from sparseeinsum.arrays import einsum
 from sparseeinsum.contraction_paths import ContractionPath, contract_path
 from sparseeinsum.database import Database, connect
+from sparseeinsum.engines.result_streams import ResultStream
 from sparseeinsum.engines.results import TensorResult
+from sparseeinsum.engines.targets import Table
 from sparseeinsum.errors import (
     CatalogueError,
     DataError,
     EngineError,
+    PackageError,
     ParseError,
     PlanError,
     SemanticsError,
@@ -17,7 +20,7 @@ from sparseeinsum.errors import (
 )
 from sparseeinsum.kernels.duckdb_extension import register_extension
 from sparseeinsum.kernels.duckdb_sql_functions import register_sql_functions
-from sparseeinsum.language.building import function, program, tensor
+from sparseeinsum.language.building import function, program, read_program, tensor
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.expressions import NamedTensor, TensorExpression, bound, index, ones, where
 from sparseeinsum.language.matrices import Matrix, matrix, scalar, vector
@@ -36,14 +39,17 @@ __all__ = [
     "Equivalence",
     "Matrix",
     "NamedTensor",
+    "PackageError",
     "ParseError",
     "Plan",
     "PlanError",
     "Program",
+    "ResultStream",
     "SemanticsError",
     "ShapeError",
     "SparseEinsumError",
     "StatisticsError",
+    "Table",
     "TensorExpression",
     "TensorResult",
     "__version__",
@@ -57,6 +63,7 @@ __all__ = [
     "matrix",
     "ones",
     "program",
+    "read_program",
     "scalar",
     "tensor",
     "vector",

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from sparseeinsum import pipeline, running
+from sparseeinsum.checking import Finding, check_source
 from sparseeinsum.dbt_project.writing import write_models
 from sparseeinsum.decompose.tiling import TILES
 from sparseeinsum.engines import execution, tables
@@ -23,13 +24,17 @@ from sparseeinsum.engines.duckdb import open_duckdb, parse_bytes
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.ownership import drop_tensor
 from sparseeinsum.engines.postgresql import is_postgresql, open_postgresql
+from sparseeinsum.engines.result_streams import ResultStream
 from sparseeinsum.engines.results import TensorResult
 from sparseeinsum.engines.sources.given import Columns
 from sparseeinsum.engines.sources.readers import read
-from sparseeinsum.errors import EngineError, PlanError
+from sparseeinsum.engines.targets import Destination, targets_of
+from sparseeinsum.engines.tensor_metadata import completed
+from sparseeinsum.errors import EngineError, PlanError, SemanticsError
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.eingraph import Program
-from sparseeinsum.language.lowering import read_program
+from sparseeinsum.language.lowering import lower_text
+from sparseeinsum.language.syntax import Source
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.pipeline import PlanOptions
 from sparseeinsum.plan import Plan
@@ -102,10 +107,12 @@ class Database:
                 need not fit into memory.
             axes: Names of the axes; by default those of xarray's dimensions, of index columns and of levels of a pandas
                 index, else dim_0, dim_1, ...
-            shape: Bounds of the axes; those of the data by default.
+            shape: Bounds of the axes; those of the data by default, or of the result that they come from, where Arrow
+                tables and Parquet files tell.
             fill: Value of every index that the data lack: any number of the dtype, inf as well, but not NaN; by default
-                the fill_value of an array of the package sparse, else 0. It is that of what a sparse matrix of scipy or
-                torch does not store, too, in place of 0; entries that its tocoo() lists keep their values.
+                the fill_value of an array of the package sparse, or the fill of the result that they come from, else 0.
+                It is that of what a sparse matrix of scipy or torch does not store, too, in place of 0; entries that
+                its tocoo() lists keep their values.
             dtype: float64, float32, int64, bool, complex128 or complex64. By default that of the data, or the one that
                 holds them all: narrower whole numbers become int64, float16 float32. Values are converted exactly or
                 refused, but for rounding to a floating-point dtype of fewer digits.
@@ -133,7 +140,7 @@ class Database:
         """
         if duplicates not in ("error", "sum"):
             raise ValueError(f"duplicates {duplicates!r} is neither 'error' nor 'sum'")
-        description = Description(name, axes, shape, fill, dtype, keys or {})
+        description = completed(Description(name, axes, shape, fill, dtype, keys or {}), data, index)
         given = read(description, data, Columns(index, value))
         return tables.load(self._engine, description, given, promoted, duplicates == "sum", order)
 
@@ -146,7 +153,7 @@ class Database:
         shape: Sequence[int | None] | None = None,
         axes: Sequence[str] | None = None,
         dtype: str | None = None,
-        fill: Number = 0,
+        fill: Number | None = None,
         keys: Mapping[str, str] | None = None,
     ) -> StoredTensor:
         """Make a tensor of a table, view, or Parquet, CSV or JSON file, one entry a row; nothing is copied.
@@ -159,12 +166,14 @@ class Database:
             index: Columns of indices, in axis order.
             value: Column of values; without it every row counts as 1. Complex values are arrays of two, [real,
                 imaginary], and need a dtype.
-            shape: Bounds; by default one more than the greatest index of every column.
+            shape: Bounds; by default one more than the greatest index of every column, or in a Parquet file of a
+                result those of that.
             axes: Names of the axes; those of the index columns by default.
             dtype: By default that of the column: int64 for whole numbers, bool for BOOLEAN, float64 for decimals with
                 digits behind the point and without a column. Values are read exactly or refused, but for rounding of
                 decimals and of DOUBLE to a floating-point dtype.
-            fill: Value of every index that no row has, as for `tensor`; rows may hold it, too.
+            fill: Value of every index that no row has, as for `tensor`; rows may hold it, too. By default 0, or in a
+                Parquet file of a result that of this.
             keys: Dictionaries of axes, as for frames in `tensor`. Keys are looked up whenever the rows are read; if the
                 relation has got new ones since, that is an error, and to call this again adds them.
 
@@ -172,7 +181,7 @@ class Database:
             CatalogueError: The relation or a column is not there.
             DataError: The rows are no tensor; the first such row is named.
         """
-        description = Description(name, axes, shape, fill, dtype, keys or {})
+        description = completed(Description(name, axes, shape, fill, dtype, keys or {}), relation, index)
         return tables.refer(self._engine, description, str(relation), index, value)
 
     def tensors(self) -> dict[str, StoredTensor]:
@@ -227,6 +236,19 @@ class Database:
         """
         return pipeline.measure_tensor(name, [tuple(tiles) for tiles in tilings], self._engine)
 
+    def check(self, source: Source, folder: Path | None, parameters: Mapping[str, Number]) -> list[Finding]:
+        """All that is wrong with a program on the tensors of this database; nothing is planned or run.
+
+        Args:
+            source: The text.
+            folder: Where the files are that it includes; None where it must not.
+            parameters: Numbers in place of those that the text declares.
+
+        Raises:
+            SemanticsError: A parameter is given that the text does not declare.
+        """
+        return check_source(source, folder, parameters, self._engine)
+
     @overload
     def plan(
         self,
@@ -242,6 +264,7 @@ class Database:
         rewrite: bool = True,
         top: None = None,
         indexes: bool = True,
+        parameters: Mapping[str, Number] | None = None,
     ) -> Plan: ...
 
     @overload
@@ -260,6 +283,7 @@ class Database:
         *,
         top: int,
         indexes: bool = True,
+        parameters: Mapping[str, Number] | None = None,
     ) -> list[Plan]: ...
 
     def plan(
@@ -276,6 +300,7 @@ class Database:
         rewrite: bool = True,
         top: int | None = None,
         indexes: bool = True,
+        parameters: Mapping[str, Number] | None = None,
     ) -> Plan | list[Plan]:
         """Choose a decomposition for every EinSum of a program.
 
@@ -301,6 +326,7 @@ class Database:
             top: Return a list of so many plans, best first, instead of the best.
             indexes: Whether operands may be kept in memory while a statement runs, and read by index. DuckDB before
                 version 2 cannot: False makes SQL that runs there, too, with the extension file.
+            parameters: For program text, numbers in place of those that it declares, as in `param eta = 0.1`.
 
         Raises:
             CatalogueError: A tensor is not there.
@@ -311,7 +337,7 @@ class Database:
         options = plan_options(
             optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, count, indexes
         )
-        plans = pipeline.make_plans(_program(program), self._engine, options)
+        plans = pipeline.make_plans(_program(program, parameters), self._engine, options)
         return plans[0] if top is None else plans
 
     def load_plan(self, source: str | Path) -> Plan:
@@ -350,7 +376,7 @@ class Database:
     def run(
         self,
         program: Program | Plan | str,
-        into: Mapping[str, str] | None = None,
+        into: Mapping[str, Destination] | None = None,
         optimizer: str = "dp",
         memory_limit: str | float | None = None,
         pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None = None,
@@ -362,34 +388,78 @@ class Database:
         rewrite: bool = True,
         progress: bool | None = None,
         replan: bool = True,
+        parameters: Mapping[str, Number] | None = None,
     ) -> dict[str, TensorResult]:
         """Run a program or a plan, in one transaction.
 
         Args:
             program: A plan, a program, or program text.
-            into: For some results, a permanent table that takes them instead; replaced whole or not at all. It may be
-                one that the program reads, but none that a tensor was loaded into.
+            into: For some results, a permanent table or a Parquet file that takes them instead; replaced whole or not
+                at all. It may be one that the program reads, but no table that a tensor was loaded into. Names that
+                end in .parquet are of files; `se.Table(name, mode="append")` adds to a table.
             optimizer: As for `plan`, for programs; so are memory_limit, pin, layout, outputs, nonfinite, tiles,
                 estimator and rewrite.
             progress: Whether to show progress; by default where standard error is a terminal.
             replan: Whether to look at the sizes of results on the way, and plan the rest anew where they are not as
                 expected and that is expected to pay; results are the same, `explain(analyze=True)` tells of it.
+            parameters: As for `plan`.
 
         Returns:
-            Results by name, but those that went into tables.
+            Results by name, but those that went into tables and files.
 
         Raises:
             EngineError: The database refused a statement, which the error has; the database is as it was.
             PlanError: Results that are returned would leave too little of the memory limit.
+            DataError: Rows cannot be added to a table: its columns are others, or it has such rows.
         """
-        with _progress(progress) as show:
+        with targets_of(into or {}) as targets, _progress(progress) as show:
             if isinstance(program, Plan):
-                return dict(running.run_plan(program, self._engine, into or {}, show, replan).results)
+                _check_no_parameters(parameters)
+                return dict(running.run_plan(program, self._engine, targets, show, replan).results)
             options = plan_options(
                 optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
             )
-            run = pipeline.run_program(_program(program), self._engine, options, into or {}, show, replan)
+            run = pipeline.run_program(_program(program, parameters), self._engine, options, targets, show, replan)
             return dict(run.results)
+
+    def stream(
+        self,
+        program: Program | Plan | str,
+        optimizer: str = "dp",
+        memory_limit: str | float | None = None,
+        pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None = None,
+        layout: str = "entries",
+        outputs: Sequence[str] = (),
+        nonfinite: str = "error",
+        tiles: Sequence[int] | str = (),
+        estimator: str = DEFAULT_ESTIMATOR,
+        rewrite: bool = True,
+        progress: bool | None = None,
+        replan: bool = True,
+        parameters: Mapping[str, Number] | None = None,
+    ) -> ResultStream:
+        """Run a program or a plan, and read its results in batches while they are computed, however large they are.
+
+        As in `with db.stream(program) as results: for batch in results["Y"]: ...`, where a batch is an Arrow
+        RecordBatch with the columns of `TensorResult.arrow`. The transaction of the run ends with the stream.
+
+        Args:
+            program: As for `run`; so is all else.
+
+        Raises:
+            EngineError: The database refused a statement, which the error has. Reading raises it, too.
+        """
+        with ExitStack() as transaction, _progress(progress) as show:
+            if isinstance(program, Plan):
+                _check_no_parameters(parameters)
+                streamed = running.stream_plan(program, self._engine, show, replan)
+            else:
+                options = plan_options(
+                    optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
+                )
+                streamed = pipeline.stream_program(_program(program, parameters), self._engine, options, show, replan)
+            deliveries = transaction.enter_context(streamed)
+            return ResultStream(self._engine, deliveries, transaction.pop_all())
 
     def close(self) -> None:
         """Close the database, if it was opened here."""
@@ -404,8 +474,25 @@ class Database:
         self.close()
 
 
-def _program(program: Program | str) -> Program:
-    return read_program(program) if isinstance(program, str) else program
+def _program(program: Program | str, parameters: Mapping[str, Number] | None) -> Program:
+    if isinstance(program, str):
+        return lower_text(program, parameters or {})
+    _check_no_parameters(parameters)
+    return program
+
+
+def _check_no_parameters(parameters: Mapping[str, Number] | None) -> None:
+    """Refuse parameters for what has its numbers.
+
+    Raises:
+        SemanticsError: There are some.
+    """
+    if parameters:
+        name = next(iter(parameters))
+        raise SemanticsError(
+            f"the parameter {name} is given to a program that was read before; give it where the text is, as in "
+            f"se.program(text, {name}=...) or se.read_program(path, {name}=...)"
+        )
 
 
 def plan_options(

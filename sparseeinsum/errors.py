@@ -9,17 +9,22 @@ class ParseError(SparseEinsumError, ValueError):
     """Program text that cannot be read: the message shows the line and points at the column.
 
     Attributes:
+        problem: What is wrong.
         line: Line of the text, from 1.
         column: Column of the line, from 1.
+        file: The file that the text is from; None where it is from none.
     """
 
-    def __init__(self, problem: str, text: str, line: int, column: int) -> None:
+    def __init__(self, problem: str, text: str, line: int, column: int, file: str | None = None) -> None:
+        self.problem = problem
         self.line = line
         self.column = column
+        self.file = file
         lines = text.split("\n")  # not splitlines, which splits at form feeds and others, too
         shown = lines[min(line, len(lines)) - 1].rstrip("\r")
         before = "".join("\t" if character == "\t" else " " for character in shown[: column - 1])
-        super().__init__(f"line {line}, column {column}: {problem}\n  {shown}\n  {before:{column - 1}}^")
+        place = f"line {line}, column {column}" if file is None else f"{file}:{line}:{column}"
+        super().__init__(f"{place}: {problem}\n  {shown}\n  {before:{column - 1}}^")
 
 
 class ShapeError(SparseEinsumError, ValueError):
@@ -55,6 +60,10 @@ class PlanError(SparseEinsumError):
 
 class ExtensionError(SparseEinsumError):
     """The extension for a database server cannot be built or installed here."""
+
+
+class PackageError(SparseEinsumError, ImportError):
+    """A package that is not installed, and that what was asked for needs."""
 
 
 class DbtError(SparseEinsumError):

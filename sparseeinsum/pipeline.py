@@ -17,11 +17,12 @@ from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.pricing import least_seconds
 from sparseeinsum.engines.catalogue import Catalogue, require
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.execution import Execution, Progress, execute, with_dictionaries
-from sparseeinsum.engines.generated import generated_source
+from sparseeinsum.engines.execution import Delivery, Execution, Progress, execute, prepare, with_dictionaries
+from sparseeinsum.engines.generated import generated_source, successor_source
 from sparseeinsum.engines.inputs import stored_inputs
 from sparseeinsum.engines.measuring import identifying_axes, is_complete, measure_all
 from sparseeinsum.engines.memory import bounded
+from sparseeinsum.engines.targets import Target
 from sparseeinsum.errors import PlanError
 from sparseeinsum.kernels.user_functions import require_function
 from sparseeinsum.language.binding import bind
@@ -33,6 +34,7 @@ from sparseeinsum.replanning import replan
 from sparseeinsum.rewrite.algebraic import Improved, improve
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
+from sparseeinsum.rewrite.first_indices import find_first_indices, successors_needed
 from sparseeinsum.rewrite.parts import parts_of
 from sparseeinsum.rewrite.products import put_together
 from sparseeinsum.rewrite.rewriting import Rewriting
@@ -143,7 +145,17 @@ def load_plan(saved: SavedPlan, engine: Engine) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Data:
-    """The tensors that a program reads, what scans found, how they lie, how sizes are estimated; and the memory."""
+    """What is known of a program's data.
+
+    Attributes:
+        stored: The tensors that it reads.
+        measured: What scans found.
+        statistics: T and V.
+        orders: How tuples lie.
+        estimator: How sizes of results are estimated.
+        memory: That there is.
+        successors: Names of generated tensors that tell which index follows which, by the vector of those indices.
+    """
 
     stored: Mapping[str, StoredTensor]
     measured: Mapping[str, Measurement]
@@ -151,6 +163,7 @@ class _Data:
     orders: Mapping[str, StoredOrder]
     estimator: Estimator
     memory: Memory
+    successors: Mapping[str, str]
 
     @property
     def values(self) -> dict[str, Values]:
@@ -159,7 +172,8 @@ class _Data:
 
 def _read_data(program: Program, engine: Engine, options: PlanOptions) -> _Data:
     stored = stored_inputs(program, engine)
-    stored |= _generated(program, stored)
+    generated = _Generated.of(program, stored)
+    stored |= generated.stored
     memory = _memory(engine, options)
     _check_scans(stored, memory)
     with bounded(engine, options.most_bytes, sum(map(scanning_bytes, stored.values()))):
@@ -169,7 +183,8 @@ def _read_data(program: Program, engine: Engine, options: PlanOptions) -> _Data:
             for name, source in stored.items()
         }
         estimator = make_estimator(options.estimator, stored, statistics, engine)
-    return _Data(stored, measured, statistics, _orders(stored, engine), estimator, memory)
+    orders = _orders(stored, engine)
+    return _Data(stored, measured, statistics, orders, estimator, memory, generated.successors)
 
 
 def _memory(engine: Engine, options: PlanOptions) -> Memory:
@@ -215,7 +230,8 @@ def _rewritten(bound: EinGraph, data: _Data, engine: Engine, options: PlanOption
         binary, shares = put_together(improved.graph, known, values, price, pinned), improved.shares
     else:
         binary, shares = binarise(bound, known, values), {}
-    return Improved(compensate(binary, known, values, price), shares)
+    sparse = compensate(binary, known, values, price)
+    return Improved(find_first_indices(sparse, data.successors, known, values, price), shares)
 
 
 def _alternatives(
@@ -290,7 +306,7 @@ def run_program(
     program: Program,
     engine: Engine,
     options: PlanOptions,
-    into: Mapping[str, str],
+    into: Mapping[str, Target],
     progress: Progress,
     replans: bool = True,
 ) -> Execution:
@@ -299,6 +315,17 @@ def run_program(
         (plan,) = make_plans(program, engine, options)
         check_into(plan, engine, into)
         return with_dictionaries(execute(plan, engine, into, progress, replan if replans else None), engine)
+
+
+@contextmanager
+def stream_program(
+    program: Program, engine: Engine, options: PlanOptions, progress: Progress, replans: bool = True
+) -> Iterator[Mapping[str, Delivery]]:
+    """Plan and run a program, but for the statements that return outputs, in a transaction that is open within."""
+    with engine.transaction():
+        (plan,) = make_plans(program, engine, options)
+        with prepare(plan, engine, progress, replan if replans else None) as deliveries:
+            yield deliveries
 
 
 def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engine) -> Statistics:
@@ -313,10 +340,27 @@ def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engine
     return replace(statistics, measured=measured)
 
 
-def _generated(program: Program, stored: Mapping[str, StoredTensor]) -> dict[str, StoredTensor]:
-    """Tensors that follow from their indices, as rows that the database makes."""
-    tensors = bind(program, {name: source.tensor for name, source in stored.items()}).tensors
-    return {each.name: generated_source(tensors[each.name], each.kind) for each in program.generated}
+@dataclass(frozen=True, slots=True)
+class _Generated:
+    """Tensors that follow from their indices, as rows that the database makes; and those that rewriting may read.
+
+    Attributes:
+        stored: All of them by name.
+        successors: Names of those that tell which index follows which, by the vector of those indices.
+    """
+
+    stored: dict[str, StoredTensor]
+    successors: dict[str, str]
+
+    @classmethod
+    def of(cls, program: Program, inputs: Mapping[str, StoredTensor]) -> "_Generated":
+        """Those of a program."""
+        graph = bind(program, {name: source.tensor for name, source in inputs.items()})
+        stored = {each.name: generated_source(graph.tensors[each.name], each.kind) for each in program.generated}
+        labels = {each.name: each.label for each in program.generated if each.kind == "index"}
+        successors = successors_needed(graph, labels)
+        stored |= {each.name: successor_source(each) for each in successors.values()}
+        return cls(stored, {vector: each.name for vector, each in successors.items()})
 
 
 def _bind(program: Program, stored: Mapping[str, StoredTensor], options: PlanOptions, engine: Engine) -> EinGraph:
@@ -328,7 +372,8 @@ def _bind(program: Program, stored: Mapping[str, StoredTensor], options: PlanOpt
             raise PlanError(f"the program computes no {name}; it computes {', '.join(computed)}")
     outputs = tuple(name for name in computed if name in graph.outputs or name in options.outputs)
     _require_functions(graph, engine)
-    return EinGraph(graph.tensors, graph.einsums, outputs)
+    known = {name: source.tensor for name, source in stored.items()}
+    return EinGraph({**known, **graph.tensors}, graph.einsums, outputs)
 
 
 def _require_functions(graph: EinGraph, engine: Engine) -> None:

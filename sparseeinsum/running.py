@@ -5,10 +5,19 @@ from contextlib import contextmanager
 
 from sparseeinsum.engines.catalogue import check_relation
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.execution import Execution, Progress, execute, run_each, with_dictionaries
+from sparseeinsum.engines.execution import (
+    Delivery,
+    Execution,
+    Progress,
+    execute,
+    prepare,
+    run_each,
+    with_dictionaries,
+)
 from sparseeinsum.engines.inputs import stored_inputs
 from sparseeinsum.engines.measuring import identifying_axes, is_complete, measure_all
 from sparseeinsum.engines.ownership import check_target
+from sparseeinsum.engines.targets import Table, Target
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.explain import Analysis
 from sparseeinsum.language.tensors import StoredTensor
@@ -28,14 +37,14 @@ def analyze_plan(plan: Plan, engine: Engine) -> Analysis:
 
 
 def run_plan(
-    plan: Plan, engine: Engine, into: Mapping[str, str], progress: Progress, replans: bool = True
+    plan: Plan, engine: Engine, into: Mapping[str, Target], progress: Progress, replans: bool = True
 ) -> Execution:
     """Run a plan in a transaction of its own, on the data as they are now.
 
     Args:
         plan: What to run.
         engine: Where.
-        into: For some outputs, the permanent table that takes the result.
+        into: For some outputs, the table or file that takes the result.
         progress: Told before each statement.
         replans: Whether to plan the rest anew where sizes are not as expected.
 
@@ -45,6 +54,16 @@ def run_plan(
     with _running(plan, engine) as right:
         check_into(right, engine, into)
         return with_dictionaries(execute(right, engine, into, progress, replan if replans else None), engine)
+
+
+@contextmanager
+def stream_plan(
+    plan: Plan, engine: Engine, progress: Progress, replans: bool = True
+) -> Iterator[Mapping[str, Delivery]]:
+    """Run a plan but for the statements that return outputs, in a transaction that is open within; see `run_plan`."""
+    replanner = replan if replans else None
+    with _running(plan, engine) as right, prepare(right, engine, progress, replanner) as deliveries:
+        yield deliveries
 
 
 @contextmanager
@@ -95,17 +114,18 @@ def _telling_what_is_gone(stored: Mapping[str, StoredTensor], engine: Engine) ->
         raise
 
 
-def check_into(plan: Plan, engine: Engine, into: Mapping[str, str]) -> None:
-    """Refuse tables that results must not go into.
+def check_into(plan: Plan, engine: Engine, into: Mapping[str, Target]) -> None:
+    """Refuse tables and files that results must not go into.
 
     Raises:
         PlanError: The plan has no such result, or two are to go into one table.
         CatalogueError: A table must not be replaced.
     """
     results: dict[tuple[str, ...], str] = {}
-    for name, table in into.items():
+    for name, target in into.items():
         if name not in plan.outputs:
-            raise PlanError(f"the plan returns no {name} to put into a table; it returns {', '.join(plan.outputs)}")
-        other = results.setdefault(check_target(engine, name, table), name)
+            raise PlanError(f"the plan returns no {name} to put into {target}; it returns {', '.join(plan.outputs)}")
+        place = check_target(engine, name, target.name) if isinstance(target, Table) else ("", target.name)
+        other = results.setdefault(place, name)
         if other != name:
-            raise PlanError(f"{other} and {name} are both to go into the table {table}; give each a table of its own")
+            raise PlanError(f"{other} and {name} are both to go into {target}; give each one of its own")

@@ -23,7 +23,7 @@ from sparseeinsum.errors import (
     SemanticsError,
     SparseEinsumError,
 )
-from sparseeinsum.language.lowering import read_program
+from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.pipeline import PlanOptions, make_plans
 from sparseeinsum.plan import Plan
 from sparseeinsum.sql_texts import declaration_of, number_of, tiles_of
@@ -68,7 +68,8 @@ def _checked(function: str, given: dict[str, Any]) -> dict[str, Any]:
         if is_needed and name not in ("engine", *given):
             raise ValueError(f"the argument {name} of {function} is NULL; give it a value")
     for name, value in given.items():
-        if isinstance(value, list) and any(item is None or isinstance(item, list) for item in value):
+        may_lack = (type(None), list) if name != "shape" else list  # dictionaries give bounds
+        if isinstance(value, list) and any(isinstance(item, may_lack) for item in value):
             raise ValueError(f"the argument {name} of {function} is no plain list of values; write it as in '{{a, b}}'")
     if not _are_pins(given.get("pin", {})):
         raise ValueError(
@@ -88,11 +89,11 @@ def _are_pins(pin: object) -> bool:
 
 
 def _einsum(engine: Engine, program: str, replace: bool = False, **options: Any) -> list[dict[str, object]]:  # noqa: ANN401
-    kept = store_program(read_program(program), engine, _plan_options(options), replace)
+    kept = store_program(lower_text(program), engine, _plan_options(options), replace)
     return [
         {
             "tensor": name,
-            "table": each.table.sql(engine.dialect),
+            "table": each.target.name,
             "shape": each.schema.tensor.shape,
             "dtype": each.schema.tensor.dtype,
             "fill": fill_text(each.schema.tensor.fill),
@@ -111,7 +112,7 @@ def _explain(engine: Engine, program: str, run: bool = False, **options: Any) ->
 
 
 def _planned(engine: Engine, program: str, options: Mapping[str, Any]) -> Plan:
-    (plan,) = make_plans(read_program(program), engine, _plan_options(options))
+    (plan,) = make_plans(lower_text(program), engine, _plan_options(options))
     return plan
 
 

@@ -106,7 +106,8 @@ def _tensor_from_table(engine: DuckDB, asked: Mapping[str, Any]) -> str:
         asked["shape"],
         asked["axes"],
         asked["dtype"],
-        number_of(asked["fill"]),
+        None if asked["fill"] is None else number_of(asked["fill"]),
+        asked["keys"],
     )
     return declaration_of(stored.tensor)
 

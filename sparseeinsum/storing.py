@@ -23,7 +23,7 @@ def store_program(program: Program, engine: Engine, options: PlanOptions, replac
     """
     with engine.transaction():
         names = dict.fromkeys((*program.outputs, *options.outputs))
-        into = {name: claim_table(engine, name, replaces).sql(engine.dialect) for name in names}
+        into = {name: claim_table(engine, name, replaces) for name in names}
         execution = run_program(program, engine, options, into, lambda *_: None)
         for kept in execution.kept.values():
             record_result(engine, kept)

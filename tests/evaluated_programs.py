@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph
-from sparseeinsum.language.lowering import read_program
+from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.semantics.exactness import Evaluation, Values, evaluate_exactly
 from sparseeinsum.semantics.ranges import Range
@@ -19,7 +19,7 @@ def evaluated(text: str, known: Mapping[str, Statistics]) -> tuple[EinGraph, Eva
         name: Tensor(name, tuple(Axis(f"dim_{axis}", bound) for axis, bound in enumerate(each.shape)))
         for name, each in known.items()
     }
-    graph = bind(read_program(text), tensors)
+    graph = bind(lower_text(text), tensors)
     return graph, evaluations_of(graph, tensors)
 
 

@@ -17,7 +17,7 @@ from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
 from sparseeinsum.decompose.search import Candidate, Task
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, EinSum
-from sparseeinsum.language.lowering import read_program
+from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.tensors import DEMOTED, Axis, Decomposition, Tensor
 from sparseeinsum.semantics.exactness import Absence, JoinKind
 from sparseeinsum.statistics.estimate import Statistics, estimate
@@ -75,7 +75,7 @@ def problem_of(
     outputs: tuple[str, ...] = (),
 ) -> Problem:
     """A problem; `outputs` are results to deliver though others read them."""
-    program = read_program(text)
+    program = lower_text(text)
     bound = bind(program, {name: tensor for name, (tensor, _) in inputs.items()})
     computed = [einsum.output.tensor for einsum in bound.einsums]
     delivered = tuple(name for name in computed if name in bound.outputs or name in outputs)

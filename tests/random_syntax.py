@@ -76,7 +76,7 @@ UNARY: Sequence[tuple[str, Callable[[Any], Any]]] = (
     ("(2 ^ {})", lambda a: 2**a),
     ("(1 < {})", lambda a: np.less(1, a)),
 )
-FOLDS = ("sum", "prod", "max", "min", "any", "all", "logsumexp", "mean", "var", "norm")
+FOLDS = ("sum", "prod", "max", "min", "any", "all", "logsumexp", "mean", "var", "norm", "argmax", "argmin")
 KEEPING = ("softmax", "log_softmax", "layer_norm")
 
 

@@ -13,8 +13,10 @@ from random_syntax import Pair, expressions, programs
 import sparseeinsum as se
 from sparseeinsum.language.building import build
 from sparseeinsum.language.expressions import LabelledExpression
-from sparseeinsum.language.parsing import parse
-from sparseeinsum.language.syntax import Assignment, write_statement
+from sparseeinsum.language.files import read_statements
+from sparseeinsum.language.parameters import Parameters
+from sparseeinsum.language.parsing import fail
+from sparseeinsum.language.syntax import Assignment, Source, Statement, write_statement
 
 
 def named(name: str) -> Any:  # noqa: ANN401  # numpy's annotations know no expressions
@@ -22,6 +24,10 @@ def named(name: str) -> Any:  # noqa: ANN401  # numpy's annotations know no expr
 
 
 A, B, V = (named(name) for name in "ABV")
+
+
+def parse(text: str) -> tuple[Statement, ...]:
+    return read_statements(Source(text), None, Parameters(), fail)
 
 
 @given(expressions())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sparseeinsum as se
-from sparseeinsum import pipeline
+from sparseeinsum import calibration, pipeline
 from sparseeinsum.cli import main
 from sparseeinsum.examples import citation_graph
 
@@ -35,7 +35,7 @@ def test_run_shows_results_in_order(database: str, capsys: pytest.CaptureFixture
 
 def test_run_keeps_results_in_tables(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "-d", database, "-t", PRODUCT, "--into", "C=scores", "--rows", "1"]) == 0
-    assert "C is in table scores" in capsys.readouterr().out
+    assert "C is in scores" in capsys.readouterr().out
     with duckdb.connect(database) as connection:
         assert connection.execute("SELECT * FROM scores ORDER BY ALL").fetchall() == [(0, 0, 4), (1, 0, 23), (1, 1, 18)]
 
@@ -152,6 +152,19 @@ def test_load_and_drop(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
         np.testing.assert_array_equal(db.run("Y[i, j] = A[i, j]")["Y"].to_numpy(), [[0, 1.5, 0], [2, 0, -3]])
 
 
+def test_load_natural_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("knows.csv").write_text("who,whom,weight\nada,bob,1.5\ncy,ada,2\n")
+    for how in ([], ["--no-copy", "--index", "who,whom", "--value", "weight"]):
+        assert main(["load", "-d", "new.duckdb", "K", "knows.csv", "--keys", "who=person,whom=person", *how]) == 0
+        assert main(["run", "-d", "new.duckdb", "-t", "T[i, j] = sum(K[i, k] * K[k, j])"]) == 0
+        cells = [line.replace("│", " ").split() for line in capsys.readouterr().out.splitlines() if line[:1] == "│"]
+        assert cells == [["cy", "bob", "3"]]
+    with pytest.raises(SystemExit):
+        main(["load", "-d", "new.duckdb", "K", "knows.csv", "--keys", "person"])
+    assert "person is not AXIS=DICTIONARY,..., as in" in capsys.readouterr().err
+
+
 def test_load_that_fails_leaves_no_new_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,6 +248,8 @@ def test_calibrate_keeps_what_it_found(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    for name, number in {"_BEST": 2, "_OTHERS": 6, "_RUNS": 1}.items():  # rough constants are enough
+        monkeypatch.setattr(calibration, name, number)
     assert main(["calibrate"]) == 0
     printed = capsys.readouterr().out
     assert "C_xfer" in printed

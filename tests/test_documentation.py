@@ -10,6 +10,8 @@ import pytest
 from pages import Page, blocks_of
 from postgres_server import PostgresServer
 
+import sparseeinsum as se
+
 DATABASE = "graph"  # that pages about PostgreSQL are in
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -40,3 +42,46 @@ def server(postgres_python: PostgresServer) -> Iterator[PostgresServer]:
     yield postgres_python
     with postgres_python.connect() as maintenance:
         maintenance.execute(f"DROP DATABASE {DATABASE} (FORCE)")
+
+
+WRONG = {
+    "python": "```python\nprint(1 + 1)  # 3\n```",
+    "output": "```python\nprint(1 + 1)\n```\n\n```output\n3\n```",
+    "console": "```console\n$ echo two \\\n> words\ntwo word\n```",
+    "our command": "```console\n$ sparseeinsum stats --database here.duckdb\nA\n```",
+    "file": '```text title="a.txt"\nA\n```\n\n```console\n$ cat a.txt\nB\n```',
+    "sql": "```sql\nSELECT 1 AS a;\n-- 2\n```",
+    "ein": "```ein\nY[i] = sum(A[i, j]\n```",
+    "sh": "```sh\nsparseeinsum run --databases here.duckdb program.ein\n```",
+}
+
+
+@pytest.mark.parametrize("page", WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_found(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "page.md").write_text(page)
+    with pytest.raises((pytest.fail.Exception, se.ParseError, SystemExit)):
+        Page(tmp_path / "page.md", tmp_path, None).run()
+
+
+RIGHT = """
+```python
+print(1 + 1)  # 2
+```
+
+```output
+2
+```
+
+```console
+$ echo two \\
+> words; echo '1.5 s'
+two words
+0.3 s
+```
+"""
+
+
+def test_what_is_right_passes(tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text(RIGHT)
+    Page(tmp_path / "page.md", tmp_path, None).run()

@@ -15,7 +15,7 @@ from sparseeinsum.decompose.optimizers import OPTIMIZERS
 from sparseeinsum.errors import PlanError
 from sparseeinsum.examples import ATTENTION, GCN
 from sparseeinsum.language.eingraph import EinGraph, EinSum
-from sparseeinsum.language.lowering import read_program
+from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.tensors import DEMOTED, Axis, Decomposition, Tensor
 from sparseeinsum.statistics.estimate import Statistics
 
@@ -177,7 +177,7 @@ class TestCover:
 
 def unbound(text: str) -> EinGraph:
     """A graph without shapes, for what looks only at who reads what."""
-    program = read_program(text)
+    program = lower_text(text)
     return EinGraph({}, program.einsums, program.outputs)
 
 

@@ -139,16 +139,6 @@ class TestResults:
         db.run("D[i, k] = S[i, k] * 2", into={"D": "scores"})
         np.testing.assert_allclose(read_back(db, "S"), 2 * A @ B)
 
-    def test_a_table_on_which_a_view_depends_stays(self, operands: se.Database) -> None:
-        db = operands
-        db.run(PRODUCT, into={"C": "scores"})
-        db.connection.execute("CREATE VIEW best AS SELECT * FROM scores")
-        before = contents(db)
-        with pytest.raises(se.EngineError, match="other objects depend on it"):
-            db.run(PRODUCT, into={"C": "scores"})
-        assert contents(db) == before
-        assert_usable(db)
-
     def test_names_of_any_length_and_keywords(self, db: se.Database) -> None:
         rows, columns = "a" * 70 + "1", "a" * 70 + "2"
         db.tensor("user", A, axes=["order", "end"])

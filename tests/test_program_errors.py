@@ -37,7 +37,7 @@ def test_error_shows_line_and_column() -> None:
 
 
 NEEDS_LABELS = "; a tensor needs its labels, as in A[i, j], also a scalar, as in eta[]"
-NO_LABELS = f"eta has no labels{NEEDS_LABELS}"
+NO_LABELS = f"eta has no labels{NEEDS_LABELS}; a parameter is declared before, as in param eta = 0.1"
 NO_CHAINS = "; comparisons do not chain: write A[i] < B[i] and B[i] < C[i]"
 LEFT_ONLY = "stands only on the left side; some tensor on the right must have it, or declare its bound: tensor"
 OPERAND = "'(', a name, a number, a whole number or an operator"
@@ -47,7 +47,7 @@ AFTER_NUMBER = "';', an operator, the end of the program or the end of the state
 NOTHING = "the program assigns nothing; write a statement such as C[i, k] = sum(A[i, j] * B[j, k])"
 FUNCTION_NAMES = (
     "sum, prod, max, min, any, all, logsumexp, abs, exp, log, sqrt, sign, relu, sigmoid, tanh, conj, where, softmax, "
-    "log_softmax, mean, var, norm, layer_norm, one_hot"
+    "log_softmax, mean, var, norm, layer_norm, argmax, argmin, one_hot"
 )
 DTYPES = "float64, float32, int64, bool, complex128, complex64"
 
@@ -222,6 +222,7 @@ REFUSED = [
         "mean[j] aggregates a label that is also used outside it; rename it inside, or name it in the aggregate there, "
         "too",
     ),
+    ("C[] = argmax(A[i, j])", 1, 7, "argmax takes one label, not i, j; say which, as in argmax[j](...)"),
     ("C[i] = one_hot[i](A[i])", 1, 8, "one_hot[i] makes a label that its argument has; give it another one"),
     ("C[i] = one_hot(A[i])", 1, 8, "one_hot takes one new label and one expression, as in one_hot[k](X[i])"),
     # Functions
@@ -245,7 +246,7 @@ REFUSED = [
     ("C[i] = A[i] * a[i]", 1, 15, "A and a are one name, because case does not tell names apart; write it one way"),
     # Declarations
     ("tensor A\nC[i] = A[i]", 1, 9, f"the line ends here, expected '['{NEEDS_LABELS}"),
-    ("tensor A[i: -3]\nC[i] = A[i]", 1, 13, "found '-', expected a whole number"),
+    ("tensor A[i: -3]\nC[i] = A[i]", 1, 13, "found '-', expected a name or a whole number"),
     ("tensor A[i: 3] fill B[i]\nC[i] = A[i]", 1, 1, "the fill of A is no number"),
     (
         "tensor A[i: 3] fill -inf dtype int64\nC[i] = A[i]",

@@ -77,7 +77,7 @@ def test_random_programs(postgres: PostgresServer, shared_db: se.Database, famil
         for name, rows in zip(plan.outputs, results(printed), strict=True):
             wanted = case.expected[name]
             found = as_array(rows, wanted, expected[name].fill)
-            np.testing.assert_allclose(found, wanted, rtol=0, atol=case.tolerance(name), err_msg=name)
+            case.expect(name, found)
 
     run()
 

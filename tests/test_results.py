@@ -1,6 +1,9 @@
 """Results: rows of every dtype, layout and fill as numpy, scipy, Arrow, pandas and polars."""
 
+import json
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,11 +12,14 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+import sparse
 from numpy.typing import NDArray
-from reading import stored_result
+from pyarrow import parquet
+from reading import read_back, stored_result
 
 import sparseeinsum as se
 from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.engines.catalogue import fill_text
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.tensors import DEMOTED, Axis, Decomposition, Tensor
 
@@ -130,6 +136,103 @@ def test_scipy_has_no_fill_but_0(dtype: str, fill: Number) -> None:
         result.to_scipy()
 
 
+@layouts
+@dtypes
+@pytest.mark.parametrize("fill", [0, 1])
+def test_to_sparse(make: Make, dtype: str, fill: int) -> None:
+    result, expected = make(dtype, fill)
+    array = result.to_sparse()
+    assert isinstance(array, sparse.COO)
+    assert array.dtype == array.fill_value.dtype == dtype
+    assert array.nnz <= result.rows.num_rows * 4
+    np.testing.assert_array_equal(array.todense(), expected)
+
+
+def test_to_sparse_has_any_number_of_axes() -> None:
+    tensor = Tensor("Y", tuple(Axis(name, 3) for name in "ijk"))
+    rows = pa.table({"i": [0, 2], "j": [1, 1], "k": [2, 0], "val": [1.5, -2.0]})
+    array = se.TensorResult(Schema(tensor, Decomposition((1, 1, 1))), rows).to_sparse()
+    assert array.shape == (3, 3, 3)
+    assert (array[0, 1, 2], array[2, 1, 0], array.nnz) == (1.5, -2.0, 2)
+    scalar = se.TensorResult(Schema(Tensor("Y", ()), Decomposition(())), pa.table({"val": [3.0]})).to_sparse()
+    assert (scalar.shape, scalar.todense()) == ((), 3.0)
+
+
+@layouts
+@dtypes
+def test_torch(make: Make, dtype: str) -> None:
+    torch = pytest.importorskip("torch", reason="torch is large, and not among what the tests install")
+    result, expected = make(dtype)
+    tensor = result.torch()
+    assert tensor.is_sparse
+    assert tensor.is_coalesced()
+    assert tensor.dtype == getattr(torch, dtype)
+    np.testing.assert_array_equal(tensor.to_dense().numpy(), expected)
+    np.testing.assert_array_equal(result.torch(dense=True).numpy(), expected)
+
+
+def test_a_sparse_tensor_of_torch_has_no_fill_but_0() -> None:
+    pytest.importorskip("torch", reason="torch is large, and not among what the tests install")
+    result, expected = entries("float64", np.inf)
+    with pytest.raises(
+        se.SemanticsError, match=r"sparse tensor of torch holds 0 there; take torch\(dense=True\), or to"
+    ):
+        result.torch()
+    np.testing.assert_array_equal(result.torch(dense=True).numpy(), expected)
+
+
+@layouts
+def test_to_xarray(make: Make) -> None:
+    result, expected = make("float64", np.inf)
+    array = result.to_xarray()
+    assert (array.name, array.dims) == ("Y", ("i", "j"))
+    np.testing.assert_array_equal(array.to_numpy(), expected)
+
+
+@pytest.mark.parametrize(
+    ("package", "take"),
+    [
+        ("sparse", se.TensorResult.to_sparse),
+        ("torch", se.TensorResult.torch),
+        ("xarray", se.TensorResult.to_xarray),
+        ("pandas", se.TensorResult.df),
+        ("polars", se.TensorResult.pl),
+    ],
+)
+def test_package_that_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch, package: str, take: Callable[[se.TensorResult], object]
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)  # what Python takes for a package that is not there
+    with pytest.raises(se.PackageError, match=f"the package {package} cannot be imported .*pip install {package}"):
+        take(entries("float64")[0])
+
+
+@layouts
+@dtypes
+@pytest.mark.parametrize("fill", [0, 1])
+def test_to_parquet(tmp_path: Path, make: Make, dtype: str, fill: int) -> None:
+    result, _ = make(dtype, fill)
+    path = tmp_path / "y.parquet"
+    for _ in range(2):
+        result.to_parquet(path)
+        written = parquet.read_table(path)
+        assert written.equals(result.arrow())
+        told = json.loads(written.schema.metadata[b"sparseeinsum"])
+        assert told == {"name": "Y", "axes": {"i": 3, "j": 4}, "dtype": dtype, "fill": fill_text(result.fill)}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_stays_when_it_cannot_be_replaced(tmp_path: Path) -> None:
+    result, _ = entries("float64")
+    folder = tmp_path / "y.parquet"
+    folder.mkdir()
+    with pytest.raises(OSError, match="directory"):
+        result.to_parquet(folder)
+    assert list(tmp_path.iterdir()) == [folder]
+    with pytest.raises(se.DataError, match=r"there is no folder .*nowhere to write y\.parquet into; make it first"):
+        result.to_parquet(tmp_path / "nowhere" / "y.parquet")
+
+
 def test_nan_is_an_entry() -> None:
     result = make_result({"i": [0, 1]}, np.array([[np.nan, 0, np.inf, 0], [0, 0, 0, 0]]), (4,), 0)
     assert result.to_scipy().nnz == 2
@@ -170,11 +273,41 @@ def test_frames_of_complex_numbers(make: Make, dtype: str, fill: complex) -> Non
 
 @layouts
 @dtypes
-def test_frames_are_loaded_again(shared_db: se.Database, make: Make, dtype: str) -> None:
+@pytest.mark.parametrize("says", [{"shape": (3, 4), "fill": 1}, {}])
+def test_frames_are_loaded_again(shared_db: se.Database, make: Make, dtype: str, says: dict[str, Any]) -> None:
+    """Arrow tables tell shape and fill themselves; frames do not."""
     result, expected = make(dtype, 1)
-    stored = shared_db.tensor("A", result.arrow(), shape=(3, 4), fill=1)
+    if says and not dtype.startswith("complex"):
+        shared_db.tensor("A", result.df(), **says)
+        np.testing.assert_array_equal(stored_result(shared_db, "A").to_numpy(), expected)
+    stored = shared_db.tensor("A", result.arrow(), **says)
     assert stored.tensor.dtype == dtype
+    assert (stored.tensor.shape, stored.tensor.fill) == ((3, 4), 1)
     np.testing.assert_array_equal(stored_result(shared_db, "A").to_numpy(), expected)
+
+
+def test_what_a_frame_tells_gives_way_to_what_is_said(shared_db: se.Database) -> None:
+    table = entries("float64", 1)[0].arrow()
+    assert shared_db.tensor("A", table, shape=(5, 5), fill=2).tensor.shape == (5, 5)
+    assert shared_db.tensor("A", table, fill=2).tensor.fill == 2
+    assert shared_db.tensor("A", table.select(["j", "i", "val"])).tensor.shape == (4, 3)
+    others = shared_db.tensor("A", table.rename_columns(["x", "y", "val"])).tensor
+    assert (others.shape, others.fill) == ((3, 4), 0)
+    with pytest.raises(se.DataError, match="metadata sparseeinsum of its data say nothing that can be read"):
+        shared_db.tensor("A", table.replace_schema_metadata({"sparseeinsum": "{}"}))
+
+
+@pytest.mark.engines("duckdb", reason="PostgreSQL reads no files")
+@layouts
+def test_files_are_tensors_again(tmp_path: Path, db: se.Database, make: Make) -> None:
+    result, expected = make("float64", np.inf)
+    path = tmp_path / "y.parquet"
+    result.to_parquet(path)
+    assert db.tensor_from_table("A", path, index=["i", "j"], value="val").tensor.fill == np.inf
+    np.testing.assert_array_equal(stored_result(db, "A").to_numpy(), expected)
+    np.testing.assert_array_equal(read_back(db, "A"), expected)
+    db.connection.execute(f"CALL tensor_from_table('B', '{path}', ['j', 'i'], 'val')")
+    np.testing.assert_array_equal(read_back(db, "B"), expected.T)
 
 
 def test_description() -> None:

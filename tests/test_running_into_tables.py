@@ -67,9 +67,9 @@ def test_table_of_the_user_that_the_program_reads_may_be_replaced(db: se.Databas
 @pytest.mark.parametrize(
     ("into", "error", "message"),
     [
-        ({"X": "scores"}, se.PlanError, "the plan returns no X to put into a table; it returns Y, Z"),
-        ({"T": "scores"}, se.PlanError, "the plan returns no T to put into a table; it returns Y, Z"),
-        ({"Y": "scores", "Z": "Scores"}, se.PlanError, "Y and Z are both to go into the table Scores; give each"),
+        ({"X": "scores"}, se.PlanError, "the plan returns no X to put into the table scores; it returns Y, Z"),
+        ({"T": "scores"}, se.PlanError, "the plan returns no T to put into the table scores; it returns Y, Z"),
+        ({"Y": "scores", "Z": "Scores"}, se.PlanError, "Y and Z are both to go into the table Scores; give each one"),
         ({"Y": "A"}, se.CatalogueError, "A is the table that tensor A was loaded into; choose another table for Y"),
         ({"Y": "main.a"}, se.CatalogueError, r"main\.a is the table that tensor A was loaded into"),
         ({"Y": '"B"'}, se.CatalogueError, '"B" is the table that tensor B was loaded into'),

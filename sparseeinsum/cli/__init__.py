@@ -1,4 +1,4 @@
-"""The command line: load, run, explain, compile, shell, stats, drop and others; over the public API alone."""
+"""The command line: load, run, explain, compile, check, shell, stats, drop and others; over the public API alone."""
 
 import argparse
 import sys
@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from sparseeinsum import SparseEinsumError
 from sparseeinsum.cli import commands, demo, extensions, loading, shell
+from sparseeinsum.cli.check import check
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.sql_texts import number_of
 
@@ -15,17 +16,17 @@ _EXAMPLE = 'sparseeinsum run --database graph.duckdb --text "Y[i] = sum(A[i, j] 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit status: 0, or 1 for an error that was printed."""
+    """Run a command; returns the exit status: 0, or 1 for errors that were printed."""
     asked = _parser().parse_args(arguments)
     try:
-        asked.command(asked)
+        status: int | None = asked.command(asked)
     except (SparseEinsumError, OSError, ValueError) as error:
         print(f"sparseeinsum: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("sparseeinsum: stopped; the database is as it was", file=sys.stderr)
         return 130
-    return 0
+    return status or 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -39,6 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(commands_of)
     _add_explain(commands_of)
     _add_compile(commands_of)
+    _add_check(commands_of)
     _add_shell(commands_of)
     _add_stats(commands_of)
     _add_drop(commands_of)
@@ -57,6 +59,7 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", nargs="?", help="file with program text; - reads standard input")
     parser.add_argument("-t", "--text", help="program text itself, instead of a file")
     parser.add_argument("-p", "--plan", help="a plan that `explain --save` kept, instead of a program")
+    _add_set(parser)
     parser.add_argument(
         "-d", "--database", required=True, help="where the tensors are: a DuckDB file, or postgresql://..."
     )
@@ -85,6 +88,18 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
         dest="rewrite",
         action="store_false",
         help="compute products that several statements compute in the order in which they are written",
+    )
+
+
+def _add_set(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-s",
+        "--set",
+        dest="parameters",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="give a parameter of the program a value, in place of that in `param NAME = ...`",
     )
 
 
@@ -119,6 +134,13 @@ def _add_load(commands_of: _Commands) -> None:
     )
     parser.add_argument("--shape", type=_bounds, help="bounds, as in 100,100 (default: what the indices need)")
     parser.add_argument("--axes", type=_words, help="names of the axes, as in i,j (default: the index columns)")
+    parser.add_argument(
+        "--keys",
+        type=_dictionaries,
+        metavar="AXIS=DICTIONARY,...",
+        help="dictionaries of natural keys, as in src=person,dst=person (default for texts, dates, timestamps and "
+        "UUIDs: of the axis's name)",
+    )
     parser.add_argument("--fill", type=_number, help="value of every index that no row has (default 0)")
     parser.add_argument("--dtype", help="of the values, as in float32 (default: that of their column)")
     parser.add_argument(
@@ -154,6 +176,13 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",")]
 
 
+def _dictionaries(text: str) -> dict[str, str]:
+    pairs = [word.partition("=") for word in _words(text)]
+    if not all(axis and dictionary for axis, _, dictionary in pairs):
+        raise argparse.ArgumentTypeError(f"{text} is not AXIS=DICTIONARY,..., as in src=person,dst=person")
+    return {axis: dictionary for axis, _, dictionary in pairs}
+
+
 def _bounds(text: str) -> list[int]:
     try:
         return [int(bound) for bound in text.split(",")]
@@ -179,7 +208,14 @@ def _add_run(commands_of: _Commands) -> None:
     parser = _add(commands_of, "run", "plan and run a program, and show its results", _EXAMPLE)
     _add_program(parser)
     parser.add_argument(
-        "--into", action="append", default=[], metavar="RESULT=TABLE", help="keep a result in a table, replacing it"
+        "--into",
+        action="append",
+        default=[],
+        metavar="RESULT=TABLE",
+        help="keep a result in a table, or in a file if the name ends in .parquet; what is there is replaced",
+    )
+    parser.add_argument(
+        "--append", action="store_true", help="with --into, add to tables instead, which must have no such rows yet"
     )
     parser.add_argument("--rows", type=int, default=10, help="how many rows of each result to show (default 10)")
     parser.add_argument(
@@ -228,6 +264,20 @@ def _add_compile(commands_of: _Commands) -> None:
     )
     parser.add_argument("--name", help="with --dbt, what names of models begin with (default: that of the file)")
     parser.set_defaults(command=commands.compile_program)
+
+
+def _add_check(commands_of: _Commands) -> None:
+    parser = _add(
+        commands_of,
+        "check",
+        "say what is wrong with programs, as FILE:LINE:COLUMN: error: MESSAGE, and what of them nothing reads",
+        "sparseeinsum check --database graph.duckdb program.ein",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="file with program text; - reads standard input")
+    parser.add_argument("-d", "--database", help="where the tensors are that the programs are to fit")
+    parser.add_argument("--json", action="store_true", help="write one JSON object a line")
+    _add_set(parser)
+    parser.set_defaults(command=check)
 
 
 def _add_shell(commands_of: _Commands) -> None:

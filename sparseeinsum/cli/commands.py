@@ -5,7 +5,7 @@ import re
 import statistics
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -15,6 +15,10 @@ from rich.table import Table
 import sparseeinsum as se
 from sparseeinsum.calibration import Calibration, calibrate
 from sparseeinsum.cli.display import show_result
+from sparseeinsum.language.dtypes import Number
+from sparseeinsum.language.lowering import lower_text
+
+STANDARD_INPUT = "-"
 
 _CONSOLE = Console(markup=False, highlight=False)  # notation such as T[i, k] is no markup
 _STATUS = Console(stderr=True)
@@ -27,17 +31,20 @@ _OF_PLANNING: Mapping[str, tuple[str, object]] = {
     "--tiles": ("tiles", ()),
     "--no-rewrite": ("rewrite", True),
     "--no-indexes": ("indexes", True),
+    "--set": ("parameters", []),
 }
 
 
 def run(asked: argparse.Namespace) -> None:
     """Plan and run a program, or run a plan."""
-    text = _program_text(asked)
+    program = _program(asked)
     into = dict(_assignment(pair) for pair in asked.into)
+    if asked.append and not into:
+        raise ValueError("--append says how to keep results in tables; name them, as in --into Y=scores")
     with open_database(asked.database) as database:
         results = database.run(
-            database.load_plan(asked.plan) if text is None else text,
-            into=into,
+            database.load_plan(asked.plan) if program is None else program,
+            into={name: se.Table(table, mode="append") for name, table in into.items()} if asked.append else into,
             optimizer=asked.optimizer or "dp",
             memory_limit=asked.memory_limit,
             nonfinite=asked.nonfinite or "error",
@@ -47,7 +54,7 @@ def run(asked: argparse.Namespace) -> None:
             replan=asked.replan,
         )
     for name, table in into.items():
-        _CONSOLE.print(f"{name} is in table {table}")
+        _CONSOLE.print(f"{name} is in {table}", soft_wrap=True)
     for result in results.values():
         show_result(_CONSOLE, result, asked.rows)
 
@@ -92,13 +99,13 @@ def _name_of_models(program: str | None) -> str:
 @contextmanager
 def _planned(asked: argparse.Namespace) -> Iterator[tuple[se.Database, se.Plan]]:
     """The database, and the plan asked for, while it is open."""
-    text = _program_text(asked)
+    program = _program(asked)
     with open_database(asked.database) as database:
-        if text is None:
+        if program is None:
             yield database, database.load_plan(asked.plan)
             return
         plan = database.plan(
-            text,
+            program,
             optimizer=asked.optimizer or "dp",
             memory_limit=asked.memory_limit,
             nonfinite=asked.nonfinite or "error",
@@ -184,8 +191,8 @@ def duration(seconds: float) -> str:
     return f"{seconds / units[unit]:.3g} {unit}"
 
 
-def _program_text(asked: argparse.Namespace) -> str | None:
-    """The text of a program; None where a plan is given instead."""
+def _program(asked: argparse.Namespace) -> se.Program | None:
+    """The program; None where a plan is given instead."""
     given = [source for source in (asked.program, asked.text, asked.plan) if source is not None]
     if len(given) != 1:
         raise ValueError("give a program file, - for standard input, --text or --plan, one of them")
@@ -194,9 +201,28 @@ def _program_text(asked: argparse.Namespace) -> str | None:
             if getattr(asked, wish, default) != default:
                 raise ValueError(f"{option} is for planning, and --plan brings a plan; leave it out")
         return None
-    if asked.text is not None:
-        return str(asked.text)
-    return sys.stdin.read() if asked.program == "-" else Path(asked.program).read_text(encoding="utf-8")
+    parameters = parameters_of(asked)
+    if asked.text is None and asked.program != STANDARD_INPUT:
+        return se.read_program(asked.program, **parameters)
+    text = str(asked.text) if asked.text is not None else sys.stdin.read()
+    return lower_text(text, parameters, Path())
+
+
+def parameters_of(asked: argparse.Namespace) -> dict[str, Number]:
+    """Parameters by name, as `--set eta=0.1` gives them."""
+    return dict(_parameter(pair) for pair in asked.parameters)
+
+
+def _parameter(pair: str) -> tuple[str, Number]:
+    name, equals, text = pair.partition("=")
+    truths = {"true": True, "false": False}
+    if name and text in truths:
+        return name, truths[text]
+    for kind in (int, float, complex) if name and equals else ():
+        with suppress(ValueError):
+            number: Number = kind(text)
+            return name, number
+    raise ValueError(f"--set {pair!r} is not NAME=NUMBER, as in --set eta=0.1")
 
 
 def open_database(target: str) -> se.Database:

@@ -28,6 +28,7 @@ def _loaded(asked: argparse.Namespace, database: se.Database) -> StoredTensor:
         fill=asked.fill,
         dtype=asked.dtype,
         duplicates=asked.duplicates,
+        keys=asked.keys,
         index=asked.index,
         value=asked.value,
     )
@@ -47,6 +48,7 @@ def _referred(asked: argparse.Namespace, database: se.Database) -> StoredTensor:
         axes=asked.axes,
         dtype=asked.dtype,
         fill=0 if asked.fill is None else asked.fill,
+        keys=asked.keys,
     )
 
 

@@ -3,8 +3,10 @@
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 
 import duckdb
 from rich.console import Console
@@ -15,14 +17,21 @@ from sparseeinsum.cli.display import rows_table, show_result, tensors_table
 from sparseeinsum.cli.shell_input import Entered, Kind, entered
 from sparseeinsum.cli.shell_prompt import Prompt
 from sparseeinsum.kernels.catalogue import functions
-from sparseeinsum.language.parsing import parse
-from sparseeinsum.language.syntax import Assignment
+from sparseeinsum.language.dtypes import Number
+from sparseeinsum.language.files import read_statements
+from sparseeinsum.language.lowering import lower
+from sparseeinsum.language.parameters import Parameters
+from sparseeinsum.language.parsing import fail
+from sparseeinsum.language.scalar import write_number
+from sparseeinsum.language.syntax import Assignment, Source, Statement
 
 _HELP = """\
 SQL ends with a semicolon and is run as it is. A program is a line such as
   Y[i] = sum(A[i, j] * X[j])
 and shows the result; later programs may read it by its name, which stands for how it is computed.
 Several statements on a line, separated by semicolons, show what none of them reads.
+  param eta = 0.1          a number that programs entered after it may read
+  include "layers.ein"     what a file declares and computes
 
   \\d               tensors of the database, and programs entered so far
   \\d NAME          one of them: entries, distinct indices, columns
@@ -96,10 +105,21 @@ def _message(error: Exception) -> str:
     return str(said).rstrip() if is_told else f"{type(error).__name__}: {error}".rstrip()
 
 
-def _read_by(text: str) -> tuple[str, ...]:
-    """Names of the tensors that program text reads; it may declare only."""
-    is_program = any(isinstance(statement, Assignment) for statement in parse(text))
-    return se.program(text).inputs if is_program else ()
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Program text that was entered, and what it says, with the parameters as they were."""
+
+    text: str
+    statements: tuple[Statement, ...]
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it computes something; it may declare only."""
+        return any(isinstance(statement, Assignment) for statement in self.statements)
+
+    def program(self, earlier: tuple[Statement, ...] = ()) -> se.Program:
+        """The program, after other statements."""
+        return lower((*earlier, *self.statements), Source(self.text))
 
 
 class Session:
@@ -109,7 +129,8 @@ class Session:
         self._database = database
         self._is_duckdb = isinstance(database.connection, duckdb.DuckDBPyConnection)
         self._console = Console(markup=False, highlight=False)
-        self._programs: dict[str, str] = {}  # by every name that they assign or declare
+        self._programs: dict[str, _Part] = {}  # by every name that they assign or declare
+        self._parameters: Mapping[str, Number] = {}
         self._rows = 20
         self._shows_time = False
         self._commands: dict[str, Callable[[str], None]] = {
@@ -165,32 +186,39 @@ class Session:
         command(argument.strip())
 
     def _run_program(self, text: str) -> None:
-        statements = parse(text)
-        if any(isinstance(statement, Assignment) for statement in statements):
-            program = self._with_what_it_reads(text)
-            wanted = se.program(text).outputs
+        parameters = Parameters(outer=self._parameters)
+        part = self._part(text, parameters)
+        if part.is_program:
+            program = self._with_what_it_reads(part)
+            wanted = part.program().outputs
             results = self._database.run(program, outputs=wanted)
             for name in wanted:
                 show_result(self._console, results[name], self._rows)
-        else:
-            print(f"declared; a program that reads {text.split()[1].split('[')[0]} is held to it")
-        for statement in statements:
-            name = statement.target.tensor if isinstance(statement, Assignment) else statement.tensor
-            self._programs[name] = text
+        for statement in part.statements:
+            if isinstance(statement, Assignment):
+                self._programs[statement.target.tensor] = part
+            else:
+                self._programs[statement.tensor] = part
+                if not part.is_program:
+                    print(f"declared; a program that reads {statement.tensor} is held to it")
+        self._parameters = parameters.values
 
-    def _with_what_it_reads(self, text: str) -> str:
-        """Program text after that of the programs that it reads, and those that they read."""
-        texts: list[str] = []
+    def _part(self, text: str, parameters: Parameters) -> _Part:
+        return _Part(text, read_statements(Source(text), Path(), parameters, fail))
 
-        def add(part: str) -> None:
-            for name in _read_by(part):
+    def _with_what_it_reads(self, part: _Part) -> se.Program:
+        """A program after what it reads of those entered before, and what that reads."""
+        parts: list[_Part] = []
+
+        def add(each: _Part) -> None:
+            for name in each.program().inputs if each.is_program else ():
                 earlier = self._programs.get(name)
-                if earlier is not None and earlier != part and earlier not in texts:
+                if earlier is not None and earlier != each and earlier not in parts:
                     add(earlier)
-            texts.append(part)
+            parts.append(each)
 
-        add(text)
-        return "\n".join(texts)
+        add(part)
+        return part.program(tuple(statement for each in parts[:-1] for statement in each.statements))
 
     def _run_sql(self, text: str) -> None:
         cursor = self._database.connection.execute(text)
@@ -215,14 +243,16 @@ class Session:
             return
         if tensors:
             self._console.print(tensors_table(tensors.values()))
-        for text in dict.fromkeys(self._programs.values()):
-            print(text)
-        if not tensors and not self._programs:
+        for part in dict.fromkeys(self._programs.values()):
+            print(part.text)
+        for name, value in self._parameters.items():
+            print(f"param {name} = {write_number(value)}")
+        if not (tensors or self._programs or self._parameters):
             print("no tensors")
 
     def _describe_one(self, name: str) -> None:
         if name in self._programs:
-            print(self._programs[name])
+            print(self._programs[name].text)
             return
         measured = self._database.statistics(name)
         stored = self._database.tensors()[name]
@@ -238,10 +268,13 @@ class Session:
         print(f"{name} is gone" + (f", with the table {stored.relation}" if stored.is_owned else ""))
 
     def _plan(self, text: str) -> None:
-        print(self._database.plan(self._with_what_it_reads(text)).explain())
+        print(self._database.plan(self._read_now(text)).explain())
 
     def _sql(self, text: str) -> None:
-        print(self._database.plan(self._with_what_it_reads(text)).sql(), end="")
+        print(self._database.plan(self._read_now(text)).sql(), end="")
+
+    def _read_now(self, text: str) -> se.Program:
+        return self._with_what_it_reads(self._part(text, Parameters(outer=self._parameters)))
 
     def _set_rows(self, text: str) -> None:
         if not text.isdigit():

@@ -37,7 +37,7 @@ def sources_yaml(inputs: Iterable[Input], program: str) -> str | None:
     groups: dict[str, dict[str, Any]] = {}
     for source, tensors in tables.items():
         group = groups.setdefault(source.group, _group(source, program))
-        group["tables"].append(_table(source, tensors))
+        group["tables"].append(_table(source, tensors, program))
     return _yaml({"version": 2, "sources": list(groups.values())}, program) if groups else None
 
 
@@ -106,12 +106,13 @@ def _group(source: Source, program: str) -> dict[str, Any]:
     return group | {"tables": []}
 
 
-def _table(source: Source, tensors: Sequence[StoredTensor]) -> dict[str, Any]:
+def _table(source: Source, tensors: Sequence[StoredTensor], program: str) -> dict[str, Any]:
     found: dict[str, Any] = {"name": source.table}
     if source.place is not None:
         found["identifier"] = source.place[-1]
+    found["config"] = {"tags": [program]}
     if source.file is not None:
-        found["config"] = {"meta": {"external_location": "'{}'".format(source.file.replace("'", "''"))}}
+        found["config"]["meta"] = {"external_location": "'{}'".format(source.file.replace("'", "''"))}
     found["description"] = "Read as " + ", ".join(f"`{declaration_of(each.tensor)}`" for each in tensors) + "."
     tests: list[dict[str, Any]] = []
     columns: dict[str, dict[str, Any]] = {}

@@ -35,6 +35,12 @@ class Description:
     dtype: str | None = None
     keys: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.keys, Mapping):
+            raise ShapeError(
+                f"tensor {self.name} is given keys {self.keys!r}; give dictionaries of axes, as in {{'src': 'person'}}"
+            )
+
     def tensor(
         self,
         bounds: Sequence[int],

@@ -12,11 +12,12 @@ from sparseeinsum.errors import DataError, ShapeError
 from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import VALUE_COLUMN, Axis, Decomposition, StoredTensor, Tensor
 from sparseeinsum.render.statements import relation_query
-from sparseeinsum.statistics.columns import computed_type, relation_of, stored_type, type_named, value_of
+from sparseeinsum.statistics.columns import computed_type, coordinate, relation_of, stored_type, type_named, value_of
 from sparseeinsum.statistics.measure import check_rows
 
 _GIVEN = "sparseeinsum_given"
 _MOST_INT = 1 << 31  # the greatest bound of an axis whose indices are of SQL's INTEGER
+_LARGEST_NUMBER = 1 << 62  # coordinates of larger tensors are not numbered
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,23 @@ def check_repeated(engine: Engine, stored: StoredTensor) -> None:
         check_rows(stored, engine)
 
 
+def is_ascending(engine: Engine, stored: StoredTensor) -> bool:
+    """Whether every row of a table of entries has a greater coordinate than the one that is read before it.
+
+    Then no coordinate is there twice, and that took far less time than to look for it. Rows may be read in another
+    order than they were written, so that what is not so says nothing.
+    """
+    tensor = stored.tensor
+    if not (tensor.axes and tensor.size < _LARGEST_NUMBER):
+        return False
+    number = coordinate(_keys(stored), tensor.shape)
+    before = exp.Window(this=exp.func("LAG", number.copy()))
+    numbers = exp.select(number.as_("number"), before.as_("before")).from_(relation_of(stored, engine.dialect))
+    is_earlier = exp.LTE(this=exp.column("number"), expression=exp.column("before"))
+    found = exp.select(exp.Literal.number(1).as_("one")).from_(numbers.subquery("numbers")).where(is_earlier).limit(1)
+    return not engine.rows(found)
+
+
 def _ordered(query: exp.Select, keys: Sequence[str]) -> exp.Select:
     return query.order_by(*[exp.column(key) for key in keys], append=False) if keys else query
 
@@ -107,7 +125,8 @@ def _summed(engine: Engine, given: StoredTensor) -> exp.Select:
         total = exp.array(*[exp.Sum(this=part) for part in parts])
     else:
         total = _total(given)
-    return _grouped(given, _entries(engine, given, total)).order_by(*_keys(given))
+    summed = _grouped(given, _entries(engine, given, total))
+    return summed.order_by(*_keys(given)) if given.keys else summed
 
 
 def _total(given: StoredTensor) -> exp.Expr:
@@ -157,8 +176,8 @@ def _check_sums(engine: Engine, given: StoredTensor) -> None:
     fits = exp.TryCast(this=total.copy(), to=type_named(stored_type(dtype, is_scalar=True)))
     rows = exp.select(*_keys(given), total).from_(relation_of(given, engine.dialect))
     select = _grouped(given, rows).having(fits.is_(exp.null()))
-    for *coordinate, found in engine.rows(select.order_by(*_keys(given), total.copy()).limit(1)):
+    for *indices, found in engine.rows(select.order_by(*_keys(given), total.copy()).limit(1)):
         raise DataError(
-            f"tensor {given.tensor.name}: the values at the coordinate ({', '.join(map(str, coordinate))}) add up to "
+            f"tensor {given.tensor.name}: the values at the coordinate ({', '.join(map(str, indices))}) add up to "
             f"{found}, which is no {dtype}; pass dtype='float64'"
         )

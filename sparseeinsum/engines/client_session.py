@@ -39,6 +39,7 @@ class ClientSession:
         self.connection = connection
         self._driver = driver
         self._is_owned = is_owned
+        self._is_copying = False
 
     @property
     def version(self) -> int:
@@ -81,6 +82,24 @@ class ClientSession:
             return text_format.decode(data, names)
         return copy_format.decode(data, names, [each.sql_type for each in columns])
 
+    def batches(self, query: str, rows: int) -> Iterator[pa.Table]:
+        """The result of a query while it is computed, so many rows at once; one table at least, which may be empty."""
+        columns = self.columns(query)
+        command = f"COPY ({query}) TO STDOUT (FORMAT BINARY)"
+        # In a savepoint: to leave off half-way cancels the statement, which undoes the transaction that it is in.
+        with (
+            self._errors(query),
+            self.connection.transaction(),
+            self.connection.cursor() as cursor,
+            cursor.copy(command) as copy,
+        ):
+            names, types = [each.name for each in columns], [each.sql_type for each in columns]
+            self._is_copying = True
+            try:
+                yield from copy_format.decode_batches(copy, names, types, rows)
+            finally:
+                self._is_copying = False
+
     def _take_arrived(self, data: bytearray) -> None:
         """Add the rows of a binary COPY that are here by now: the driver prepares to wait for every single one.
 
@@ -109,6 +128,7 @@ class ClientSession:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All of the statements within take effect, or none; in a transaction that is open, once that is committed."""
+        self._check_free()
         try:
             with self.connection.transaction():
                 yield
@@ -117,11 +137,19 @@ class ClientSession:
 
     @contextmanager
     def _errors(self, text: str) -> Iterator[None]:
+        self._check_free()
         try:
             with self._own_transaction():
                 yield
         except self._driver.Error as error:
             raise self._engine_error(error, text) from error
+
+    def _check_free(self) -> None:
+        """Refuse a statement for which psycopg would wait until somebody else has read the last batch."""
+        if self._is_copying:
+            raise EngineError(
+                "this connection has a result that is being read in batches; read it to its end or drop it"
+            )
 
     def _engine_error(self, error: Exception, statement: str | None = None) -> EngineError:
         lost = "the connection to the server is lost; connect again: " if self.connection.closed else ""

@@ -6,7 +6,7 @@ of each, all big-endian; an array is its dimensions, each element with a length 
 
 import math
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -189,9 +189,39 @@ def decode(data: bytes | bytearray, names: Sequence[str], types: Sequence[str]) 
     Raises:
         EngineError: A column has a type that no tensor has, or holds NULL.
     """
+    return _decode_rows(memoryview(data)[len(_HEADER) : len(data) - len(TRAILER)], names, types)
+
+
+def decode_batches(
+    pieces: Iterable[bytes | bytearray | memoryview], names: Sequence[str], types: Sequence[str], rows: int
+) -> Iterator[pa.Table]:
+    """What COPY ... TO STDOUT (FORMAT BINARY) writes, while it does: so many rows at once, and one table at least.
+
+    Args:
+        pieces: As libpq hands them out: each ends where a row does.
+        names: As for `decode`; so are types.
+        rows: Of all tables but the last, give or take one.
+
+    Raises:
+        EngineError: A column has a type that no tensor has, or holds NULL.
+    """
+    yield _decode_rows(memoryview(b""), names, types)
+    data, last = bytearray(), b""  # the last piece ends the data, and may come with a row
+    count, skipped = 0, len(_HEADER)
+    for piece in pieces:
+        data += last
+        count += 1
+        if count > rows:
+            yield _decode_rows(memoryview(data)[skipped:], names, types)
+            data, count, skipped = bytearray(), 0, 0
+        last = bytes(piece)
+    data += last
+    yield _decode_rows(memoryview(data)[skipped : len(data) - len(TRAILER)], names, types)
+
+
+def _decode_rows(body: memoryview, names: Sequence[str], types: Sequence[str]) -> pa.Table:
     for name, kind in zip(names, types, strict=True):
         arrow_type(name, kind)
-    body = memoryview(data)[len(_HEADER) : len(data) - len(TRAILER)]
     elements = [_ELEMENTS[kind.removesuffix("[]")] for kind in types]
     are_arrays = [kind.endswith("[]") for kind in types]
     rows = _rows_of_one_size(body, elements, are_arrays)

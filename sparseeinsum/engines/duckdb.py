@@ -58,6 +58,21 @@ class DuckDB:
         with self._errors(statement) as text:
             return self.connection.sql(text).to_arrow_table()
 
+    def batches(self, statement: exp.Expr | str, rows: int) -> Iterator[pa.Table]:
+        """The result of a query while it is computed, so many rows at once; one table at least, which may be empty."""
+        with self._errors(statement) as text:
+            reader = self.connection.sql(text).to_arrow_reader(rows)
+        try:
+            yield reader.schema.empty_table()
+            while True:
+                with self._errors(text):
+                    batch = next(reader, None)
+                if batch is None:
+                    return
+                yield pa.Table.from_batches([batch])
+        finally:
+            reader.close()  # or the connection would stay busy
+
     def create_temporary(self, table: exp.Table, query: exp.Select) -> int:
         """Create a temporary table from a query; returns its rows."""
         return self._count(created(table, query))
@@ -98,12 +113,22 @@ class DuckDB:
             described = self.connection.sql(text)
             return [Column(name, str(kind)) for name, kind in zip(described.columns, described.types, strict=True)]
 
+    def columns_of(self, table: exp.Table) -> list[Column] | None:
+        """Columns of a table or view; None where there is none of that name."""
+        with self._errors(f"-- look for {table}"):
+            schema, catalog = table.db, table.catalog
+            found = self.connection.execute(
+                assets.read("sql/duckdb/has_relation.sql"),
+                {"name": table.name, "schema": schema or None, "catalog": catalog or None},
+            ).fetchall()
+        return self.columns(exp.select("*").from_(table.copy())) if found else None
+
     @contextmanager
     def _errors(self, statement: exp.Expr | str) -> Iterator[str]:
         text = statement if isinstance(statement, str) else write_sql(statement, self.sql)
         try:
             yield text
-        except duckdb.Error as error:
+        except (duckdb.Error, OSError, pa.ArrowException) as error:  # a reader has errors of Arrow's own
             raise EngineError(str(error), text) from error
 
     @contextmanager
@@ -262,11 +287,16 @@ class DuckDB:
 def open_duckdb(target: object) -> DuckDB:
     """Open a file, an in-memory database (None), or take a connection that the user has.
 
+    Of what stands in for a connection, as the session of a Python model of dbt-duckdb does, another connection to the
+    same database is taken: there may be a transaction open, and it sees what is committed.
+
     Raises:
         EngineError: It is none of these, the file cannot be opened, or the connection lacks the functions.
     """
     if isinstance(target, duckdb.DuckDBPyConnection):
         return _with_functions(DuckDB(target, is_owned=False))
+    if callable(cursor := getattr(target, "cursor", None)) and isinstance(other := cursor(), duckdb.DuckDBPyConnection):
+        return _with_functions(DuckDB(other, is_owned=True))
     if not (target is None or isinstance(target, str | Path)):
         raise EngineError(f"{type(target).__name__} is no database; give a path, a postgresql:// URL or a connection")
     try:

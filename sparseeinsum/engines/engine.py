@@ -1,6 +1,6 @@
 """Engines: what the rest of the package may ask of a database, whichever it is."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
@@ -34,11 +34,13 @@ class Relation:
         catalog: The database that it lies in; None for the current one.
         schema: Of that database.
         name: As the database spells it.
+        comment: That the database keeps with it.
     """
 
     catalog: str | None
     schema: str
     name: str
+    comment: str | None = None
 
 
 class Engine(Protocol):
@@ -97,8 +99,17 @@ class Engine(Protocol):
     def arrow(self, statement: exp.Expr | str) -> pa.Table:
         """The result of a query as an Arrow table."""
 
+    def batches(self, statement: exp.Expr | str, rows: int) -> Iterator[pa.Table]:
+        """The result of a query while it is computed, so many rows at once; one table at least, which may be empty.
+
+        Until the last one, or until the generator is closed, the connection takes no other statement.
+        """
+
     def columns(self, query: exp.Expr | str) -> list[Column]:
         """Columns of a query; it is not run."""
+
+    def columns_of(self, table: exp.Table) -> list[Column] | None:
+        """Columns of a table or view; None where there is none of that name."""
 
     def transaction(self) -> AbstractContextManager[None]:
         """All of the statements within take effect, or none."""

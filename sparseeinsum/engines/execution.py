@@ -2,21 +2,22 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+import pyarrow as pa
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.translate import delivery, kept_in
-from sparseeinsum.engines.catalogue import table_named
-from sparseeinsum.engines.dictionaries import Dictionaries
+from sparseeinsum.engines.delivering import deliver, natural_keys
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory import Keeping, keeping_to_memory
-from sparseeinsum.engines.results import TensorResult
+from sparseeinsum.engines.results import TensorResult, result_of
+from sparseeinsum.engines.targets import Target
 from sparseeinsum.explain import EinSumRun, Replanning
-from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.plan import Plan
 from sparseeinsum.render.statements import Statement
 
@@ -42,17 +43,32 @@ class StatementRun:
 
 @dataclass(frozen=True, slots=True)
 class KeptResult:
-    """An output that went into a table.
+    """An output that went into a table or file.
 
     Attributes:
         schema: Its name, axes, dtype, and how the rows hold it.
-        table: Where it is.
-        tuples: Rows of the table.
+        target: Where it is.
+        tuples: Rows that were put there.
     """
 
     schema: Schema
-    table: exp.Table
+    target: Target
     tuples: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """An output that is yet to be returned.
+
+    Attributes:
+        schema: Its name, axes, dtype, and how rows will hold it.
+        statement: That returns them.
+        dictionaries: As of a TensorResult.
+    """
+
+    schema: Schema
+    statement: Statement
+    dictionaries: Mapping[str, pa.Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +76,7 @@ class Execution:
     """What a run of a plan did.
 
     Attributes:
-        results: Outputs by name, but those that went into tables.
+        results: Outputs by name, but those that went into tables and files.
         kept: Those.
         runs: Every statement, in order.
         replannings: Where sizes were not as expected, so that another plan for the rest was looked for.
@@ -99,14 +115,14 @@ class Replan(Protocol):
 
 
 def execute(
-    plan: Plan, engine: Engine, into: Mapping[str, str], progress: Progress, replan: Replan | None = None
+    plan: Plan, engine: Engine, into: Mapping[str, Target], progress: Progress, replan: Replan | None = None
 ) -> Execution:
     """Run a plan inside the transaction that is open.
 
     Args:
         plan: What to run.
         engine: Where.
-        into: For some outputs, the permanent table that takes the result; it is replaced whole.
+        into: For some outputs, the table or file that takes the result.
         progress: Told before each statement.
         replan: Finds another plan for the rest where sizes are not as expected; None keeps to the plan.
 
@@ -118,13 +134,25 @@ def execute(
         return _Run(plan, engine, into, progress, replan, memory).execution()
 
 
+@contextmanager
+def prepare(
+    plan: Plan, engine: Engine, progress: Progress, replan: Replan | None = None
+) -> Iterator[Mapping[str, Delivery]]:
+    """Run all of a plan but the statements that return its outputs, inside the transaction that is open.
+
+    These may be run within, where the database keeps to the memory of the plan; the transaction must not be committed
+    after that, because temporary tables are still there.
+
+    Raises:
+        EngineError: The database refused a statement.
+    """
+    with keeping_to_memory(engine, plan.outputs) as memory:
+        yield _Run(plan, engine, {}, progress, replan, memory).deliveries()
+
+
 def with_dictionaries(execution: Execution, engine: Engine) -> Execution:
     """The same with results that know their natural keys; in the transaction of the run."""
-    dictionaries = Dictionaries(engine)
-    axes = [axis for result in execution.results.values() for axis in result.schema.tensor.axes]
-    found = {
-        axis.dictionary.name: dictionaries.keys(axis.dictionary) for axis in dict.fromkeys(axes) if axis.dictionary
-    }
+    found = natural_keys(engine, [result.schema for result in execution.results.values()])
     if not found:
         return execution
     results = {name: replace(result, dictionaries=found) for name, result in execution.results.items()}
@@ -138,7 +166,7 @@ class _Run:
         self,
         plan: Plan,
         engine: Engine,
-        into: Mapping[str, str],
+        into: Mapping[str, Target],
         progress: Progress,
         replan: Replan | None,
         memory: Keeping,
@@ -160,16 +188,7 @@ class _Run:
     def execution(self) -> Execution:
         """Run all of it."""
         while self._waiting:
-            plan, statement = self._waiting.pop(0)
-            total = len(self._runs) + 1 + len(self._waiting)
-            self._progress(len(self._runs), total, statement.name)
-            start = time.perf_counter()
-            self._memory.release()
-            tuples = self._tuples(plan, statement)
-            self._runs.append(StatementRun(statement, tuples, time.perf_counter() - start))
-            if statement.stage is not None and statement.keeps is None:
-                self._tables[statement.name] = tuples
-                self._look()
+            self._go_on(*self._waiting.pop(0))
         self._progress(len(self._runs), len(self._runs), "")
         for run in self._runs:
             if run.statement.stage is not None:
@@ -177,6 +196,30 @@ class _Run:
         results = {name: self._results[name] for name in self._outputs if name in self._results}
         kept = {name: self._kept[name] for name in self._outputs if name in self._kept}
         return Execution(results, kept, tuple(self._runs), tuple(self._replannings))
+
+    def deliveries(self) -> dict[str, Delivery]:
+        """Run all of it but what returns outputs."""
+        found: dict[str, tuple[Schema, Statement]] = {}
+        while self._waiting:
+            plan, statement = self._waiting.pop(0)
+            if statement.stage is None:
+                found[statement.name] = delivery(plan.decomposed, statement.name).schema, statement
+            else:
+                self._go_on(plan, statement)
+        keys = natural_keys(self._engine, [schema for schema, _ in found.values()])
+        return {name: Delivery(*found[name], keys) for name in self._outputs}
+
+    def _go_on(self, plan: Plan, statement: Statement) -> None:
+        """Run the next statement."""
+        total = len(self._runs) + 1 + len(self._waiting)
+        self._progress(len(self._runs), total, statement.name)
+        start = time.perf_counter()
+        self._memory.release()
+        tuples = self._tuples(plan, statement)
+        self._runs.append(StatementRun(statement, tuples, time.perf_counter() - start))
+        if statement.stage is not None and statement.keeps is None:
+            self._tables[statement.name] = tuples
+            self._look()
 
     def _follow(self, plan: Plan) -> list[tuple[Plan, Statement]]:
         """The statements of a plan, whose memory is kept to from here on."""
@@ -189,15 +232,14 @@ class _Run:
         if statement.stage is not None:
             return self._engine.stage(statement)
         schema = delivery(plan.decomposed, statement.name).schema
-        if statement.name in self._into:
-            table = table_named(self._into[statement.name], self._engine.dialect)
-            query, key = plan.with_keys(statement).query, () if schema.has_dictionaries else schema.keys
-            tuples = self._engine.replace_table(table, query, key)  # an index of long keys could not be built
-            self._kept[statement.name] = KeptResult(schema, table, tuples)
+        target = self._into.get(statement.name)
+        if target is not None:
+            tuples = deliver(self._engine, statement, plan.with_keys(statement), schema, target)
+            self._kept[statement.name] = KeptResult(schema, target, tuples)
             return tuples
-        rows = self._engine.arrow(statement.text).rename_columns([*schema.keys, VALUE_COLUMN])  # some engines cut names
-        self._results[statement.name] = TensorResult(schema, rows)
-        return int(rows.num_rows)
+        result = result_of(schema, self._engine.arrow(statement.text))
+        self._results[statement.name] = result
+        return int(result.rows.num_rows)
 
     def _look(self) -> None:
         """Go on with another plan where the new table is a reason to; what is computed by now is delivered as it is."""
@@ -233,7 +275,7 @@ def run_each(plan: Plan, engine: Engine) -> dict[str, EinSumRun]:
     unread = Counter(operand.tensor for step in plan.decomposed.steps for operand in step.einsum.operands)
     tables: dict[str, exp.Table] = {}
     found: dict[str, EinSumRun] = {}
-    with keeping_to_memory(engine, {}) as memory:
+    with keeping_to_memory(engine, ()) as memory:
         memory.follow(plan, plan.watched_statements)
         for step in plan.decomposed.steps:
             name = step.einsum.output.tensor

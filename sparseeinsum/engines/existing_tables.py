@@ -13,11 +13,9 @@ from sparseeinsum.engines.engine import Column, Engine
 from sparseeinsum.engines.natural_keys import KINDS_OF_KEYS, key_type_of
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, ShapeError
 from sparseeinsum.language.dtypes import is_complex
+from sparseeinsum.language.files import is_data_file
 from sparseeinsum.language.tensors import StoredTensor, entries
 from sparseeinsum.statistics.columns import computed_type, dtype_of, is_index_type, is_pair_type, is_readable
-
-_FILE_ENDINGS = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson")
-_COMPRESSED_ENDINGS = (".gz", ".zst")
 
 
 def described(
@@ -122,9 +120,27 @@ def _dtype_of_column(column: str, sql_type: str, wanted: str | None, casts_truth
     raise DataError(f"{column} has type {sql_type}; {way}")
 
 
+def index_columns(engine: Engine, name: str, relation: str, table: exp.Table, index: Sequence[str]) -> tuple[str, ...]:
+    """Columns of indices as the database names them.
+
+    Raises:
+        CatalogueError: The relation cannot be read or lacks one.
+        DataError: One has a wrong type.
+    """
+    columns = _columns(engine, name, relation, table, index)
+    for column, found in columns.items():
+        if not is_index_type(found.sql_type):
+            raise DataError(
+                f"tensor {name}: the index column {column} of {relation} has type {found.sql_type}; indices must be "
+                "whole numbers from 0, of a type up to BIGINT (for natural keys, make a tensor of the table with "
+                "tensor_from_table)"
+            )
+    return tuple(columns[column].name for column in index)
+
+
 def relation_named(engine: Engine, relation: str) -> exp.Table:
     """A file by its path, else a table or view by its whole name, so that no CTE can stand in its way."""
-    if is_file(relation):
+    if is_data_file(relation):
         if not engine.sql.reads_files:
             raise CatalogueError(f"{engine.title} reads no files; load {relation} with db.tensor(...), or into a table")
         path = relation if "://" in relation else str(Path(relation).resolve())
@@ -136,12 +152,6 @@ def relation_named(engine: Engine, relation: str) -> exp.Table:
     if not found:
         raise CatalogueError(f"there is no table, view or file {relation} in this database")
     return table_of_relation(found[0], engine.dialect)
-
-
-def is_file(relation: str) -> bool:
-    """Whether a user's name of a relation is the path of a file."""
-    path = Path(relation.lower())
-    return (path.with_suffix("") if path.suffix in _COMPRESSED_ENDINGS else path).suffix in _FILE_ENDINGS
 
 
 def relation_columns(engine: Engine, name: str, relation: str, table: exp.Table) -> list[Column]:

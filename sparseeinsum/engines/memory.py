@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 from sparseeinsum.decompose.memory import LEAST_BUFFER_BYTES
@@ -73,9 +73,9 @@ class Keeping:
     system: it is left alone where the user gave none, and where a plan is expected to take little of it.
     """
 
-    def __init__(self, engine: Engine, into: Mapping[str, str], limits: ExitStack) -> None:
+    def __init__(self, engine: Engine, elsewhere: Collection[str], limits: ExitStack) -> None:
         self._engine = engine
-        self._into = into
+        self._elsewhere = elsewhere
         self._limits = limits
         self._in_use = engine.memory_in_use()
         self._returned: dict[str, float] = {}
@@ -87,7 +87,7 @@ class Keeping:
             return
         sizes = plan.largest_of(statements)
         first = not self._returned
-        self._returned |= {name: plan.delivered_bytes(name) for name in plan.outputs if name not in self._into}
+        self._returned |= {name: plan.delivered_bytes(name) for name in plan.outputs if name not in self._elsewhere}
         if first:
             _check_room(plan, sizes, self._returned)
         returned = sum(self._returned.values())
@@ -102,10 +102,10 @@ class Keeping:
 
 
 @contextmanager
-def keeping_to_memory(engine: Engine, into: Mapping[str, str]) -> Iterator[Keeping]:
-    """For one run, whose results go into tables as `into` says, bound what the database takes."""
+def keeping_to_memory(engine: Engine, elsewhere: Collection[str]) -> Iterator[Keeping]:
+    """For one run, some of whose results go elsewhere than to memory, bound what the database takes."""
     with ExitStack() as limits:
-        yield Keeping(engine, into, limits)
+        yield Keeping(engine, elsewhere, limits)
 
 
 def _left(plan: Plan, sizes: StatementSizes, returned: Mapping[str, float]) -> float:

@@ -14,7 +14,7 @@ from sparseeinsum.engines.client_session import ClientSession, load_driver
 from sparseeinsum.engines.engine import Column, Relation
 from sparseeinsum.engines.sessions import Session
 from sparseeinsum.engines.vocabulary import Variant, find_variant
-from sparseeinsum.errors import EngineError
+from sparseeinsum.errors import CatalogueError, EngineError
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
 from sparseeinsum.render.statements import Statement
@@ -153,8 +153,7 @@ class PostgreSQL:
         columns = self.columns(query)
         self._create_permanent(new, columns)
         tuples = self._write(exp.insert(query, new.copy()))
-        self._put_in_place(old, new, columns)
-        if 0 < len(key) <= _MOST_KEY_COLUMNS:
+        if self._put_in_place(old, new, columns) and 0 < len(key) <= _MOST_KEY_COLUMNS:
             unique = exp.PrimaryKey(expressions=[exp.to_identifier(column) for column in key])
             added = exp.AddConstraint(expressions=[unique])
             self.execute(exp.Alter(this=old.copy(), kind="TABLE", actions=[added]))
@@ -180,17 +179,47 @@ class PostgreSQL:
         old = exp.table_(table.this.copy(), db=schema, catalog=table.args.get("catalog"))
         return old, exp.table_(exp.to_identifier(f"sparseeinsum_new_{table.name}"), db=schema.copy())
 
-    def _put_in_place(self, old: exp.Table, new: exp.Table, columns: Sequence[Column]) -> None:
+    def _put_in_place(self, old: exp.Table, new: exp.Table, columns: Sequence[Column]) -> bool:
+        """Give a table the place of another; where views read that, its rows. Returns whether it is a new table."""
+        before = self.columns_of(old)
+        dependents = [] if before is None else self._dependents(old)
+        if dependents and before == columns:
+            self.execute(exp.TruncateTable(expressions=[old.copy()]))
+            self.execute(exp.insert(exp.select("*").from_(new.copy()), old.copy()))
+            self.execute(exp.Drop(tables=[new.copy()], kind="TABLE"))
+            self._analyze_permanent(old, columns)
+            return False
+        if dependents:
+            raise CatalogueError(
+                f"the table {old.sql(self.dialect)} cannot be replaced by one of other columns, because "
+                f"{', '.join(dependents)} depend{'s' if len(dependents) == 1 else ''} on it; drop that first, or "
+                "choose another table"
+            )
         self._analyze_permanent(new, columns)
-        ((found,),) = self._session.fetch("SELECT pg_catalog.to_regclass($1)", old.sql(self.dialect))
-        if found is not None:  # to drop it if it exists would give a notice where it does not
+        if before is not None:  # to drop it if it exists would give a notice where it does not
             self.execute(exp.Drop(tables=[old.copy()], kind="TABLE"))
         renamed = exp.AlterRename(this=exp.table_(old.this.copy()))
         self.execute(exp.Alter(this=new.copy(), kind="TABLE", actions=[renamed]))
+        return True
+
+    def _dependents(self, table: exp.Table) -> list[str]:
+        """What reads a table, as messages name it."""
+        found = self._session.fetch(assets.read("sql/postgresql/dependents.sql"), table.sql(self.dialect))
+        return [str(dependent) for (dependent,) in found]
 
     def arrow(self, statement: exp.Expr | str) -> pa.Table:
         """The result of a query as an Arrow table."""
         return self._session.read(self._text(statement))
+
+    def batches(self, statement: exp.Expr | str, rows: int) -> Iterator[pa.Table]:
+        """The result of a query while it is computed, so many rows at once; one table at least, which may be empty."""
+        return self._session.batches(self._text(statement), rows)
+
+    def columns_of(self, table: exp.Table) -> list[Column] | None:
+        """Columns of a table or view; None where there is none of that name in the schema for new tables."""
+        whole, _ = self._old_and_new(table)
+        ((found,),) = self._session.fetch("SELECT pg_catalog.to_regclass($1)", whole.sql(self.dialect))
+        return None if found is None else self.columns(exp.select("*").from_(whole))
 
     def columns(self, query: exp.Expr | str) -> list[Column]:
         """Columns of a query; it is not run."""
@@ -287,7 +316,10 @@ class PostgreSQL:
     def relations_named(self, name: str) -> Sequence[Relation]:
         """What a bare name may mean, first what it does mean."""
         found = self._session.fetch(assets.read("sql/postgresql/relations.sql"), name)
-        return [Relation(None, str(schema), str(spelled)) for schema, spelled in found]
+        return [
+            Relation(None, str(schema), str(spelled), None if comment is None else str(comment))
+            for schema, spelled, comment in found
+        ]
 
     def lacks_column(self, error: EngineError) -> bool:
         """Whether a statement was refused because there is no column of some name."""

@@ -8,10 +8,11 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.existing_tables import is_file, relation_named
+from sparseeinsum.engines.existing_tables import relation_named
 from sparseeinsum.engines.sources.arrow_tables import stream_of
 from sparseeinsum.engines.sources.given import Rows, Stream
 from sparseeinsum.errors import CatalogueError
+from sparseeinsum.language.files import is_data_file
 
 _RELATION = "sparseeinsum_relation"
 
@@ -19,7 +20,7 @@ _RELATION = "sparseeinsum_relation"
 def can_read(engine: Engine, source: object) -> bool:
     """Whether the database can read it: a relation of its own, or a file where it reads files."""
     if isinstance(source, str):
-        return engine.sql.reads_files or not is_file(source)
+        return engine.sql.reads_files or not is_data_file(source)
     return isinstance(source, duckdb.DuckDBPyRelation) and engine.has_relation(source)
 
 

@@ -2,17 +2,16 @@
 
 from dataclasses import replace
 
-from sqlglot import exp
-
 from sparseeinsum.engines.arranging import stored_as
 from sparseeinsum.engines.catalogue import Catalogue, check_name, table_of_relation
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import KeptResult
 from sparseeinsum.engines.ownership import drop_table_of, table_of
+from sparseeinsum.engines.targets import Table
 from sparseeinsum.errors import NameTakenError
 
 
-def claim_table(engine: Engine, name: str, replaces: bool) -> exp.Table:
+def claim_table(engine: Engine, name: str, replaces: bool) -> Table:
     """The table for a result, which is not made yet; a tensor that it is to replace is forgotten.
 
     Args:
@@ -44,11 +43,10 @@ def claim_table(engine: Engine, name: str, replaces: bool) -> exp.Table:
         catalogue.remove(name)
     if ours not in (None, table.sql(engine.dialect)):  # in another schema
         drop_table_of(engine, before)
-    return table
+    return Table(table.sql(engine.dialect))
 
 
 def record_result(engine: Engine, kept: KeptResult) -> None:
     """Make a tensor of a result that is in a table."""
-    relation = kept.table.sql(engine.dialect)
-    stored = stored_as(kept.schema.tensor, kept.schema.decomposition, relation)
+    stored = stored_as(kept.schema.tensor, kept.schema.decomposition, kept.target.name)
     Catalogue(engine).add(replace(stored, holds_keys=kept.schema.has_dictionaries))

@@ -1,8 +1,10 @@
-"""Engines: rows of a tensor relation as numpy, scipy, pandas, Arrow and polars."""
+"""Engines: rows of a tensor relation as arrays, sparse matrices, frames, tensors of other packages, and files."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,14 +13,23 @@ import scipy  # loads scipy.sparse where it is first used
 from numpy.typing import NDArray
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.errors import SemanticsError, ShapeError
+from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.parquet_files import whole_file, write_parquet
+from sparseeinsum.engines.tensor_metadata import metadata_of
+from sparseeinsum.errors import PackageError, SemanticsError, ShapeError
 from sparseeinsum.language.dtypes import Number, is_complex
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.render.relations import write_schema
+from sparseeinsum.render.statements import Statement
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    import sparse
+    import torch
+    import xarray as xr
+
+_BATCH_NUMBERS = 1 << 20  # of a batch: 8 MB of doubles, and as much for the indices of every axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,39 +104,105 @@ class TensorResult:
         """
         if len(self.shape) != 2:
             raise ShapeError(f"{self.name} has {len(self.shape)} axes; a scipy.sparse matrix has 2")
-        if self.fill != 0:
-            raise SemanticsError(
-                f"{self.name} holds {self.fill} wherever no row says otherwise, and a scipy.sparse matrix holds 0 "
-                "there; take to_numpy(), or arrow() for the entries"
-            )
+        self._check_no_fill("a scipy.sparse matrix", "to_numpy(), or arrow() for the entries")
         coordinates, values = self._entries()
         return scipy.sparse.csr_array((values, coordinates), shape=self.shape)
+
+    def to_sparse(self) -> "sparse.COO":
+        """An array of pydata/sparse, of any number of axes and any fill: the entries that are not the fill.
+
+        Raises:
+            PackageError: The package sparse is not installed.
+        """
+        with _needing("sparse"):
+            import sparse  # noqa: PLC0415  # an optional dependency
+
+        coordinates, values = self._entries()
+        places = np.array(coordinates, np.intp).reshape(len(self.shape), len(values))
+        fill = np.array(self.fill, self.schema.tensor.dtype)[()]
+        return sparse.COO(places, values, shape=self.shape, has_duplicates=False, fill_value=fill)
+
+    def torch(self, dense: bool = False) -> "torch.Tensor":
+        """A tensor of PyTorch, in the memory of the processor: sparse_coo and coalesced, or dense.
+
+        Args:
+            dense: Whether to hold every index; a sparse tensor holds those that are not the fill, which must be 0.
+
+        Raises:
+            SemanticsError: The fill is another one, so that torch would take absent entries for 0.
+            PackageError: The package torch is not installed.
+        """
+        with _needing("torch"):
+            import torch  # noqa: PLC0415  # an optional dependency
+
+        if dense:
+            return torch.from_numpy(np.asarray(self.to_numpy(), order="C"))
+        self._check_no_fill("a sparse tensor of torch", "torch(dense=True), or to_sparse()")
+        coordinates, values = self._entries()
+        places = np.array(coordinates, np.int64).reshape(len(self.shape), len(values))
+        parts = torch.from_numpy(places), torch.from_numpy(values)
+        return torch.sparse_coo_tensor(*parts, self.shape, check_invariants=True).coalesce()
+
+    def to_xarray(self) -> "xr.DataArray":
+        """A dense array of xarray, with the tensor's name and axes.
+
+        Raises:
+            PackageError: The package xarray is not installed.
+        """
+        with _needing("xarray"):
+            import xarray  # noqa: PLC0415  # an optional dependency
+
+        return xarray.DataArray(self.to_numpy(), dims=[axis.name for axis in self.schema.tensor.axes], name=self.name)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the columns of `arrow` to a Parquet file, whole or not at all; one that is there is replaced.
+
+        Raises:
+            DataError: The folder is not there.
+        """
+        table = self.arrow()
+        with whole_file(Path(path)) as partial:
+            write_parquet(partial, table.schema, iter([table]))
 
     def arrow(self) -> pa.Table:
         """An Arrow table: a column for every label, then `val`; what it lacks holds the fill.
 
         Columns of labels hold natural keys where they have a dictionary, and else indices. Complex values are
-        struct<re, im>.
+        struct<re, im>. The metadata of its schema tell bounds and fill, which `Database.tensor` reads; files of Parquet
+        keep them.
         """
-        if self.schema.is_scalar and not is_complex(self.schema.tensor.dtype) and not self.dictionaries:
-            return self.rows
-        indices, values = self._columns()
-        return pa.table([*self._labelled(indices), _column(values)], names=self._names())
+        if self.schema.is_scalar and not self.dictionaries:
+            return self.rows.replace_schema_metadata(metadata_of(self.schema.tensor))
+        return self._table(*self._columns())
+
+    def tables(self, most_numbers: int) -> Iterator[pa.Table]:
+        """What `arrow` gives, in parts of so many entries at most where rows hold arrays; at least one."""
+        if self.schema.is_scalar:
+            yield self.arrow()
+            return
+        for start in range(0, max(len(self._numbers()), 1), most_numbers):
+            yield self._table(*self._entries(start, start + most_numbers))
+
+    def _table(self, indices: Sequence[NDArray[Any]], values: NDArray[Any]) -> pa.Table:
+        columns = [*self._labelled(indices), _column(values)]
+        return pa.table(columns, names=self._names(), metadata=metadata_of(self.schema.tensor))
 
     def df(self) -> "pd.DataFrame":
         """A pandas frame with the columns of `arrow`; complex values are complex numbers."""
+        with _needing("pandas"):
+            import pandas  # noqa: PLC0415  # an optional dependency
+
         if not is_complex(self.schema.tensor.dtype):
             frame: pd.DataFrame = self.arrow().to_pandas()
             return frame
-        import pandas  # noqa: PLC0415  # an optional dependency
-
         columns, values = self._columns()
         labelled = [pa.chunked_array([column]).to_pandas() for column in self._labelled(columns)]
         return pandas.DataFrame(dict(zip(self._names(), [*labelled, values], strict=True)))
 
     def pl(self) -> "pl.DataFrame":
         """A polars frame with the columns of `arrow`; UUIDs, which polars lacks, are 16 bytes each."""
-        import polars  # noqa: PLC0415  # an optional dependency
+        with _needing("polars"):
+            import polars  # noqa: PLC0415  # an optional dependency
 
         frame = polars.from_arrow(self.arrow())
         assert isinstance(frame, polars.DataFrame)
@@ -138,6 +215,12 @@ class TensorResult:
     def _axes_text(self) -> str:
         return " x ".join(f"{axis.name}: {axis.bound:,}" for axis in self.schema.tensor.axes) or "scalar"
 
+    def _check_no_fill(self, kind: str, others: str) -> None:
+        if self.fill != 0:
+            raise SemanticsError(
+                f"{self.name} holds {self.fill} wherever no row says otherwise, and {kind} holds 0 there; take {others}"
+            )
+
     def _keys(self) -> tuple[NDArray[Any], ...]:
         return tuple(self.rows.column(key).to_numpy() for key in self.schema.keys)
 
@@ -148,7 +231,8 @@ class TensorResult:
     def _numbers(self) -> NDArray[Any]:
         """The values of all rows, one after the other."""
         dtype = np.dtype(self.schema.tensor.dtype)
-        column = self.rows.column(VALUE_COLUMN).combine_chunks()
+        chunks = self.rows.column(VALUE_COLUMN)
+        column = chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()  # which would copy one, too
         is_array = not self.schema.is_scalar or dtype.kind == "c"
         numbers = (column.flatten() if is_array else column).to_numpy(zero_copy_only=False)
         # Parts of complex numbers alternate.
@@ -166,7 +250,7 @@ class TensorResult:
             for axis, (tile, bound) in enumerate(zip(decomposition.tiles, tensor.shape, strict=True))
         }
         sizes = math.prod(extents.values(), start=np.ones(count, np.int64))
-        rows = np.repeat(np.arange(count), sizes)[numbers]
+        rows = np.searchsorted(np.cumsum(sizes), numbers, side="right")
         place = numbers - (np.cumsum(sizes) - sizes)[rows]  # in the array of its row
         coordinates: dict[int, NDArray[Any]] = {}
         for axis in reversed(range(len(tensor.axes))):
@@ -196,11 +280,39 @@ class TensorResult:
         """Coordinates and values: of all rows with a number each, else of the entries that are not the fill."""
         return (self._keys(), self._values()) if self.schema.is_scalar else self._entries()
 
-    def _entries(self) -> tuple[tuple[NDArray[Any], ...], NDArray[Any]]:
-        """Coordinates in axis order and values of the entries that are not the fill."""
-        numbers = self._numbers()
+    def _entries(self, start: int = 0, stop: int | None = None) -> tuple[tuple[NDArray[Any], ...], NDArray[Any]]:
+        """Coordinates in axis order and values of the entries that are not the fill, of a range of the numbers."""
+        numbers = self._numbers()[start:stop]
         (present,) = np.nonzero(numbers != self.schema.tensor.fill)
-        return self._coordinates(present), numbers[present]
+        return self._coordinates(present + start), numbers[present]
+
+
+def result_of(schema: Schema, rows: pa.Table) -> TensorResult:
+    """A result of rows as an engine returns them; some cut names of columns."""
+    return TensorResult(schema, rows.rename_columns([*schema.keys, VALUE_COLUMN]))
+
+
+def entries_in_batches(
+    engine: Engine, statement: Statement, schema: Schema, dictionaries: Mapping[str, pa.Array]
+) -> Iterator[pa.Table]:
+    """Entries of a result while it is computed, as `TensorResult.arrow` has them; one table at least.
+
+    Raises:
+        EngineError: The database refused the statement, or it failed on the way.
+    """
+    for rows in engine.batches(statement.text, max(1, _BATCH_NUMBERS // max(schema.list_length, 1))):
+        yield from replace(result_of(schema, rows), dictionaries=dictionaries).tables(_BATCH_NUMBERS)
+
+
+@contextmanager
+def _needing(package: str) -> Iterator[None]:
+    """Says what to install where a package is not there."""
+    try:
+        yield
+    except ImportError as error:
+        raise PackageError(
+            f"the package {package} cannot be imported ({error}); install it, as in pip install {package}"
+        ) from error
 
 
 def _column(values: NDArray[Any]) -> pa.Array:

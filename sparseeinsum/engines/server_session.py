@@ -75,6 +75,14 @@ class ServerSession:
         arrays = [pa.array(column, kind) for column, kind in zip(values, types, strict=True)]
         return pa.table(arrays, names=[column.name for column in columns])
 
+    def batches(self, query: str, rows: int) -> Iterator[pa.Table]:
+        """Nothing: who is in the server has nobody to hand batches to.
+
+        Raises:
+            EngineError: Always.
+        """
+        raise EngineError("a function in the server returns no results in batches; keep them in tables", query)
+
     def load(self, rows: pa.Table | pa.RecordBatchReader, name: str) -> None:
         """Nothing: who is in the server has no data but its tables.
 

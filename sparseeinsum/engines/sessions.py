@@ -1,7 +1,7 @@
 """Engines: where statements for PostgreSQL run: over a client's connection, or in the server, for a function of it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, Self
 
@@ -58,6 +58,9 @@ class Session(Protocol):
 
     def read(self, query: str) -> pa.Table:
         """The result of a query as an Arrow table."""
+
+    def batches(self, query: str, rows: int) -> Iterator[pa.Table]:
+        """The result of a query while it is computed, so many rows at once; one table at least, which may be empty."""
 
     def load(self, rows: pa.Table | pa.RecordBatchReader, name: str) -> None:
         """Add the rows of an Arrow table, or batches, to a table, of which the whole name is given as SQL has it."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sparseeinsum.engines.arguments import Description
-from sparseeinsum.engines.arranging import Arrangement, arrange, check_repeated, checked_order, stored_as
+from sparseeinsum.engines.arranging import Arrangement, arrange, check_repeated, checked_order, is_ascending, stored_as
 from sparseeinsum.engines.catalogue import Catalogue, check_name
 from sparseeinsum.engines.dictionaries import Dictionaries
 from sparseeinsum.engines.engine import Engine
@@ -115,7 +115,6 @@ def _load_rows(
     """Rows that the database can read, copied as they are before they are looked at several times."""
     name = description.name
     with engine.transaction(), source_of(engine, given.source) as (title, source):
-        table = claimed_table(engine, name)
         known = relation_columns(engine, name, title, source)
         index, value = given.columns.among(name, [column.name for column in known])
         incoming = exp.table_(_INCOMING, db=engine.sql.temporary_schema)
@@ -127,6 +126,7 @@ def _load_rows(
         if value_type is not None:
             check_values(engine, entered, value_type)
         check_entries(entered, engine)
+        table = claimed_table(engine, name)  # not before the rows are there, which may come from one that goes
         arrangement = _arrangement(entered.tensor, promoted, sums_duplicates, order, ascends=False)
         stored = _store_entries(engine, entered, arrangement, table, may_repeat=True)
         engine.execute(exp.Drop(tables=[incoming], kind="TABLE"))
@@ -147,10 +147,13 @@ def _arrangement(
 def _store_entries(
     engine: Engine, given: StoredTensor, arrangement: Arrangement, table: exp.Table, may_repeat: bool
 ) -> StoredTensor:
-    if may_repeat and not arrangement.sums:
+    must_check = may_repeat and not arrangement.sums
+    stored = stored_as(given.tensor, arrangement.decomposition, table.sql(engine.dialect))
+    if must_check and stored.decomposition != given.decomposition:  # of which nothing can be made
         check_repeated(engine, given)
     arrange(engine, given, arrangement, table)
-    stored = stored_as(given.tensor, arrangement.decomposition, table.sql(engine.dialect))
+    if must_check and stored.decomposition == given.decomposition and not is_ascending(engine, stored):
+        check_repeated(engine, given)
     Catalogue(engine).add(stored)
     return stored
 

@@ -99,7 +99,9 @@ class NativeCode:
     def __init__(self, objects: Iterable[bytes], externals: Mapping[str, int]) -> None:
         for name, address in externals.items():
             llvm.add_symbol(name, address)
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
+        # Its own memory manager keeps the parts of an object together. Without it they may lie further apart than their
+        # code can jump, where address space has gaps, as after `import torch`; and LLVM then ends the process.
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(), use_lmm=True)
         for code in objects:
             self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self._engine.finalize_object()

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from sparseeinsum.errors import ShapeError
 from sparseeinsum.language.eingraph import DeclaredTensor, EinGraph, EinSum, Program
-from sparseeinsum.language.generated import with_axis_bounds
+from sparseeinsum.language.generated import GeneratedTensor, with_axis_bounds
 from sparseeinsum.language.inference import bounds_of, dtype_of, result_tensor, with_bounds
 from sparseeinsum.language.scalar import Call, Literal, Scalar
 from sparseeinsum.language.tensors import Tensor
@@ -24,19 +24,31 @@ def bind(program: Program, inputs: Mapping[str, Tensor]) -> EinGraph:
             another shape, dtype or fill than is declared.
         SemanticsError: numpy has no such operation on values of these dtypes.
     """
-    _check_declared(program.declared, inputs, "the database has")
+    declared = {each.tensor.name: each for each in program.declared}
+    for name in declared.keys() & inputs.keys():
+        check_declared(declared[name], inputs[name], "the database has")
     tensors = dict(inputs)
-    einsums = []
-    generated = {each.name: each for each in program.generated}
-    for written in program.einsums:
-        for name in (operand.tensor for operand in written.operands if operand.tensor in generated):
-            tensors[name] = generated[name].tensor(tensors)
-        join = with_axis_bounds(written.join, tensors)
-        einsum = _of_truth(replace(written, join=with_bounds(join, bounds_of(written, tensors))), tensors)
-        tensors[einsum.output.tensor] = result_tensor(einsum, tensors)
-        einsums.append(einsum)
-    _check_declared(program.declared, {name: tensors[name] for name in tensors if name not in inputs}, "computes")
-    return EinGraph(MappingProxyType(tensors), tuple(einsums), program.outputs)
+    einsums = tuple(bind_einsum(written, tensors, program.generated) for written in program.einsums)
+    for name in declared.keys() & (tensors.keys() - inputs.keys()):
+        check_declared(declared[name], tensors[name], "computes")
+    return EinGraph(MappingProxyType(tensors), einsums, program.outputs)
+
+
+def bind_einsum(written: EinSum, tensors: dict[str, Tensor], generated: Iterable[GeneratedTensor]) -> EinSum:
+    """An EinSum with all bounds as numbers; what it computes, and what it reads of generated tensors, joins `tensors`.
+
+    Raises:
+        ShapeError: A reference has another number of labels than its tensor has axes, or a label two bounds.
+        SemanticsError: numpy has no such operation on values of these dtypes.
+    """
+    read = {operand.tensor for operand in written.operands}
+    for each in generated:
+        if each.name in read:
+            tensors[each.name] = each.tensor(tensors)
+    join = with_axis_bounds(written.join, tensors)
+    einsum = _of_truth(replace(written, join=with_bounds(join, bounds_of(written, tensors))), tensors)
+    tensors[einsum.output.tensor] = result_tensor(einsum, tensors)
+    return einsum
 
 
 def _of_truth(einsum: EinSum, tensors: Mapping[str, Tensor]) -> EinSum:
@@ -63,11 +75,14 @@ def _with_or(expression: Scalar, dtypes: list[str], einsum: EinSum) -> Scalar:
     return Call("or" if is_truth else expression.function, arguments)
 
 
-def _check_declared(declared: Iterable[DeclaredTensor], tensors: Mapping[str, Tensor], origin: str) -> None:
-    for each in declared:
-        name = each.tensor.name
-        if name in tensors and not each.fits(tensors[name]):
-            raise ShapeError(
-                f"the program declares {name} with {each.describe(each.tensor)}, but {origin} it with "
-                f"{each.describe(tensors[name])}"
-            )
+def check_declared(declared: DeclaredTensor, found: Tensor, origin: str) -> None:
+    """Refuse a tensor that is another than the text says.
+
+    Raises:
+        ShapeError: It has another shape, dtype or fill.
+    """
+    if not declared.fits(found):
+        raise ShapeError(
+            f"the program declares {found.name} with {declared.describe(declared.tensor)}, but {origin} it with "
+            f"{declared.describe(found)}"
+        )

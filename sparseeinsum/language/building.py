@@ -10,6 +10,7 @@
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from sparseeinsum.errors import SemanticsError
@@ -24,10 +25,10 @@ from sparseeinsum.language.expressions import (
     check_labels,
 )
 from sparseeinsum.language.functions import register
-from sparseeinsum.language.lowering import read_program
+from sparseeinsum.language.lowering import lower_file, lower_text
 from sparseeinsum.language.matrices import Matrix
 from sparseeinsum.language.parsing import check_depth
-from sparseeinsum.language.syntax import Assignment, Declaration, Statement, TensorReference, write_statement
+from sparseeinsum.language.syntax import Assignment, Declaration, Source, Statement, TensorReference, write_statement
 
 
 def tensor(
@@ -56,7 +57,12 @@ def tensor(
     return NamedTensor(name, Declaration(name, tuple(axes.items()), fill, dtype))
 
 
-def program(source: str | NamedTensor | Mapping[str, LabelledExpression | Matrix], *others: NamedTensor) -> Program:
+def program(
+    source: str | NamedTensor | Mapping[str, LabelledExpression | Matrix],
+    /,
+    *others: NamedTensor,
+    **parameters: dtypes.Number,
+) -> Program:
     """Read a program from text, or build it of Python expressions.
 
     Args:
@@ -64,15 +70,33 @@ def program(source: str | NamedTensor | Mapping[str, LabelledExpression | Matrix
             assigned, too, belongs to the program. Or expressions with the labels of the result, by its name:
             `program({"Y": (A["i", "j"] * B["j", "k"]).sum("j")["i", "k"]})`; or matrices, `program({"Y": A @ B})`.
         others: Further tensors that were assigned.
+        parameters: Numbers in place of those that the text declares, as in `param eta = 0.1`.
 
     Raises:
         ParseError: With line, column and a hint.
-        SemanticsError: A tensor was not assigned.
+        SemanticsError: A tensor was not assigned, or a parameter is given that the text does not declare.
     """
     if isinstance(source, str):
-        return read_program(source)
+        return lower_text(source, parameters)
+    if parameters:
+        raise SemanticsError("parameters are of text; in Python, expressions have the numbers themselves")
     statements = build(*_assigned(source), *others)
-    return read_program("\n".join(map(write_statement, statements)))
+    return lower_text("\n".join(map(write_statement, statements)))
+
+
+def read_program(path: str | Path, /, **parameters: dtypes.Number) -> Program:
+    """Read a program from a file, which may include others: `include "layers.ein"` names them from its own folder.
+
+    Args:
+        path: The file; by convention its name ends in .ein.
+        parameters: Numbers in place of those that the files declare, as in `param eta = 0.1`.
+
+    Raises:
+        OSError: There is no such file, or it cannot be read.
+        ParseError: With file, line, column and a hint.
+        SemanticsError: A parameter is given that the text does not declare.
+    """
+    return lower_file(Path(path), parameters)
 
 
 def _assigned(source: NamedTensor | Mapping[str, LabelledExpression | Matrix]) -> Iterator[NamedTensor]:
@@ -103,7 +127,7 @@ def build(*results: NamedTensor) -> tuple[Statement, ...]:
         if each.definition is not None:
             target = TensorReference(each.name, each.definition.labels)
             tree = each.definition.expression.tree
-            check_depth(tree, f"{each.name}[{', '.join(target.labels)}] = ...")
+            check_depth(tree, Source(f"{each.name}[{', '.join(target.labels)}] = ..."))
             assignments.append(Assignment(target, tree))
     return (*declarations.values(), *assignments)
 

@@ -17,7 +17,7 @@ from sparseeinsum.language.scalar import (
     write,
     write_number,
 )
-from sparseeinsum.language.syntax import Declaration, write_range, write_statement
+from sparseeinsum.language.syntax import Declaration, Import, write_range, write_statement
 from sparseeinsum.language.tensors import Tensor
 
 
@@ -117,6 +117,7 @@ class Program:
         outputs: Names of the results to keep: those that no other statement reads.
         layouts: Labels that the left side of an output promotes by hand, and their tiles, for outputs that do.
         generated: Tensors that statements read and nobody stores.
+        imported: Tensors that the text takes from tables, whatever a database knows by their names.
     """
 
     einsums: tuple[EinSum, ...]
@@ -124,6 +125,7 @@ class Program:
     outputs: tuple[str, ...] = ()
     layouts: tuple[tuple[str, Promoted], ...] = ()
     generated: tuple[GeneratedTensor, ...] = ()
+    imported: tuple[Import, ...] = ()
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -137,7 +139,7 @@ class Program:
 
     def __str__(self) -> str:
         """Program text that reads back as this program; inner aggregates are statements of their own."""
-        declarations = [_write_declaration(declared) for declared in self.declared]
+        declarations = [*map(write_statement, self.imported), *map(_write_declaration, self.declared)]
         generated = {each.name: each for each in self.generated}
         return "\n".join([*declarations, *(write_einsum(each, by_hand(each), generated) for each in self.einsums)])
 

@@ -229,6 +229,14 @@ class TensorExpression:
         """The Euclidean norm over labels, as `sum`."""
         return call("norm", self, labels=labels)
 
+    def argmax(self, *labels: str) -> "TensorExpression":
+        """The least index of a label at which the greatest value is, or NaN; one label, as `sum`."""
+        return call("argmax", self, labels=labels)
+
+    def argmin(self, *labels: str) -> "TensorExpression":
+        """The least index of a label at which the least value is, or NaN; one label, as `sum`."""
+        return call("argmin", self, labels=labels)
+
     def softmax(self, *labels: str) -> "TensorExpression":
         """The softmax along labels."""
         return call("softmax", self, labels=labels)

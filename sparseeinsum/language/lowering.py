@@ -1,17 +1,22 @@
 """Language: syntax trees in, a Program of EinSums out: aggregates find their labels, nested ones become EinSums."""
 
-from collections.abc import Collection, Iterator, Set
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from pathlib import Path
+from types import MappingProxyType
 
 from sparseeinsum.errors import ParseError, ShapeError
 from sparseeinsum.language.eingraph import DeclaredTensor, EinSum, Program, Promoted, Reference, write_label
+from sparseeinsum.language.files import read_source, read_statements
 from sparseeinsum.language.joins import JoinReader
 from sparseeinsum.language.macros import MACROS, MacroCall, one_hot
 from sparseeinsum.language.names import Names
-from sparseeinsum.language.parsing import parse
+from sparseeinsum.language.parameters import NO_PARAMETERS, Parameters
+from sparseeinsum.language.parsing import Report, fail
 from sparseeinsum.language.scopes import resolve_bounds
 from sparseeinsum.language.syntax import (
+    NOWHERE,
     Assignment,
     Declaration,
     Expression,
@@ -19,6 +24,7 @@ from sparseeinsum.language.syntax import (
     Number,
     Position,
     RangeOf,
+    Source,
     Statement,
     TensorReference,
     canonical,
@@ -32,36 +38,72 @@ from sparseeinsum.language.syntax import (
 from sparseeinsum.language.tensors import Axis, Tensor
 
 
-def read_program(text: str) -> Program:
+def lower_text(text: str, given: Mapping[str, object] = NO_PARAMETERS, folder: Path | None = None) -> Program:
     """Read program text into EinSums over names; shapes come later, from the tensors.
+
+    Args:
+        text: The program.
+        given: Values of parameters, by name.
+        folder: Where the files are that it includes; None where it must not.
 
     Raises:
         ParseError: The text cannot be read, or a label, a name or a function makes no sense where it stands.
+        SemanticsError: A parameter is given that the program does not declare.
     """
-    return lower(parse(text), text)
+    return _read(Source(text), folder, given)
 
 
-def lower(statements: tuple[Statement, ...], text: str) -> Program:
-    """Lower the statements of a text to EinSums.
+def lower_file(path: Path, given: Mapping[str, object] = NO_PARAMETERS) -> Program:
+    """Read a file, and those that it includes, as `lower_text` does; raises OSError, too."""
+    return _read(read_source(path), path.parent, given)
+
+
+def _read(source: Source, folder: Path | None, given: Mapping[str, object]) -> Program:
+    parameters = Parameters(given)
+    statements = read_statements(source, folder, parameters, fail)
+    parameters.check_given()
+    return lower(statements, source, parameters.declared)
+
+
+def lower(
+    statements: tuple[Statement, ...],
+    source: Source,
+    parameters: Mapping[str, Position] = MappingProxyType({}),
+    report: Report = fail,
+) -> Program:
+    """Lower statements to EinSums.
+
+    Args:
+        statements: In order.
+        source: Where errors of what has no place are shown.
+        parameters: Where those are declared.
+        report: Told of errors; if it does not raise them, the program is that of the statements without errors.
 
     Raises:
         ParseError: A label, a name or a function makes no sense where it stands.
     """
     assignments = [statement for statement in statements if isinstance(statement, Assignment)]
+    names = Names(source, statements, parameters, report)
     if not assignments:
-        raise ParseError(
-            "the program assigns nothing; write a statement such as C[i, k] = sum(A[i, j] * B[j, k])", text, 1, 1
-        )
-    names = Names(text, statements)
+        problem = "the program assigns nothing; write a statement such as C[i, k] = sum(A[i, j] * B[j, k])"
+        report(NOWHERE.error(problem, source))
     einsums: list[EinSum] = []
-    for assignment in assignments:
-        einsums.extend(_Statement(assignment, names).lower())
-        names.assigned.add(assignment.target.tensor)
+    declared: list[DeclaredTensor] = []
+    for statement in statements:
+        try:
+            if isinstance(statement, Assignment):
+                einsums.extend(_Statement(statement, names).lower())
+            elif isinstance(statement, Declaration):
+                declared.append(_declare(statement, names))
+        except ParseError as error:
+            report(error)
+        if isinstance(statement, Assignment):
+            names.assigned.add(statement.target.tensor)
     read = {operand.tensor for einsum in einsums for operand in einsum.operands}
     outputs = tuple(name for name in (a.target.tensor for a in assignments) if name not in read)
-    declared = tuple(_declare(declaration, names) for declaration in names.declared.values())
     layouts = tuple(_layouts(assignments, outputs))
-    return Program(tuple(einsums), declared, outputs, layouts, tuple(names.generated.values()))
+    imported = tuple(names.imported.values())
+    return Program(tuple(einsums), tuple(declared), outputs, layouts, tuple(names.generated.values()), imported)
 
 
 def _declare(declaration: Declaration, names: Names) -> DeclaredTensor:
@@ -186,6 +228,9 @@ class _Statement:
         """What a macro means; values in it that have a name are computed before."""
         macro = MACROS[call.name]
         labels = tuple(label for label in dict.fromkeys(free_labels(body)) if label in taken)
+        if macro.takes_one_label and len(labels) > 1:
+            problem = f"{call.name} takes one label, not {', '.join(labels)}"
+            raise self.names.error(f"{problem}; say which, as in {call.name}[{labels[-1]}](...)", call.at)
 
         def name_value(
             suffix: str, labels: tuple[str, ...], expression: Expression, aggregate: str | None

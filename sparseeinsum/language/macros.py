@@ -1,8 +1,8 @@
 """Language: macros, a call such as softmax[j](X[i, j]) in, an expression of values with names of their own out.
 
-softmax, log_softmax and layer_norm keep the labels that they name; mean, var and norm aggregate them, like sum; one_hot
-makes a new one. There is no transpose, which is another order of labels: B[j, i] = A[i, j]; nor a matrix product, which
-is sum(A[i, j] * B[j, k]).
+softmax, log_softmax and layer_norm keep the labels that they name; mean, var, norm, argmax and argmin aggregate them,
+like sum; one_hot makes a new one. There is no transpose, which is another order of labels: B[j, i] = A[i, j]; nor a
+matrix product, which is sum(A[i, j] * B[j, k]).
 """
 
 import math
@@ -127,6 +127,26 @@ def _layer_norm(call: MacroCall) -> Expression:
     return _call("div", _call("sub", call.body, mean), _call("sqrt", _call("add", var, eps)))
 
 
+def _argmax(call: MacroCall) -> Expression:
+    return _first_of(call, "max")
+
+
+def _argmin(call: MacroCall) -> Expression:
+    return _first_of(call, "min")
+
+
+def _first_of(call: MacroCall, aggregate: str) -> Expression:
+    """The least index of the extreme value or of NaN, as numpy's argmax; the bound where there is no index."""
+    call = call.named()
+    x = call.body
+    (label,) = call.labels
+    bound = _bound_of(label, x)
+    assert isinstance(bound, Number | BoundOf)
+    index = RangeOf("index", label, bound.value if isinstance(bound, Number) else bound)  # type: ignore[arg-type]  # whole
+    is_extreme = _call("or", _call("eq", x, call.fold(aggregate, x)), _call("ne", x, x))
+    return _call("min", call.fold("min", _call("where", is_extreme, index, bound)), bound)
+
+
 @dataclass(frozen=True, slots=True)
 class Macro:
     """What a macro is.
@@ -134,10 +154,12 @@ class Macro:
     Attributes:
         expand: What it means.
         arguments: How many it takes at most; one at least.
+        takes_one_label: Whether it is of one label alone.
     """
 
     expand: Callable[[MacroCall], Expression]
     arguments: int = 1
+    takes_one_label: bool = False
 
 
 MACROS = {
@@ -147,6 +169,8 @@ MACROS = {
     "var": Macro(_var),
     "norm": Macro(_norm),
     "layer_norm": Macro(_layer_norm, 2),
+    "argmax": Macro(_argmax, takes_one_label=True),
+    "argmin": Macro(_argmin, takes_one_label=True),
 }
 
 

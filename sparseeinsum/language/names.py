@@ -1,17 +1,20 @@
 """Language: the names of a program: each assigned once, none read before that, and names for what has none."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 from sparseeinsum.errors import ParseError
 from sparseeinsum.language.generated import GeneratedTensor
 from sparseeinsum.language.scalar import AxisBound
 from sparseeinsum.language.syntax import (
+    Assignment,
     BoundOf,
     Declaration,
     Expression,
     FunctionCall,
+    Import,
     Position,
     RangeOf,
+    Source,
     Statement,
     TensorReference,
 )
@@ -22,43 +25,69 @@ class Names:
 
     Attributes:
         declared: Declarations by name.
+        imported: Those of tensors in tables that the text names.
         assigned: Results whose statements were read.
         generated: Tensors that nobody stores, by what they are.
         values: References to values that have an invented name, by what computes them.
     """
 
-    def __init__(self, text: str, statements: tuple[Statement, ...]) -> None:
-        self.text = text
+    def __init__(
+        self,
+        source: Source,
+        statements: Sequence[Statement],
+        parameters: Mapping[str, Position],
+        report: Callable[[ParseError], None],
+    ) -> None:
         self.declared: dict[str, Declaration] = {}
+        self.imported: dict[str, Import] = {}
         self.assigned: set[str] = set()
         self.generated: dict[tuple[str, str, int | AxisBound], GeneratedTensor] = {}
         self.values: dict[Hashable, TensorReference] = {}
+        self._source = source
+        self._parameters = {name.lower(): name for name in parameters}
         self._spellings: dict[str, str] = {}
         self._targets: dict[str, TensorReference] = {}
         for statement in statements:
-            if isinstance(statement, Declaration):
-                self._declare(statement)
-                continue
-            target = statement.target
-            for name, at in ((target.tensor, target.at), *_read(statement.value)):
-                self._check_spelling(name, at)
-            if self._targets.setdefault(target.tensor, target) is not target:
-                raise self.error(f"{target.tensor} is assigned twice; give each result a name of its own", target.at)
+            try:
+                self._take(statement)
+            except ParseError as error:
+                report(error)
+        for name in self.imported.keys() & self._targets.keys():
+            relation = self.imported[name].relation
+            problem = f"{name} is read from {relation}, and assigned here; give the result a name of its own"
+            report(self.error(problem, self._targets[name].at))
 
     def error(self, problem: str, at: Position) -> ParseError:
         """An error that points into the text."""
-        return ParseError(problem, self.text, at.line, at.column)
+        return at.error(problem, self._source)
 
-    def _declare(self, statement: Declaration) -> None:
+    def _take(self, statement: Statement) -> None:
+        if not isinstance(statement, Assignment):
+            self._declare(statement)
+            return
+        target = statement.target
+        for name, at in ((target.tensor, target.at), *names_read(statement.value)):
+            self._check_spelling(name, at)
+        if self._targets.setdefault(target.tensor, target) is not target:
+            raise self.error(f"{target.tensor} is assigned twice; give each result a name of its own", target.at)
+
+    def _declare(self, statement: Declaration | Import) -> None:
         self._check_spelling(statement.tensor, statement.at)
-        if self.declared.setdefault(statement.tensor, statement) is not statement:
+        if statement.tensor in self.declared or statement.tensor in self.imported:
             raise self.error(f"{statement.tensor} is declared twice; declare a tensor once", statement.at)
+        if isinstance(statement, Import):
+            self.imported[statement.tensor] = statement
+        else:
+            self.declared[statement.tensor] = statement
 
     def _check_spelling(self, name: str, at: Position) -> None:
         known = self._spellings.setdefault(name.lower(), name)
         if known != name:
             problem = f"{known} and {name} are one name, because case does not tell names apart; write it one way"
             raise self.error(problem, at)
+        parameter = self._parameters.get(name.lower())
+        if parameter is not None:
+            raise self.error(f"{parameter} is a parameter; give the tensor {name} another name", at)
 
     def check_read(self, name: str, at: Position, target: str) -> None:
         """Refuse a result that is read before it is there, by the statement of `target`."""
@@ -87,7 +116,7 @@ class Names:
         return self.generated[key]
 
 
-def _read(expression: Expression | int | None) -> Iterator[tuple[str, Position]]:
+def names_read(expression: Expression | int | None) -> Iterator[tuple[str, Position]]:
     """Tensors that an expression reads, or asks for the bound of an axis."""
     match expression:
         case TensorReference(name, _, _, at):
@@ -95,7 +124,7 @@ def _read(expression: Expression | int | None) -> Iterator[tuple[str, Position]]
         case BoundOf(name, axis, _, at) if axis is not None:
             yield name, at
         case RangeOf(_, _, bound):
-            yield from _read(bound)
+            yield from names_read(bound)
         case FunctionCall(_, _, arguments):
             for argument in arguments:
-                yield from _read(argument)
+                yield from names_read(argument)

@@ -15,7 +15,7 @@ from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower
 from sparseeinsum.language.parsing import parse_join
 from sparseeinsum.language.scalar import FUNCTIONS
-from sparseeinsum.language.syntax import Assignment, Expression, FunctionCall, Number, TensorReference
+from sparseeinsum.language.syntax import Assignment, Expression, FunctionCall, Number, Source, TensorReference
 
 RESULT_NAME = "result"
 
@@ -94,7 +94,7 @@ class Subscripts:
         if any(label not in self.output for label in itertools.chain(*self.terms)):
             body = FunctionCall(aggregate, None, (body,))
         target = TensorReference(RESULT_NAME, tuple(labels[label] for label in self.output))
-        return lower((Assignment(target, body),), text)
+        return lower((Assignment(target, body),), Source(text))
 
 
 def operand_names(count: int) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ def _operands(expression: Expression, text: str) -> frozenset[str]:
             return reduce(operator.or_, (_operands(argument, text) for argument in arguments))
         case _:
             problem = "a join has operands, numbers, operators and scalar functions only"
-            raise ParseError(problem, text, expression.at.line, expression.at.column)
+            raise expression.at.error(problem, Source(text))
 
 
 def _replaced(expression: Expression, references: dict[str, TensorReference]) -> Expression:

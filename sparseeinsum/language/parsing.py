@@ -1,16 +1,19 @@
 """Language: program text in, syntax trees with positions out."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from typing import Any, Protocol
 
-from lark import Lark, Token, UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken, v_args
+from lark import Lark, Token, Tree, UnexpectedInput, v_args
 from lark.exceptions import VisitError
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
-from sparseeinsum.errors import ParseError
+from sparseeinsum.errors import ParseError, SparseEinsumError
 from sparseeinsum.language import dtypes
+from sparseeinsum.language.parameters import Parameters
+from sparseeinsum.language.parse_errors import ALWAYS_ALLOWED, explain, without_statement
 from sparseeinsum.language.scalar import FUNCTIONS, complex_number, negated_number
 from sparseeinsum.language.syntax import (
     Assignment,
@@ -18,9 +21,11 @@ from sparseeinsum.language.syntax import (
     Declaration,
     Expression,
     FunctionCall,
+    Import,
     Number,
     Position,
     RangeOf,
+    Source,
     Statement,
     TensorReference,
     is_promoted,
@@ -32,18 +37,43 @@ _DEEPEST = 100
 _COMPARISONS = {FUNCTIONS[name].symbol: name for name in ("lt", "le", "gt", "ge", "eq", "ne")}
 
 
-def parse(text: str) -> tuple[Statement, ...]:
-    """Read program text.
+Report = Callable[[ParseError], None]
+
+
+def fail(error: ParseError) -> None:
+    """The report of those who stop at the first error."""
+    raise error
+
+
+class Surroundings(Protocol):
+    """What program text names outside it."""
+
+    def include(self, name: str, at: Position) -> Sequence[Statement]:
+        """The statements of another file."""
+
+    def locate(self, relation: str) -> str:
+        """A table or data file, by a name that does not depend on where the text is."""
+
+
+def parse(source: Source, parameters: Parameters, around: Surroundings, report: Report) -> Iterator[Statement]:
+    """Read program text; values stand in the place of parameters.
+
+    Args:
+        source: The text.
+        parameters: Takes up those that are declared.
+        around: The files that the text names.
+        report: Told of errors; if it does not raise them, the statements without errors are read.
 
     Raises:
         ParseError: With the line, the column and what was expected there.
     """
-    statements = _read(text, "start", ())
-    assert isinstance(statements, list)
-    for statement in statements:
-        if isinstance(statement, Assignment):
-            check_depth(statement.value, text)
-    return tuple(statements)
+    to_syntax = _ToSyntax(source, (), parameters, around)
+    for tree in _tree(source, report).children:
+        try:
+            assert isinstance(tree, Tree)
+            yield from to_syntax.statements(tree)
+        except ParseError as error:
+            report(error)
 
 
 def parse_join(text: str, operands: tuple[str, ...]) -> Expression:
@@ -52,24 +82,31 @@ def parse_join(text: str, operands: tuple[str, ...]) -> Expression:
     Raises:
         ParseError: With the line, the column and what was expected there.
     """
-    expression = _read(text, "expression", operands)
-    assert not isinstance(expression, list)
-    check_depth(expression, text)
+    source = Source(text)
+    try:
+        expression = _ToSyntax(source, operands).expression(_parser().parse(text, start="expression"))
+    except UnexpectedInput as error:
+        raise explain(error, source) from None
+    check_depth(expression, source)
     return expression
 
 
-def _read(text: str, start: str, operands: tuple[str, ...]) -> list[Statement] | Expression:
-    try:
-        return _ToSyntax(text, operands).transform(_parser().parse(text, start=start))
-    except UnexpectedInput as error:
-        raise _explain(error, text) from None
-    except VisitError as error:
-        if isinstance(error.orig_exc, ParseError):
-            raise error.orig_exc from None
-        raise
+def _tree(source: Source, report: Report) -> Tree[Token]:
+    """The statements of a text that can be read."""
+    text = source.text
+    while True:
+        try:
+            return _parser().parse(text, start="start")
+        except UnexpectedInput as unexpected:
+            error = explain(unexpected, source)
+            report(error)
+            rest = without_statement(text, error.line)
+            if rest == text:
+                return Tree("start", [])
+            text = rest
 
 
-def check_depth(expression: Expression, text: str) -> None:
+def check_depth(expression: Expression, source: Source) -> None:
     """Refuse what is nested too deep for passes that recurse.
 
     Raises:
@@ -82,7 +119,7 @@ def check_depth(expression: Expression, text: str) -> None:
             problem = (
                 f"more than {_DEEPEST} functions and operators are nested here; give a part a statement of its own"
             )
-            raise ParseError(problem, text, current.at.line, current.at.column)
+            raise current.at.error(problem, source)
         if isinstance(current, FunctionCall):
             waiting.extend((argument, depth + 1) for argument in current.arguments)
 
@@ -100,13 +137,10 @@ def _parser() -> Lark:
     )
 
 
-_ALWAYS_ALLOWED = "_NEWLINE"
-
-
 class _JoinLines:
     """Drops line ends inside brackets and parentheses, so that a long expression may go on."""
 
-    always_accept = (_ALWAYS_ALLOWED,)
+    always_accept = (ALWAYS_ALLOWED,)
 
     def process(self, tokens: Iterator[Token]) -> Iterator[Token]:
         """Tokens without the line ends that end no statement."""
@@ -117,26 +151,22 @@ class _JoinLines:
                 yield token
 
 
-def _position(meta: Meta) -> Position:
-    return Position(meta.line, meta.column)
-
-
 def _call(name: str) -> object:
     @v_args(meta=True)
-    def make(self: object, meta: Meta, arguments: list[Expression]) -> FunctionCall:
-        return FunctionCall(name, None, tuple(arguments), _position(meta))
+    def make(self: "_ToSyntax", meta: Meta, arguments: list[Expression]) -> FunctionCall:
+        return FunctionCall(name, None, tuple(arguments), self.position(meta))
 
     return make
 
 
 def _sum(name: str, sign: int) -> object:
     @v_args(meta=True)
-    def make(self: object, meta: Meta, arguments: list[Expression]) -> Expression:
+    def make(self: "_ToSyntax", meta: Meta, arguments: list[Expression]) -> Expression:
         match arguments:
             case [Number(real), Number(imaginary)] if (value := complex_number(real, sign, imaginary)) is not None:
-                return Number(value, _position(meta))
+                return Number(value, self.position(meta))
             case _:
-                return FunctionCall(name, None, tuple(arguments), _position(meta))
+                return FunctionCall(name, None, tuple(arguments), self.position(meta))
 
     return make
 
@@ -149,43 +179,86 @@ _CONSTANTS: dict[str, dtypes.Number] = {
 }
 
 
-class _ToSyntax(Transformer_NonRecursive[Token, list[Statement] | Expression]):
+_Axes = tuple[tuple[str, int | None], ...]
+_Origin = tuple[str, tuple[str, ...] | None, str | None]  # relation, columns of indices and of values
+_Known = tuple[dtypes.Number | None, str | None, Position]  # fill, dtype, where
+
+
+class _ToSyntax(Transformer_NonRecursive[Token, object]):
     mul, div, pow = (_call(name) for name in ("mul", "div", "pow"))
     add, sub = _sum("add", 1), _sum("sub", -1)
     or_, and_, not_ = (_call(name) for name in ("or", "and", "not"))
 
-    def __init__(self, text: str, operands: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        source: Source,
+        operands: tuple[str, ...],
+        parameters: Parameters | None = None,
+        around: Surroundings | None = None,
+    ) -> None:
         super().__init__()
-        self.text = text
-        self.operands = operands
+        self._source = source
+        self._operands = operands
+        self._parameters = Parameters() if parameters is None else parameters
+        self._around = around
+
+    def statements(self, tree: Tree[Token]) -> Sequence[Statement]:
+        """What a statement stands for."""
+        found = self._transformed(tree)
+        assert isinstance(found, tuple | list)
+        return found
+
+    def expression(self, tree: Tree[Token]) -> Expression:
+        """An expression."""
+        found = self._transformed(tree)
+        assert isinstance(found, Expression)
+        return found
+
+    def _transformed(self, tree: Tree[Token]) -> object:
+        try:
+            return self.transform(tree)
+        except VisitError as error:
+            if isinstance(error.orig_exc, SparseEinsumError):
+                raise error.orig_exc from None
+            raise
+
+    def position(self, meta: Meta) -> Position:
+        """Where something stands."""
+        return Position(meta.line, meta.column, self._source)
 
     def _error(self, problem: str, at: Position) -> ParseError:
-        return ParseError(problem, self.text, at.line, at.column)
-
-    def start(self, statements: list[Statement]) -> list[Statement]:
-        return statements
+        return at.error(problem, self._source)
 
     def labels(self, labels: list[tuple[str, int]]) -> list[tuple[str, int]]:
         return labels
 
     @v_args(meta=True)
-    def label(self, meta: Meta, parts: list[Token | None]) -> tuple[str, int]:
+    def label(self, meta: Meta, parts: list[object]) -> tuple[str, int]:
         name, tile = str(parts[0]), parts[1]
-        if tile is None:
+        if not isinstance(tile, int):
             return name, 1
         if not is_promoted(name):
             problem = f"{name}:{tile} gives a tile to a label that is not promoted; write it in upper case"
-            raise self._error(problem, _position(meta))
-        if int(tile) < 1:
-            raise self._error(f"{name}:{tile} is a tile of no index; it takes 1 or more", _position(meta))
-        return name, int(tile)
+            raise self._error(problem, self.position(meta))
+        if tile < 1:
+            raise self._error(f"{name}:{tile} is a tile of no index; it takes 1 or more", self.position(meta))
+        return name, tile
 
-    def axis(self, tokens: list[Token]) -> tuple[str, int]:
-        return str(tokens[0]), int(tokens[1])
+    @v_args(meta=True)
+    def size(self, meta: Meta, tokens: list[Token]) -> int:
+        if tokens[0].type == "INT":
+            return int(tokens[0])
+        return self._parameters.whole_number(str(tokens[0]), self.position(meta), self._source)
+
+    def axis(self, parts: list[object]) -> tuple[str, object]:
+        return str(parts[0]), parts[1]
+
+    def axes(self, axes: list[object]) -> list[object]:
+        return [axis for axis in axes if axis is not None]
 
     @v_args(meta=True)
     def whole(self, meta: Meta, tokens: list[Token]) -> Number:
-        return Number(int(tokens[0]), _position(meta))
+        return Number(int(tokens[0]), self.position(meta))
 
     @v_args(meta=True)
     def fraction(self, meta: Meta, tokens: list[Token]) -> Number:
@@ -197,52 +270,56 @@ class _ToSyntax(Transformer_NonRecursive[Token, list[Statement] | Expression]):
 
     def _finite(self, value: complex, meta: Meta) -> Number:
         if math.isinf(abs(value)):
-            raise self._error("the number is beyond what float64 holds", _position(meta))
-        return Number(value, _position(meta))
+            raise self._error("the number is beyond what float64 holds", self.position(meta))
+        return Number(value, self.position(meta))
 
     @v_args(meta=True)
     def constant(self, meta: Meta, tokens: list[Token]) -> Number:
-        return Number(_CONSTANTS[str(tokens[0])], _position(meta))
+        return Number(_CONSTANTS[str(tokens[0])], self.position(meta))
 
     @v_args(meta=True)
     def neg(self, meta: Meta, arguments: list[Expression]) -> Expression:
         match arguments:
             case [Number(value)] if (negated := negated_number(value)) is not None:
-                return Number(negated, _position(meta))
+                return Number(negated, self.position(meta))
             case _:
-                return FunctionCall("neg", None, tuple(arguments), _position(meta))
+                return FunctionCall("neg", None, tuple(arguments), self.position(meta))
 
     @v_args(meta=True)
     def compare(self, meta: Meta, parts: list[object]) -> FunctionCall:
         first, symbol, second = parts
-        return FunctionCall(_COMPARISONS[str(symbol)], None, (first, second), _position(meta))  # type: ignore[arg-type]  # by grammar
+        return FunctionCall(_COMPARISONS[str(symbol)], None, (first, second), self.position(meta))  # type: ignore[arg-type]  # by grammar
 
     @v_args(meta=True)
     def reference(self, meta: Meta, parts: tuple[Token, list[tuple[str, int]] | None]) -> TensorReference:
         name, found = parts
         labels = found or []
         tiles = tuple(dict.fromkeys((label.lower(), tile) for label, tile in labels if tile > 1))
-        return TensorReference(str(name), tuple(label for label, _ in labels), tiles, _position(meta))
+        return TensorReference(str(name), tuple(label for label, _ in labels), tiles, self.position(meta))
 
     @v_args(meta=True)
-    def bare(self, meta: Meta, names: list[Token]) -> TensorReference:
-        if self.operands and names[0] not in self.operands:
-            raise self._error(f"there is no operand {names[0]}; there are {', '.join(self.operands)}", _position(meta))
-        if not self.operands:
-            problem = f"{names[0]} has no labels; a tensor needs its labels, as in A[i, j], also a scalar, as in eta[]"
-            raise self._error(problem, _position(meta))
-        return TensorReference(str(names[0]), (), at=_position(meta))
+    def bare(self, meta: Meta, names: list[Token]) -> TensorReference | Number:
+        name, at = str(names[0]), self.position(meta)
+        if self._operands:
+            if name not in self._operands:
+                raise self._error(f"there is no operand {name}; there are {', '.join(self._operands)}", at)
+            return TensorReference(name, (), at=at)
+        value = self._parameters.value(name)
+        if value is None:
+            problem = f"{name} has no labels; a tensor needs its labels, as in A[i, j], also a scalar, as in eta[]"
+            raise self._error(f"{problem}; a parameter is declared before, as in param {name} = 0.1", at)
+        return Number(value, at)
 
     @v_args(meta=True)
     def bound(self, meta: Meta, parts: list[Token | None]) -> BoundOf:
         name, axis = parts
-        return BoundOf(str(name), None if axis is None else int(axis), at=_position(meta))
+        return BoundOf(str(name), None if axis is None else int(axis), at=self.position(meta))
 
     @v_args(meta=True)
-    def range(self, meta: Meta, parts: list[Token | BoundOf | None]) -> RangeOf:
+    def range(self, meta: Meta, parts: list[object]) -> RangeOf:
         kind, label, bound = parts
-        number = int(bound) if isinstance(bound, Token) else bound
-        return RangeOf(str(kind), str(label), number, _position(meta))
+        assert bound is None or isinstance(bound, int | BoundOf)
+        return RangeOf(str(kind), str(label), bound, self.position(meta))
 
     @v_args(meta=True)
     def call(self, meta: Meta, parts: list[object]) -> FunctionCall:
@@ -251,99 +328,67 @@ class _ToSyntax(Transformer_NonRecursive[Token, list[Statement] | Expression]):
         named = None if labels is None else tuple(label for label, _ in labels)
         for label, tile in labels or ():
             if tile > 1:
-                raise self._error(f"{name}[{label}:{tile}] names a label; only references have tiles", _position(meta))
-        return FunctionCall(str(name), named, tuple(arguments), _position(meta))  # type: ignore[arg-type]  # by grammar
+                problem = f"{name}[{label}:{tile}] names a label; only references have tiles"
+                raise self._error(problem, self.position(meta))
+        return FunctionCall(str(name), named, tuple(arguments), self.position(meta))  # type: ignore[arg-type]  # by grammar
 
     @v_args(meta=True)
-    def declaration(self, meta: Meta, parts: list[object]) -> Declaration:
-        name, *axes, fill, dtype = parts
-        if not (fill is None or isinstance(fill, Number)):
-            raise self._error(f"the fill of {name} is no number", _position(meta))
-        named = tuple(axis for axis in axes if axis is not None)
-        kind = None if dtype is None else str(dtype)
-        value = None if fill is None else fill.value
-        return Declaration(str(name), named, value, kind, _position(meta))  # type: ignore[arg-type]  # by grammar
+    def name(self, meta: Meta, tokens: list[Token]) -> str:
+        name = _unquoted(tokens[0])
+        if not name:
+            raise self._error("a name has one character or more", self.position(meta))
+        return name
 
-    def assignment(self, parts: list[Expression]) -> Assignment:
+    def index(self, columns: list[str]) -> tuple[str, ...]:
+        return tuple(columns)
+
+    def origin(self, parts: list[object]) -> tuple[object, ...]:
+        return tuple(parts)
+
+    @v_args(meta=True)
+    def declaration(self, meta: Meta, parts: list[Any]) -> tuple[Statement]:
+        name, axes, origin, fill, dtype = parts
+        at = self.position(meta)
+        if not (fill is None or isinstance(fill, Number)):
+            raise self._error(f"the fill of {name} is no number", at)
+        known = (None if fill is None else fill.value, None if dtype is None else str(dtype), at)
+        if origin is not None:
+            return (self._imported(str(name), tuple(axes), origin, known),)
+        for axis, bound in axes:
+            if bound is None:
+                problem = f"the axis {axis} of {name} has no bound, as in {axis}: 10; only those of tables need none"
+                raise self._error(f'{problem}, as in tensor {name}[...] from "edges"', at)
+        return (Declaration(str(name), tuple(axes), *known),)
+
+    def _imported(self, name: str, axes: _Axes, origin: _Origin, known: _Known) -> Import:
+        relation, index, value = origin
+        if index is not None and len(index) != len(axes):
+            problem = f"{name} has {len(axes)} axes, but {len(index)} index columns; give every axis one, in its order"
+            raise self._error(problem, known[2])
+        assert self._around is not None
+        columns = tuple(axis for axis, _ in axes) if index is None else index
+        return Import(name, axes, self._around.locate(relation), columns, value, *known)
+
+    @v_args(meta=True)
+    def parameter(self, meta: Meta, parts: list[Any]) -> tuple[Statement, ...]:
+        name, value = parts
+        at = self.position(meta)
+        if not (value is None or isinstance(value, Number)):
+            raise self._error(f"the value of the parameter {name} is no number", at)
+        self._parameters.declare(str(name), None if value is None else value.value, at, self._source)
+        return ()
+
+    @v_args(meta=True)
+    def include(self, meta: Meta, tokens: list[Token]) -> Sequence[Statement]:
+        assert self._around is not None
+        return self._around.include(_unquoted(tokens[0]), self.position(meta))
+
+    def assignment(self, parts: list[Expression]) -> tuple[Statement]:
         target, value = parts
         assert isinstance(target, TensorReference)
-        return Assignment(target, value)
+        check_depth(value, self._source)
+        return (Assignment(target, value),)
 
 
-_TERMINALS = {
-    "LSQB": "'['",
-    "RSQB": "']'",
-    "LPAR": "'('",
-    "RPAR": "')'",
-    "COMMA": "','",
-    "EQUAL": "'='",
-    "COLON": "':'",
-    "NAME": "a name",
-    "_BOUND": "a name",
-    "RANGE": "a name",
-    "INT": "a whole number",
-    "FLOAT": "a number",
-    "IMAGINARY": "a number",
-    "CONSTANT": "a number",
-    "_NEWLINE": "the end of the statement",
-    "SEMICOLON": "';'",
-    "$END": "the end of the program",
-    "PLUS": "an operator",
-    "MINUS": "an operator",
-    "STAR": "an operator",
-    "SLASH": "an operator",
-    "_POWER": "an operator",
-    "_DOUBLE_STAR": "an operator",
-    "COMPARISON": "an operator",
-    "_OR": "an operator",
-    "_AND": "an operator",
-    "_NOT": "an operator",
-    "FILL": "'fill'",
-    "DTYPE": "'dtype'",
-    "TENSOR": "'tensor'",
-}
-
-
-def _explain(error: UnexpectedInput, text: str) -> ParseError:
-    line, column = error.line, error.column
-    at_end = isinstance(error, UnexpectedToken) and error.token.type == "$END"
-    if at_end or isinstance(error, UnexpectedEOF) or line < 1:
-        lines = text.split("\n")
-        line, column = len(lines), len(lines[-1]) + 1
-    return ParseError(_problem(error), text, line, column)
-
-
-def _problem(error: UnexpectedInput) -> str:
-    if isinstance(error, UnexpectedCharacters):
-        hint = "; names have letters without accents, digits and _" if error.char.isidentifier() else ""
-        allowed = _expected((error.allowed or set()) - {_ALWAYS_ALLOWED, "DTYPE"})  # ends fills, which few write
-        return f"the character {error.char!r} has no meaning here; expected {allowed}{hint}"
-    if isinstance(error, UnexpectedToken):
-        expected = set(error.accepts or error.expected)
-        return f"{_found(error.token)}, expected {_expected(expected)}{_hint(error.token, expected)}"
-    return "the program cannot be read"
-
-
-def _found(token: Token) -> str:
-    match token.type:
-        case "$END":
-            return "the program ends here"
-        case "_NEWLINE":
-            return "the line ends here"
-        case _:
-            return f"found {str(token)!r}"
-
-
-def _hint(token: Token, expected: set[str]) -> str:
-    if token.type == "COMPARISON" and "PLUS" in expected:
-        return "; comparisons do not chain: write A[i] < B[i] and B[i] < C[i]"
-    if expected == {"LSQB"}:
-        return "; a tensor needs its labels, as in A[i, j], also a scalar, as in eta[]"
-    if token.type == "_NEWLINE":
-        return "; an expression goes on in the next line only within parentheses"
-    return ""
-
-
-def _expected(terminals: set[str]) -> str:
-    names = sorted({_TERMINALS.get(terminal, terminal.lower()) for terminal in terminals})
-    return names[0] if len(names) == 1 else " or ".join((", ".join(names[:-1]), names[-1]))
+def _unquoted(token: Token) -> str:
+    return str(token[1:-1]) if token.type == "TEXT" else str(token)

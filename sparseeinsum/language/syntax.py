@@ -3,17 +3,32 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from sparseeinsum.errors import ParseError
 from sparseeinsum.language import dtypes
 from sparseeinsum.language.dtypes import AGGREGATES
 from sparseeinsum.language.scalar import FUNCTIONS, Call, Literal, Operand, Scalar, write, write_number
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """Program text, and the file that it is from, as errors name it; None where it is from none."""
+
+    text: str
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Position:
-    """Where something stands in the text; line and column count from 1."""
+    """Where something stands in a text; line and column count from 1. What no text has stands in no source."""
 
     line: int
     column: int
+    source: Source | None = field(default=None, repr=False)
+
+    def error(self, problem: str, source: Source) -> ParseError:
+        """An error that points here, or into some other source where this is in none."""
+        where = self.source or source
+        return ParseError(problem, where.text, self.line, self.column, where.file)
 
 
 NOWHERE = Position(1, 1)
@@ -95,10 +110,35 @@ class Declaration:
     at: Position = field(default=NOWHERE, compare=False)
 
 
-Statement = Assignment | Declaration
+@dataclass(frozen=True, slots=True)
+class Import:
+    """tensor NAME[axis: bound, ...] from RELATION index COLUMN, ... value COLUMN fill F dtype D.
+
+    Attributes:
+        tensor: Its name in the program.
+        axes: Names and bounds; None where the data tell the bound.
+        relation: The table, view or file, as the user names it.
+        index: Columns of the indices, in the order of the axes.
+        value: Column of the values; None where every row counts as 1.
+        fill: Value of what no row has; None where not given.
+        dtype: Of the values; None where not given.
+        at: Where it stands.
+    """
+
+    tensor: str
+    axes: tuple[tuple[str, int | None], ...]
+    relation: str
+    index: tuple[str, ...]
+    value: str | None = None
+    fill: dtypes.Number | None = None
+    dtype: str | None = None
+    at: Position = field(default=NOWHERE, compare=False)
+
+
+Statement = Assignment | Declaration | Import
 
 # Macros that aggregate the labels that they name, as in mean[j](...); others keep them, as in softmax[j](...).
-BINDING_MACROS = frozenset({"mean", "var", "norm"})
+BINDING_MACROS = frozenset({"mean", "var", "norm", "argmax", "argmin"})
 
 
 def is_aggregate(call: FunctionCall) -> bool:
@@ -161,12 +201,24 @@ def labels_of(expression: Expression) -> frozenset[str]:
 
 def write_statement(statement: Statement) -> str:
     """A statement as program text."""
-    if isinstance(statement, Declaration):
-        axes = ", ".join(f"{name}: {bound}" for name, bound in statement.axes)
-        fill = "" if statement.fill is None else f" fill {write_number(statement.fill)}"
-        dtype = "" if statement.dtype is None else f" dtype {statement.dtype}"
-        return f"tensor {statement.tensor}[{axes}]{fill}{dtype}"
-    return f"{write_expression(statement.target)} = {write_expression(statement.value)}"
+    if isinstance(statement, Assignment):
+        return f"{write_expression(statement.target)} = {write_expression(statement.value)}"
+    axes = ", ".join(name if bound is None else f"{name}: {bound}" for name, bound in statement.axes)
+    origin = _write_origin(statement) if isinstance(statement, Import) else ""
+    fill = "" if statement.fill is None else f" fill {write_number(statement.fill)}"
+    dtype = "" if statement.dtype is None else f" dtype {statement.dtype}"
+    return f"tensor {statement.tensor}[{axes}]{origin}{fill}{dtype}"
+
+
+def _write_origin(statement: Import) -> str:
+    is_by_axis = statement.index == tuple(name for name, _ in statement.axes)
+    index = "" if is_by_axis else f" index {', '.join(map(_quoted, statement.index))}"
+    value = "" if statement.value is None else f" value {_quoted(statement.value)}"
+    return f" from {_quoted(statement.relation)}{index}{value}"
+
+
+def _quoted(text: str) -> str:
+    return f"'{text}'" if '"' in text else f'"{text}"'
 
 
 def write_expression(expression: Expression) -> str:

@@ -191,7 +191,8 @@ class StoredTensor:
     Attributes:
         tensor: What it is.
         decomposition: How it is stored.
-        relation: The relation as SQL names it, such as `main.edges` or `read_parquet('edges.parquet')`.
+        relation: The relation as SQL names it, such as `main.edges` or `read_parquet('edges.parquet')`; of one that is
+            generated maybe a SELECT.
         keys: Column of every promoted axis, in axis order.
         value: Column of the values; None where every tuple counts as 1.
         casts: Whether the column's type is not the one that values are computed with, so that they must be cast.
@@ -210,6 +211,11 @@ class StoredTensor:
     is_owned: bool
     is_generated: bool = False
     holds_keys: bool = False
+
+    @property
+    def is_query(self) -> bool:
+        """Whether the relation is a SELECT, as it may be of what is generated."""
+        return self.is_generated and self.relation.startswith("SELECT ")
 
     @property
     def looked_up(self) -> dict[str, Dictionary]:

@@ -28,6 +28,7 @@ class Dialect:
             rounded to 0.
         looks_up_by_index: Whether a few rows of a table are found by an index of it, so that it pays to have one.
         reads_files: Whether a path stands for the rows of a file.
+        writes_files: Whether it writes rows into files where the user is.
         calls_python: Whether functions of users run in it.
         keeps_residents: Whether functions can read an array that a statement keeps in memory.
         moves_expressions: Whether an expression of a query is computed where others read it, each time that they do.
@@ -49,6 +50,7 @@ class Dialect:
     raises_out_of_range: bool
     looks_up_by_index: bool
     reads_files: bool
+    writes_files: bool
     calls_python: bool
     keeps_residents: bool
     moves_expressions: bool
@@ -71,6 +73,7 @@ DUCKDB = Dialect(
     raises_out_of_range=False,
     looks_up_by_index=False,
     reads_files=True,
+    writes_files=True,
     calls_python=True,
     keeps_residents=True,
     moves_expressions=False,
@@ -92,6 +95,7 @@ POSTGRESQL = Dialect(
     raises_out_of_range=True,
     looks_up_by_index=True,
     reads_files=False,
+    writes_files=False,
     calls_python=False,
     keeps_residents=False,
     moves_expressions=True,

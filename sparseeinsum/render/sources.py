@@ -126,6 +126,8 @@ def fenced(select: exp.Select) -> exp.Select:
 
 def aliased(table: exp.Expr, alias: str) -> exp.Expr:
     """A table or query under an alias, for a FROM clause."""
+    if isinstance(table, exp.Subquery):
+        return exp.alias_(table.this.copy().subquery(), alias, table=True)
     if isinstance(table, exp.Query):
         return table.copy().subquery(alias)
     return exp.alias_(table.copy(), alias, table=True)

@@ -14,7 +14,7 @@ from typing import Any
 from sparseeinsum.decompose.plan import DecomposedGraph, Step
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum, Program, by_hand, write_einsum
-from sparseeinsum.language.lowering import read_program
+from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor
 from sparseeinsum.semantics.exactness import Values
@@ -212,9 +212,9 @@ def _content(source: str | Path) -> _Object:
 
 def _saved_plan(content: _Object) -> SavedPlan:
     options = content["options"]
-    einsums = read_program("\n".join(str(each["einsum"]) for each in content["einsums"])).einsums
+    einsums = lower_text("\n".join(str(each["einsum"]) for each in content["einsums"])).einsums
     return SavedPlan(
-        read_program("\n".join(content["program"])),
+        lower_text("\n".join(content["program"])),
         str(options["optimizer"]),
         None if options["memory_limit"] is None else int(options["memory_limit"]),
         str(options["nonfinite"]),

@@ -7,6 +7,7 @@ BEGIN
     IF pg_catalog.to_regclass('sparseeinsum.tensors') IS NULL THEN
 $catalogue
         ALTER EXTENSION sparseeinsum_python DROP TABLE sparseeinsum.tensors;
+        ALTER EXTENSION sparseeinsum_python DROP TABLE sparseeinsum.dictionaries;
     END IF;
 END
 $$block$$;
@@ -95,17 +96,20 @@ CREATE OR REPLACE FUNCTION sparseeinsum.tensor_from_table(
     shape bigint[] DEFAULT NULL,
     axes text[] DEFAULT NULL,
     dtype text DEFAULT NULL,
-    fill numeric DEFAULT NULL
+    fill numeric DEFAULT NULL,
+    keys jsonb DEFAULT NULL
 ) RETURNS text
     LANGUAGE sql AS
 $$body$$
 SELECT sparseeinsum.python_result('tensor_from_table', pg_catalog.jsonb_build_object(
     'name', $$1, 'relation', $$2::text, 'index_columns', $$3, 'value_column', $$4, 'shape', $$5, 'axes', $$6,
-    'dtype', $$7, 'fill', $$8::text
+    'dtype', $$7, 'fill', $$8::text, 'keys', $$9
 )) #>> '{}'
 $$body$$;
-COMMENT ON FUNCTION sparseeinsum.tensor_from_table(text, regclass, text[], text, bigint[], text[], text, numeric) IS
-    'Makes a tensor of a table or view, one entry a row; nothing is copied. Example: SELECT sparseeinsum.tensor_from_table(''A'', ''edges'', ARRAY[''src'', ''dst''], ''weight'', ARRAY[100, 100]).';
+COMMENT ON FUNCTION sparseeinsum.tensor_from_table(
+    text, regclass, text[], text, bigint[], text[], text, numeric, jsonb
+) IS
+    'Makes a tensor of a table or view, one entry a row; nothing is copied. Natural keys, such as names or dates, have dictionaries, as in keys => ''{"src": "person"}''. Example: SELECT sparseeinsum.tensor_from_table(''A'', ''edges'', ARRAY[''src'', ''dst''], ''weight'', ARRAY[100, 100]).';
 
 CREATE OR REPLACE FUNCTION sparseeinsum.einsum(
     program text,

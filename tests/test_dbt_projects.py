@@ -1,0 +1,105 @@
+"""A project of dbt, as its user builds it: seeds, compiled models, a Python model, and a query planned as it runs."""
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import postgres_server
+import pytest
+from run_dbt import run_commands
+
+from sparseeinsum.cli import main
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("dbt") is None, reason="dbt is not installed: pip install .[dev]"
+)
+
+EXAMPLE = Path(__file__).parent / "dbt_project"
+LINKS = np.loadtxt(EXAMPLE / "seeds" / "links.csv", delimiter=",", skiprows=1)
+
+
+def ranks() -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Three steps of PageRank by numpy."""
+    weights = np.zeros((40, 40))
+    weights[LINKS[:, 0].astype(int), LINKS[:, 1].astype(int)] = LINKS[:, 2]
+    share = (weights / weights.sum(axis=1, keepdims=True)).T
+    found = np.ones(40)
+    for _ in range(3):
+        found = 0.15 + 0.85 * share @ found
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The project, with the package beside it."""
+    shutil.copytree(EXAMPLE, tmp_path / "web")
+    assert main(["build", "dbt", "--output", str(tmp_path / "web" / "packages" / "sparseeinsum")]) == 0
+    return tmp_path / "web"
+
+
+def test_on_duckdb(folder: Path) -> None:
+    compiling = ["sparseeinsum", "compile", "--database", "web.duckdb", "web.ein", "--dbt", "."]
+    done = run_commands(
+        folder,
+        ["dbt", "deps"],
+        ["dbt", "seed"],
+        compiling,
+        ["dbt", "build", "--exclude-resource-type", "seed"],
+        ["sql", "web.duckdb", "CREATE TABLE built AS FROM web_rank; INSERT INTO links VALUES (40, 1, 1)"],
+        ["dbt", "build", "--select", "tag:web"],
+    )
+    assert [each.success for each in done] == [True, True, True, True, True, False], done
+    built, tested = done[3].messages, done[5].messages
+    assert {"web_links_is_as_planned", "web_share", "web_rank", "rank_in_python", "linking"} <= built.keys()
+    reason = "tensor links is not as it was when web was compiled: the index page is 40, but its bound is 40"
+    assert reason in tested["web_links_is_as_planned"]
+    with duckdb.connect(str(folder / "web.duckdb")) as connection:
+        for table in ("built", "web_rank", "rank_in_python"):  # what is refused leaves what was built
+            found = connection.execute(f"SELECT val FROM {table} ORDER BY j").fetchnumpy()["val"]
+            np.testing.assert_allclose(found, ranks(), rtol=1e-12)
+        counted = dict(connection.execute("SELECT j, val FROM linking").fetchall())
+    assert counted == {page: LINKS[LINKS[:, 1] == page, 2].sum() for page in set(LINKS[:, 1])}
+
+
+def test_without_the_plugin_dbt_says_what_to_do(folder: Path) -> None:
+    without = ["--target", "without_plugin"]
+    _, refused = run_commands(folder, ["dbt", "deps", *without], ["dbt", "seed", *without])
+    assert not refused.success
+    (message,) = (each for each in refused.messages.values() if "has no functions" in each)
+    assert "- module: sparseeinsum.dbt_plugin" in message
+
+
+def test_the_plugin_refuses_a_database_that_was_open_before(tmp_path: Path) -> None:
+    code = f"""
+import duckdb
+connection = duckdb.connect({str(tmp_path / "web.duckdb")!r})
+from sparseeinsum.dbt_plugin import Plugin
+Plugin("dbt_plugin", {{}}).configure_connection(connection)
+"""
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert "its database was opened before `import sparseeinsum`" in finished.stderr
+
+
+def test_on_postgresql(folder: Path, postgres: postgres_server.PostgresServer) -> None:
+    """The package creates the extension; models are as on DuckDB."""
+    with postgres.connect() as maintenance:
+        maintenance.execute("CREATE DATABASE web")
+    compiling = ["sparseeinsum", "compile", "--database", postgres.url("web"), "web.ein", "--dbt", "."]
+    on_postgres = ["--target", "postgres"]
+    done = run_commands(
+        folder,
+        ["dbt", "deps"],
+        ["dbt", "seed", *on_postgres],
+        compiling,
+        ["dbt", "build", "--exclude-resource-type", "seed", *on_postgres],
+        POSTGRES_HOST=str(postgres.folder),
+    )
+    assert all(each.success for each in done), done
+    assert {"web_links_is_as_planned", "web_share", "web_rank"} <= done[3].messages.keys()
+    with postgres.connect("web") as connection:
+        found = [value for (value,) in connection.execute("SELECT val FROM web_rank ORDER BY j").fetchall()]
+        np.testing.assert_allclose(found, ranks(), rtol=1e-12)
