@@ -62,5 +62,4 @@ def _schema_of(data: object) -> pa.Schema | None:
     if isinstance(data, str | Path):
         path = Path(data)
         return parquet.read_schema(path) if path.suffix.lower() == ".parquet" and path.is_file() else None
-    schema = getattr(data, "schema", None)
-    return schema if isinstance(schema, pa.Schema) else None
+    return data.schema if isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader) else None
