@@ -175,15 +175,20 @@ class TensorResult:
         """
         if self.schema.is_scalar and not self.dictionaries:
             return self.rows.replace_schema_metadata(metadata_of(self.schema.tensor))
-        return self._table(*self._columns())
+        if self.schema.is_scalar:
+            return self._table(*self._columns())
+        return pa.concat_tables(self.tables(_BATCH_NUMBERS))  # in parts, each of which takes little memory besides
 
     def tables(self, most_numbers: int) -> Iterator[pa.Table]:
         """What `arrow` gives, in parts of so many entries at most where rows hold arrays; at least one."""
         if self.schema.is_scalar:
             yield self.arrow()
             return
-        for start in range(0, max(len(self._numbers()), 1), most_numbers):
-            yield self._table(*self._entries(start, start + most_numbers))
+        count = max(1, most_numbers // max(self.schema.list_length, 1))
+        for first in range(0, max(self.rows.num_rows, 1), count):
+            part = replace(self, rows=self.rows.slice(first, count))
+            for start in range(0, max(len(part._numbers()), 1), most_numbers):
+                yield part._table(*part._entries(start, start + most_numbers))
 
     def _table(self, indices: Sequence[NDArray[Any]], values: NDArray[Any]) -> pa.Table:
         columns = [*self._labelled(indices), _column(values)]
