@@ -42,6 +42,7 @@ bench: $(VENV)/ready
 	$(BIN)/python -m bench.replanning
 	$(BIN)/python -m bench.tiles
 	$(BIN)/python -m bench.memory
+	$(BIN)/python -m bench.rewriting
 	$(BIN)/python -m bench.paper_tables
 	$(BIN)/python -m bench.regret
 

@@ -61,10 +61,8 @@ def stream_plan(
     plan: Plan, engine: Engine, progress: Progress, replans: bool = True
 ) -> Iterator[Mapping[str, Delivery]]:
     """Run a plan but for the statements that return outputs, in a transaction that is open within; see `run_plan`."""
-    with (
-        _running(plan, engine) as right,
-        prepare(right, engine, progress, replan if replans else None) as deliveries,
-    ):
+    replanner = replan if replans else None
+    with _running(plan, engine) as right, prepare(right, engine, progress, replanner) as deliveries:
         yield deliveries
 
 

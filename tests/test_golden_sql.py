@@ -114,3 +114,13 @@ def test_matrix_product_in_postgresql(db: se.Database, promoted: str) -> None:
     text = db.plan(PRODUCT, pin={"C": promoted}).sql()
     check_golden(f"matrix_product_{promoted}_postgresql", text)
     check_result(db, text, left @ right)
+
+
+@pytest.mark.engines("duckdb", reason="its own SQL")
+def test_natural_keys(db: se.Database) -> None:
+    """Keys of a table are looked up where it is read, and put in place of indices in the last SELECT."""
+    db.connection.execute("CREATE TABLE trust AS FROM (VALUES ('ann', 'bob', 0.5), ('bob', 'cid', 2.0)) AS t(a, b, w)")
+    db.tensor_from_table("T", "trust", ["a", "b"], "w", dtype="float64", keys={"a": "person", "b": "person"})
+    text = db.plan("Y[i, k] = sum(T[i, j] * T[j, k])", optimizer="relational").sql()
+    check_golden("natural_keys", text)
+    assert db.connection.execute(text).fetchall() == [("ann", "cid", 1.0)]

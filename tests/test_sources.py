@@ -199,6 +199,19 @@ def test_table_is_copied(edges: se.Database, relation: str) -> None:
     np.testing.assert_array_equal(read_back(edges, "A"), [[0, 1.5, 0], [0, 0, 0], [2.5, -1, 0]])
 
 
+def test_rows_of_the_table_that_gives_way(edges: se.Database) -> None:
+    edges.tensor("A", "edges", shape=(3, 3))
+    edges.tensor("A", "A", index=["DST", "src"], value="val", shape=(3, 3))
+    np.testing.assert_array_equal(read_back(edges, "A"), [[0, 0, 2.5], [1.5, 0, -1], [0, 0, 0]])
+
+
+def test_number_of_rows(edges: se.Database) -> None:
+    edges.tensor("A", "edges", index=[], duplicates="sum")
+    assert read_back(edges, "A") == 3
+    with pytest.raises(se.DataError, match=r"row 1 .*the coordinate \(\) stands in an earlier row"):
+        edges.tensor("A", "edges", index=[])
+
+
 def test_view_is_copied(edges: se.Database) -> None:
     run_sql(edges, "CREATE VIEW backwards AS SELECT w, dst + 1 AS i, src AS j FROM edges ORDER BY w")
     edges.tensor("A", "backwards", index=["j", "i"], value="w", dtype="float32", axes=["I", "J"])
@@ -337,5 +350,7 @@ def test_what_can_become_an_array(shared_db: se.Database) -> None:
 def test_arrays_have_no_columns_to_choose(shared_db: se.Database) -> None:
     with pytest.raises(se.DataError, match=r"index or value columns, but an array of numpy.* has none"):
         shared_db.tensor("A", MATRIX, index=["i", "j"])
+    with pytest.raises(se.DataError, match="the column src for two things; name every column once"):
+        shared_db.tensor("A", FRAME, index=["src", "src"])
     with pytest.raises(se.DataError, match=r"index='src' is one text; give a list"):
         shared_db.tensor("A", FRAME, index="src")

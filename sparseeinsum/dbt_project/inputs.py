@@ -12,7 +12,7 @@ from sparseeinsum.engines.catalogue import folds_case
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DbtError
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.statistics.columns import table_of_rows
+from sparseeinsum.statistics.columns import table_by_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def _inputs(
     for name, each in stored.items():
         if each.is_generated:
             continue
-        table = table_of_rows(each, engine.dialect)
+        table = table_by_name(each, engine.dialect)
         if isinstance(table.this, exp.Literal):
             source = _file(table.this.name, program)
             yield name, Input(each, source.reference, source)

@@ -13,7 +13,7 @@ from sparseeinsum.dbt_project.jinja import Jinja, commented, name_of
 from sparseeinsum.errors import DbtError
 from sparseeinsum.plan import Plan
 from sparseeinsum.render.statements import Statement
-from sparseeinsum.statistics.columns import table_of_rows
+from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.templates import union_all
 
 _MOST_KEY_COLUMNS = 32  # of an index of PostgreSQL
@@ -72,7 +72,7 @@ class _Models:
         self._plan = plan
         self._program = program
         self._names = _model_names(plan, program)
-        tables = {name: table_of_rows(each.stored, plan.dialect.name) for name, each in inputs.items()}
+        tables = {name: table_by_name(each.stored, plan.dialect.name) for name, each in inputs.items()}
         self._tables = {name: name_of(table, plan.dialect) for name, table in tables.items()}
         self._jinja = Jinja(plan.dialect, {self._tables[name]: each.reference for name, each in inputs.items()})
 

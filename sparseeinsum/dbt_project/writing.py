@@ -14,7 +14,7 @@ from sparseeinsum.dbt_project.properties import models_yaml, sources_yaml
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DbtError
 from sparseeinsum.plan import Plan
-from sparseeinsum.statistics.columns import table_of_rows
+from sparseeinsum.statistics.columns import table_by_name
 
 
 def write_models(plan: Plan, engine: Engine, folder: Path, program: str) -> tuple[Path, ...]:
@@ -77,7 +77,7 @@ def _macros(plan: Plan, engine: Engine, program: str, inputs: Mapping[str, Input
     assumed = assumptions(plan)
     macros = {}
     for name, each in inputs.items():
-        table = name_of(table_of_rows(each.stored, engine.dialect), engine.sql)
+        table = name_of(table_by_name(each.stored, engine.dialect), engine.sql)
         fingerprint = plan.measured[name].fingerprint
         assert isinstance(fingerprint, tuple)
         query = problems_query(each.stored, assumed[name], fingerprint[1], engine)

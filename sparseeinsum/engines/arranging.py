@@ -125,7 +125,8 @@ def _summed(engine: Engine, given: StoredTensor) -> exp.Select:
         total = exp.array(*[exp.Sum(this=part) for part in parts])
     else:
         total = _total(given)
-    return _grouped(given, _entries(engine, given, total)).order_by(*_keys(given))
+    summed = _grouped(given, _entries(engine, given, total))
+    return summed.order_by(*_keys(given)) if given.keys else summed
 
 
 def _total(given: StoredTensor) -> exp.Expr:

@@ -295,7 +295,12 @@ def fill_from_text(text: str, dtype: str) -> Number:
     return complex(text) if is_complex(dtype) else float(text)
 
 
-def _fill(tensor: str, text: str, dtype: str) -> Number:
+def fill_of(tensor: str, text: str, dtype: str) -> Number:
+    """A fill from its text.
+
+    Raises:
+        CatalogueError: It is none of the dtype.
+    """
     try:
         return fill_from_text(text, dtype)
     except (KeyError, ValueError):
@@ -319,7 +324,9 @@ def _stored(row: tuple[object, ...], dictionaries: Mapping[str, StoredDictionary
     named = found if isinstance(found, list) else [None] * len(axes)
     known = [None if each is None else _dictionary(str(name), each, dictionaries) for each in named]
     return StoredTensor(
-        Tensor(str(name), tuple(map(_axis, axes, bounds, known)), str(dtype), _fill(str(name), str(fill), str(dtype))),
+        Tensor(
+            str(name), tuple(map(_axis, axes, bounds, known)), str(dtype), fill_of(str(name), str(fill), str(dtype))
+        ),
         Decomposition(tuple(int(tile) for tile in tiles)),
         str(relation),
         tuple(str(key) for key in keys),

@@ -11,6 +11,7 @@ from sparseeinsum.engines.dictionaries import Dictionaries
 from sparseeinsum.engines.engine import Column, Engine
 from sparseeinsum.engines.parquet_files import write_parquet
 from sparseeinsum.engines.results import entries_in_batches
+from sparseeinsum.engines.self_description import describe_table, extend_description
 from sparseeinsum.engines.targets import ParquetFile, Table, Target
 from sparseeinsum.engines.tensor_metadata import metadata_of
 from sparseeinsum.errors import DataError
@@ -47,9 +48,14 @@ def deliver(engine: Engine, statement: Statement, keyed: Statement, schema: Sche
     known = engine.columns_of(table) if target.mode == "append" else None
     if known is None:
         key = () if schema.has_dictionaries else schema.keys  # an index of long keys could not be built
-        return engine.replace_table(table, keyed.query, key)
+        count = engine.replace_table(table, keyed.query, key)
+        if not schema.has_dictionaries:
+            describe_table(engine, table, schema)
+        return count
     _check_columns(target, known, schema, engine.columns(keyed.query))
-    return _append(engine, table, target, keyed.query, schema.keys)
+    count = _append(engine, table, target, keyed.query, schema.keys)
+    extend_description(engine, table, schema)
+    return count
 
 
 def _write_file(engine: Engine, statement: Statement, keyed: Statement, schema: Schema, target: ParquetFile) -> int:

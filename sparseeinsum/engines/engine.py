@@ -34,11 +34,13 @@ class Relation:
         catalog: The database that it lies in; None for the current one.
         schema: Of that database.
         name: As the database spells it.
+        comment: That the database keeps with it.
     """
 
     catalog: str | None
     schema: str
     name: str
+    comment: str | None = None
 
 
 class Engine(Protocol):

@@ -1,9 +1,9 @@
 """Engines: the tensors that a program reads: tables that it names, those of the catalogue, and tables of their names.
 
 What the program says of a tensor counts before all else: the table, view or file, and columns of indices and values.
-Where the catalogue has no tensor of a name, the table or view of that name is read as one, if its columns are as many
-of whole numbers as the program gives it labels, and then one of values. Other columns are an error that says how to
-declare the tensor; nothing is guessed.
+Where the catalogue has no tensor of a name, the table of that name that a result went into is read as that result. Any
+other table or view is read as a tensor if its columns are as many of whole numbers as the program gives it labels, and
+then one of values. Other columns are an error that says how to declare the tensor; nothing is guessed.
 
 What no row has is 0, unless the program declares another fill. The bound of an axis is the one that the program gives
 it, or that of a tensor of the catalogue that shares a label with it; else one more than the greatest index of all such
@@ -17,9 +17,10 @@ from sqlglot import exp
 
 from sparseeinsum.engines.arguments import Description
 from sparseeinsum.engines.catalogue import Catalogue, find, table_of_relation
-from sparseeinsum.engines.engine import Column, Engine
+from sparseeinsum.engines.engine import Column, Engine, Relation
 from sparseeinsum.engines.existing_tables import described, greatest_indices, index_columns, relation_named
 from sparseeinsum.engines.natural_keys import key_type_of
+from sparseeinsum.engines.self_description import described_by_itself
 from sparseeinsum.errors import CatalogueError, SparseEinsumError
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.syntax import Import
@@ -55,10 +56,10 @@ def stored_inputs(program: Program, engine: Engine, report: Report = _fail) -> d
     for name in program.inputs:
         try:
             table = _table_of(program, name, imported.get(name), known, engine)
-            if table is None:
-                found[name] = find(known, name)
-            else:
+            if isinstance(table, _Table):
                 tables[name] = table
+            else:
+                found[name] = table
         except SparseEinsumError as error:
             report(name, error)
     bounds = _bounds(program, found, tables, engine) if tables else {}
@@ -112,27 +113,26 @@ def _imported(statement: Import, engine: Engine) -> _Table:
 
 def _table_of(
     program: Program, name: str, imported: Import | None, known: Mapping[str, StoredTensor], engine: Engine
-) -> _Table | None:
-    """The table that a tensor is read from; None for a tensor of the catalogue, or where there is none."""
+) -> _Table | StoredTensor:
+    """The table that a tensor is read from, or the tensor itself where all is known of it."""
     if imported is not None:
         return _imported(imported, engine)
-    return None if name in known else _named(program, name, known, engine)
-
-
-def _named(program: Program, name: str, known: Mapping[str, StoredTensor], engine: Engine) -> _Table | None:
-    """The table of a name, if the program gives the name labels and no tensor's name differs in case alone."""
+    relations = [] if any(other.lower() == name.lower() for other in known) else engine.relations_named(name)
+    result = described_by_itself(engine, name, relations[0]) if relations else None
+    if result is not None:
+        return result
     ranks = [len(labels) for tensor, labels in _references(program) if tensor == name]
-    if not ranks or any(other.lower() == name.lower() for other in known):
-        return None
-    relations = engine.relations_named(name)
-    if not relations:
-        return None
+    return _named(program, name, ranks[0], relations, engine) if ranks and relations else find(known, name)
+
+
+def _named(program: Program, name: str, rank: int, relations: Sequence[Relation], engine: Engine) -> _Table:
+    """The table of a name, to which the program gives so many labels."""
     table = table_of_relation(relations[0], engine.dialect)
     columns = engine.columns(exp.select("*").from_(table.copy()))
     *index, value = columns
-    is_tensor = len(index) == ranks[0] and all(is_index_type(column.sql_type) for column in index)
+    is_tensor = len(index) == rank and all(is_index_type(column.sql_type) for column in index)
     if not (is_tensor and dtype_of(value.sql_type)):
-        raise CatalogueError(_how_to_declare(name, table.sql(engine.dialect), columns, ranks[0]))
+        raise CatalogueError(_how_to_declare(name, table.sql(engine.dialect), columns, rank))
     declared = next((each for each in program.declared if each.tensor.name == name), None)
     fill = declared.tensor.fill if declared is not None and declared.has_fill else 0
     dtype = declared.tensor.dtype if declared is not None and declared.has_dtype else None

@@ -316,7 +316,10 @@ class PostgreSQL:
     def relations_named(self, name: str) -> Sequence[Relation]:
         """What a bare name may mean, first what it does mean."""
         found = self._session.fetch(assets.read("sql/postgresql/relations.sql"), name)
-        return [Relation(None, str(schema), str(spelled)) for schema, spelled in found]
+        return [
+            Relation(None, str(schema), str(spelled), None if comment is None else str(comment))
+            for schema, spelled, comment in found
+        ]
 
     def lacks_column(self, error: EngineError) -> bool:
         """Whether a statement was refused because there is no column of some name."""

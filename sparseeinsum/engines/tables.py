@@ -115,7 +115,6 @@ def _load_rows(
     """Rows that the database can read, copied as they are before they are looked at several times."""
     name = description.name
     with engine.transaction(), source_of(engine, given.source) as (title, source):
-        table = claimed_table(engine, name)
         known = relation_columns(engine, name, title, source)
         index, value = given.columns.among(name, [column.name for column in known])
         incoming = exp.table_(_INCOMING, db=engine.sql.temporary_schema)
@@ -127,6 +126,7 @@ def _load_rows(
         if value_type is not None:
             check_values(engine, entered, value_type)
         check_entries(entered, engine)
+        table = claimed_table(engine, name)  # not before the rows are there, which may come from one that goes
         arrangement = _arrangement(entered.tensor, promoted, sums_duplicates, order, ascends=False)
         stored = _store_entries(engine, entered, arrangement, table, may_repeat=True)
         engine.execute(exp.Drop(tables=[incoming], kind="TABLE"))

@@ -100,17 +100,22 @@ def type_named(sql_type: str) -> exp.DataType:
     return exp.DataType(this=exp.DataType.Type.ARRAY, expressions=[kind], nested=True)
 
 
-def table_of_rows(stored: StoredTensor, dialect: str) -> exp.Table:
-    """The table, view or file of a stored tensor, whose key columns may hold natural keys, for a FROM clause."""
+def table_by_name(stored: StoredTensor, dialect: str) -> exp.Table:
+    """The table, view or file of a stored tensor."""
     table: exp.Table = exp.maybe_parse(stored.relation, into=exp.Table, dialect=dialect)
     return table
 
 
+def table_of_rows(stored: StoredTensor, dialect: str) -> exp.Table | exp.Subquery:
+    """What holds the rows of a tensor, whose key columns may hold natural keys, for a FROM clause."""
+    if not stored.is_query:
+        return table_by_name(stored, dialect)
+    query: exp.Select = exp.maybe_parse(stored.relation)
+    return query.subquery(stored.tensor.name)
+
+
 def relation_of(stored: StoredTensor, dialect: str) -> exp.Table | exp.Subquery:
     """The relation of a stored tensor, whose key columns hold indices, for a FROM clause."""
-    if stored.is_query:
-        query: exp.Select = exp.maybe_parse(stored.relation)
-        return query.subquery(stored.tensor.name)
     table = table_of_rows(stored, dialect)
     if not stored.looked_up:
         return table

@@ -6,7 +6,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.statistics.columns import table_of_rows
+from sparseeinsum.statistics.columns import relation_of, table_of_rows
 from sparseeinsum.statistics.measure import Executor
 from sparseeinsum.statistics.templates import filled, template, union_all
 
@@ -34,8 +34,7 @@ def fingerprints_statement(stored: tuple[StoredTensor, ...], dialect: str) -> st
     selects = []
     for place, each in enumerate(stored):
         number = exp.Literal.number(place).as_("number")
-        table = table_of_rows(each, dialect)  # what natural keys stand for never changes
-        selects.append(exp.select(number, *fingerprint_projections(each, dialect)).from_(table))
+        selects.append(exp.select(number, *fingerprint_projections(each, dialect)).from_(_rows_of(each, dialect)))
     return union_all(selects).sql(dialect)
 
 
@@ -43,9 +42,14 @@ def fingerprint_projections(stored: StoredTensor, dialect: str) -> list[exp.Expr
     """The parts of a tensor's fingerprint: its tuples, the types of its columns, a sum of hashes."""
     keys = [exp.column(key, quoted=True) for key in stored.keys]
     value = exp.Literal.number(1) if stored.value is None else exp.column(stored.value, quoted=True)  # no cast hides
-    places = {"relation": table_of_rows(stored, dialect), "value": value}
+    places = {"relation": _rows_of(stored, dialect), "value": value}
     projections = template(_template_of(stored, dialect), dialect).expressions
     return [filled(_with_columns(projection, keys, value), places) for projection in projections]
+
+
+def _rows_of(stored: StoredTensor, dialect: str) -> exp.Table | exp.Subquery:
+    """Rows with natural keys, where there are any: what these stand for never changes."""
+    return relation_of(stored, dialect) if stored.is_query else table_of_rows(stored, dialect)
 
 
 def _template_of(stored: StoredTensor, dialect: str) -> str:

@@ -2,11 +2,12 @@
 SELECT
   CASE WHEN temporary THEN database_name END AS catalog,
   schema_name,
-  name
+  name,
+  comment
 FROM (
-  SELECT database_name, schema_name, table_name AS name, temporary, internal FROM duckdb_tables()
+  SELECT database_name, schema_name, table_name AS name, temporary, internal, comment FROM duckdb_tables()
   UNION ALL
-  SELECT database_name, schema_name, view_name AS name, temporary, internal FROM duckdb_views()
+  SELECT database_name, schema_name, view_name AS name, temporary, internal, comment FROM duckdb_views()
 ) AS relations
 WHERE
   LOWER(name) = LOWER($name)

@@ -2,7 +2,8 @@
 -- the schema of the search_path that comes first.
 SELECT
   CASE WHEN c.relpersistence = 't' THEN 'pg_temp' ELSE CAST(n.nspname AS TEXT) END,
-  CAST(c.relname AS TEXT)
+  CAST(c.relname AS TEXT),
+  OBJ_DESCRIPTION(c.oid, 'pg_class')
 FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_namespace AS n
   ON n.oid = c.relnamespace

@@ -96,13 +96,23 @@ class Columns:
         """
         if not known:
             raise DataError(f"tensor {name} is given a table without columns; it needs index columns, then the value")
-        wanted = [*(self.index or ()), *([] if self.value is None else [self.value])]
-        for column in wanted:
-            if column not in known:
-                near = difflib.get_close_matches(column, known, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"they have {', '.join(known)}"
-                raise DataError(f"tensor {name}: its data have no column {column}; {hint}")
+        index = [_spelled(name, column, known) for column in self.index or ()]
+        value = None if self.value is None else _spelled(name, self.value, known)
+        wanted = [*index, *([] if value is None else [value])]
+        if len(set(wanted)) < len(wanted):
+            twice = next(column for column in wanted if wanted.count(column) > 1)
+            raise DataError(f"tensor {name} is given the column {twice} for two things; name every column once")
         if self.index is not None:
-            return list(self.index), self.value
-        value = known[-1] if self.value is None else self.value
-        return [column for column in known if column != value], value
+            return index, value
+        last = known[-1] if value is None else value
+        return [column for column in known if column != last], last
+
+
+def _spelled(name: str, column: str, known: Sequence[str]) -> str:
+    """A column as the data spell it, which may differ in case where there is one such alone."""
+    alike = [each for each in known if each.lower() == column.lower()]
+    if column in known or len(alike) == 1:
+        return column if column in known else alike[0]
+    near = difflib.get_close_matches(column, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"they have {', '.join(known)}"
+    raise DataError(f"tensor {name}: its data have no column {column}; {hint}")

@@ -1,0 +1,111 @@
+"""Formulas of machine learning, rewritten and as they are written, on sparse data of growing size.
+
+    python -m bench.rewriting [--rows 2000 8000 32000]
+
+X has half as many columns as rows, and one entry in a thousand. Where the formula as written would compute too many
+numbers, it is left out. Results of both are compared. Then: what planning takes, and what the stages of rewriting take
+(SPORES, figures 16 and 17): saturation, and the choice of a formula greedily and by integer programming.
+"""
+
+import argparse
+import itertools
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from rich.table import Table
+
+import sparseeinsum as se
+from bench.learning import DENSITY, FORMULAS, Formula, tensors_of
+from bench.timing import CONSOLE, Figure, race, report
+from sparseeinsum.language.binding import bind
+from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.rewrite.saturation.egraph import saturate
+from sparseeinsum.rewrite.saturation.extraction import Extractor
+from sparseeinsum.rewrite.saturation.reading import read
+from sparseeinsum.rewrite.saturation.sizes import sizes_of
+
+STAGES = ("nodes", "saturation s", "sizes s", "greedy s", "integer program s", "its cost to greedy's")
+
+_MOST_NUMBERS = 2e8  # of one result as written
+
+
+def plans_of(name: str, formula: Formula, rows: int) -> tuple[se.Database, dict[str, se.Plan]]:
+    """A database, and plans of the formula there; both have been run and agree."""
+    database = se.connect()
+    for tensor, array in tensors_of(formula, rows, rows // 2).items():
+        database.tensor(tensor, array)
+    program = se.program(dict(formula.build()))
+    plans = {"rewritten": database.plan(program)}
+    written = database.plan(program, rewrite=False)
+    if largest_result(written) <= _MOST_NUMBERS:
+        plans["as written"] = written
+        found = [database.run(plan) for plan in plans.values()]
+        for result in found[0]:
+            first, second = (each[result].to_numpy() for each in found)
+            np.testing.assert_allclose(first, second, rtol=1e-6, atol=1e-6 * np.abs(second).max(), err_msg=name)
+    return database, plans
+
+
+def largest_result(plan: se.Plan) -> float:
+    """Numbers of the largest result that a plan computes."""
+    return max(plan.statistics[step.einsum.output.tensor].entries for step in plan.decomposed.steps)
+
+
+def stages(formula: Formula, rows: int) -> dict[str, str]:
+    """Seconds that the stages of rewriting take for the first result of a formula, and how many nodes there are."""
+    first, *_ = dict(formula.build()).items()
+    program = se.program(dict([first]))
+    arrays = tensors_of(formula, rows, rows // 2)
+    tensors = {
+        name: Tensor(name, tuple(Axis(f"a{axis}", bound) for axis, bound in enumerate(array.shape)))
+        for name, array in arrays.items()
+    }
+    graph = bind(program, tensors)
+    reading = read(graph.einsums, graph)
+    clock = [time.perf_counter()]
+    classes = saturate([reading.term], reading.bounds, reading.same)
+    clock.append(time.perf_counter())
+    sizes = sizes_of(classes, reading.bounds, {leaf: DENSITY if leaf.tensor == "X" else 1.0 for leaf in classes.leaves})
+    extractor = Extractor.of(classes, sizes)
+    clock.append(time.perf_counter())
+    choices = []
+    for choose in (extractor.greedy, extractor.shared):
+        choices.append(choose(classes.roots[0]))
+        clock.append(time.perf_counter())
+    taken = [f"{after - before:.3f}" for before, after in itertools.pairwise(clock)]
+    better = f"{choices[1].cost / choices[0].cost:.2f}"
+    ended = "" if classes.is_saturated else ", limit"
+    return dict(zip(STAGES, [f"{classes.count():,}{ended}", *taken, better], strict=True))
+
+
+def main(sizes: list[int], repeat: int, output: Path) -> None:
+    """Race all formulas at all sizes, and show what planning took."""
+    figures: list[Figure] = []
+    planning = Table("formula", "rows", "planning s", "rewritten", title="Planning", title_justify="left")
+    for name, formula in FORMULAS.items():
+        for rows in sizes:
+            database, plans = plans_of(name, formula, rows)
+            runs = {kind: partial(database.run, plan, replan=False) for kind, plan in plans.items()}
+            figures += race(f"{name}, {rows:,} rows", runs, dict.fromkeys(runs, repeat), "rewritten", pause=0)
+            start = time.perf_counter()
+            plan = database.plan(se.program(dict(formula.build())))
+            seconds = time.perf_counter() - start
+            shares = ", ".join(f"{result} {share:.2g}" for result, share in plan.rewriting.shares.items())
+            planning.add_row(name, f"{rows:,}", f"{seconds:.3f}", shares)
+    report("Formulas", figures, "rewritten", output / "rewriting.json")
+    CONSOLE.print(planning)
+    breakdown = Table("formula", *STAGES, title="Rewriting", title_justify="left")
+    for name, formula in FORMULAS.items():
+        breakdown.add_row(name, *stages(formula, sizes[-1]).values())
+    CONSOLE.print(breakdown)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, nargs="+", default=[2000, 8000, 32000], help="sizes (default: %(default)s)")
+    parser.add_argument("--repeat", type=int, default=3, help="runs of every contender (default: 3)")
+    parser.add_argument("--output", type=Path, default=Path("bench/results"), help="folder for the figures as JSON")
+    asked = parser.parse_args()
+    main(asked.rows, asked.repeat, asked.output)
