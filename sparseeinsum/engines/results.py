@@ -132,7 +132,9 @@ class TensorResult:
         for position, each in enumerate(self.shape):
             if position != place:
                 row = row * each + coordinates[position]
-        rows = Rows(math.prod(others), bound, self.fill, row, np.asarray(coordinates[place], np.int64), values)
+        rows = Rows(
+            math.prod(others), self.shape[place], self.fill, row, np.asarray(coordinates[place], np.int64), values
+        )
         found, where = rows.first(count, least)
         return found.reshape(*others, count), where.reshape(*others, count)
 
