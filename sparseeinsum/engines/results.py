@@ -120,10 +120,9 @@ class TensorResult:
         if not names or (axis is not None and axis.lower() not in names):
             raise ShapeError(f"{self.name} has no axis {axis or 'at all'}; it has {', '.join(names) or 'one value'}")
         place = len(names) - 1 if axis is None else names.index(axis.lower())
-        if not 1 <= count <= self.shape[place]:
-            raise ShapeError(
-                f"axis {names[place]} of {self.name} has {self.shape[place]} indices; {count} are asked for"
-            )
+        bound = self.shape[place]
+        if not 1 <= count <= bound:
+            raise ShapeError(f"axis {names[place]} of {self.name} has {bound} indices; {count} are asked for")
         if is_complex(self.schema.tensor.dtype):
             raise SemanticsError(f"{self.name} is complex, and complex numbers have no order")
         coordinates, values = self._entries()
