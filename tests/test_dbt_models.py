@@ -1,5 +1,6 @@
 """Plans as dbt models: on whatever data they run, the result is numpy's, or they say what no longer holds."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import duckdb
 import numpy as np
 import psycopg
 import pytest
+import yaml
 from any_sql import run_sql
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -18,12 +20,13 @@ from render_dbt import new_project, render, run
 
 import sparseeinsum as se
 from sparseeinsum.algebra.translate import delivery
+from sparseeinsum.cli import main
 from sparseeinsum.engines.results import TensorResult
 from sparseeinsum.semantics.dense import evaluate_program
 
 Array = NDArray[Any]
 
-EXAMPLES = 25
+EXAMPLES = 15
 PREFIXES = {"duckdb": "duckdb", "postgresql": "postgres"}
 RIGHT = {
     "unchanged": ("SELECT 1", [1.5, 0, 1.5]),
@@ -47,7 +50,6 @@ WRONG = {
     "narrower values": ("ALTER TABLE edges ALTER w TYPE FLOAT", "(?i)the columns have the types .*(FLOAT|real)"),
     "fractions for indices": ("ALTER TABLE edges ALTER src TYPE DOUBLE", "(?i)the columns have the types .*DOUBLE"),
 }
-SHARED = "T[i, k] = sum(A[i, j] * B[j, k])\nY[i, l] = sum(T[i, k] * T[l, k])"
 
 
 @pytest.fixture
@@ -66,14 +68,6 @@ def result(db: se.Database, plan: se.Plan, name: str) -> Array:
     columns = ", ".join([*schema.keys, "val"])
     rows = engine_of(db).arrow(f'SELECT {columns} FROM "prog_{name.lower()}"')
     return TensorResult(schema, rows).to_numpy()
-
-
-@pytest.fixture
-def tables(db: se.Database) -> se.Database:
-    """Two small matrices."""
-    db.tensor("A", np.array([[1.0, 0, 2], [0, 0, 3]]))
-    db.tensor("B", np.array([[1.0, 2], [0, 4], [5, 0]]), promoted=["dim_0"])
-    return db
 
 
 class TestChangedTables:
@@ -130,6 +124,177 @@ def compiled(db: se.Database, project: Path) -> se.Plan:
     plan = db.plan("Y[i] = sum(E[i, j])")
     db.write_dbt(plan, project, "prog")
     return plan
+
+
+class TestOtherTables:
+    def test_natural_keys(self, db: se.Database, project: Path) -> None:
+        """They are looked up when a model is built, and come back; those that no dictionary has are refused."""
+        run_sql(db, "CREATE TABLE pays AS FROM (VALUES ('ann', 'bob', 2.0), ('bob', 'cem', 3.0)) AS t(payer, payee, w)")
+        db.tensor_from_table(
+            "P", "pays", index=["payer", "payee"], value="w", keys={"payer": "people", "payee": "people"}
+        )
+        plan = db.plan("Y[j] = sum(P[i, j])")
+        db.write_dbt(plan, project, "prog")
+        build(db, project)
+        assert run_sql(db, "SELECT j, val FROM prog_y ORDER BY j") == [("bob", 2.0), ("cem", 3.0)]
+        run_sql(db, "INSERT INTO pays VALUES ('eve', 'bob', 1)")
+        with pytest.raises(duckdb.Error, match="key payer is NULL, or not in the dictionary people: 1"):
+            build(db, project)
+
+    def test_files(self, db: se.Database, project: Path, tmp_path: Path) -> None:
+        path = tmp_path / "it's.parquet"
+        run_sql(db, f"COPY (SELECT 1 AS i, 2.5 AS val) TO '{str(path).replace(chr(39), chr(39) * 2)}'")
+        db.tensor_from_table("A", path, index=["i"], value="val", shape=(3,))
+        plan = db.plan("Y[i] = A[i] * 2")
+        db.write_dbt(plan, project, "prog")
+        build(db, project)
+        np.testing.assert_array_equal(result(db, plan, "Y"), [0, 5, 0])
+
+    def test_results_that_others_read_are_models_of_their_own(self, db: se.Database, project: Path) -> None:
+        db.tensor("A", np.array([[1.0, 0, 2], [0, 0, 3]]))
+        plan = db.plan("T[i, k] = sum(A[i, j] * A[k, j])\nY[i, l] = sum(T[i, k] * T[l, k])", outputs=["T"])
+        db.write_dbt(plan, project, "prog")
+        names = {path.stem for path in (project / "models" / "prog").glob("*.sql")}
+        assert names == {"prog_t", "prog_t_staged", "prog_y"}
+        build(db, project)
+        gram = np.array([[5.0, 6], [6, 9]])
+        np.testing.assert_array_equal(result(db, plan, "T"), gram)
+        np.testing.assert_array_equal(result(db, plan, "Y"), gram @ gram.T)
+
+    def test_passes_are_hooks(self, db: se.Database, project: Path) -> None:
+        """What takes more memory than there is at once is inserted into the model's table part by part."""
+        rng = np.random.default_rng(0)
+        left, right = rng.normal(size=(600, 300)), rng.normal(size=(300, 4000))
+        db.tensor("A", left)
+        db.tensor("B", right)
+        plan = db.plan("C[I, k] = sum(A[I, J] * B[J, k])", memory_limit="130MB", pin={"C": ["i", "j"]})
+        assert "passes" in plan.notation()[0]
+        db.write_dbt(plan, project, "prog")
+        models = render(project, "prog", "duckdb")
+        assert any(model.settings.get("post_hook") for model in models.values())
+        build(db, project)
+        np.testing.assert_allclose(result(db, plan, "C"), left @ right, atol=1e-9)
+
+
+class TestFiles:
+    """What a user's project holds, and what compiling leaves of it."""
+
+    @pytest.fixture
+    def database(self, tmp_path: Path) -> str:
+        path = str(tmp_path / "web.duckdb")
+        with se.connect(path) as db:
+            db.tensor("A", np.eye(3))
+            db.connection.execute("CREATE SCHEMA raw; CREATE TABLE raw.links AS SELECT 1 AS i, 2 AS j, 1.0 AS w")
+            db.tensor_from_table("L", "raw.links", index=["i", "j"], value="w", shape=(3, 3))
+        return path
+
+    def compile(self, database: str, project: Path, text: str, name: str = "prog") -> int:
+        return main(["compile", "-d", database, "-t", text, "--dbt", str(project), "--name", name])
+
+    def test_sources_are_told_of_schemas(self, database: str, project: Path) -> None:
+        assert self.compile(database, project, "Y[i] = sum(A[i, j] * L[j, k])") == 0
+        told = yaml.safe_load((project / "models" / "prog" / "sources.yml").read_text())["sources"]
+        assert [(each["name"], each["schema"], each["tables"][0]["name"]) for each in told] == [
+            ("prog_main", "main", "A"),
+            ("prog_raw", "raw", "links"),
+        ]
+
+    def test_what_dbt_knows_is_called_as_it_calls_it(self, database: str, project: Path) -> None:
+        (project / "models").mkdir()
+        (project / "models" / "A.sql").write_text("SELECT 1")
+        nodes = {
+            "model.p.A": {"resource_type": "model", "database": "web", "schema": "main", "alias": "a", "name": "A"}
+        }
+        sources = {
+            "source.p.raw.links": {
+                "source_name": "web", "name": "hyperlinks", "database": "web", "schema": "raw", "identifier": "links",
+                "original_file_path": "models/raw.yml",
+            }
+        }  # fmt: skip
+        (project / "target").mkdir()
+        (project / "target" / "manifest.json").write_text(json.dumps({"nodes": nodes, "sources": sources}))
+        assert self.compile(database, project, "Y[i] = sum(A[i, j] * L[j, k])") == 0
+        text = (project / "macros" / "prog.sql").read_text()
+        assert "{{ ref('A') }}" in text and "{{ source('web', 'hyperlinks') }}" in text
+        assert not (project / "models" / "prog" / "sources.yml").exists()
+
+    def test_compiling_again_replaces_what_it_made_and_nothing_else(self, database: str, project: Path) -> None:
+        shared = "T[i, k] = sum(A[i, j] * L[j, k])\nY[i, l] = sum(T[i, k] * T[l, k])"
+        assert self.compile(database, project, shared) == 0
+        folder = project / "models" / "prog"
+        assert (folder / "prog_t.sql").exists()
+        (folder / "notes.sql").write_text("SELECT 'of the user'")
+        assert self.compile(database, project, "Y[i] = sum(A[i, j])") == 0
+        assert {path.name for path in folder.iterdir()} == {"prog_y.sql", "notes.sql", "schema.yml", "sources.yml"}
+        assert {path.name for path in (project / "tests" / "prog").iterdir()} == {"prog_a_is_as_planned.sql"}
+
+    @pytest.mark.parametrize(
+        ("path", "reason"),
+        [
+            ("models/prog/prog_y.sql", "prog_y.sql was not made by sparseeinsum"),
+            ("models/other/PROG_Y.sql", r"has a model PROG_Y already, in models.other.PROG_Y.sql"),
+            ("seeds/A.csv", r"main.A may be what seeds.A.csv makes, .*run `dbt parse`"),
+        ],
+    )
+    def test_files_of_the_user_are_left(
+        self, database: str, project: Path, path: str, reason: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (project / path).parent.mkdir(parents=True)
+        (project / path).write_text("of the user")
+        assert self.compile(database, project, "Y[i] = sum(A[i, j])") == 1
+        assert re.search(reason, capsys.readouterr().err)
+        assert (project / path).read_text() == "of the user"
+        assert not (project / "macros").exists()
+
+    @pytest.mark.parametrize(
+        ("content", "reason"),
+        [
+            (None, "is no dbt project, because it has no dbt_project.yml"),
+            ("name: [", "dbt_project.yml cannot be read"),
+            ("- a list", "is no mapping of settings"),
+            ("model-paths: models", "model-paths of dbt_project.yml is 'models', and no list"),
+        ],
+    )
+    def test_no_project(
+        self, database: str, tmp_path: Path, content: str | None, reason: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        if content is not None:
+            (tmp_path / "dbt_project.yml").write_text(content)
+        assert self.compile(database, tmp_path, "Y[i] = sum(A[i, j])") == 1
+        assert reason in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("arguments", "reason"),
+        [
+            (["--text", "Y[i] = sum(B[i, j])", "--dbt", "{}", "--name", "p"], "there is no tensor B"),
+            (["--text", "Y[i] = sum(A[i, j])", "--dbt", "{}"], "give the program's models a name, as in --name"),
+            (["--text", "Y[i] = sum(A[i, j])", "--dbt", "{}", "--name", "1st"], "'1st' is no name for models"),
+            (["--text", "Y[i] = sum(A[i, j])", "--name", "p"], "--name is of models; it needs --dbt"),
+            (["--text", "Y[i] = sum(A[i, j])", "--dbt", "{}", "--style", "cte"], "--style is for SQL that is printed"),
+        ],
+    )
+    def test_bad_requests(
+        self, database: str, project: Path, arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["compile", "-d", database, *(each.format(project) for each in arguments)]) == 1
+        assert reason in capsys.readouterr().err
+
+    def test_temporary_tables_are_refused(self, db: se.Database, project: Path) -> None:
+        db.connection.execute("CREATE TEMPORARY TABLE t AS SELECT 1 AS i, 2.0 AS val")
+        db.tensor_from_table("A", "t", index=["i"], value="val")
+        with pytest.raises(se.SparseEinsumError, match=r"A lies in the temporary table .*t, which no model"):
+            db.write_dbt(db.plan("Y[i] = A[i] + 1"), project, "prog")
+
+    def test_the_package_takes_the_place_of_an_earlier_one_alone(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        package = tmp_path / "packages" / "sparseeinsum"
+        for _ in range(2):
+            assert main(["build", "dbt", "--output", str(package)]) == 0
+        assert f"- local: {package}" in capsys.readouterr().out
+        (tmp_path / "notes.txt").write_text("of the user")
+        assert main(["build", "dbt", "--output", str(tmp_path)]) == 1
+        assert "holds other files than those of the package" in capsys.readouterr().err
 
 
 class TestAnyProgram:

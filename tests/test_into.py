@@ -185,3 +185,14 @@ class TestViews:
         run_sql(loaded, "CREATE VIEW large AS SELECT * FROM B WHERE val > 2")
         loaded.tensor("B", A * 2, promoted=["dim_0", "dim_1"])
         assert [row[2] for row in run_sql(loaded, "SELECT * FROM large ORDER BY val")] == [4, 6, 8]
+
+
+def test_a_table_that_was_added_to_is_read_as_all_that_it_holds(db: se.Database) -> None:
+    db.tensor("B", ([[0]], [5.0]), shape=(2,))
+    db.tensor("C", ([[2]], [7.0]), shape=(4,))
+    db.run("Y[i] = B[i] + 1", into={"Y": added("scores")})
+    with pytest.raises(se.DataError, match=r"with the fill 1\.0, and Z has dtype float64 and the fill 0\.0"):
+        db.run("Z[i] = 2 * C[i]", into={"Z": added("scores")})
+    assert db.run("S[i] = scores[i] * 1")["S"].to_numpy().tolist() == [6, 1]
+    db.run("Z[i] = C[i] + 1", into={"Z": added("scores")})
+    assert db.run("S[i] = scores[i] * 1")["S"].to_numpy().tolist() == [6, 1, 8, 1]

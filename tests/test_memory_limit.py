@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from planned_memory import limit_for
 from random_programs import Case, cases
+from random_runs import random_runs
 
 import sparseeinsum as se
 from sparseeinsum.engines.duckdb import open_duckdb
@@ -133,21 +134,25 @@ class TestPasses:
 
 
 @pytest.mark.engines("duckdb", "postgresql")
-@settings(max_examples=10, suppress_health_check=list(HealthCheck))
-@given(st.sampled_from(["float64", "int64", "mixed"]).flatmap(lambda family: cases(family, "dp")))
-def test_random_programs_in_little_memory(shared_db: se.Database, case: Case) -> None:
+def test_random_programs_in_little_memory(shared_db: se.Database, engine: str) -> None:
     """Programs are planned for about the least memory that is enough, where many EinSums take passes."""
-    case.load(shared_db)
-    options: dict[str, Any] = {
-        "pin": case.pin,
-        "outputs": case.outputs,
-        "layout": case.layout,
-        "nonfinite": "allow",
-        "tiles": case.tiles,
-    }
-    plan = shared_db.plan(case.text, memory_limit=least_limit(shared_db, case.text, **options), **options)
-    for name, result in shared_db.run(plan).items():
-        case.expect(name, result.to_numpy())
+
+    @random_runs(10, engine)
+    @given(st.sampled_from(["float64", "int64", "mixed"]).flatmap(lambda family: cases(family, "dp")))
+    def run(case: Case) -> None:
+        case.load(shared_db)
+        options: dict[str, Any] = {
+            "pin": case.pin,
+            "outputs": case.outputs,
+            "layout": case.layout,
+            "nonfinite": "allow",
+            "tiles": case.tiles,
+        }
+        plan = shared_db.plan(case.text, memory_limit=least_limit(shared_db, case.text, **options), **options)
+        for name, result in shared_db.run(plan).items():
+            case.expect(name, result.to_numpy())
+
+    run()
 
 
 class TestSettings:

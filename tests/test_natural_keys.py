@@ -2,6 +2,7 @@
 
 import datetime
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,7 @@ def test_keys_of_every_type_come_back(db: se.Database, kind: str, keys: list[Any
     assert db.dictionary("things").to_pylist() == sorted(keys)
 
 
+@pytest.mark.engines("duckdb", reason="what is asked before a database is")
 @pytest.mark.parametrize(
     "frame",
     [
@@ -139,6 +141,7 @@ def test_rows_of_streams_are_named(db: se.Database) -> None:
     assert db.dictionaries() == {}
 
 
+@pytest.mark.engines("duckdb", reason="what is asked before a database is")
 def test_whole_numbers_are_keys_where_the_user_says_so(db: se.Database) -> None:
     frame = pd.DataFrame({"id": [1000, 7, -3], "k": [0, 1, 1], "v": [1.0, 2.0, 3.0]})
     stored = db.tensor("A", frame, keys={"ID": "customers"})
@@ -155,6 +158,7 @@ def test_arrays_go_by_the_order_of_a_dictionary(friends: se.Database) -> None:
     assert friends.tensors()["F"].tensor.shape == (4, 2)
 
 
+@pytest.mark.engines("duckdb", reason="what is asked before a database is")
 def test_indices_in_programs_are_positions_in_the_dictionary(friends: se.Database) -> None:
     loops = pd.concat([FRIENDS, FRIENDS[:1].assign(src="al", w=2.0)], ignore_index=True)
     friends.tensor("A", loops, keys=PERSON)
@@ -164,6 +168,7 @@ def test_indices_in_programs_are_positions_in_the_dictionary(friends: se.Databas
     assert rows(found["H"]) == [("al", "al", 2.0)]
 
 
+@pytest.mark.engines("duckdb", reason="what is asked before a database is")
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
@@ -181,12 +186,14 @@ def test_labels_have_one_dictionary(friends: se.Database, keys: dict[str, str] |
         friends.plan("Z[i] = sum(A[i, j] * X[j])")
 
 
+@pytest.mark.engines("duckdb", reason="what is asked before a database is")
 def test_labels_have_keys_or_plain_indices(friends: se.Database) -> None:
     friends.tensor("X", np.ones(3))
     with pytest.raises(se.ShapeError, match=r"keys of the dictionary person.*, but plain indices in X \(axis dim_0\)"):
         friends.plan("Z[i] = sum(A[i, j] * X[j])")
 
 
+@pytest.mark.engines("duckdb", reason="what is asked before a database is")
 @pytest.mark.parametrize(
     ("column", "keys", "error", "message"),
     [
@@ -211,6 +218,7 @@ def test_what_is_no_key_is_refused(
     assert list(friends.dictionaries()) == ["person"]
 
 
+@pytest.mark.engines("duckdb", reason="what is asked before a database is")
 def test_shapes_are_those_of_dictionaries(db: se.Database) -> None:
     assert db.tensor("A", FRIENDS, shape=(None, 3), keys=PERSON).tensor.shape == (3, 3)
     with pytest.raises(se.ShapeError, match=r"given the bound 4 for axis 1 .*, whose dictionary has 3 keys; give None"):
@@ -278,6 +286,7 @@ def test_the_sql_of_a_plan_returns_keys(friends: se.Database) -> None:
         assert sorted(run_sql(friends, last)) == [("al", 6.0), ("bob", 2.0), ("zoe", 3.0)]
 
 
+@pytest.mark.engines("duckdb", reason="what is asked before a database is")
 def test_saved_plans_know_dictionaries(friends: se.Database) -> None:
     text = friends.plan("Y[i] = sum(A[i, j])").to_json()
     assert rows(friends.run(friends.load_plan(text))["Y"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]
@@ -373,6 +382,7 @@ def test_undeclared_tables_with_keys(calls: se.Database) -> None:
         calls.run("Y[p] = sum(calls[p, d])")
 
 
+@pytest.mark.engines("duckdb", reason="what is asked before a database is")
 def test_a_column_that_is_two_axes(calls: se.Database) -> None:
     run_sql(calls, "CREATE VIEW heads AS SELECT DISTINCT caller FROM calls")
     calls.tensor_from_table("D", "heads", ["caller", "caller"], axes=["a", "b"], keys={"a": "person", "b": "person"})
@@ -412,6 +422,24 @@ def test_results_that_become_tensors(friends: se.Database) -> None:
     assert friends.run("Z[i] = Y[i] + X[i]")["Z"].to_numpy().tolist() == [2, 1, 3, 1]
 
 
+@pytest.mark.engines("postgresql", reason="transactions of DuckDB's that meet fail, and those of PostgreSQL wait")
+def test_two_that_extend_a_dictionary_at_once(friends: se.Database, postgres_urls: dict[str, str]) -> None:
+    def load(number: int) -> None:
+        frame = pd.DataFrame({"who": [f"{key}" for key in range(number, 300 + number)], "v": 1.0})
+        with se.connect(postgres_urls["db"]) as other:
+            other.connection.execute("SET search_path = main, public")
+            for _ in range(3):
+                other.tensor(f"X{number}", frame, keys={"who": "person"})
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(load, range(4)))
+    known = friends.dictionary("person").to_pylist()
+    assert sorted(known) == sorted({"al", "bob", "zoe", *(str(key) for key in range(303))})
+    assert friends.dictionaries()["person"].size == len(known)
+    found = friends.run("Y[i] = X0[i] + X3[i]")["Y"]
+    assert dict(rows(found)) == {str(key): 2.0 if 3 <= key < 300 else 1.0 for key in range(303)}
+
+
 _TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=3)
 _KEYS = [
     st.sampled_from(["a", "A", "ä", "b", "", " ", "'", '"', "NULL", "\\N"]) | _TEXTS,
@@ -437,7 +465,7 @@ def _pairs(draw: st.DrawFn) -> tuple[pd.DataFrame, pd.DataFrame, list[pd.DataFra
     return first, second, [first[: draw(st.integers(1, len(first)))]]
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(pair=_pairs(), from_tables=st.booleans())
 def test_random_products(
     shared_db: se.Database, pair: tuple[pd.DataFrame, pd.DataFrame, list[pd.DataFrame]], from_tables: bool

@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from random_runs import random_runs
 
 import sparseeinsum as se
 from sparseeinsum.cli import main
@@ -163,9 +164,16 @@ def test_the_command_line_keeps_to_what_is_written(tmp_path: Path, capsys: pytes
     assert "without T" not in capsys.readouterr().out
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.data())
-def test_products_of_statements_are_numpys(shared_db: se.Database, data: st.DataObject) -> None:
+def test_products_of_statements_are_numpys(shared_db: se.Database, engine: str) -> None:
+    @random_runs(60, engine)
+    @given(st.data())
+    def run(data: st.DataObject) -> None:
+        check_products(shared_db, data)
+
+    run()
+
+
+def check_products(db: se.Database, data: st.DataObject) -> None:
     """A chain of matrices, some of them sparse, some of the products masked, summed or transposed."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     count = data.draw(st.integers(2, 5))
@@ -174,12 +182,12 @@ def test_products_of_statements_are_numpys(shared_db: se.Database, data: st.Data
     for number in range(count):
         shape = bounds[number : number + 2]
         matrix = rng.normal(size=shape) * (rng.random(shape) < data.draw(st.sampled_from((0.05, 1))))
-        shared_db.tensor(f"M{number}", sp.coo_array(matrix))
+        db.tensor(f"M{number}", sp.coo_array(matrix))
         product = f"sum(T{number - 1}[i, k] * M{number}[k, j])" if number else f"M{number}[i, j]"
         value = value @ matrix if number else matrix
         if data.draw(st.booleans()):
             mask = rng.normal(size=value.shape) * (rng.random(value.shape) < 0.1)
-            shared_db.tensor(f"N{number}", sp.coo_array(mask))
+            db.tensor(f"N{number}", sp.coo_array(mask))
             product, value = f"N{number}[i, j] * {product}", mask * value
         lines.append(f"T{number}[i, j] = {product}")
     if data.draw(st.booleans()):
@@ -188,5 +196,5 @@ def test_products_of_statements_are_numpys(shared_db: se.Database, data: st.Data
     else:
         lines.append(f"Y[j, i] = T{count - 1}[i, j]")
         value = value.T
-    found = shared_db.run("\n".join(lines), optimizer=data.draw(st.sampled_from(("dp", "greedy", "relational"))))
+    found = db.run("\n".join(lines), optimizer=data.draw(st.sampled_from(("dp", "greedy", "relational"))))
     np.testing.assert_allclose(found["Y"].to_numpy(), value, rtol=1e-9, atol=1e-9)

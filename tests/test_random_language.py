@@ -25,7 +25,7 @@ def test_results_are_numpys(
     if optimizer == "greedy":  # the others weigh what it costs
         index_wherever_possible(monkeypatch)
 
-    @random_runs(130)
+    @random_runs(90)
     @given(st.data())
     def run(data: st.DataObject) -> None:
         case = data.draw(cases(family, optimizer))

@@ -18,7 +18,7 @@ Array = NDArray[Any]
 @pytest.mark.parametrize("style", ["cte", "staged"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_sql_by_hand(shared_db: se.Database, engine: str, family: str, style: str) -> None:
-    @random_runs(30, engine)
+    @random_runs(20, engine)
     @given(st.sampled_from(["dp", "greedy", "relational", "dense"]).flatmap(lambda name: cases(family, name)))
     def run(case: Case) -> None:
         case.load(shared_db)

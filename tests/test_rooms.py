@@ -52,8 +52,8 @@ ROOMS = (
     "cli",
 )
 
-# Packages that only extras install, which are imported where they are used.
-OPTIONAL = {"pandas", "polars", "psycopg", "cupy", "sparse", "torch", "xarray"}
+# Packages that only extras install, or that take long to import and few programs need: imported where they are used.
+OPTIONAL = {"pandas", "polars", "psycopg", "cupy", "sparse", "torch", "xarray", "egglog"}
 
 # What the files of udfs/ may import, so that a host without this package can run them.
 KERNEL_IMPORTS = {"numba", "numpy", "math"}
@@ -140,7 +140,7 @@ def test_what_the_database_needs_does_not_need_the_package(folder: str) -> None:
 def test_import_is_light(db: se.Database) -> None:
     """With kernels compiled, as they are once a database was open, neither numba nor a frame library is imported."""
     assert db.connection is not None
-    heavy = sorted({"numba", "egglog", *OPTIONAL})
+    heavy = sorted({"numba", *OPTIONAL})
     program = f"import sys, sparseeinsum; print([name for name in {heavy!r} if name in sys.modules])"
     finished = subprocess.run(
         [sys.executable, "-c", program], cwd=PACKAGE.parent, capture_output=True, text=True, timeout=60, check=True

@@ -42,7 +42,7 @@ def chain(db: se.Database) -> se.Database:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_random_plans_are_read_back(shared_db: se.Database, engine: str, family: str) -> None:
-    @random_runs(40, engine)
+    @random_runs(24, engine)
     @given(st.data())
     def run(data: st.DataObject) -> None:
         case = data.draw(cases(family, data.draw(st.sampled_from(["dp", "relational", "dense"]))))

@@ -90,6 +90,24 @@ def test_programs_read_earlier_ones(shell: Shell) -> None:
     assert "d[i] = sum(edges[i, j])\nn[i, j] = (edges[i, j]" in printed
 
 
+def test_parameters_tables_and_files(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program keeps the parameters that there were when it was entered."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "degrees.ein").write_text("param power = 2\nd[i] = sum(E[i, j]) ^ power\n")
+    printed = shell.run(
+        EDGES
+        + "param eta = 10\ntensor E[src: 3, dst: 3] from edges value w\ninclude 'degrees.ein'\n"
+        + "s[] = eta * sum(d[i])\nparam eta = 20\nt[] = eta + s[]\nu[] = power + eta\n",
+        status=1,
+    )
+    assert "declared; a program that reads E is held to it" in printed
+    assert cells(printed) == [["0", "4"], ["1", "9"], ["2", "0.25"], ["132.5"], ["152.5"]]
+    assert "the right side names no tensor" in shell.error
+    assert shell.run("param eta = 0.5\n\\d") == "param eta = 0.5\n"
+    shell.run("y[i] = eta * edges[i, j]", status=1)
+    assert "line 1, column 8: eta has no labels" in shell.error
+
+
 @pytest.mark.engines("duckdb", "postgresql")
 def test_commands(shell: Shell) -> None:
     printed = shell.run(

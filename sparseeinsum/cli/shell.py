@@ -247,7 +247,7 @@ class Session:
             print(part.text)
         for name, value in self._parameters.items():
             print(f"param {name} = {write_number(value)}")
-        if not tensors and not self._programs:
+        if not (tensors or self._programs or self._parameters):
             print("no tensors")
 
     def _describe_one(self, name: str) -> None:

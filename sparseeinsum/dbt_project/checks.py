@@ -12,7 +12,7 @@ from sparseeinsum.engines.exactness import is_changed
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import StoredTensor, keys_of
 from sparseeinsum.semantics.ranges import NOTHING, Range, finite_range
-from sparseeinsum.statistics.columns import relation_of
+from sparseeinsum.statistics.columns import relation_of, table_of_rows
 from sparseeinsum.statistics.fingerprints import fingerprint_projections
 from sparseeinsum.statistics.measure import scan_projections
 from sparseeinsum.statistics.numbers import number
@@ -32,8 +32,7 @@ def problems_query(stored: StoredTensor, assumption: Assumption, types: str | No
         types: Of its columns, as the engine's fingerprint tells them; None where there were no rows.
         engine: Where it is.
     """
-    known = None if stored.looked_up else types  # those of natural keys, in whose place indices are scanned
-    check = _Check(stored, assumption, known, engine.dialect, _changed(stored, engine))
+    check = _Check(stored, assumption, types, engine.dialect, _changed(stored, engine))
     described = exp.Anonymous(this="CONCAT_WS", expressions=[exp.Literal.string("; "), *check.descriptions()])
     return exp.select(exp.alias_(described, PROBLEMS)).from_(check.scan().subquery("found"))
 
@@ -54,12 +53,19 @@ class _Check:
             if not projection.alias.startswith(_NOT_ASKED)
         ]
         if self.types is not None:
-            _, types, _ = fingerprint_projections(self.stored, self.dialect)
-            projections.append(types)
+            projections.append(exp.alias_(self._types_now(), "types"))
         if self.changed is not None:
             counted = exp.Filter(this=exp.Count(this=exp.Star()), expression=exp.Where(this=self.changed.copy()))
             projections.append(exp.alias_(counted, "changed"))
         return exp.select(*projections).from_(relation_of(self.stored, self.dialect))
+
+    def _types_now(self) -> exp.Expr:
+        """The types of the table's columns, as a fingerprint tells them; a row is enough for that."""
+        _, types, _ = fingerprint_projections(self.stored, self.dialect)
+        of_all_rows = types.find(exp.AnyValue)
+        if of_all_rows is None:
+            return types.unalias()
+        return exp.select(of_all_rows.this).from_(table_of_rows(self.stored, self.dialect)).limit(1).subquery()
 
     def descriptions(self) -> Iterator[exp.Expr]:
         """For everything that must hold a text, NULL where it does."""

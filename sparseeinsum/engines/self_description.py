@@ -51,8 +51,8 @@ def extend_description(engine: Engine, table: exp.Table, schema: Schema) -> None
     if replace(before.tensor, axes=axes) != whole.tensor or before.decomposition != schema.decomposition:
         raise DataError(
             f"{tensor.name} cannot be added to {table.sql(engine.dialect)}: that holds a tensor of dtype "
-            f"{before.tensor.dtype} with the fill {before.tensor.fill}, and {tensor.name} has dtype {tensor.dtype} and the "
-            f"fill {tensor.fill}, or other tiles; choose another table"
+            f"{before.tensor.dtype} with the fill {before.tensor.fill}, and {tensor.name} has dtype {tensor.dtype} and "
+            f"the fill {tensor.fill}, or other tiles; choose another table"
         )
     describe_table(engine, table, whole)
 
