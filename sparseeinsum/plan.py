@@ -21,6 +21,7 @@ from sparseeinsum.explain import Analysis, Explanation, Sizes
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.picture.page import write_page
+from sparseeinsum.preview import Preview
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.natural_keys import with_natural_keys
 from sparseeinsum.render.sources import scan_boundaries
@@ -303,6 +304,11 @@ class Plan:
 
     def __repr__(self) -> str:
         return "\n".join(self.notation())
+
+    def _repr_html_(self) -> str:
+        steps = self.decomposed.steps
+        rows = [(step.notation, f"{self.expected_sizes(step.einsum.output.tensor).tuples:,.0f}") for step in steps]
+        return Preview(f"plan, {self.cost:.3g} s expected", ["EinSum", "expected tuples"], rows).html()
 
 
 def _table(name: str) -> exp.Table:
