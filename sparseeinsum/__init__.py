@@ -25,7 +25,7 @@ from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.expressions import NamedTensor, TensorExpression, bound, index, ones, where
 from sparseeinsum.language.matrices import Matrix, matrix, scalar, vector
 from sparseeinsum.plan import Plan
-from sparseeinsum.rewrite.equivalence import CounterExample, Equivalence, equivalent
+from sparseeinsum.rewrite.equivalence.proof import CounterExample, Equivalence, equivalent
 from sparseeinsum.sql_requests import answer
 from sparseeinsum.version import __version__
 

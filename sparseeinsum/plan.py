@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.dependencies import has_single_pairs
 from sparseeinsum.algebra.operators import Kept
+from sparseeinsum.algebra.shared_reading import shared_results
 from sparseeinsum.algebra.translate import Definition, delivery, kept_in
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.memory import SPLITS_LIMIT, split_scan_bytes
@@ -210,7 +211,12 @@ class Plan:
 
     def staged(self) -> tuple[str, ...]:
         """Results that a run keeps in temporary tables."""
-        return staged_results(self.decomposed, self.alternatives.model, self.dialect.computes_whole)
+        model = self.alternatives.model
+        staged = staged_results(self.decomposed, model, self.dialect.computes_whole)
+        if not self.dialect.has_workers:
+            return staged
+        kept = {*staged, *shared_results(self.definitions, model, staged)}
+        return tuple(name for name in (step.einsum.output.tensor for step in self.decomposed.steps) if name in kept)
 
     @cached_property
     def staged_statements(self) -> tuple[Statement, ...]:

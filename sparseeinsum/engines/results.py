@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.greatest import Rows
 from sparseeinsum.engines.parquet_files import whole_file, write_parquet
 from sparseeinsum.engines.tensor_metadata import metadata_of
 from sparseeinsum.errors import PackageError, SemanticsError, ShapeError
@@ -96,6 +97,46 @@ class TensorResult:
         elif self.rows.num_rows:
             dense[...] = self._values()[0]
         return np.transpose(dense, np.argsort(order)) if order else dense
+
+    def topk(self, count: int, axis: str | None = None, least: bool = False) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The greatest values along an axis, greatest first, and their indices: two dense arrays.
+
+        What is absent counts: it holds the fill. Of equal values the one with the smaller index comes first; NaN comes
+        before all, as for numpy's argmax.
+
+        Args:
+            count: How many.
+            axis: Along which; the last by default.
+            least: The least values instead, least first.
+
+        Returns:
+            Values and indices, both of the shape of the tensor without that axis, then count.
+
+        Raises:
+            ShapeError: There is no such axis, or it has fewer indices than count.
+            SemanticsError: The values are complex, and have no order.
+        """
+        names = self._names()[:-1]
+        if not names or (axis is not None and axis.lower() not in names):
+            raise ShapeError(f"{self.name} has no axis {axis or 'at all'}; it has {', '.join(names) or 'one value'}")
+        place = len(names) - 1 if axis is None else names.index(axis.lower())
+        if not 1 <= count <= self.shape[place]:
+            raise ShapeError(
+                f"axis {names[place]} of {self.name} has {self.shape[place]} indices; {count} are asked for"
+            )
+        if is_complex(self.schema.tensor.dtype):
+            raise SemanticsError(f"{self.name} is complex, and complex numbers have no order")
+        coordinates, values = self._entries()
+        others = [each for position, each in enumerate(self.shape) if position != place]
+        row = np.zeros(len(values), np.int64)
+        for position, each in enumerate(self.shape):
+            if position != place:
+                row = row * each + coordinates[position]
+        rows = Rows(
+            math.prod(others), self.shape[place], self.fill, row, np.asarray(coordinates[place], np.int64), values
+        )
+        found, where = rows.first(count, least)
+        return found.reshape(*others, count), where.reshape(*others, count)
 
     def to_scipy(self) -> "scipy.sparse.csr_array":
         """A sparse matrix of the entries that are not the fill; for tensors with two axes and the fill 0.

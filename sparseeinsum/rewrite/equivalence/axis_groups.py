@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from sparseeinsum.errors import ShapeError
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.scalar import AxisBound
-from sparseeinsum.rewrite.normal_form import Place
+from sparseeinsum.rewrite.equivalence.normal_form import Place
 
 
 def scoped(name: str, number: int, program: Program) -> str:

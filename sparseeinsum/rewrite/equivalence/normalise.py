@@ -10,9 +10,9 @@ from fractions import Fraction
 
 from sparseeinsum.language.eingraph import EinSum, Program, Reference
 from sparseeinsum.language.scalar import AxisBound, Bound, Call, Literal, Operand, Scalar
-from sparseeinsum.rewrite.axis_groups import AxisGroups, scoped
-from sparseeinsum.rewrite.isomorphism import reduced
-from sparseeinsum.rewrite.normal_form import (
+from sparseeinsum.rewrite.equivalence.axis_groups import AxisGroups, scoped
+from sparseeinsum.rewrite.equivalence.isomorphism import reduced
+from sparseeinsum.rewrite.equivalence.normal_form import (
     ONLY_INDEX,
     Applied,
     Atom,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import count
 
-from sparseeinsum.rewrite.normal_form import (
+from sparseeinsum.rewrite.equivalence.normal_form import (
     ONLY_INDEX,
     Applied,
     Atom,

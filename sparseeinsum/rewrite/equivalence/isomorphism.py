@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from sparseeinsum.rewrite.normal_form import (
+from sparseeinsum.rewrite.equivalence.normal_form import (
     Applied,
     Atom,
     Entry,

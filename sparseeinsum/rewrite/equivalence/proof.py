@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.building import program
 from sparseeinsum.language.eingraph import Program
-from sparseeinsum.rewrite.axis_groups import AxisGroups
-from sparseeinsum.rewrite.isomorphism import key_of, reduced
-from sparseeinsum.rewrite.normalise import Normaliser
-from sparseeinsum.rewrite.written_forms import write_form
+from sparseeinsum.rewrite.equivalence.axis_groups import AxisGroups
+from sparseeinsum.rewrite.equivalence.isomorphism import key_of, reduced
+from sparseeinsum.rewrite.equivalence.normalise import Normaliser
+from sparseeinsum.rewrite.equivalence.writing import write_form
 from sparseeinsum.semantics.dense import evaluate_program
 
 _TRIALS = 24
