@@ -70,18 +70,16 @@ def page_rank(graph: Graph, steps: int = 20) -> Recipe:
 
 
 def triangles(graph: Graph) -> Recipe:
-    """How many there are."""
-    program = "L[i, j] = A[i, j] * (index(i) < index(j)); T[] = sum(L[i, j] * L[j, k] * L[i, k])"
+    """How many there are; every edge is stored once."""
+    upper = sp.csr_array(sp.triu(graph.adjacency, 1))
+    program = "T[] = sum(L[i, j] * L[j, k] * L[i, k])"
     by_hand = (
-        "WITH l AS (SELECT dim_0 AS s, dim_1 AS t FROM A WHERE dim_0 < dim_1) SELECT count(*)::DOUBLE AS val "
-        "FROM l AS a JOIN l AS b ON a.t = b.s JOIN l AS c ON b.t = c.t AND a.s = c.s"
+        "SELECT count(*)::DOUBLE AS val FROM L AS a JOIN L AS b ON a.dim_1 = b.dim_0 "
+        "JOIN L AS c ON b.dim_1 = c.dim_1 AND a.dim_0 = c.dim_0"
     )
-
-    def reference() -> Array:
-        upper = sp.csr_array(sp.triu(graph.adjacency, 1))
-        return np.asarray((upper @ upper).multiply(upper).sum())
-
-    return Recipe("triangles", {"A": graph.adjacency}, program, (by_hand,), reference)
+    return Recipe(
+        "triangles", {"L": upper}, program, (by_hand,), lambda: np.asarray((upper @ upper).multiply(upper).sum())
+    )
 
 
 def shortest_paths(nodes: int = 256, degree: int = 6) -> Recipe:
@@ -150,8 +148,8 @@ def attention(graph: Graph, width: int = 64) -> Recipe:
     links = sp.csr_array(graph.adjacency + sp.eye_array(nodes))
     query, key, value = (rng.normal(size=(nodes, width)) for _ in range(3))
     program = """
-        E[s, t] = G[s, t] * sum(Q[s, d] * K[t, d]) / sqrt(bound(d))
-        M[s, t] = where(G[s, t] != 0, E[s, t], -inf)
+        E[s, t] = sum(G[s, t] * Q[s, d] * K[t, d])
+        M[s, t] = where(G[s, t] != 0, E[s, t] / sqrt(bound(Q, 1)), -inf)
         P[s, t] = softmax[t](M[s, t])
         Y[s, d] = sum(P[s, t] * V[t, d])
     """

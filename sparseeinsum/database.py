@@ -25,7 +25,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.ownership import drop_tensor
 from sparseeinsum.engines.postgresql import is_postgresql, open_postgresql
 from sparseeinsum.engines.result_streams import ResultStream
-from sparseeinsum.engines.results import TensorResult
+from sparseeinsum.engines.results import Results
 from sparseeinsum.engines.sources.given import Columns
 from sparseeinsum.engines.sources.readers import read
 from sparseeinsum.engines.targets import Destination, targets_of
@@ -70,6 +70,9 @@ class Database:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+
+    def __repr__(self) -> str:
+        return f"<{self._engine.title} database>"  # asks the database nothing: it may be busy
 
     @property
     def connection(self) -> Any:  # noqa: ANN401  # of the engine's driver, whose types are its own
@@ -389,7 +392,7 @@ class Database:
         progress: bool | None = None,
         replan: bool = True,
         parameters: Mapping[str, Number] | None = None,
-    ) -> dict[str, TensorResult]:
+    ) -> Results:
         """Run a program or a plan, in one transaction.
 
         Args:
@@ -415,12 +418,12 @@ class Database:
         with targets_of(into or {}) as targets, _progress(progress) as show:
             if isinstance(program, Plan):
                 _check_no_parameters(parameters)
-                return dict(running.run_plan(program, self._engine, targets, show, replan).results)
+                return Results(running.run_plan(program, self._engine, targets, show, replan).results)
             options = plan_options(
                 optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
             )
             run = pipeline.run_program(_program(program, parameters), self._engine, options, targets, show, replan)
-            return dict(run.results)
+            return Results(run.results)
 
     def stream(
         self,

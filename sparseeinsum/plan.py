@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.dependencies import has_single_pairs
 from sparseeinsum.algebra.operators import Kept
+from sparseeinsum.algebra.shared_reading import shared_results
 from sparseeinsum.algebra.translate import Definition, delivery, kept_in
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.memory import SPLITS_LIMIT, split_scan_bytes
@@ -20,6 +21,7 @@ from sparseeinsum.explain import Analysis, Explanation, Sizes
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.picture.page import write_page
+from sparseeinsum.preview import Preview
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.natural_keys import with_natural_keys
 from sparseeinsum.render.sources import scan_boundaries
@@ -209,7 +211,12 @@ class Plan:
 
     def staged(self) -> tuple[str, ...]:
         """Results that a run keeps in temporary tables."""
-        return staged_results(self.decomposed, self.alternatives.model, self.dialect.computes_whole)
+        model = self.alternatives.model
+        staged = staged_results(self.decomposed, model, self.dialect.computes_whole)
+        if not self.dialect.has_workers:
+            return staged
+        kept = {*staged, *shared_results(self.definitions, model, staged)}
+        return tuple(name for name in (step.einsum.output.tensor for step in self.decomposed.steps) if name in kept)
 
     @cached_property
     def staged_statements(self) -> tuple[Statement, ...]:
@@ -297,6 +304,11 @@ class Plan:
 
     def __repr__(self) -> str:
         return "\n".join(self.notation())
+
+    def _repr_html_(self) -> str:
+        steps = self.decomposed.steps
+        rows = [(step.notation, f"{self.expected_sizes(step.einsum.output.tensor).tuples:,.0f}") for step in steps]
+        return Preview(f"plan, {self.cost:.3g} s expected", ["EinSum", "expected tuples"], rows).html()
 
 
 def _table(name: str) -> exp.Table:

@@ -2,7 +2,7 @@
 
 No module of the tests may have a name that begins with dbt_: dbt imports those, and takes them for plugins.
 
-Run as a program: each argument is a JSON list of words, `dbt`, `sparseeinsum` or `sql` and what follows; every command
+Run as a program: each argument is a JSON list of words, `dbt` or `sparseeinsum` and what follows; every command
 prints a line of JSON, of whether it succeeded and what was said of each node.
 """
 
@@ -56,17 +56,8 @@ def _sparseeinsum(words: list[str]) -> tuple[bool, dict[str, str]]:
     return main(words) == 0, {}
 
 
-def _sql(words: list[str]) -> tuple[bool, dict[str, str]]:
-    import duckdb  # noqa: PLC0415
-
-    path, text = words
-    with duckdb.connect(path) as connection:
-        connection.execute(text)
-    return True, {}
-
-
 if __name__ == "__main__":
     for argument in sys.argv[1:]:
         kind, *rest = json.loads(argument)
-        outcome = {"dbt": _dbt, "sparseeinsum": _sparseeinsum, "sql": _sql}[kind](rest)
+        outcome = {"dbt": _dbt, "sparseeinsum": _sparseeinsum}[kind](rest)
         sys.stdout.write(f"\n{_MARK}{json.dumps(outcome)}\n")

@@ -40,6 +40,19 @@ def test_run_keeps_results_in_tables(database: str, capsys: pytest.CaptureFixtur
         assert connection.execute("SELECT * FROM scores ORDER BY ALL").fetchall() == [(0, 0, 4), (1, 0, 23), (1, 1, 18)]
 
 
+def test_run_adds_to_tables_and_writes_files(database: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "c.parquet"
+    command = ["run", "-d", database, "-t", PRODUCT, "--into"]
+    assert main([*command, "C=added", "--append"]) == main([*command, f"C={path}"]) == 0
+    assert main([*command, "C=added", "--append"]) == 1
+    assert "the table added has a row at i 0, k 0 already" in capsys.readouterr().err
+    with duckdb.connect(database) as connection:
+        assert connection.execute("FROM added ORDER BY ALL").fetchall() == [(0, 0, 4), (1, 0, 23), (1, 1, 18)]
+        assert connection.execute(f"FROM '{path}' ORDER BY ALL").fetchall() == [(0, 0, 4), (1, 0, 23), (1, 1, 18)]
+    assert main(["run", "-d", database, "-t", PRODUCT, "--append"]) == 1
+    assert "name them, as in --into Y=scores" in capsys.readouterr().err
+
+
 def test_run_keeps_to_its_plan_where_asked(
     database: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

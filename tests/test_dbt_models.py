@@ -26,7 +26,7 @@ from sparseeinsum.semantics.dense import evaluate_program
 
 Array = NDArray[Any]
 
-EXAMPLES = 25
+EXAMPLES = 15
 PREFIXES = {"duckdb": "duckdb", "postgresql": "postgres"}
 RIGHT = {
     "unchanged": ("SELECT 1", [1.5, 0, 1.5]),

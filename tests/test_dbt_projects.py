@@ -49,16 +49,12 @@ def test_on_duckdb(folder: Path) -> None:
         ["dbt", "seed"],
         compiling,
         ["dbt", "build", "--exclude-resource-type", "seed"],
-        ["sql", "web.duckdb", "CREATE TABLE built AS FROM web_rank; INSERT INTO links VALUES (40, 1, 1)"],
-        ["dbt", "build", "--select", "tag:web"],
     )
-    assert [each.success for each in done] == [True, True, True, True, True, False], done
-    built, tested = done[3].messages, done[5].messages
+    assert [each.success for each in done] == [True] * 4, done
+    built = done[3].messages
     assert {"web_links_is_as_planned", "web_share", "web_rank", "rank_in_python", "linking"} <= built.keys()
-    reason = "tensor links is not as it was when web was compiled: the index page is 40, but its bound is 40"
-    assert reason in tested["web_links_is_as_planned"]
     with duckdb.connect(str(folder / "web.duckdb")) as connection:
-        for table in ("built", "web_rank", "rank_in_python"):  # what is refused leaves what was built
+        for table in ("web_rank", "rank_in_python"):
             found = connection.execute(f"SELECT val FROM {table} ORDER BY j").fetchnumpy()["val"]
             np.testing.assert_allclose(found, ranks(), rtol=1e-12)
         counted = dict(connection.execute("SELECT j, val FROM linking").fetchall())

@@ -82,6 +82,14 @@ def sparse(shape: tuple[int, int], entries: int) -> Matrix:
 
 
 @pytest.mark.engines("duckdb", "postgresql")
+@pytest.mark.usefixtures("always_sparse")
+def test_sparse_searches_on_every_engine(db: se.Database) -> None:
+    x = sparse((12, 20), 60)
+    load(db, x, 0)
+    assert any("after_j" in line for line in db.plan(BOTH).notation())
+    check(db, x)
+
+
 @pytest.mark.usefixtures("operators_are_free")
 @pytest.mark.parametrize("dtype", ["float64", "int64"])
 def test_sparse_rows_stay_sparse(db: se.Database, dtype: str) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from any_sql import run_sql
 from pyarrow import parquet
@@ -137,6 +138,26 @@ def test_files_and_tables_of_a_run_stay_when_it_fails(loaded: se.Database, tmp_p
     with pytest.raises(se.PlanError, match=r"Y and Z are both to go into the file .*y\.parquet; give each one"):
         loaded.run(two.format(7), into={"Y": path, "Z": f"{tmp_path}/../{tmp_path.name}/y.parquet"})
     assert parquet.read_table(path).to_pydict() == {"i": [0, 1], "val": [3, 7]}
+
+
+def test_natural_keys(db: se.Database, tmp_path: Path) -> None:
+    """Tables, files and batches have the keys that the data had."""
+    frame = pd.DataFrame({"who": ["ann", "bob", "cy"], "val": [1.0, 2.0, 3.0]})
+    db.tensor("P", frame)
+    path = tmp_path / "y.parquet"
+    db.run("Y[who] = P[who] * 2\nZ[WHO] = P[WHO] * 2", into={"Y": added("scores"), "Z": path})
+    doubled = [("ann", 2), ("bob", 4), ("cy", 6)]
+    assert run_sql(db, "SELECT who, val FROM scores ORDER BY who") == doubled
+    with pytest.raises(se.DataError, match="the table scores has a row at who ann already"):
+        db.run("Y[who] = P[who] * 2", into={"Y": added("scores")})
+    run_sql(db, "DELETE FROM scores")
+    db.run("Y[who] = P[who] * 2", into={"Y": added("scores")})
+    assert run_sql(db, "SELECT who, val FROM scores ORDER BY who") == doubled
+    with db.stream("Y[who] = P[who] * 2") as stream:
+        tables = [stream["Y"].read_all(), parquet.read_table(path)]
+    for table in tables:
+        assert sorted(zip(*table.to_pydict().values(), strict=True)) == doubled
+        assert db.tensor("Q", table, fill=5).tensor.shape == (3,)
 
 
 class TestViews:

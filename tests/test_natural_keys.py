@@ -465,7 +465,7 @@ def _pairs(draw: st.DrawFn) -> tuple[pd.DataFrame, pd.DataFrame, list[pd.DataFra
     return first, second, [first[: draw(st.integers(1, len(first)))]]
 
 
-@settings(max_examples=8)
+@settings(max_examples=6)
 @given(pair=_pairs(), from_tables=st.booleans())
 def test_random_products(
     shared_db: se.Database, pair: tuple[pd.DataFrame, pd.DataFrame, list[pd.DataFrame]], from_tables: bool

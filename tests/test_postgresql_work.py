@@ -78,6 +78,17 @@ class TestWorkers:
         readers = [plan for plan in plans if '_T"' in plan and plan is not product and "CREATE" not in plan]
         assert any("Workers Launched: 2" in plan and 'Parallel Seq Scan on "sparseeinsum_' in plan for plan in readers)
 
+    def test_join_groups_that_are_kept_in_a_table_for_them(self, large: se.Database) -> None:
+        plan = large.plan("T[i, m] = sum(A[i, j] * H[j, m])\nZ[i, m] = sum(A[i, j] * T[j, m])", rewrite=False)
+        assert plan.staged() == ("T",)
+        with explained(large.connection) as plans:
+            found = large.run(plan)["Z"].to_numpy()
+        (reader,) = (text for text in plans if '_T"' in text and "COPY" not in text and "CREATE" not in text)
+        assert 'Parallel Seq Scan on "sparseeinsum_' in reader
+        adjacency, hidden, _ = large_inputs().values()
+        once = np.asarray(adjacency @ hidden)
+        np.testing.assert_allclose(found, np.asarray(adjacency @ once), atol=1e-9)
+
     def test_results_are_those_of_numpy(self, large: se.Database) -> None:
         before = contents(large)
         check_layer(large)

@@ -19,6 +19,7 @@ from reading import read_back, stored_result
 
 import sparseeinsum as se
 from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.engines import results
 from sparseeinsum.engines.catalogue import fill_text
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.tensors import DEMOTED, Axis, Decomposition, Tensor
@@ -311,8 +312,49 @@ def test_files_are_tensors_again(tmp_path: Path, db: se.Database, make: Make) ->
 
 
 def test_description() -> None:
-    assert repr(entries("int64")[0]) == "<Y[I, J] i: 3 x j: 4 int64, 3 rows>"
-    assert repr(slices("float64", np.inf)[0]) == "<Y[I, j] i: 3 x j: 4 float64, fill inf, 2 rows>"
+    assert str(entries("int64")[0]) == "<Y[I, J] i: 3 x j: 4 int64, 3 rows, density 0.25>"
+    assert str(slices("float64", np.inf)[0]) == "<Y[I, j] i: 3 x j: 4 float64, fill inf, 2 rows, density 0.667>"
+
+
+def test_preview_in_a_terminal() -> None:
+    expected = """\
+<Y[I, J] i: 3 x j: 4 complex128, 3 rows, density 0.25>
+┏━━━┳━━━┳━━━━━━━┓
+┃ i ┃ j ┃   val ┃
+┡━━━╇━━━╇━━━━━━━┩
+│ 0 │ 3 │  2+1j │
+│ 2 │ 1 │ -3+1j │
+└───┴───┴───────┘"""
+    assert repr(entries("complex128")[0]) == expected
+    short = slices("float64")[0].preview(rows=2).text()
+    assert short.splitlines()[-4:] == ["│ 0 │ 3 │   3 │", "│ 2 │ 1 │   1 │", "└───┴───┴─────┘", "2 of more"]
+
+
+def test_preview_in_a_notebook() -> None:
+    page = entries("int64")[0]._repr_html_()
+    assert "&lt;Y[I, J] i: 3 x j: 4 int64, 3 rows, density 0.25&gt;" in page
+    assert "<tr><td>1</td><td>0</td><td>0</td></tr>" in page
+
+
+def test_previews_look_at_no_more_than_they_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However large a result is: the first of its rows alone are taken apart."""
+    monkeypatch.setattr(results, "_LOOKED_AT", 4)
+    tensor = Tensor("Y", (Axis("i", 10**6),))
+    rows = pa.table({"i": np.arange(10**6)[::-1], "val": np.ones(10**6)})
+    shown = repr(se.TensorResult(Schema(tensor, Decomposition((1,))), rows))
+    assert "│ 999996 │   1 │" in shown
+    assert shown.endswith("4 of 1,000,000 rows")
+
+
+@pytest.mark.engines("duckdb", reason="nothing is asked of the engine")
+def test_what_else_is_shown(db: se.Database) -> None:
+    assert repr(db) == "<DuckDB database>"
+    db.tensor("A", np.eye(2), fill=1)
+    assert repr(db.tensors()) == "{'A': <A[DIM_0, dim_1] dim_0: 2 x dim_1: 2 float64, fill 1.0, in main.A>}"
+    two = db.run("Y[i] = sum(A[i, j])\nZ[] = sum(A[i, j])")
+    assert repr(two) == f"{two['Y']!r}\n\n{two['Z']!r}"
+    assert two._repr_html_() == two["Y"]._repr_html_() + two["Z"]._repr_html_()
+    assert "<th>expected tuples</th>" in db.plan("Y[i] = sum(A[i, j])")._repr_html_()
 
 
 def test_pandas_frame_of_a_result_that_holds_only_the_fill() -> None:

@@ -29,6 +29,7 @@ ROOMS = (
     "saved_plans",
     "explain",
     "picture",
+    "preview",
     "plan",
     "validity",
     "engines",

@@ -323,6 +323,11 @@ def test_coordinates_of_xarray_are_not_lost(shared_db: se.Database) -> None:
         array = xr.DataArray(MATRIX, dims=["year", "site"], coords={"year": coordinates})
         with pytest.raises(se.DataError, match=r"coordinates on the dimension year.*drop_vars\('year'\)"):
             shared_db.tensor("A", array)
+    with pytest.raises(se.DataError, match=r"to_series\(\), whose .*with keys={'year': 'a name'}\)"):
+        shared_db.tensor("A", array)
+    shared_db.tensor("A", array.assign_coords(year=[2021, 2019]).to_series(), keys={"year": "years"})
+    sums = shared_db.run("T[y] = sum(A[y, s])")["T"].df().sort_values("y")
+    assert sums.values.tolist() == [[2019, -1.0], [2021, 1.5]]
     shared_db.tensor("A", array.drop_vars("year"))
     np.testing.assert_array_equal(read_back(shared_db, "A"), MATRIX)
     with pytest.raises(se.DataError, match=r"dataset of xarray, which has rain; choose"):

@@ -13,7 +13,7 @@ from rich.console import Console
 
 import sparseeinsum as se
 from sparseeinsum.cli.commands import duration, open_database
-from sparseeinsum.cli.display import rows_table, show_result, tensors_table
+from sparseeinsum.cli.display import show_result, tensors_table
 from sparseeinsum.cli.shell_input import Entered, Kind, entered
 from sparseeinsum.cli.shell_prompt import Prompt
 from sparseeinsum.kernels.catalogue import functions
@@ -24,6 +24,7 @@ from sparseeinsum.language.parameters import Parameters
 from sparseeinsum.language.parsing import fail
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.syntax import Assignment, Source, Statement
+from sparseeinsum.preview import rows_table
 
 _HELP = """\
 SQL ends with a semicolon and is run as it is. A program is a line such as

@@ -5,8 +5,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlglot import exp
-
 from sparseeinsum.dbt_project.project import DbtProject, Place
 from sparseeinsum.engines.catalogue import folds_case
 from sparseeinsum.engines.engine import Engine
@@ -73,8 +71,8 @@ def _inputs(
         if each.is_generated:
             continue
         table = table_by_name(each, engine.dialect)
-        if isinstance(table.this, exp.Literal):
-            source = _file(table.this.name, program)
+        if each.relation.startswith("'"):
+            source = _file(table.name, program)
             yield name, Input(each, source.reference, source)
             continue
         if engine.sql.temporary_schema in (table.catalog, table.db):
@@ -91,7 +89,7 @@ def _inputs(
 def _table(place: Place, program: str, is_elsewhere: bool) -> Source:
     database, schema, name = place
     group = f"{program}_{database}_{schema}" if is_elsewhere else f"{program}_{schema}"
-    return Source(_word(group), name, place, None, is_elsewhere)
+    return Source(_word(group), _word(name), place, None, is_elsewhere)
 
 
 def _file(path: str, program: str) -> Source:

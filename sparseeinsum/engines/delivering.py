@@ -73,6 +73,8 @@ def _write_file(engine: Engine, statement: Statement, keyed: Statement, schema: 
     parameters = [
         exp.CopyParameter(this=exp.var("FORMAT"), expression=exp.var("PARQUET")),
         exp.CopyParameter(this=exp.var("KV_METADATA"), expression=metadata),
+        # Rows have no order of their own; to keep one takes several times the memory.
+        exp.CopyParameter(this=exp.var("PRESERVE_ORDER"), expression=exp.false()),
     ]
     path = exp.Literal.string(str(target.written))
     copy = exp.Copy(this=keyed.query.subquery(), kind=False, files=[path], params=parameters)

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.greatest import Rows
 from sparseeinsum.engines.parquet_files import whole_file, write_parquet
 from sparseeinsum.engines.tensor_metadata import metadata_of
 from sparseeinsum.errors import PackageError, SemanticsError, ShapeError
 from sparseeinsum.language.dtypes import Number, is_complex
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
+from sparseeinsum.preview import Preview
 from sparseeinsum.render.relations import write_schema
 from sparseeinsum.render.statements import Statement
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     import torch
     import xarray as xr
 
+_LOOKED_AT = 1 << 16  # numbers, for a preview, which must be cheap however many there are
 _BATCH_NUMBERS = 1 << 20  # of a batch: 8 MB of doubles, and as much for the indices of every axis
 
 
@@ -94,6 +97,45 @@ class TensorResult:
         elif self.rows.num_rows:
             dense[...] = self._values()[0]
         return np.transpose(dense, np.argsort(order)) if order else dense
+
+    def topk(self, count: int, axis: str | None = None, least: bool = False) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The greatest values along an axis, greatest first, and their indices: two dense arrays.
+
+        What is absent counts: it holds the fill. Of equal values the one with the smaller index comes first; NaN comes
+        before all, as for numpy's argmax.
+
+        Args:
+            count: How many.
+            axis: Along which; the last by default.
+            least: The least values instead, least first.
+
+        Returns:
+            Values and indices, both of the shape of the tensor without that axis, then count.
+
+        Raises:
+            ShapeError: There is no such axis, or it has fewer indices than count.
+            SemanticsError: The values are complex, and have no order.
+        """
+        names = self._names()[:-1]
+        if not names or (axis is not None and axis.lower() not in names):
+            raise ShapeError(f"{self.name} has no axis {axis or 'at all'}; it has {', '.join(names) or 'one value'}")
+        place = len(names) - 1 if axis is None else names.index(axis.lower())
+        bound = self.shape[place]
+        if not 1 <= count <= bound:
+            raise ShapeError(f"axis {names[place]} of {self.name} has {bound} indices; {count} are asked for")
+        if is_complex(self.schema.tensor.dtype):
+            raise SemanticsError(f"{self.name} is complex, and complex numbers have no order")
+        coordinates, values = self._entries()
+        others = [each for position, each in enumerate(self.shape) if position != place]
+        row = np.zeros(len(values), np.int64)
+        for position, each in enumerate(self.shape):
+            if position != place:
+                row = row * each + coordinates[position]
+        rows = Rows(
+            math.prod(others), self.shape[place], self.fill, row, np.asarray(coordinates[place], np.int64), values
+        )
+        found, where = rows.first(count, least)
+        return found.reshape(*others, count), where.reshape(*others, count)
 
     def to_scipy(self) -> "scipy.sparse.csr_array":
         """A sparse matrix of the entries that are not the fill; for tensors with two axes and the fill 0.
@@ -173,15 +215,20 @@ class TensorResult:
         """
         if self.schema.is_scalar and not self.dictionaries:
             return self.rows.replace_schema_metadata(metadata_of(self.schema.tensor))
-        return self._table(*self._columns())
+        if self.schema.is_scalar:
+            return self._table(*self._columns())
+        return pa.concat_tables(self.tables(_BATCH_NUMBERS))  # in parts, each of which takes little memory besides
 
     def tables(self, most_numbers: int) -> Iterator[pa.Table]:
         """What `arrow` gives, in parts of so many entries at most where rows hold arrays; at least one."""
         if self.schema.is_scalar:
             yield self.arrow()
             return
-        for start in range(0, max(len(self._numbers()), 1), most_numbers):
-            yield self._table(*self._entries(start, start + most_numbers))
+        count = max(1, most_numbers // max(self.schema.list_length, 1))
+        for first in range(0, max(self.rows.num_rows, 1), count):
+            part = replace(self, rows=self.rows.slice(first, count))
+            for start in range(0, max(len(part._numbers()), 1), most_numbers):
+                yield part._table(*part._entries(start, start + most_numbers))
 
     def _table(self, indices: Sequence[NDArray[Any]], values: NDArray[Any]) -> pa.Table:
         columns = [*self._labelled(indices), _column(values)]
@@ -208,9 +255,42 @@ class TensorResult:
         assert isinstance(frame, polars.DataFrame)
         return frame
 
+    def preview(self, rows: int = 10) -> Preview:
+        """What the result is, and its first entries in the order of their indices, among those that lie first.
+
+        Args:
+            rows: How many entries.
+        """
+        looked_at = min(self.rows.num_rows, max(1, _LOOKED_AT // max(self.schema.list_length, 1)))
+        part = replace(self, rows=self.rows.slice(0, looked_at))
+        indices, values = part._columns() if self.schema.decomposition.is_scalar else part._entries(0, _LOOKED_AT)
+        order = np.lexsort(indices[::-1])[:rows] if indices else np.arange(len(values))[:rows]
+        columns = [*(each.to_pylist() for each in self._labelled([each[order] for each in indices]))]
+        entries = list(zip(*columns, values[order].tolist(), strict=True))
+        is_whole = looked_at == self.rows.num_rows and len(values) <= rows and len(self._numbers()) <= _LOOKED_AT
+        of = f"{self.rows.num_rows:,} rows" if self.schema.decomposition.is_scalar else "more"
+        return Preview(self._title(), self._names(), entries, "" if is_whole else f"{len(entries):,} of {of}")
+
+    def __str__(self) -> str:
+        return self._title()
+
     def __repr__(self) -> str:
+        return self.preview().text()
+
+    def _repr_html_(self) -> str:
+        return self.preview().html()
+
+    def _title(self) -> str:
+        tensor = self.schema.tensor
+        numbers = sum(len(chunk) if self.schema.is_scalar else len(chunk.flatten()) for chunk in self._chunks())
+        stored = numbers // (2 if is_complex(tensor.dtype) else 1)
         fill = "" if self.fill == 0 else f", fill {self.fill}"
-        return f"<{self.notation} {self._axes_text()} {self.schema.tensor.dtype}{fill}, {self.rows.num_rows:,} rows>"
+        density = f", density {stored / tensor.size:.3g}" if stored < tensor.size else ""
+        return f"<{self.notation} {self._axes_text()} {tensor.dtype}{fill}, {self.rows.num_rows:,} rows{density}>"
+
+    def _chunks(self) -> list[pa.Array]:
+        chunks: list[pa.Array] = self.rows.column(VALUE_COLUMN).chunks
+        return chunks
 
     def _axes_text(self) -> str:
         return " x ".join(f"{axis.name}: {axis.bound:,}" for axis in self.schema.tensor.axes) or "scalar"
@@ -250,8 +330,11 @@ class TensorResult:
             for axis, (tile, bound) in enumerate(zip(decomposition.tiles, tensor.shape, strict=True))
         }
         sizes = math.prod(extents.values(), start=np.ones(count, np.int64))
-        rows = np.searchsorted(np.cumsum(sizes), numbers, side="right")
-        place = numbers - (np.cumsum(sizes) - sizes)[rows]  # in the array of its row
+        if self.schema.is_ragged:
+            rows = np.searchsorted(np.cumsum(sizes), numbers, side="right")
+            place = numbers - (np.cumsum(sizes) - sizes)[rows]  # in the array of its row
+        else:
+            rows, place = np.divmod(numbers, max(self.schema.array_size, 1))
         coordinates: dict[int, NDArray[Any]] = {}
         for axis in reversed(range(len(tensor.axes))):
             if decomposition.tiles[axis] == 1:
@@ -285,6 +368,16 @@ class TensorResult:
         numbers = self._numbers()[start:stop]
         (present,) = np.nonzero(numbers != self.schema.tensor.fill)
         return self._coordinates(present + start), numbers[present]
+
+
+class Results(dict[str, TensorResult]):
+    """Results by name, shown one after the other."""
+
+    def __repr__(self) -> str:
+        return "\n\n".join(map(repr, self.values())) or "{}"
+
+    def _repr_html_(self) -> str:
+        return "".join(result._repr_html_() for result in self.values())
 
 
 def result_of(schema: Schema, rows: pa.Table) -> TensorResult:

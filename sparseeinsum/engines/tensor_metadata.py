@@ -60,7 +60,16 @@ def completed(description: Description, data: object, index: Sequence[str] | Non
 
 def _schema_of(data: object) -> pa.Schema | None:
     if isinstance(data, str | Path):
-        path = Path(data)
-        return parquet.read_schema(path) if path.suffix.lower() == ".parquet" and path.is_file() else None
-    schema = getattr(data, "schema", None)
+        return _schema_of_file(Path(data))
+    is_of_arrow = type(data).__module__.split(".")[0] == "pyarrow"  # schemas of others may be dear, as of lazy frames
+    schema = getattr(data, "schema", None) if is_of_arrow else None
     return schema if isinstance(schema, pa.Schema) else None
+
+
+def _schema_of_file(path: Path) -> pa.Schema | None:
+    if path.suffix.lower() != ".parquet" or not path.is_file():
+        return None
+    try:
+        return parquet.read_schema(path)
+    except pa.ArrowException:  # it is none, and who reads its rows says so
+        return None

@@ -18,7 +18,7 @@ from sparseeinsum.language.scalar import (
     write_number,
 )
 from sparseeinsum.language.syntax import Declaration, Import, write_range, write_statement
-from sparseeinsum.language.tensors import Tensor
+from sparseeinsum.language.tensors import Tensor, write_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,17 +182,6 @@ def write_reference(reference: Reference, tiles: Mapping[str, int] = MappingProx
 def by_hand(einsum: EinSum) -> dict[str, int]:
     """Tiles of the labels that are promoted by hand."""
     return dict(einsum.promoted)
-
-
-def write_label(label: str, tiles: Mapping[str, int]) -> str:
-    """A label as in `k`, promoted `K`, or in tiles of 64 indices `K:64`.
-
-    >>> write_label("k", {}), write_label("k", {"k": 1}), write_label("k", {"k": 64})
-    ('k', 'K', 'K:64')
-    """
-    if label not in tiles:
-        return label
-    return label.upper() if tiles[label] == 1 else f"{label.upper()}:{tiles[label]}"
 
 
 def write_einsum(

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from sparseeinsum.errors import ParseError, ShapeError
-from sparseeinsum.language.eingraph import DeclaredTensor, EinSum, Program, Promoted, Reference, write_label
+from sparseeinsum.language.eingraph import DeclaredTensor, EinSum, Program, Promoted, Reference
 from sparseeinsum.language.files import read_source, read_statements
 from sparseeinsum.language.joins import JoinReader
 from sparseeinsum.language.macros import MACROS, MacroCall, one_hot
@@ -35,7 +35,7 @@ from sparseeinsum.language.syntax import (
     references,
     written_labels,
 )
-from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.language.tensors import Axis, Tensor, write_label
 
 
 def lower_text(text: str, given: Mapping[str, object] = NO_PARAMETERS, folder: Path | None = None) -> Program:

@@ -1,6 +1,7 @@
 """Language: what a tensor is, how it is decomposed into a relation, and where a stored one lies."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparseeinsum.errors import SemanticsError, ShapeError
@@ -132,6 +133,17 @@ class Decomposition:
         return math.prod(keys_of(tile, bound) for tile, bound in zip(self.tiles, shape, strict=True))
 
 
+def write_label(label: str, tiles: Mapping[str, int]) -> str:
+    """A label as in `k`, promoted `K`, or in tiles of 64 indices `K:64`.
+
+    >>> write_label("k", {}), write_label("k", {"k": 1}), write_label("k", {"k": 64})
+    ('k', 'K', 'K:64')
+    """
+    if label not in tiles:
+        return label
+    return label.upper() if tiles[label] == 1 else f"{label.upper()}:{tiles[label]}"
+
+
 def extent_of(tile: int, bound: int) -> int:
     """Indices of an axis in one array; of the largest tile."""
     return bound if tile == DEMOTED else min(tile, bound)
@@ -222,3 +234,15 @@ class StoredTensor:
         """Dictionaries by the key columns that hold natural keys."""
         found = zip(self.keys, dictionaries_of_keys(self.tensor, self.decomposition), strict=True)
         return {key: dictionary for key, dictionary in found if self.holds_keys and dictionary is not None}
+
+    @property
+    def notation(self) -> str:
+        """How the table holds it, as in A[I, j]: key columns in upper case, with their tiles."""
+        axes = zip(self.tensor.axes, self.decomposition.tiles, strict=True)
+        labels = (write_label(axis.name, {axis.name: tile} if tile else {}) for axis, tile in axes)
+        return f"{self.tensor.name}[{', '.join(labels)}]"
+
+    def __repr__(self) -> str:
+        shape = " x ".join(f"{axis.name}: {axis.bound:,}" for axis in self.tensor.axes) or "scalar"
+        fill = f", fill {self.tensor.fill}" if self.tensor.fill else ""
+        return f"<{self.notation} {shape} {self.tensor.dtype}{fill}, in {self.relation}>"

@@ -42,6 +42,7 @@ def _check_positions(name: str, data: Any, dimension: object) -> None:  # noqa: 
     found = np.asarray(data.indexes[dimension])
     if found.dtype.kind not in "iu" or not np.array_equal(found, np.arange(found.size)):
         raise DataError(
-            f"tensor {name} is given an array of xarray with coordinates on the dimension {dimension}, which a tensor "
-            f"cannot keep; its indices count from 0. Leave them out with drop_vars({dimension!r})"
+            f"tensor {name} is given an array of xarray with coordinates on the dimension {dimension}, which an array "
+            "of indices from 0 would lose; give its to_series(), whose coordinates become natural keys (whole numbers "
+            f"with keys={{{str(dimension)!r}: 'a name'}}), or leave them out with drop_vars({dimension!r})"
         )

@@ -1,0 +1,62 @@
+"""Previews: what something is and its first rows in; text for a terminal out, or HTML for a notebook."""
+
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from rich.console import Console
+from rich.table import Table
+
+_WIDTH = 10_000  # columns: no line is broken
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What something is, and a table.
+
+    Attributes:
+        title: What it is, in a line.
+        columns: Headings of the table.
+        rows: Of the table, a value for every column.
+        note: What is to be said below it.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    note: str = ""
+
+    def text(self) -> str:
+        """For a terminal: plain text in lines."""
+        console = Console(file=io.StringIO(), width=_WIDTH, markup=False, highlight=False, color_system=None)
+        with console.capture() as captured:
+            console.print(rows_table(self.columns, self.rows))
+        lines = [self.title, *captured.get().splitlines(), self.note]
+        return "\n".join(line.rstrip() for line in lines if line)
+
+    def html(self) -> str:
+        """For a notebook."""
+        head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)
+        body = "".join(f"<tr>{''.join(f'<td>{escape(_cell(value))}</td>' for value in row)}</tr>" for row in self.rows)
+        note = f"<p>{escape(self.note)}</p>" if self.note else ""
+        return (
+            f"<div><p><code>{escape(self.title)}</code></p>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}</div>"
+        )
+
+
+def rows_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
+    """Rows under the names of their columns."""
+    table = Table()
+    for column in columns:
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(*map(_cell, row))
+    return table
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "NULL"
+    return f"{value:.6g}" if isinstance(value, float | complex) else str(value)
