@@ -40,6 +40,8 @@ _LEAST_SHARED_SCAN_BYTES = 512 << 10
 _TARGET = "default_statistics_target"
 _STATISTICS_OF_KEYS = 30
 _STATISTICS_OF_SIZES = 1
+# Sizes that the server has: that it counts on, that a sort may take, and from which on a scan is shared.
+_MEMORY, _WORK, _LEAST_SCAN = "effective_cache_size", "work_mem", "min_parallel_table_scan_size"
 # During transactions of ours. To compile queries takes longer than most of them.
 _SETTINGS = {"jit": "off", "enable_sort": "off"}
 # So that a run ends with the process that asked for it; a server that cannot see that refuses the setting.
@@ -234,17 +236,17 @@ class PostgreSQL:
     @contextmanager
     def _settings(self) -> Iterator[None]:
         """Settings for the statements of a transaction, which those after it in one of the user's do not have."""
-        known = (*_SETTINGS, *_SETTINGS_ON_LINUX, "work_mem", "min_parallel_table_scan_size")
-        found = exp.select("version() LIKE '%linux%'", *(f"current_setting('{name}') AS {name}" for name in known))
-        ((is_linux, *values),) = self.rows(found)
-        before = {name: str(value) for name, value in zip(known, values, strict=True)}
-        work = max(self.memory_limit() // _WORK_SHARE, self._bytes("work_mem"))
-        scan = min(self._bytes("min_parallel_table_scan_size"), _LEAST_SHARED_SCAN_BYTES)
+        known = (*_SETTINGS, *_SETTINGS_ON_LINUX, _WORK, _LEAST_SCAN)
+        texts = (f"current_setting('{name}') AS {name}" for name in known)
+        sizes = (f"pg_size_bytes(current_setting('{name}')) AS {name}_bytes" for name in (_MEMORY, _WORK, _LEAST_SCAN))
+        ((is_linux, *found),) = self.rows(f"SELECT version() LIKE '%linux%', {', '.join((*texts, *sizes))}")
+        before = {name: str(value) for name, value in zip(known, found, strict=False)}
+        memory, work, scan = (int(str(size)) for size in found[len(known) :])
         settings = {
             **_SETTINGS,
             **(_SETTINGS_ON_LINUX if is_linux else {}),
-            "work_mem": f"{work // 1024}kB",
-            "min_parallel_table_scan_size": f"{scan // 1024}kB",
+            _WORK: f"{max(memory // _WORK_SHARE, work) // 1024}kB",
+            _LEAST_SCAN: f"{min(scan, _LEAST_SHARED_SCAN_BYTES) // 1024}kB",
         }
         self._set(settings)
         yield
@@ -353,10 +355,7 @@ class PostgreSQL:
 
     def memory_limit(self) -> int:
         """Bytes that the server is told that it may count on."""
-        return self._bytes("effective_cache_size")
-
-    def _bytes(self, setting: str) -> int:
-        ((size,),) = self.rows(f"SELECT pg_size_bytes(current_setting('{setting}'))")
+        ((size,),) = self.rows(f"SELECT pg_size_bytes(current_setting('{_MEMORY}'))")
         return int(str(size))
 
     def memory_in_use(self) -> None:
