@@ -108,7 +108,9 @@ class _Weakening:
             return False
         inputs = Inputs(plan.stored, MappingProxyType(dict(wanted.values)), wanted.complete, identifying={})
         definitions = translate(plan.decomposed, inputs, evaluations, keeps_shared=plan.dialect.has_workers)
-        return definitions == plan.with_all_groups().definitions
+        return (
+            replace(plan, definitions=definitions).with_all_groups().definitions == plan.with_all_groups().definitions
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,10 +62,10 @@ class Catalogue:
         Raises:
             CatalogueError: The table that should list them is another one.
         """
-        dictionaries = self.dictionaries()
-        if dictionaries is None and not self._engine.has_table(SCHEMA, TABLE):
+        has_dictionaries = self._engine.has_table(SCHEMA, DICTIONARIES)
+        if not has_dictionaries and not self._engine.has_table(SCHEMA, TABLE):
             return {}
-        columns = _COLUMNS if dictionaries is None else (*_COLUMNS, *_COLUMNS_OF_DICTIONARIES)
+        columns = (*_COLUMNS, *_COLUMNS_OF_DICTIONARIES) if has_dictionaries else _COLUMNS
         try:
             rows = self._engine.rows(f"SELECT {', '.join(columns)} FROM {SCHEMA}.{TABLE} ORDER BY name")
         except EngineError as error:
@@ -74,6 +74,9 @@ class Catalogue:
             raise CatalogueError(
                 f"the table {SCHEMA}.{TABLE} of this database is not the one in which tensors are recorded; rename it"
             ) from error
+        # Who has no right to see dictionaries may have one to see tensors without any.
+        has_keys = has_dictionaries and any(_names_of_dictionaries(row) for row in rows)
+        dictionaries = self.dictionaries() if has_keys else None
         return {str(row[0]): _stored(row, dictionaries or {}) for row in rows}
 
     def dictionaries(self) -> dict[str, StoredDictionary] | None:
@@ -320,8 +323,8 @@ def _literal(value: object) -> exp.Expr:
 def _stored(row: tuple[object, ...], dictionaries: Mapping[str, StoredDictionary]) -> StoredTensor:
     name, axes, bounds, dtype, fill, tiles, relation, keys, value, casts, is_owned, *of_dictionaries = row
     assert isinstance(axes, list) and isinstance(bounds, list) and isinstance(tiles, list) and isinstance(keys, list)
-    found, holds_keys = of_dictionaries or (None, False)
-    named = found if isinstance(found, list) else [None] * len(axes)
+    _, holds_keys = of_dictionaries or (None, False)
+    named = _names_of_dictionaries(row) or [None] * len(axes)
     known = [None if each is None else _dictionary(str(name), each, dictionaries) for each in named]
     return StoredTensor(
         Tensor(
@@ -335,6 +338,12 @@ def _stored(row: tuple[object, ...], dictionaries: Mapping[str, StoredDictionary
         bool(is_owned),
         holds_keys=bool(holds_keys),
     )
+
+
+def _names_of_dictionaries(row: tuple[object, ...]) -> list[str | None]:
+    """Of every axis of a tensor; none where no axis has one."""
+    named = row[len(_COLUMNS)] if len(row) > len(_COLUMNS) else None
+    return named if isinstance(named, list) and any(named) else []
 
 
 def _axis(name: object, bound: object, found: StoredDictionary | None) -> Axis:

@@ -21,6 +21,7 @@ from sparseeinsum.language.scalar import FUNCTIONS
 _TABLE = (ctypes.c_int64 * (1 + d.MAX_USERS_FUNCTIONS * d.USERS_FUNCTION_WORDS))()
 _LOCK = threading.Lock()  # of those who write the table
 _COMPILED: dict[str, Callable[..., object]] = {}  # what is in the table, by name
+_COLORS = re.compile(r"\x1b\[[0-9;]*m")  # that numba writes with where a package for them is installed
 _LOADED: list[NativeCode] = []  # machine code stays: a running statement may call what was replaced
 
 _TAKEN = frozenset(("u", "v", "true", "false", "inf", "nan", *FUNCTIONS))  # words of expressions
@@ -63,7 +64,7 @@ def compile_function(name: str, function: Callable[..., object]) -> int:
     try:
         bitcode, inner = load_kernels("user_function").compile_over_blocks(plain, operands)
     except ValueError as error:
-        raise SemanticsError(f"function {name} cannot be compiled: {error}") from error
+        raise SemanticsError(f"function {name} cannot be compiled: {_COLORS.sub('', str(error))}") from error
     address = _load(name, bitcode, inner)
     with _LOCK:
         _enter(name, 4 * address + operands)
