@@ -80,11 +80,14 @@ def test_table_of_the_user_that_the_program_reads_may_be_replaced(db: se.Databas
         ),
         ({"Y": ""}, se.CatalogueError, "'' names no table"),
         ({"Y": "scores", "Z": "nowhere.scores"}, se.EngineError, r'nowhere"? does not exist(.|\n)*in the statement'),
-        ({"Y": "scores", "Z": "scores_view"}, se.EngineError, "(?i:view)"),
+        ({"Y": "scores", "Z": "scores_view"}, (se.EngineError, se.CatalogueError), "(?i:view)"),
     ],
 )
 def test_old_tables_stay_when_a_run_fails(
-    loaded: se.Database, into: Mapping[str, str], error: type[se.SparseEinsumError], message: str
+    loaded: se.Database,
+    into: Mapping[str, str],
+    error: type[se.SparseEinsumError] | tuple[type[se.SparseEinsumError], ...],
+    message: str,
 ) -> None:
     run_sql(loaded, "CREATE TABLE scores AS SELECT 42 AS answer; CREATE VIEW scores_view AS SELECT 42 AS answer")
     before = contents(loaded)
