@@ -107,7 +107,7 @@ class Catalogue:
                 self._engine.execute(f"ALTER TABLE {SCHEMA}.{TABLE} ADD COLUMN {definition}")
         else:
             self._engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-        self._engine.execute(assets.read(f"sql/{self._engine.dialect}/catalogue.sql"))
+        self._engine.execute(assets.read("sql/catalogue.sql"))
 
     def remove(self, name: str) -> None:
         """Forget a tensor, whose table stays."""

@@ -58,7 +58,7 @@ def _script(version: str) -> str:
         version=version,
         python=_this_python(),
         folders=repr(folders),
-        catalogue=assets.read("sql/postgresql/catalogue.sql"),
+        catalogue=assets.read("sql/catalogue.sql"),
     )
 
 
