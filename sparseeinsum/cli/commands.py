@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress, track
@@ -45,13 +46,8 @@ def run(asked: argparse.Namespace) -> None:
         results = database.run(
             database.load_plan(asked.plan) if program is None else program,
             into={name: se.Table(table, mode="append") for name, table in into.items()} if asked.append else into,
-            optimizer=asked.optimizer or "dp",
-            memory_limit=asked.memory_limit,
-            nonfinite=asked.nonfinite or "error",
-            estimator=asked.estimator or "sketch",
-            tiles=asked.tiles,
-            rewrite=asked.rewrite,
             replan=asked.replan,
+            **_wishes(asked),
         )
     for name, table in into.items():
         _CONSOLE.print(f"{name} is in {table}", soft_wrap=True)
@@ -104,17 +100,19 @@ def _planned(asked: argparse.Namespace) -> Iterator[tuple[se.Database, se.Plan]]
         if program is None:
             yield database, database.load_plan(asked.plan)
             return
-        plan = database.plan(
-            program,
-            optimizer=asked.optimizer or "dp",
-            memory_limit=asked.memory_limit,
-            nonfinite=asked.nonfinite or "error",
-            estimator=asked.estimator or "sketch",
-            tiles=asked.tiles,
-            rewrite=asked.rewrite,
-            indexes=asked.indexes,
-        )
-        yield database, plan
+        yield database, database.plan(program, indexes=asked.indexes, **_wishes(asked))
+
+
+def _wishes(asked: argparse.Namespace) -> dict[str, Any]:
+    """What planning is asked, for `Database.plan` and `run`."""
+    return {
+        "optimizer": asked.optimizer or "dp",
+        "memory_limit": asked.memory_limit,
+        "nonfinite": asked.nonfinite or "error",
+        "estimator": asked.estimator or "sketch",
+        "tiles": asked.tiles,
+        "rewrite": asked.rewrite,
+    }
 
 
 def stats(asked: argparse.Namespace) -> None:
