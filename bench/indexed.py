@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 import sparseeinsum as se
 from bench.timing import Figure, race, report
 from sparseeinsum.examples import Matrix, load
-from sparseeinsum.pipeline import PlanOptions, make_plans
+from sparseeinsum.pipeline import make_plans
+from sparseeinsum.plan_options import PlanOptions
 
 PRODUCT = "Y[i, m] = sum(A[i, j] * X[j, m])"
 SCORES = "S[i, j] = sum(A[i, j] * X[i, m] * X[j, m])"

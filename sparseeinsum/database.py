@@ -1,26 +1,22 @@
 """The public face of a database: load tensors, plan programs, run them."""
 
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
 import duckdb
 import pyarrow as pa
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from sparseeinsum import pipeline, running
 from sparseeinsum.checking import Finding, check_source
 from sparseeinsum.dbt_project.writing import write_models
-from sparseeinsum.decompose.tiling import TILES
-from sparseeinsum.engines import execution, tables
+from sparseeinsum.engines import tables
 from sparseeinsum.engines.arguments import Description
 from sparseeinsum.engines.catalogue import Catalogue, StoredDictionary
 from sparseeinsum.engines.dictionaries import Dictionaries
-from sparseeinsum.engines.duckdb import open_duckdb, parse_bytes
+from sparseeinsum.engines.duckdb import open_duckdb
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.ownership import drop_tensor
 from sparseeinsum.engines.postgresql import is_postgresql, open_postgresql
@@ -30,14 +26,15 @@ from sparseeinsum.engines.sources.given import Columns
 from sparseeinsum.engines.sources.readers import read
 from sparseeinsum.engines.targets import Destination, targets_of
 from sparseeinsum.engines.tensor_metadata import completed
-from sparseeinsum.errors import EngineError, PlanError, SemanticsError
+from sparseeinsum.errors import EngineError, SemanticsError
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.syntax import Source
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.pipeline import PlanOptions
 from sparseeinsum.plan import Plan
+from sparseeinsum.plan_options import plan_options
+from sparseeinsum.progress import shown_progress
 from sparseeinsum.saved_plans.files import read_plan
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR
@@ -324,8 +321,9 @@ class Database:
             estimator: How sizes of results are estimated: `uniform`, entries spread evenly; `sketch`, by the counts of
                 entries at every index; `exact`, counted by a query before planning, which may take as long as the
                 relational plan.
-            rewrite: Whether products that several statements compute, of results that nothing else reads, may be
-                computed in another order where that is expected to be cheaper. Results are the same but for rounding.
+            rewrite: Whether what several statements compute, of results that nothing else reads, may be computed by
+                an equal formula, or in another order, where that is expected to be cheaper. Results are the same but
+                for rounding.
             top: Return a list of so many plans, best first, instead of the best.
             indexes: Whether operands may be kept in memory while a statement runs, and read by index. DuckDB before
                 version 2 cannot: False makes SQL that runs there, too, with the extension file.
@@ -415,7 +413,7 @@ class Database:
             PlanError: Results that are returned would leave too little of the memory limit.
             DataError: Rows cannot be added to a table: its columns are others, or it has such rows.
         """
-        with targets_of(into or {}) as targets, _progress(progress) as show:
+        with targets_of(into or {}) as targets, shown_progress(progress) as show:
             if isinstance(program, Plan):
                 _check_no_parameters(parameters)
                 return Results(running.run_plan(program, self._engine, targets, show, replan).results)
@@ -452,7 +450,7 @@ class Database:
         Raises:
             EngineError: The database refused a statement, which the error has. Reading raises it, too.
         """
-        with ExitStack() as transaction, _progress(progress) as show:
+        with ExitStack() as transaction, shown_progress(progress) as show:
             if isinstance(program, Plan):
                 _check_no_parameters(parameters)
                 streamed = running.stream_plan(program, self._engine, show, replan)
@@ -496,68 +494,3 @@ def _check_no_parameters(parameters: Mapping[str, Number] | None) -> None:
             f"the parameter {name} is given to a program that was read before; give it where the text is, as in "
             f"se.program(text, {name}=...) or se.read_program(path, {name}=...)"
         )
-
-
-def plan_options(
-    optimizer: str = "dp",
-    memory_limit: str | float | None = None,
-    pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None = None,
-    layout: str = "entries",
-    outputs: Sequence[str] = (),
-    nonfinite: str = "error",
-    tiles: Sequence[int] | str = (),
-    estimator: str = DEFAULT_ESTIMATOR,
-    rewrite: bool = True,
-    top: int = 1,
-    indexes: bool = True,
-) -> PlanOptions:
-    """What `Database.plan` is asked, checked."""
-    if top < 1:
-        raise PlanError(f"top is {top}; ask for at least one plan")
-    try:
-        limit = None if memory_limit is None else parse_bytes(memory_limit)
-    except ValueError as error:
-        raise PlanError(f"memory_limit: {error}") from None
-    pinned = {name: _tiles(name, labels) for name, labels in (pin or {}).items()}
-    wanted, sizes = tuple(outputs), _sizes(tiles)
-    return PlanOptions(optimizer, limit, pinned, layout, wanted, nonfinite, sizes, estimator, rewrite, top, indexes)
-
-
-def _sizes(tiles: Sequence[int] | str) -> tuple[int, ...]:
-    """Tiles that any label may have."""
-    if tiles == "auto":
-        return TILES
-    if isinstance(tiles, str) or not all(isinstance(tile, int) and tile > 1 for tile in tiles):
-        raise PlanError(f"tiles {tiles!r} are neither 'auto' nor whole numbers of indices, each more than 1")
-    return tuple(dict.fromkeys(tiles))
-
-
-def _tiles(name: str, pinned: Iterable[str] | Mapping[str, int]) -> dict[str, int]:
-    """Labels to promote, with their tiles."""
-    tiles = pinned if isinstance(pinned, Mapping) else dict.fromkeys(pinned, 1)
-    for label, tile in tiles.items():
-        if not isinstance(tile, int) or tile < 1:
-            raise PlanError(
-                f"{name} pins {label} with the tile {tile!r}; a tile is a whole number of indices, 1 or more"
-            )
-    return {label.lower(): tile for label, tile in tiles.items()}
-
-
-@contextmanager
-def _progress(wanted: bool | None) -> Iterator[execution.Progress]:
-    """A bar on standard error; nothing where it is no terminal."""
-    is_shown = sys.stderr.isatty() if wanted is None else wanted
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not is_shown) as bar:
-        task = bar.add_task("planning", total=None)
-
-        def show(done: int, total: int, name: str) -> None:
-            bar.update(task, completed=done, total=total, description=f"computing {name}" if name else "done")
-
-        yield show

@@ -1,10 +1,9 @@
 """The way through the house: a program and a database in, plans or results out; a line or two a stage."""
 
-import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from sparseeinsum.algebra.translate import Inputs, translate
@@ -30,8 +29,9 @@ from sparseeinsum.language.eingraph import EinGraph, Program
 from sparseeinsum.language.scalar import FUNCTIONS, functions_of
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, entries
 from sparseeinsum.plan import Plan
+from sparseeinsum.plan_options import PlanOptions
 from sparseeinsum.replanning import replan
-from sparseeinsum.rewrite.algebraic import Improved, improve
+from sparseeinsum.rewrite.algebraic import improve
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.first_indices import find_first_indices, successors_needed
@@ -45,53 +45,12 @@ from sparseeinsum.saved_plans.fitting import check_exact, decomposed_as, rebuilt
 from sparseeinsum.semantics.exactness import ExactGraph, Values, evaluate_exactly
 from sparseeinsum.statistics.blocks import measure_blocks, with_blocks
 from sparseeinsum.statistics.estimate import Statistics
-from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR, Estimator, make_estimator
+from sparseeinsum.statistics.estimators import Estimator, make_estimator
 from sparseeinsum.statistics.measure import Measurement
 from sparseeinsum.statistics.order import ascending_axes
 
 # Of the memory, for an operand that is kept there: every thread that puts tuples into it may have one of its own.
 _RESIDENT_SHARE = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class PlanOptions:
-    """What a user asks of a plan.
-
-    Attributes:
-        optimizer: dp, cover, greedy, relational or dense.
-        memory_limit: Bytes that a run may take; the database's own limit by default.
-        pin: For some results, exactly the labels to promote in the EinSum that computes them, and their tiles.
-        layout: `entries`: outputs come as one number a row, unless promoted by hand; `any`: as they are cheapest.
-        outputs: Results to return besides those that nothing reads.
-        nonfinite: What to do where values turn NaN or infinite: `error` or `allow`.
-        tiles: Tiles of several indices that any label may have; besides them those that inputs are stored in.
-        estimator: How sizes of results are estimated: uniform, sketch or exact.
-        rewrites: Whether products that several EinSums compute may be computed in another order.
-        top: How many plans.
-        indexes: Whether operands may be kept in memory and read by index, where the engine can do that.
-    """
-
-    optimizer: str = "dp"
-    memory_limit: int | None = None
-    pin: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    layout: str = "entries"
-    outputs: tuple[str, ...] = ()
-    nonfinite: str = "error"
-    tiles: tuple[int, ...] = ()
-    estimator: str = DEFAULT_ESTIMATOR
-    rewrites: bool = True
-    top: int = 1
-    indexes: bool = True
-
-    @property
-    def most_bytes(self) -> float:
-        """What queries of planning may take; the database sees to its own limit."""
-        return math.inf if self.memory_limit is None else self.memory_limit
-
-    @property
-    def estimating_bytes(self) -> float:
-        """What queries of planning may take at most beside scans of the inputs: all that there is, or nothing."""
-        return math.inf if self.estimator == "exact" else 0.0
 
 
 def make_plans(program: Program, engine: Engine, options: PlanOptions) -> list[Plan]:
@@ -101,14 +60,14 @@ def make_plans(program: Program, engine: Engine, options: PlanOptions) -> list[P
         data = _read_data(program, engine, options)
     with clock.stage("optimizer"), bounded(engine, options.most_bytes, options.estimating_bytes):
         bound = _bind(program, data.stored, options, engine)
-        improved = _rewritten(bound, data, engine, options)
-        pins = _pins(bound, improved.graph, options)
-        merged = merge_common_subexpressions(improved.graph, pins)
+        binary, shares = _rewritten(bound, data, engine, options)
+        pins = _pins(bound, binary, options)
+        merged = merge_common_subexpressions(binary, pins)
         exact = evaluate_exactly(merged, data.values, _allows_nonfinite(options))
         layouts = _layouts(program, exact.graph, options)
         alternatives = _alternatives(exact, data, engine, options, layouts, pins)
         found = alternatives.chosen(options.top)
-    rewriting = Rewriting.between(bound, exact.graph, improved.shares)
+    rewriting = Rewriting.between(bound, exact.graph, shares)
     made = _Making(program, engine, options, data, rewriting, exact, alternatives, clock.seconds)
     return [made.plan(decomposed) for decomposed in found]
 
@@ -214,24 +173,26 @@ def _orders(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, Sto
     return {name: StoredOrder(stored[name].decomposition.tiles, ascending) for name, ascending in axes.items()}
 
 
-def _rewritten(bound: EinGraph, data: _Data, engine: Engine, options: PlanOptions) -> Improved:
+def _rewritten(
+    bound: EinGraph, data: _Data, engine: Engine, options: PlanOptions
+) -> tuple[EinGraph, Mapping[str, float]]:
     """The graph as EinSums of one or two operands each, in a cheap order.
 
     Formulas are replaced by equal ones, and products that several EinSums compute put together before; sums over what
-    is absent are taken apart after.
+    is absent are taken apart after. Also, of results that another formula computes, the share of the time expected.
     """
     known, values = data.statistics, data.values
     if _allows_nonfinite(options):
-        return Improved(binarise(bound, known, values, allows_nonfinite=True), {})
+        return binarise(bound, known, values, allows_nonfinite=True), {}
     price = partial(least_seconds, constants=constants_for(engine.costs))
+    binary, shares = binarise(bound, known, values), {}
     if options.rewrites:
         pinned = options.pin.keys()
-        improved = improve(bound, known, values, price, pinned)
-        binary, shares = put_together(improved.graph, known, values, price, pinned), improved.shares
-    else:
-        binary, shares = binarise(bound, known, values), {}
+        improved = improve(bound, binary, known, values, price, pinned)
+        binary = put_together(improved.graph, improved.apart, known, values, price, pinned)
+        shares = dict(improved.shares)
     sparse = compensate(binary, known, values, price)
-    return Improved(find_first_indices(sparse, data.successors, known, values, price), shares)
+    return find_first_indices(sparse, data.successors, known, values, price), shares
 
 
 def _alternatives(

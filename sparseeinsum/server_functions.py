@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from inspect import Parameter, signature
 from typing import Any
 
-from sparseeinsum.database import Database, plan_options
+from sparseeinsum.database import Database
 from sparseeinsum.engines.catalogue import fill_text
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.postgresql import open_session
@@ -24,8 +24,9 @@ from sparseeinsum.errors import (
     SparseEinsumError,
 )
 from sparseeinsum.language.lowering import lower_text
-from sparseeinsum.pipeline import PlanOptions, make_plans
+from sparseeinsum.pipeline import make_plans
 from sparseeinsum.plan import Plan
+from sparseeinsum.plan_options import PlanOptions, plan_options
 from sparseeinsum.sql_texts import declaration_of, number_of, tiles_of
 from sparseeinsum.storing import store_program
 

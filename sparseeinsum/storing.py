@@ -6,7 +6,8 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.execution import KeptResult
 from sparseeinsum.engines.result_tables import claim_table, record_result
 from sparseeinsum.language.eingraph import Program
-from sparseeinsum.pipeline import PlanOptions, run_program
+from sparseeinsum.pipeline import run_program
+from sparseeinsum.plan_options import PlanOptions
 
 
 def store_program(program: Program, engine: Engine, options: PlanOptions, replaces: bool) -> Mapping[str, KeptResult]:

@@ -33,6 +33,8 @@ ROOMS = (
     "plan",
     "validity",
     "engines",
+    "plan_options",
+    "progress",
     "replanning",
     "running",
     "guarded",

@@ -40,15 +40,18 @@ class Improved:
 
     Attributes:
         graph: EinSums of any number of operands.
+        apart: The same of one or two operands each.
         shares: Of those results, the share of the time that is expected with the new formula.
     """
 
     graph: EinGraph
+    apart: EinGraph
     shares: Mapping[str, float]
 
 
 def improve(
     graph: EinGraph,
+    apart: EinGraph,
     statistics: Mapping[str, Statistics],
     values: Mapping[str, Values],
     price: Pricer,
@@ -60,6 +63,7 @@ def improve(
 
     Args:
         graph: EinSums of any number of operands, in topological order; values that turn NaN or infinite are detected.
+        apart: The same of one or two operands each.
         statistics: Statistics of the inputs.
         values: What is known of the inputs' values.
         price: Knows what EinSums cost.
@@ -67,8 +71,8 @@ def improve(
     """
     groups = list(_groups(graph, pinned))
     if not groups:
-        return Improved(graph, {})
-    known = _known_of_all(graph, statistics, values)
+        return Improved(graph, apart, {})
+    known = Known.of_graph(apart, statistics, values)
     names = Names(graph.tensors)
     replaced: dict[str, list[EinSum]] = {}
     shares: dict[str, float] = {}
@@ -79,18 +83,12 @@ def improve(
             replaced |= {einsum.output.tensor: [] for einsum in group}
             replaced[group[-1].output.tensor] = better
     if not replaced:
-        return Improved(graph, {})
+        return Improved(graph, apart, {})
     einsums = tuple(each for einsum in graph.einsums for each in replaced.get(einsum.output.tensor, [einsum]))
     computed = {einsum.output.tensor for einsum in graph.einsums}
     inputs = {name: tensor for name, tensor in graph.tensors.items() if name not in computed}
-    return Improved(_graph(einsums, inputs, graph.outputs), shares)
-
-
-def _known_of_all(graph: EinGraph, statistics: Mapping[str, Statistics], values: Mapping[str, Values]) -> Known:
-    known = Known.of_inputs(graph.tensors, statistics, values, allows_nonfinite=False)
-    for einsum in binarise(graph, statistics, values).einsums:
-        known.learn(einsum)
-    return known
+    better_graph = _graph(einsums, inputs, graph.outputs)
+    return Improved(better_graph, binarise(better_graph, statistics, values), shares)
 
 
 def _groups(graph: EinGraph, pinned: Collection[str]) -> Iterator[tuple[EinSum, ...]]:

@@ -60,6 +60,20 @@ class Known:
         known = {name: KnownTensor(tensors[name], statistics[name], values[name]) for name in statistics}
         return cls(known, allows_nonfinite)
 
+    @classmethod
+    def of_graph(cls, graph: EinGraph, statistics: Mapping[str, Statistics], values: Mapping[str, Values]) -> "Known":
+        """What measuring the inputs has told of them, and of the results of EinSums of one or two operands.
+
+        Args:
+            graph: The EinSums; values that turn NaN or infinite are detected.
+            statistics: Statistics of the inputs.
+            values: What is known of the inputs' values.
+        """
+        known = cls.of_inputs(graph.tensors, statistics, values, allows_nonfinite=False)
+        for einsum in graph.einsums:
+            known.learn(einsum)
+        return known
+
     def result(self, einsum: EinSum) -> KnownTensor:
         """What an EinSum of one or two known operands would compute."""
         return self._evaluated(einsum)[0]

@@ -1,4 +1,4 @@
-"""Rewriting: n-ary EinSums in; those of one or two operands out, parts of one product in an order of its own."""
+"""Rewriting: EinSums of one or two operands in; the same out, parts of one product in an order of its own."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -24,39 +24,38 @@ _MOST_FACTORS = 6  # of one product: its orders are looked at in some 10 ms
 
 def put_together(
     graph: EinGraph,
+    apart: EinGraph,
     statistics: Mapping[str, Statistics],
     values: Mapping[str, Values],
     price: Pricer,
     pinned: Collection[str],
 ) -> EinGraph:
-    """Take EinSums apart, sums of products together with what alone reads them where that makes a cheaper order.
+    """Compute sums of products with what alone reads them, where another order of the whole product is cheaper.
 
     As of A * sum(U * V) with a sparse A, and of (A B) x. Numbers must be finite, and of one dtype that rounds; what is
     promoted by hand or pinned stays as it was written.
 
     Args:
         graph: EinSums of any number of operands, in topological order; values that turn NaN or infinite are detected.
+        apart: The same of one or two operands each.
         statistics: Statistics of the inputs.
         values: What is known of the inputs' values.
         price: Knows what EinSums cost.
         pinned: Results whose labels to promote are given.
     """
     parts = _parts(graph, pinned)
-    written = binarise(graph, statistics, values)
     if not parts:
-        return written
-    known = Known.of_inputs(graph.tensors, statistics, values, allows_nonfinite=False)
-    for einsum in written.einsums:
-        known.learn(einsum)
-    computing = parts_of({einsum.output.tensor for einsum in graph.einsums}, written)
+        return apart
+    known = Known.of_graph(apart, statistics, values)
+    computing = parts_of({einsum.output.tensor for einsum in graph.einsums}, apart)
     cheaper: set[str] = set()
     for group in _groups(graph, parts, known):
-        apart = [einsum for name in group for einsum in computing[name]]
+        written = [einsum for name in group for einsum in computing[name]]
         whole = composed(graph, group[:-1]).producer_of(group[-1])
         assert whole is not None
-        if _is_cheaper(whole, apart, known, price):
+        if _is_cheaper(whole, written, known, price):
             cheaper |= set(group[:-1])
-    return binarise(composed(graph, cheaper), statistics, values) if cheaper else written
+    return binarise(composed(graph, cheaper), statistics, values) if cheaper else apart
 
 
 def _parts(graph: EinGraph, pinned: Collection[str]) -> frozenset[str]:

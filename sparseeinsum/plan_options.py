@@ -1,0 +1,96 @@
+"""What users ask of a plan, checked: text and numbers as they are given in, options of planning out."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sparseeinsum.decompose.tiling import TILES
+from sparseeinsum.engines.duckdb import parse_bytes
+from sparseeinsum.errors import PlanError
+from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """What a user asks of a plan.
+
+    Attributes:
+        optimizer: dp, cover, greedy, relational or dense.
+        memory_limit: Bytes that a run may take; the database's own limit by default.
+        pin: For some results, exactly the labels to promote in the EinSum that computes them, and their tiles.
+        layout: `entries`: outputs come as one number a row, unless promoted by hand; `any`: as they are cheapest.
+        outputs: Results to return besides those that nothing reads.
+        nonfinite: What to do where values turn NaN or infinite: `error` or `allow`.
+        tiles: Tiles of several indices that any label may have; besides them those that inputs are stored in.
+        estimator: How sizes of results are estimated: uniform, sketch or exact.
+        rewrites: Whether products that several EinSums compute may be computed in another order.
+        top: How many plans.
+        indexes: Whether operands may be kept in memory and read by index, where the engine can do that.
+    """
+
+    optimizer: str = "dp"
+    memory_limit: int | None = None
+    pin: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    layout: str = "entries"
+    outputs: tuple[str, ...] = ()
+    nonfinite: str = "error"
+    tiles: tuple[int, ...] = ()
+    estimator: str = DEFAULT_ESTIMATOR
+    rewrites: bool = True
+    top: int = 1
+    indexes: bool = True
+
+    @property
+    def most_bytes(self) -> float:
+        """What queries of planning may take; the database sees to its own limit."""
+        return math.inf if self.memory_limit is None else self.memory_limit
+
+    @property
+    def estimating_bytes(self) -> float:
+        """What queries of planning may take at most beside scans of the inputs: all that there is, or nothing."""
+        return math.inf if self.estimator == "exact" else 0.0
+
+
+def plan_options(
+    optimizer: str = "dp",
+    memory_limit: str | float | None = None,
+    pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None = None,
+    layout: str = "entries",
+    outputs: Sequence[str] = (),
+    nonfinite: str = "error",
+    tiles: Sequence[int] | str = (),
+    estimator: str = DEFAULT_ESTIMATOR,
+    rewrite: bool = True,
+    top: int = 1,
+    indexes: bool = True,
+) -> PlanOptions:
+    """What `Database.plan` is asked, checked."""
+    if top < 1:
+        raise PlanError(f"top is {top}; ask for at least one plan")
+    try:
+        limit = None if memory_limit is None else parse_bytes(memory_limit)
+    except ValueError as error:
+        raise PlanError(f"memory_limit: {error}") from None
+    pinned = {name: _tiles(name, labels) for name, labels in (pin or {}).items()}
+    wanted, sizes = tuple(outputs), _sizes(tiles)
+    return PlanOptions(optimizer, limit, pinned, layout, wanted, nonfinite, sizes, estimator, rewrite, top, indexes)
+
+
+def _sizes(tiles: Sequence[int] | str) -> tuple[int, ...]:
+    """Tiles that any label may have."""
+    if tiles == "auto":
+        return TILES
+    if isinstance(tiles, str) or not all(isinstance(tile, int) and tile > 1 for tile in tiles):
+        raise PlanError(f"tiles {tiles!r} are neither 'auto' nor whole numbers of indices, each more than 1")
+    return tuple(dict.fromkeys(tiles))
+
+
+def _tiles(name: str, pinned: Iterable[str] | Mapping[str, int]) -> dict[str, int]:
+    """Labels to promote, with their tiles."""
+    tiles = pinned if isinstance(pinned, Mapping) else dict.fromkeys(pinned, 1)
+    for label, tile in tiles.items():
+        if not isinstance(tile, int) or tile < 1:
+            raise PlanError(
+                f"{name} pins {label} with the tile {tile!r}; a tile is a whole number of indices, 1 or more"
+            )
+    return {label.lower(): tile for label, tile in tiles.items()}
