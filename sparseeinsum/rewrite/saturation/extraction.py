@@ -5,7 +5,7 @@ expression is scaled, which costs next to nothing.
 """
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,14 +76,7 @@ class Extractor:
 
     def greedy(self, root: str) -> Choice:
         """For every class the node that is cheapest as a tree, its children as they are cheapest."""
-        nodes: dict[str, Node] = {}
-        waiting = [root]
-        while waiting:
-            name = waiting.pop()
-            if name not in nodes:
-                nodes[name] = self._ranked(name)[0]
-                waiting.extend(nodes[name].children)
-        return _choice(nodes, root, self.sizes)
+        return _choice(lambda name: self._ranked(name)[0], root, self.sizes)
 
     def shared(self, root: str) -> Choice:
         """The cheapest where what is used several times is computed once: an integer program, acyclic by levels.
@@ -114,9 +107,7 @@ class Extractor:
 def _tree_costs(classes: Classes, sizes: Sizes) -> dict[str, float]:
     """What every class costs as a tree: the cheapest first, as a node never costs less than what it is of."""
     costs: dict[str, float] = {}
-    lacking = {
-        (name, at): len(set(node.children)) for name, nodes in classes.nodes.items() for at, node in enumerate(nodes)
-    }
+    lacking: dict[tuple[str, int], int] = {}
     readers: dict[str, list[tuple[str, int]]] = {}
     waiting: list[tuple[float, str]] = []
     for name, nodes in classes.nodes.items():
@@ -144,14 +135,15 @@ def _tree_cost(node: Node, name: str, sizes: Sizes, costs: Mapping[str, float]) 
     return node_cost(node, name, sizes) + sum(costs.get(child, np.inf) for child in node.children)
 
 
-def _choice(best: Mapping[str, Node], root: str, sizes: Sizes) -> Choice:
+def _choice(best: Callable[[str], Node], root: str, sizes: Sizes) -> Choice:
+    """The nodes that a root is made of, where the best one of every class is known."""
     nodes: dict[str, Node] = {}
     waiting = [root]
     while waiting:
         name = waiting.pop()
         if name not in nodes:
-            nodes[name] = best[name]
-            waiting.extend(best[name].children)
+            nodes[name] = best(name)
+            waiting.extend(nodes[name].children)
     return Choice(nodes, root, sum(node_cost(node, name, sizes) for name, node in nodes.items()))
 
 
@@ -187,7 +179,7 @@ class _Program:
         if found.x is None:
             return None
         taken = {name: node for number, (name, node) in enumerate(nodes) if found.x[number] > 0.5}
-        return _choice(taken, self.root, self.sizes)
+        return _choice(taken.__getitem__, self.root, self.sizes)
 
     def _constraints(self, nodes: Sequence[tuple[str, Node]], height: float) -> scipy.optimize.LinearConstraint:
         """A class that is taken needs a node; a node that is taken needs its children, on lower levels."""
