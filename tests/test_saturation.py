@@ -9,7 +9,7 @@ import pytest
 import sparseeinsum as se
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.tensors import Axis, Tensor
-from sparseeinsum.rewrite.saturation.egraph import Classes, Node, saturate
+from sparseeinsum.rewrite.saturation.egraph import Classes, Limits, Node, saturate
 from sparseeinsum.rewrite.saturation.reading import Reading, read
 from sparseeinsum.rewrite.saturation.terms import Add, Apply, Fold, Leaf, Mul, Number, Sum, Term
 from sparseeinsum.semantics.dense import evaluate_program
@@ -214,6 +214,17 @@ def test_saturation_derives_what_systemml_does_by_hand(method: str) -> None:
         assert classes.is_saturated
         is_zero = isinstance(wanted, Mul) and wanted.left == Number(0.0)
         assert finds(classes, classes.roots[0], Number(0.0) if is_zero else wanted, {}), str(right())
+
+
+def test_limits_end_it_with_what_is_found() -> None:
+    given = reading(((X - U @ V.T) ** 2).sum())
+    whole = saturate([given.term], given.bounds, given.same, Limits(seconds=60))
+    assert whole.is_saturated
+    for limits in (Limits(nodes=200), Limits(rounds=3), Limits(seconds=0)):
+        found = saturate([given.term], given.bounds, given.same, limits)
+        assert not found.is_saturated
+        assert found.count() < whole.count()
+        assert finds(found, found.roots[0], given.term, {})
 
 
 @pytest.mark.parametrize("method", REWRITES)

@@ -104,7 +104,7 @@ def _run(graph: Any, text: str) -> list[Any]:  # noqa: ANN401  # of egglog, whos
 
 def _size(graph: Any) -> int:  # noqa: ANN401
     (sizes,) = _run(graph, "(print-size)")
-    return sum(size for _, size in sizes.sizes) if hasattr(sizes, "sizes") else 0
+    return sum(size for _, size in sizes.sizes)
 
 
 @dataclass(slots=True)
