@@ -30,7 +30,7 @@ from rich.table import Table
 import sparseeinsum as se
 from bench.memory import come_to_rest, resident_bytes
 from bench.timing import CONSOLE, Figure, race, report
-from sparseeinsum.engines import copy_format
+from sparseeinsum.engines.postgresql import copy_format
 
 _ENTRY_BYTES = 24
 _INDEX = ["i", "j"]

@@ -3,9 +3,6 @@
 from sparseeinsum.arrays import einsum
 from sparseeinsum.contraction_paths import ContractionPath, contract_path
 from sparseeinsum.database import Database, connect
-from sparseeinsum.engines.result_streams import ResultStream
-from sparseeinsum.engines.results import TensorResult
-from sparseeinsum.engines.targets import Table
 from sparseeinsum.errors import (
     CatalogueError,
     DataError,
@@ -25,6 +22,9 @@ from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.expressions import NamedTensor, TensorExpression, bound, index, ones, where
 from sparseeinsum.language.matrices import Matrix, matrix, scalar, vector
 from sparseeinsum.plan import Plan
+from sparseeinsum.results.results import TensorResult
+from sparseeinsum.results.streams import ResultStream
+from sparseeinsum.results.targets import Table
 from sparseeinsum.rewrite.equivalence.proof import CounterExample, Equivalence, equivalent
 from sparseeinsum.sql_requests import answer
 from sparseeinsum.version import __version__

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.inputs import stored_inputs
 from sparseeinsum.errors import ParseError, SemanticsError, ShapeError, SparseEinsumError
 from sparseeinsum.language.binding import bind_einsum, check_declared
 from sparseeinsum.language.eingraph import EinSum, Program
@@ -16,6 +15,7 @@ from sparseeinsum.language.parameters import Parameters
 from sparseeinsum.language.scalar import AxisBound, axis_bounds_of
 from sparseeinsum.language.syntax import NOWHERE, Assignment, Import, Position, Source
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.storage.inputs import stored_inputs
 
 _ANY_BOUND = 1  # of a parameter that has no value: a number that may stand everywhere
 

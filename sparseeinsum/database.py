@@ -12,32 +12,32 @@ import pyarrow as pa
 from sparseeinsum import pipeline, running
 from sparseeinsum.checking import Finding, check_source
 from sparseeinsum.dbt_project.writing import write_models
-from sparseeinsum.engines import tables
-from sparseeinsum.engines.arguments import Description
-from sparseeinsum.engines.catalogue import Catalogue, StoredDictionary
-from sparseeinsum.engines.dictionaries import Dictionaries
 from sparseeinsum.engines.duckdb import open_duckdb
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.ownership import drop_tensor
-from sparseeinsum.engines.postgresql import is_postgresql, open_postgresql
-from sparseeinsum.engines.result_streams import ResultStream
-from sparseeinsum.engines.results import Results
-from sparseeinsum.engines.sources.given import Columns
-from sparseeinsum.engines.sources.readers import read
-from sparseeinsum.engines.targets import Destination, targets_of
-from sparseeinsum.engines.tensor_metadata import completed
+from sparseeinsum.engines.postgresql.engine import is_postgresql, open_postgresql
 from sparseeinsum.errors import EngineError, SemanticsError
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.syntax import Source
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.loading import tables
+from sparseeinsum.loading.sources.given import Columns
+from sparseeinsum.loading.sources.readers import read
 from sparseeinsum.plan import Plan
 from sparseeinsum.plan_options import plan_options
 from sparseeinsum.progress import shown_progress
+from sparseeinsum.results.results import Results
+from sparseeinsum.results.streams import ResultStream
+from sparseeinsum.results.targets import Destination, targets_of
 from sparseeinsum.saved_plans.files import read_plan
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR
+from sparseeinsum.storage.arguments import Description
+from sparseeinsum.storage.catalogue import Catalogue, StoredDictionary
+from sparseeinsum.storage.dictionaries import Dictionaries
+from sparseeinsum.storage.ownership import drop_tensor
+from sparseeinsum.storage.tensor_metadata import completed
 
 if TYPE_CHECKING:
     import psycopg

@@ -7,12 +7,12 @@ DuckDB, which computes CTEs that are materialized whatever the rest of the query
 import sqlglot
 from sqlglot import exp
 
-from sparseeinsum.engines.catalogue import Catalogue, fingerprint_of_definitions, fingerprint_of_dictionaries
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.plan import Plan
 from sparseeinsum.render.dialects import write_sql
 from sparseeinsum.statistics.fingerprints import fingerprints_statement
 from sparseeinsum.statistics.templates import union_all
+from sparseeinsum.storage.catalogue import Catalogue, fingerprint_of_definitions, fingerprint_of_dictionaries
 
 _GUARD, _IS_SAME = "unchanged", "is_same"
 

@@ -14,14 +14,8 @@ from sparseeinsum.decompose.memory import Memory, scan_needed_bytes, scanning_by
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.pricing import least_seconds
-from sparseeinsum.engines.catalogue import Catalogue, require
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.execution import Delivery, Execution, Progress, execute, prepare, with_dictionaries
-from sparseeinsum.engines.generated import generated_source, successor_source
-from sparseeinsum.engines.inputs import stored_inputs
-from sparseeinsum.engines.measuring import identifying_axes, is_complete, measure_all
 from sparseeinsum.engines.memory import bounded
-from sparseeinsum.engines.targets import Target
 from sparseeinsum.errors import PlanError
 from sparseeinsum.kernels.user_functions import require_function
 from sparseeinsum.language.binding import bind
@@ -31,6 +25,8 @@ from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, 
 from sparseeinsum.plan import Plan
 from sparseeinsum.plan_options import PlanOptions
 from sparseeinsum.replanning import replan
+from sparseeinsum.results.execution import Delivery, Execution, Progress, execute, prepare, with_dictionaries
+from sparseeinsum.results.targets import Target
 from sparseeinsum.rewrite.algebraic import improve
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
@@ -48,6 +44,10 @@ from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import Estimator, make_estimator
 from sparseeinsum.statistics.measure import Measurement
 from sparseeinsum.statistics.order import ascending_axes
+from sparseeinsum.storage.catalogue import Catalogue, require
+from sparseeinsum.storage.generated import generated_source, successor_source
+from sparseeinsum.storage.inputs import stored_inputs
+from sparseeinsum.storage.measuring import identifying_axes, is_complete, measure_all
 
 # Of the memory, for an operand that is kept there: every thread that puts tuples into it may have one of its own.
 _RESIDENT_SHARE = 0.25

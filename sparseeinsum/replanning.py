@@ -13,19 +13,19 @@ from sparseeinsum.algebra.translate import Inputs, translate
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.execution import Replanned
-from sparseeinsum.engines.measuring import is_complete
 from sparseeinsum.errors import PlanError
 from sparseeinsum.explain import Replanning
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.plan import Plan
+from sparseeinsum.results.execution import Replanned
 from sparseeinsum.rewrite.binarise import MOST_OPERANDS, binarise
 from sparseeinsum.rewrite.composition import composed
 from sparseeinsum.semantics.exactness import Values, evaluate_exactly
 from sparseeinsum.statistics.counts import count_entries, counted_statistics, is_countable
 from sparseeinsum.statistics.estimators import Estimator
 from sparseeinsum.statistics.measure import Measurement, measure
+from sparseeinsum.storage.measuring import is_complete
 
 _OFF = 2.0  # times more tuples than expected, or fewer, from which on the rest is looked at
 _SCAN_SECONDS_PER_BYTE = 4e-9  # of a table: 0.1 s for a million entries with two keys

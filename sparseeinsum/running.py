@@ -3,9 +3,13 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from sparseeinsum.engines.catalogue import check_relation
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.execution import (
+from sparseeinsum.errors import EngineError, PlanError
+from sparseeinsum.explain import Analysis
+from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.plan import Plan
+from sparseeinsum.replanning import replan
+from sparseeinsum.results.execution import (
     Delivery,
     Execution,
     Progress,
@@ -14,17 +18,13 @@ from sparseeinsum.engines.execution import (
     run_each,
     with_dictionaries,
 )
-from sparseeinsum.engines.inputs import stored_inputs
-from sparseeinsum.engines.measuring import identifying_axes, is_complete, measure_all
-from sparseeinsum.engines.ownership import check_target
-from sparseeinsum.engines.targets import Table, Target
-from sparseeinsum.errors import EngineError, PlanError
-from sparseeinsum.explain import Analysis
-from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.plan import Plan
-from sparseeinsum.replanning import replan
+from sparseeinsum.results.targets import Table, Target
 from sparseeinsum.statistics.fingerprints import fingerprints
 from sparseeinsum.statistics.measure import Measurement
+from sparseeinsum.storage.catalogue import check_relation
+from sparseeinsum.storage.inputs import stored_inputs
+from sparseeinsum.storage.measuring import identifying_axes, is_complete, measure_all
+from sparseeinsum.storage.ownership import check_target
 from sparseeinsum.validity import broken_rewriting, evaluations_for
 
 

@@ -9,10 +9,9 @@ from inspect import Parameter, signature
 from typing import Any
 
 from sparseeinsum.database import Database
-from sparseeinsum.engines.catalogue import fill_text
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.postgresql import open_session
-from sparseeinsum.engines.server_session import ServerSession
+from sparseeinsum.engines.postgresql.engine import open_session
+from sparseeinsum.engines.postgresql.server_session import ServerSession
 from sparseeinsum.errors import (
     CatalogueError,
     DataError,
@@ -28,6 +27,7 @@ from sparseeinsum.pipeline import make_plans
 from sparseeinsum.plan import Plan
 from sparseeinsum.plan_options import PlanOptions, plan_options
 from sparseeinsum.sql_texts import declaration_of, number_of, tiles_of
+from sparseeinsum.storage.catalogue import fill_text
 from sparseeinsum.storing import store_program
 
 # SQLSTATEs, in PostgreSQL's words: syntax_error, duplicate_table, undefined_table, data_exception, and so on.

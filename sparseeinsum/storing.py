@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.execution import KeptResult
-from sparseeinsum.engines.result_tables import claim_table, record_result
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.pipeline import run_program
 from sparseeinsum.plan_options import PlanOptions
+from sparseeinsum.results.execution import KeptResult
+from sparseeinsum.results.tables import claim_table, record_result
 
 
 def store_program(program: Program, engine: Engine, options: PlanOptions, replaces: bool) -> Mapping[str, KeptResult]:

@@ -21,7 +21,7 @@ from render_dbt import new_project, render, run
 import sparseeinsum as se
 from sparseeinsum.algebra.translate import delivery
 from sparseeinsum.cli import main
-from sparseeinsum.engines.results import TensorResult
+from sparseeinsum.results.results import TensorResult
 from sparseeinsum.semantics.dense import evaluate_program
 
 Array = NDArray[Any]

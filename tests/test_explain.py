@@ -8,8 +8,8 @@ from reading import contents
 
 import sparseeinsum as se
 from sparseeinsum.decompose.alternatives import choices_of
-from sparseeinsum.engines import execution
 from sparseeinsum.explain import write_bytes, write_seconds
+from sparseeinsum.results import execution
 
 CHAIN = """
 T[i, k] = sum(A[i, j] * B[j, k])

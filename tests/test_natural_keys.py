@@ -18,8 +18,8 @@ from reading import engine_of
 from render_dbt import new_project, render, run
 
 import sparseeinsum as se
-from sparseeinsum.engines.results import TensorResult
 from sparseeinsum.plan_options import plan_options
+from sparseeinsum.results.results import TensorResult
 from sparseeinsum.storing import store_program
 
 pytestmark = pytest.mark.engines("duckdb", "postgresql")

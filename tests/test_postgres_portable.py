@@ -35,7 +35,7 @@ from test_sql_vocabulary import EXAMPLE_ROWS
 
 import sparseeinsum as se
 from sparseeinsum import cli
-from sparseeinsum.engines import vocabulary
+from sparseeinsum.engines.postgresql import vocabulary
 from sparseeinsum.kernels.catalogue import Function
 
 ROWS = 12  # few, since functions are slow, but enough to meet 0

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as numpy_strategies
 from reading import assert_usable, contents, engine_of, read_back
 
 import sparseeinsum as se
-from sparseeinsum.engines import copy_format
+from sparseeinsum.engines.postgresql import copy_format
 
 pytestmark = pytest.mark.engines("postgresql", reason="all of it is of PostgreSQL alone")
 

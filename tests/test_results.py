@@ -19,10 +19,10 @@ from reading import read_back, stored_result
 
 import sparseeinsum as se
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.engines import results
-from sparseeinsum.engines.catalogue import fill_text
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.tensors import DEMOTED, Axis, Decomposition, Tensor
+from sparseeinsum.results import results
+from sparseeinsum.storage.catalogue import fill_text
 
 pytestmark = pytest.mark.engines("duckdb", "postgresql")
 

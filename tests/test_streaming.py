@@ -14,7 +14,8 @@ from pyarrow import parquet
 from reading import assert_usable, contents
 
 import sparseeinsum as se
-from sparseeinsum.engines import copy_format, results
+from sparseeinsum.engines.postgresql import copy_format
+from sparseeinsum.results import results
 
 pytestmark = pytest.mark.engines("duckdb", "postgresql")
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sparseeinsum as se
-from sparseeinsum.engines.greatest import Rows
+from sparseeinsum.results.greatest import Rows
 
 X = np.array([[0.0, 3, -1, 3], [-2, -3, 0, -1], [0, 0, 0, 0], [np.nan, 5, np.nan, np.inf]])
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sparseeinsum import __version__
 from sparseeinsum.dbt_project.package import write_package
-from sparseeinsum.engines.vocabulary import install_portable, remove_portable
+from sparseeinsum.engines.postgresql.vocabulary import install_portable, remove_portable
 from sparseeinsum.errors import ExtensionError
 from sparseeinsum.kernels.duckdb_library import build_extension
 from sparseeinsum.kernels.linking import write_whole

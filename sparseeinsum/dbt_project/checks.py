@@ -8,7 +8,6 @@ from sqlglot import exp
 
 from sparseeinsum.dbt_project.assumptions import Assumption
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.exactness import is_changed
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import StoredTensor, keys_of
 from sparseeinsum.semantics.ranges import NOTHING, Range, finite_range
@@ -17,6 +16,7 @@ from sparseeinsum.statistics.fingerprints import fingerprint_projections
 from sparseeinsum.statistics.measure import scan_projections
 from sparseeinsum.statistics.numbers import number
 from sparseeinsum.statistics.templates import filled
+from sparseeinsum.storage.exactness import is_changed
 
 PROBLEMS = "problems"  # the column of the query
 _NOT_ASKED = ("distinct", "occupied")  # of the scan: they are for costs alone

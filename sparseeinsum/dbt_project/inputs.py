@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sparseeinsum.dbt_project.project import DbtProject, Place
-from sparseeinsum.engines.catalogue import folds_case
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DbtError
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import table_by_name
+from sparseeinsum.storage.catalogue import folds_case
 
 
 @dataclass(frozen=True, slots=True)

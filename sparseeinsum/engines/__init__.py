@@ -1,1 +1,1 @@
-"""Engines: statements in, results out: connections, loading, the catalogue, transactions and errors."""
+"""Engines: statements in, rows out: connections, transactions, limits and errors of each database."""

@@ -1,0 +1,1 @@
+"""Engines: PostgreSQL, over a client's connection or inside the server."""

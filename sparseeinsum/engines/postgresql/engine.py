@@ -1,0 +1,423 @@
+"""Engines: PostgreSQL, in a session of whichever kind."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sparseeinsum import assets
+from sparseeinsum.engines.engine import Column, Relation
+from sparseeinsum.engines.postgresql import copy_format
+from sparseeinsum.engines.postgresql.client_session import ClientSession, load_driver
+from sparseeinsum.engines.postgresql.sessions import Session
+from sparseeinsum.engines.postgresql.vocabulary import Variant, find_variant
+from sparseeinsum.errors import CatalogueError, EngineError
+from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
+from sparseeinsum.render.statements import Statement
+from sparseeinsum.statistics.columns import number_type, type_named
+
+if TYPE_CHECKING:
+    import psycopg
+
+_LEAST_VERSION = 150_000
+_UNDEFINED_COLUMN = "42703"  # SQLSTATEs
+_FULL = ("53200", "53100")  # memory, disk
+_LIMITS_OF_INT64 = (str(-(1 << 63)), str(1 << 63))  # the first beyond
+_INFINITE_FLOAT32 = "3.4028235677973366e38"  # the least that is rounded to it
+_LARGEST_ROW = 8160  # bytes, in a page of 8 KiB
+_INLINE_ARRAYS = exp.Property(this=exp.var("toast_tuple_target"), value=exp.Literal.number(_LARGEST_ROW))
+_MOST_KEY_COLUMNS = 32  # of an index
+_WORTH_WORKERS_SECONDS = 0.1  # expected of a plan; files of tables that are not temporary are synchronised
+_WORK_SHARE = 16  # of the memory, every sort and hash table of a statement may take
+# Workers are worth their start at smaller tables than by default: functions of arrays take longer than the planner
+# expects.
+_LEAST_SHARED_SCAN_BYTES = 512 << 10
+# How closely ANALYZE looks: a target of so many, of 300 rows each. To tell how large values are takes few.
+_TARGET = "default_statistics_target"
+_STATISTICS_OF_KEYS = 30
+_STATISTICS_OF_SIZES = 1
+# Sizes that the server has: that it counts on, that a sort may take, and from which on a scan is shared.
+_MEMORY, _WORK, _LEAST_SCAN = "effective_cache_size", "work_mem", "min_parallel_table_scan_size"
+# During transactions of ours. To compile queries takes longer than most of them.
+_SETTINGS = {"jit": "off", "enable_sort": "off"}
+# So that a run ends with the process that asked for it; a server that cannot see that refuses the setting.
+_SETTINGS_ON_LINUX = {"client_connection_check_interval": "1s"}
+
+
+class PostgreSQL:
+    """A connection to a PostgreSQL database that has the functions of this package."""
+
+    title = "PostgreSQL"
+    sql: Dialect = POSTGRESQL
+
+    def __init__(self, session: Session, variant: Variant) -> None:
+        self._session = session
+        self._variant = variant
+
+    @property
+    def connection(self) -> Any:  # noqa: ANN401  # each driver has a type of its own
+        """The driver's connection."""
+        return self._session.connection
+
+    @property
+    def dialect(self) -> str:
+        """Name of the SQL dialect."""
+        return self.sql.name
+
+    @property
+    def costs(self) -> str:
+        """Name of the constants of its costs: portable functions are far slower than those of the extension."""
+        return self._variant
+
+    def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
+        """All rows of a query."""
+        return self._session.fetch(self._text(statement))
+
+    def execute(self, statement: exp.Expr | str) -> None:
+        """Run a statement whose rows do not matter."""
+        self._write(statement)
+
+    def _write(self, statement: exp.Expr | str) -> int:
+        """Run a statement; returns the rows that it wrote."""
+        return self._session.write(self._text(statement))
+
+    def _text(self, statement: exp.Expr | str) -> str:
+        return statement if isinstance(statement, str) else write_sql(statement, self.sql)
+
+    def create_temporary(self, table: exp.Table, query: exp.Select) -> int:
+        """Create a table that a run drops again from a query; returns its rows.
+
+        Its rows are written by this process alone, but may be computed by workers, which PostgreSQL has for no INSERT.
+        """
+        is_temporary = table.db == self.sql.temporary_schema
+        properties = [exp.TemporaryProperty() if is_temporary else exp.UnloggedProperty(), _INLINE_ARRAYS.copy()]
+        whole = exp.Properties(expressions=properties)
+        tuples = self._write(exp.Create(this=table.copy(), kind="TABLE", properties=whole, expression=query))
+        self._analyze_stage(table, query)
+        return tuples
+
+    def _analyze_stage(self, table: exp.Table, query: exp.Select) -> None:
+        """Count rows and keys of a table that a run drops again, as far as plans of a few statements need."""
+        columns = query.named_selects
+        self._analyze(table, [name for name in columns if name == VALUE_COLUMN], _STATISTICS_OF_SIZES)
+        self._analyze(table, [name for name in columns if name != VALUE_COLUMN], _STATISTICS_OF_KEYS)
+
+    def _analyze_permanent(self, table: exp.Table, columns: Sequence[Column]) -> None:
+        """Count rows and values of a table; of arrays it would count every element."""
+        arrays = [each.name for each in columns if each.sql_type.endswith("[]")]
+        self._analyze(table, arrays, _STATISTICS_OF_SIZES)
+        self._analyze(table, [each.name for each in columns if each.name not in arrays])
+
+    def _analyze(self, table: exp.Table, columns: Sequence[str], target: int | None = None) -> None:
+        """Look at rows, 300 times as many as the target, for what the planner takes for 10 pages of anything before."""
+        if not columns:
+            return
+        listed = ", ".join(exp.to_identifier(name, quoted=True).sql(self.dialect) for name in columns)
+        analyze = f"ANALYZE {table.sql(self.dialect)} ({listed})"
+        if target is None:
+            self.execute(analyze)
+            return
+        ((before,),) = self.rows(f"SELECT current_setting('{_TARGET}')")
+        self._set({_TARGET: str(target)})
+        self.execute(analyze)
+        self._set({_TARGET: str(before)})
+
+    def _create_permanent(self, table: exp.Table, columns: Sequence[Column]) -> None:
+        """Create a table without rows, whose arrays are never compressed, and lie outside of rows that fill a page."""
+        defined = [
+            exp.ColumnDef(this=exp.to_identifier(each.name, quoted=True), kind=type_named(each.sql_type))
+            for each in columns
+        ]
+        schema = exp.Schema(this=table.copy(), expressions=defined)
+        whole = exp.Properties(expressions=[_INLINE_ARRAYS.copy()])
+        self.execute(exp.Create(this=schema, kind="TABLE", properties=whole))
+        for each in columns:
+            if each.sql_type.endswith("[]"):
+                column = exp.to_identifier(each.name, quoted=True).sql(self.dialect)
+                self.execute(f"ALTER TABLE {table.sql(self.dialect)} ALTER COLUMN {column} SET STORAGE EXTERNAL")
+
+    def stage(self, statement: Statement) -> int:
+        """Run a statement that keeps its rows in a temporary table; returns how many there are."""
+        assert statement.stage is not None
+        tuples = self.create_temporary(statement.stage, statement.query)
+        tuples += sum(self._write(exp.insert(query, statement.stage.copy())) for query in statement.passes)
+        if statement.passes:
+            self._analyze_stage(statement.stage, statement.query)
+        return tuples
+
+    def replace_table(self, table: exp.Table, query: exp.Select, key: Sequence[str] = ()) -> int:
+        """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
+        old, new = self._old_and_new(table)
+        columns = self.columns(query)
+        self._create_permanent(new, columns)
+        tuples = self._write(exp.insert(query, new.copy()))
+        if self._put_in_place(old, new, columns) and 0 < len(key) <= _MOST_KEY_COLUMNS:
+            unique = exp.PrimaryKey(expressions=[exp.to_identifier(column) for column in key])
+            added = exp.AddConstraint(expressions=[unique])
+            self.execute(exp.Alter(this=old.copy(), kind="TABLE", actions=[added]))
+        return tuples
+
+    def insert(self, table: exp.Table, query: exp.Select) -> int:
+        """Add the rows of a query to a permanent table; returns how many."""
+        tuples = self._write(exp.insert(query, table.copy()))
+        self._analyze_permanent(table, self.columns(query))
+        return tuples
+
+    def load_table(self, table: exp.Table, rows: pa.Table) -> None:
+        """Create a permanent table from an Arrow table, in place of one of that name."""
+        old, new = self._old_and_new(table)
+        columns = [Column(each.name, copy_format.sql_type(each.type)) for each in rows.schema]
+        self._create_permanent(new, columns)
+        self._session.load(rows, new.sql(self.dialect))
+        self._put_in_place(old, new, columns)
+
+    def _old_and_new(self, table: exp.Table) -> tuple[exp.Table, exp.Table]:
+        """A table that may be there, by its whole name, and the one that is to take its place, as it is filled."""
+        schema = exp.to_identifier(table.db or self.location()[1])
+        old = exp.table_(table.this.copy(), db=schema, catalog=table.args.get("catalog"))
+        return old, exp.table_(exp.to_identifier(f"sparseeinsum_new_{table.name}"), db=schema.copy())
+
+    def _put_in_place(self, old: exp.Table, new: exp.Table, columns: Sequence[Column]) -> bool:
+        """Give a table the place of another; where views read that, its rows. Returns whether it is a new table."""
+        before = self.columns_of(old)
+        dependents = [] if before is None else self._dependents(old)
+        if dependents and before == columns:
+            self.execute(exp.TruncateTable(expressions=[old.copy()]))
+            self.execute(exp.insert(exp.select("*").from_(new.copy()), old.copy()))
+            self.execute(exp.Drop(tables=[new.copy()], kind="TABLE"))
+            self._analyze_permanent(old, columns)
+            return False
+        if dependents:
+            raise CatalogueError(
+                f"the table {old.sql(self.dialect)} cannot be replaced by one of other columns, because "
+                f"{', '.join(dependents)} depend{'s' if len(dependents) == 1 else ''} on it; drop that first, or "
+                "choose another table"
+            )
+        self._analyze_permanent(new, columns)
+        if before is not None:  # to drop it if it exists would give a notice where it does not
+            self.execute(exp.Drop(tables=[old.copy()], kind="TABLE"))
+        renamed = exp.AlterRename(this=exp.table_(old.this.copy()))
+        self.execute(exp.Alter(this=new.copy(), kind="TABLE", actions=[renamed]))
+        return True
+
+    def _dependents(self, table: exp.Table) -> list[str]:
+        """What reads a table, as messages name it."""
+        found = self._session.fetch(assets.read("sql/postgresql/dependents.sql"), table.sql(self.dialect))
+        return [str(dependent) for (dependent,) in found]
+
+    def arrow(self, statement: exp.Expr | str) -> pa.Table:
+        """The result of a query as an Arrow table."""
+        return self._session.read(self._text(statement))
+
+    def batches(self, statement: exp.Expr | str, rows: int) -> Iterator[pa.Table]:
+        """The result of a query while it is computed, so many rows at once; one table at least, which may be empty."""
+        return self._session.batches(self._text(statement), rows)
+
+    def columns_of(self, table: exp.Table) -> list[Column] | None:
+        """Columns of a table or view; None where there is none of that name in the schema for new tables."""
+        whole, _ = self._old_and_new(table)
+        ((found,),) = self._session.fetch("SELECT pg_catalog.to_regclass($1)", whole.sql(self.dialect))
+        return None if found is None else self.columns(exp.select("*").from_(whole))
+
+    def columns(self, query: exp.Expr | str) -> list[Column]:
+        """Columns of a query; it is not run."""
+        return self._session.columns(self._text(query))
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All of the statements within take effect, or none; in a transaction that is open, once that is committed."""
+        with self._session.transaction(), self._settings():
+            yield
+
+    @contextmanager
+    def _settings(self) -> Iterator[None]:
+        """Settings for the statements of a transaction, which those after it in one of the user's do not have."""
+        known = (*_SETTINGS, *_SETTINGS_ON_LINUX, _WORK, _LEAST_SCAN)
+        texts = (f"current_setting('{name}') AS {name}" for name in known)
+        sizes = (f"pg_size_bytes(current_setting('{name}')) AS {name}_bytes" for name in (_MEMORY, _WORK, _LEAST_SCAN))
+        ((is_linux, *found),) = self.rows(f"SELECT version() LIKE '%linux%', {', '.join((*texts, *sizes))}")
+        before = {name: str(value) for name, value in zip(known, found, strict=False)}
+        memory, work, scan = (int(str(size)) for size in found[len(known) :])
+        settings = {
+            **_SETTINGS,
+            **(_SETTINGS_ON_LINUX if is_linux else {}),
+            _WORK: f"{max(memory // _WORK_SHARE, work) // 1024}kB",
+            _LEAST_SCAN: f"{min(scan, _LEAST_SHARED_SCAN_BYTES) // 1024}kB",
+        }
+        self._set(settings)
+        yield
+        self._set({name: before[name] for name in settings})
+
+    def _set(self, values: Mapping[str, str]) -> None:
+        """Settings for the rest of a transaction."""
+        self.rows(exp.select(*(f"set_config('{name}', '{value}', TRUE) AS {name}" for name, value in values.items())))
+
+    @contextmanager
+    def beside(self) -> Iterator["PostgreSQL"]:
+        """Another connection to the same database, which sees what is committed, whatever happens on this one."""
+        with self._session.beside() as other:
+            yield PostgreSQL(other, self._variant)
+
+    @contextmanager
+    def registered(self, rows: object, name: str) -> Iterator[None]:
+        """An Arrow table, or batches, as a temporary table of that name."""
+        assert isinstance(rows, pa.Table | pa.RecordBatchReader)
+        columns = [
+            exp.ColumnDef(this=exp.to_identifier(column.name), kind=type_named(copy_format.sql_type(column.type)))
+            for column in rows.schema
+        ]
+        temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
+        schema = exp.Schema(this=exp.table_(name), expressions=columns)
+        with self.transaction():
+            self.execute(exp.Create(this=schema, kind="TABLE", properties=temporary))
+            self._session.load(rows, exp.table_(name).sql(self.dialect))
+            yield
+            self.execute(exp.Drop(tables=[exp.table_(name)], kind="TABLE"))
+
+    def has_relation(self, relation: object) -> bool:
+        """No: relations of DuckDB's Python are of DuckDB."""
+        return False
+
+    def stage_namer(self, seconds: float) -> Callable[[str], exp.Table]:
+        """Names tables that keep results while a plan of so many expected seconds runs.
+
+        Workers can read no temporary tables. What takes long is kept in tables that any process could read, under names
+        that hold this one's number; nobody sees them, because the transaction that creates them drops them.
+        """
+        query = "SELECT current_schema(), has_schema_privilege(current_schema(), 'CREATE'), pg_backend_pid()"
+        if seconds >= _WORTH_WORKERS_SECONDS and self.threads() > 1:
+            ((schema, may_create, process),) = self.rows(query)
+            if may_create:
+                return lambda name: exp.table_(
+                    exp.to_identifier(f"sparseeinsum_{process}_{name}"), db=exp.to_identifier(str(schema))
+                )
+        return lambda name: exp.table_(
+            exp.to_identifier(f"sparseeinsum_{name}"), db=exp.to_identifier(self.sql.temporary_schema)
+        )
+
+    def location(self) -> tuple[str, str]:
+        """The database and the schema in which a bare name stands for a new table.
+
+        Raises:
+            EngineError: There is no such schema on the search_path.
+        """
+        ((database, schema),) = self.rows("SELECT current_database(), current_schema()")
+        if schema is None:
+            raise EngineError("no schema on the search_path exists, so that there is nowhere to create tables; set one")
+        return str(database), str(schema)
+
+    def has_table(self, schema: str, name: str) -> bool:
+        """Whether the database has a permanent table."""
+        query = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = $2"
+        return len(self._session.fetch(query, schema, name)) > 0
+
+    def relations_named(self, name: str) -> Sequence[Relation]:
+        """What a bare name may mean, first what it does mean."""
+        found = self._session.fetch(assets.read("sql/postgresql/relations.sql"), name)
+        return [
+            Relation(None, str(schema), str(spelled), None if comment is None else str(comment))
+            for schema, spelled, comment in found
+        ]
+
+    def lacks_column(self, error: EngineError) -> bool:
+        """Whether a statement was refused because there is no column of some name."""
+        return _sqlstate(error) == _UNDEFINED_COLUMN
+
+    def lacks_memory(self, error: EngineError) -> bool:
+        """Whether a statement failed because its memory, or the disk that it spills to, was not enough."""
+        return _sqlstate(error) in _FULL
+
+    def is_beyond_float32(self, value: exp.Expr) -> exp.Expr:
+        """Whether a number of type DOUBLE, which is no infinity, would become one as a float32."""
+        special = [exp.Literal.string(name) for name in ("inf", "-inf", "nan")]
+        is_large = exp.GTE(this=exp.Abs(this=value.copy()), expression=exp.Literal.number(_INFINITE_FLOAT32))
+        return exp.and_(is_large, exp.Not(this=exp.In(this=value, expressions=special)))
+
+    def is_changed_by_cast(self, value: exp.Expr, sql_type: str, dtype: str) -> exp.Expr:
+        """Whether a number of a type would be another one as a dtype; one of them is of whole numbers or truth.
+
+        Whole numbers beyond 64 bits count as changed by a cast to a floating-point dtype, even where they are not.
+        """
+        if dtype == "bool":
+            return exp.Not(this=exp.In(this=value, expressions=[exp.Literal.number(0), exp.Literal.number(1)]))
+        least, beyond = (exp.Literal.number(limit) for limit in _LIMITS_OF_INT64)
+        is_beyond = exp.or_(exp.LT(this=value.copy(), expression=least), exp.GTE(this=value.copy(), expression=beyond))
+        if dtype == "int64":
+            return exp.or_(is_beyond, exp.NEQ(this=value, expression=exp.Floor(this=value.copy())))
+        cast: exp.Expr = exp.cast(exp.cast(value.copy(), number_type(dtype)), "double")
+        is_rounded_beyond = exp.GTE(this=cast.copy(), expression=exp.cast(beyond.copy(), "double"))
+        is_other = exp.NEQ(this=exp.cast(cast, "bigint"), expression=value.copy())
+        return exp.case().when(is_beyond, exp.true()).when(is_rounded_beyond, exp.true()).else_(is_other)
+
+    def memory_limit(self) -> int:
+        """Bytes that the server is told that it may count on."""
+        ((size,),) = self.rows(f"SELECT pg_size_bytes(current_setting('{_MEMORY}'))")
+        return int(str(size))
+
+    def memory_in_use(self) -> None:
+        """None: a server has memory of its own."""
+
+    def memory_limited_to(self, limit_bytes: float) -> AbstractContextManager[Callable[[], None]]:
+        """A server is left as it is; it spills what takes more than work_mem."""
+        return nullcontext(lambda: None)
+
+    def threads(self) -> int:
+        """Processes that a query may run in."""
+        ((workers,),) = self.rows("SELECT current_setting('max_parallel_workers_per_gather')")
+        return int(str(workers)) + 1
+
+    def close(self) -> None:
+        """Close the connection, if it was opened here."""
+        self._session.close()
+
+
+def _sqlstate(error: EngineError) -> str | None:
+    """The code of the server's error."""
+    return getattr(error.__cause__, "sqlstate", None)
+
+
+def is_postgresql(target: object) -> TypeGuard["str | psycopg.Connection[Any]"]:
+    """Whether a database that a user names, or a connection that they have, is of PostgreSQL."""
+    if isinstance(target, str):
+        return target.startswith(("postgresql://", "postgres://"))
+    driver = sys.modules.get("psycopg")
+    return driver is not None and isinstance(target, driver.Connection)
+
+
+def open_postgresql(target: "str | psycopg.Connection[Any]") -> PostgreSQL:
+    """Connect to a server, or take a connection that the user has.
+
+    Raises:
+        EngineError: The server cannot be reached, is too old, or the database lacks the functions.
+    """
+    psycopg = load_driver()
+    if isinstance(target, psycopg.Connection):
+        return open_session(ClientSession(target, psycopg, is_owned=False))
+    try:
+        connection = psycopg.connect(target, autocommit=True)
+    except psycopg.Error as error:
+        raise EngineError(f"cannot connect: {error}") from error
+    session = ClientSession(connection, psycopg, is_owned=True)
+    try:
+        return open_session(session)
+    except EngineError:
+        session.close()
+        raise
+
+
+def open_session(session: Session) -> PostgreSQL:
+    """Take a session with a server.
+
+    Raises:
+        EngineError: The server is too old, or the database lacks the functions.
+    """
+    version = session.version
+    if version < _LEAST_VERSION:
+        raise EngineError(
+            f"this server is PostgreSQL {version // 10_000}; version {_LEAST_VERSION // 10_000} or later is needed"
+        )
+    return PostgreSQL(session, find_variant(session))

@@ -1,0 +1,95 @@
+"""Engines: this package's functions in a PostgreSQL database: those of the extension, or portable ones, put there."""
+
+from enum import StrEnum
+
+from sparseeinsum.engines.postgresql.client_session import load_driver
+from sparseeinsum.engines.postgresql.sessions import Session
+from sparseeinsum.errors import EngineError
+from sparseeinsum.kernels.portable.script import portable_script, removing_script
+from sparseeinsum.version import __version__
+
+_PROBE = "tensor_einsum"
+_EXTENSION = "sparseeinsum"
+_INSTALL = "sparseeinsum install postgres --portable URL"
+
+
+class Variant(StrEnum):
+    """Where functions come from; the value names the folder of stats/ that tells what they cost."""
+
+    EXTENSION = "postgresql"
+    PORTABLE = "postgresql_portable"
+
+
+def find_variant(session: Session) -> Variant:
+    """The functions that bare names stand for.
+
+    Raises:
+        EngineError: There are none, or portable ones of another version; the message says what to run.
+    """
+    language = session.fetch(
+        "SELECT l.lanname FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_language AS l ON l.oid = p.prolang "
+        "WHERE p.proname = $1 AND pg_catalog.pg_function_is_visible(p.oid) LIMIT 1",
+        _PROBE,
+    )
+    if not language:
+        raise EngineError(_what_is_missing(session))
+    if language[0][0] == "c":
+        return Variant.EXTENSION
+    ((version,),) = session.fetch("SELECT sparseeinsum_version()")
+    if version != __version__:
+        raise EngineError(
+            f"the portable functions in this database are of version {version}, and this package is {__version__}; "
+            f"run `{_INSTALL}` to replace them"
+        )
+    return Variant.PORTABLE
+
+
+def _what_is_missing(session: Session) -> str:
+    if session.fetch("SELECT 1 FROM pg_catalog.pg_available_extensions WHERE name = $1", _EXTENSION):
+        way = f"run CREATE EXTENSION {_EXTENSION} in it, or put the schema that has it on the search_path"
+    else:
+        way = (
+            f"run `sparseeinsum install postgres` on the server, and CREATE EXTENSION {_EXTENSION} in the database; "
+            f"where you may install no libraries, `{_INSTALL}`"
+        )
+    ((database,),) = session.fetch("SELECT pg_catalog.current_database()")
+    return f"the database {database} lacks the functions of this package; {way}"
+
+
+def install_portable(url: str, schema: str | None = None) -> str:
+    """Create the portable functions in a database, or replace those that are there.
+
+    Args:
+        url: Of the database; its user needs no right but to create functions in the schema.
+        schema: Where they go; by default where a bare name stands for a new table.
+
+    Returns:
+        The schema.
+
+    Raises:
+        EngineError: The server cannot be reached, refuses them or is too old, or the database has the extension.
+    """
+    driver = load_driver()
+    try:
+        with driver.connect(url, autocommit=True) as connection:
+            chosen = schema or connection.execute("SELECT current_schema()").fetchone()[0]
+            if chosen is None:
+                raise EngineError("no schema on the search_path exists; name one with --schema")
+            connection.execute(portable_script(__version__, chosen), prepare=False)
+            return str(chosen)
+    except driver.Error as error:
+        raise EngineError(str(error)) from error
+
+
+def remove_portable(url: str) -> None:
+    """Drop the portable functions of a database.
+
+    Raises:
+        EngineError: The server cannot be reached, the database has none, or something uses them.
+    """
+    driver = load_driver()
+    try:
+        with driver.connect(url, autocommit=True) as connection:
+            connection.execute(removing_script(), prepare=False)
+    except driver.Error as error:
+        raise EngineError(str(error)) from error

@@ -1,1 +1,0 @@
-"""Engines: what users hand over as data, one module for every family of them; `readers` knows them all."""

@@ -1,0 +1,59 @@
+"""Loading: what a database reads by itself; what it cannot read streams into it, files from a DuckDB of our own."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp
+
+from sparseeinsum.engines.engine import Engine
+from sparseeinsum.errors import CatalogueError
+from sparseeinsum.language.files import is_data_file
+from sparseeinsum.loading.sources.arrow_tables import stream_of
+from sparseeinsum.loading.sources.given import Rows, Stream
+from sparseeinsum.storage.existing_tables import relation_named
+
+_RELATION = "sparseeinsum_relation"
+
+
+def can_read(engine: Engine, source: object) -> bool:
+    """Whether the database can read it: a relation of its own, or a file where it reads files."""
+    if isinstance(source, str):
+        return engine.sql.reads_files or not is_data_file(source)
+    return isinstance(source, duckdb.DuckDBPyRelation) and engine.has_relation(source)
+
+
+@contextmanager
+def source_of(engine: Engine, source: object) -> Iterator[tuple[str, exp.Table]]:
+    """What to call it, and what to select from while it is read.
+
+    Raises:
+        CatalogueError: There is no such table, view or file.
+    """
+    if isinstance(source, str):
+        yield source, relation_named(engine, source)
+        return
+    with engine.registered(source, _RELATION):
+        yield "the relation", exp.table_(_RELATION)
+
+
+def streamed(name: str, rows: Rows) -> Stream:
+    """What the database cannot read, as batches.
+
+    Raises:
+        CatalogueError: The file cannot be read.
+        DataError: It has not the columns.
+    """
+    source = rows.source
+    try:
+        relation = _file(source) if isinstance(source, str) else source
+        reader = pa.RecordBatchReader.from_stream(relation)
+    except duckdb.Error as error:
+        raise CatalogueError(f"tensor {name}: {source} cannot be read: {error}") from error
+    return stream_of(name, reader, rows.columns)
+
+
+def _file(path: str) -> duckdb.DuckDBPyRelation:
+    query = exp.select("*").from_(exp.Table(this=exp.Literal.string(path)))
+    return duckdb.connect().sql(query.sql("duckdb"))

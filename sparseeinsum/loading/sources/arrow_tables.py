@@ -1,0 +1,122 @@
+"""Loading: tables of Arrow, and of whatever else has its interface, as frames of polars have; batches that stream."""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sparseeinsum.errors import DataError
+from sparseeinsum.loading.sources.given import Columns, Dense, Stream
+from sparseeinsum.loading.sources.pandas_frames import is_pandas, pandas_table
+
+_ROWS_OF_A_BATCH = 1 << 20  # so that no batch takes much memory, whatever the reader has
+_ONES = "sparseeinsum_ones"
+
+
+def is_arrow(data: object) -> bool:
+    """Whether data have Arrow's interface, or are a lazy frame of polars or a data set of Arrow."""
+    interfaces = ("__arrow_c_stream__", "__arrow_c_array__")
+    return any(hasattr(data, interface) for interface in interfaces) or _is_lazy(data) or _is_dataset(data)
+
+
+def read_arrow(name: str, data: Any, columns: Columns) -> pa.Table | Stream | Dense:  # noqa: ANN401  # of many kinds
+    """A table in memory, a stream of batches, or what is a column alone as an array; the value is the last column.
+
+    Raises:
+        DataError: Arrow cannot read it, or it has not the columns.
+    """
+    if is_pandas(data):
+        return chosen_columns(name, pandas_table(name, data), columns)
+    try:
+        if _is_column(data):
+            return _read_column(name, data)
+        if _is_in_memory(data):
+            return chosen_columns(name, pa.table(data), columns)
+        return stream_of(name, _reader(data), columns)
+    except pa.ArrowException as error:
+        raise DataError(f"tensor {name} cannot be read as an Arrow table: {error}") from None
+
+
+def _is_of_polars(data: object, kind: str) -> bool:
+    polars: Any = sys.modules.get("polars")
+    return polars is not None and isinstance(data, getattr(polars, kind))
+
+
+def _is_lazy(data: object) -> bool:
+    return _is_of_polars(data, "LazyFrame")
+
+
+def _is_dataset(data: object) -> bool:
+    datasets: Any = sys.modules.get("pyarrow.dataset")
+    return datasets is not None and isinstance(data, datasets.Dataset | datasets.Scanner)
+
+
+def _is_column(data: object) -> bool:
+    return isinstance(data, pa.Array | pa.ChunkedArray) or _is_of_polars(data, "Series")
+
+
+def _is_in_memory(data: object) -> bool:
+    return isinstance(data, pa.Table | pa.RecordBatch) or _is_of_polars(data, "DataFrame")
+
+
+def _reader(data: Any) -> pa.RecordBatchReader:  # noqa: ANN401
+    if _is_lazy(data):
+        return pa.RecordBatchReader.from_batches(pa.table(data.head(0).collect()).schema, _lazy_batches(data))
+    if _is_dataset(data):
+        return (data if hasattr(data, "to_reader") else data.scanner()).to_reader()
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(data)
+    return pa.table(data).to_reader()
+
+
+def _lazy_batches(frame: Any) -> Iterator[pa.RecordBatch]:  # noqa: ANN401
+    for piece in frame.collect_batches(maintain_order=True):
+        yield from pa.table(piece).to_batches()
+
+
+def _read_column(name: str, data: Any) -> Dense:  # noqa: ANN401
+    column = pa.chunked_array(data) if hasattr(data, "__arrow_c_stream__") else pa.chunked_array([data])
+    if column.null_count:
+        row = int(np.argmax(column.is_null().to_numpy()))
+        raise DataError(f"tensor {name}, row {row} (counted from 0): the value is NULL; give it a number")
+    return Dense(np.asarray(column.to_numpy()))
+
+
+def stream_of(name: str, reader: pa.RecordBatchReader, columns: Columns) -> Stream:
+    """Batches of the columns wanted, none of them large.
+
+    Raises:
+        DataError: There are no such columns.
+    """
+    schema = chosen_columns(name, reader.schema.empty_table(), columns).schema
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in reader:
+            yield from chosen_columns(name, pa.table(batch), columns).to_batches(_ROWS_OF_A_BATCH)
+
+    return Stream(pa.RecordBatchReader.from_batches(schema, batches()))
+
+
+def chosen_columns(name: str, table: pa.Table, columns: Columns) -> pa.Table:
+    """A table of the index columns and, last, that of the values, of ones where there is none; categories as values.
+
+    Raises:
+        DataError: There are no such columns, or two of a name.
+    """
+    known = table.column_names
+    for column in known:
+        if known.count(column) > 1:
+            raise DataError(f"tensor {name} is given a table with two columns named {column}; rename one")
+    index, value = columns.among(name, known)
+    chosen = [_decoded(table.column(column)) for column in (*index, *([] if value is None else [value]))]
+    if value is None:
+        chosen.append(pa.array(np.ones(table.num_rows)))
+    return pa.table(chosen, names=[*index, _ONES if value is None else value])
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind = column.type
+    is_of_numbers = pa.types.is_dictionary(kind) and pa.types.is_primitive(kind.value_type)
+    return column.cast(kind.value_type) if is_of_numbers else column

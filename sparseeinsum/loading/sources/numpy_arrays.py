@@ -1,0 +1,63 @@
+"""Loading: arrays, nested sequences and numbers, and (coordinates, values)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparseeinsum.errors import DataError, ShapeError
+from sparseeinsum.loading.conversion import place_of
+from sparseeinsum.loading.sources.given import Dense, Entries
+
+
+def is_array(data: object) -> bool:
+    """Whether data are an array, nested sequences, a number, or what says that it can become an array."""
+    is_plain = isinstance(data, Sequence | int | float | complex) and not isinstance(data, str | bytes)
+    return is_plain or hasattr(data, "__array__")
+
+
+def read_array(name: str, data: object) -> Dense:
+    """The array.
+
+    Raises:
+        DataError: It is none, or a value is masked.
+    """
+    return Dense(as_array(name, data))
+
+
+def is_pair(data: object) -> bool:
+    """Whether data are (coordinates, values)."""
+    return isinstance(data, tuple) and len(data) == 2
+
+
+def read_pair(name: str, data: Any) -> Entries:  # noqa: ANN401  # a pair of what can become arrays
+    """Coordinates of shape (rank, n), and n values.
+
+    Raises:
+        ShapeError: They have other shapes.
+        DataError: Coordinates are no whole numbers.
+    """
+    indices, numbers = (as_array(name, part) for part in data)
+    if indices.ndim != 2 or numbers.ndim != 1 or indices.shape[1] != numbers.shape[0]:
+        raise ShapeError(
+            f"tensor {name} needs coordinates of shape (rank, n) and n values; got {indices.shape} and {numbers.shape}"
+        )
+    if indices.size and indices.dtype.kind not in "iu":
+        raise DataError(f"tensor {name} has coordinates of dtype {indices.dtype}; they must be whole numbers")
+    return Entries(indices, numbers)
+
+
+def as_array(name: str, data: object) -> NDArray[Any]:
+    """Data as an array.
+
+    Raises:
+        DataError: They are none, or a value is masked.
+    """
+    if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
+        masked = np.ravel_multi_index(np.nonzero(np.ma.getmaskarray(data)), data.shape)[0]
+        raise DataError(f"tensor {name}, {place_of(masked, data)}: the value is masked; fill masked values first")
+    try:
+        return np.asarray(data)
+    except (ValueError, TypeError) as error:
+        raise DataError(f"tensor {name} is no array: {error}") from None

@@ -1,0 +1,42 @@
+"""Loading: frames and series of pandas, whose named index is columns, too."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sparseeinsum.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def is_pandas(data: object) -> bool:
+    """Whether data are a frame or a series of pandas."""
+    package: Any = sys.modules.get("pandas")
+    return package is not None and isinstance(data, package.DataFrame | package.Series)
+
+
+def pandas_table(name: str, data: "pandas.DataFrame | pandas.Series[Any]") -> pa.Table:
+    """The columns of a frame, before them the levels of its index where these have names.
+
+    A series has its index before its values, named dim_0, dim_1, ... where it has no names.
+
+    Raises:
+        DataError: Arrow lacks the type of a column, or a level of the index has the name of a column.
+    """
+    try:
+        return pa.Table.from_pandas(_flat(data), preserve_index=False)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise DataError(
+            f"tensor {name} cannot be read as an Arrow table: {error}; what Arrow lacks, such as complex numbers, can "
+            "be given as (coordinates, values)"
+        ) from None
+
+
+def _flat(data: Any) -> "pandas.DataFrame":  # noqa: ANN401  # stubs take methods of a series for its values
+    if data.ndim == 1:
+        levels = [f"dim_{place}" if level is None else level for place, level in enumerate(data.index.names)]
+        data = data.to_frame("value" if data.name is None else data.name).rename_axis(levels)
+    frame: pandas.DataFrame = data if all(level is None for level in data.index.names) else data.reset_index()
+    return frame

@@ -1,0 +1,32 @@
+"""Loading: sparse matrices and arrays of scipy, and of the package sparse (pydata/sparse)."""
+
+import sys
+from typing import Any
+
+import numpy as np
+import scipy  # loads scipy.sparse where it is first used
+
+from sparseeinsum.loading.sources.given import Entries
+
+
+def is_scipy(data: object) -> bool:
+    """Whether data are a sparse matrix or array of scipy."""
+    return bool(scipy.sparse.issparse(data))
+
+
+def read_scipy(_: str, data: Any) -> Entries:  # noqa: ANN401  # of scipy's, which share no typed base
+    """What its tocoo() lists; entries that stand there twice are as the matrix has them."""
+    coo = data.tocoo()
+    return Entries(coo.coords, coo.data, tuple(coo.shape))
+
+
+def is_pydata(data: object) -> bool:
+    """Whether data are an array of the package sparse."""
+    package = sys.modules.get("sparse")
+    return isinstance(data, getattr(package, "SparseArray", ()))
+
+
+def read_pydata(_: str, data: Any) -> Entries:  # noqa: ANN401  # the package has no types
+    """Its coordinates and values; what it does not store has its fill_value."""
+    coo = data if hasattr(data, "coords") else data.asformat("coo")
+    return Entries(coo.coords, coo.data, tuple(coo.shape), fill=np.asarray(coo.fill_value).item())

@@ -1,0 +1,48 @@
+"""Loading: arrays of xarray, whose names of dimensions become names of axes."""
+
+import sys
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sparseeinsum.errors import DataError
+from sparseeinsum.loading.sources.given import Dense, Entries
+from sparseeinsum.loading.sources.numpy_arrays import as_array
+from sparseeinsum.loading.sources.sparse_arrays import is_pydata, read_pydata
+
+
+def is_xarray(data: object) -> bool:
+    """Whether data are an array or a dataset of xarray."""
+    xarray: Any = sys.modules.get("xarray")
+    return xarray is not None and isinstance(data, xarray.DataArray | xarray.Dataset)
+
+
+def read_xarray(name: str, data: Any) -> Dense | Entries:  # noqa: ANN401  # xarray is none of our dependencies
+    """Its values, by position.
+
+    Raises:
+        DataError: It is a dataset, or has coordinates that are no positions, which would be lost.
+    """
+    if hasattr(data, "data_vars"):
+        known = ", ".join(map(str, data.data_vars)) or "no variable"
+        raise DataError(f"tensor {name} is given a dataset of xarray, which has {known}; choose one of them")
+    for dimension in data.dims:
+        _check_positions(name, data, dimension)
+    axes = [str(dimension) for dimension in data.dims]
+    if is_pydata(data.data):
+        return replace(read_pydata(name, data.data), axes=axes)
+    return Dense(as_array(name, data.values), axes)
+
+
+def _check_positions(name: str, data: Any, dimension: object) -> None:  # noqa: ANN401
+    """Refuse coordinates that are not 0, 1, 2, ...: a tensor has indices alone."""
+    if dimension not in data.indexes:
+        return
+    found = np.asarray(data.indexes[dimension])
+    if found.dtype.kind not in "iu" or not np.array_equal(found, np.arange(found.size)):
+        raise DataError(
+            f"tensor {name} is given an array of xarray with coordinates on the dimension {dimension}, which an array "
+            "of indices from 0 would lose; give its to_series(), whose coordinates become natural keys (whole numbers "
+            f"with keys={{{str(dimension)!r}: 'a name'}}), or leave them out with drop_vars({dimension!r})"
+        )

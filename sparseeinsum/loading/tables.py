@@ -1,0 +1,188 @@
+"""Loading: tensors into tables of the database, and tables of the user's as tensors."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+
+from sqlglot import exp
+
+from sparseeinsum.engines.engine import Engine
+from sparseeinsum.errors import CatalogueError, EngineError
+from sparseeinsum.language.tensors import StoredTensor, Tensor, entries
+from sparseeinsum.loading.columns import Columns, Promoted, columns_of, wanted_for_entries
+from sparseeinsum.loading.readable import can_read, source_of, streamed
+from sparseeinsum.loading.sources.given import Given, Rows, Stream
+from sparseeinsum.loading.streams import EntryStream
+from sparseeinsum.statistics.measure import check_entries, measure
+from sparseeinsum.storage.arguments import Description
+from sparseeinsum.storage.arranging import Arrangement, arrange, check_repeated, checked_order, is_ascending, stored_as
+from sparseeinsum.storage.catalogue import Catalogue, check_name
+from sparseeinsum.storage.dictionaries import Dictionaries
+from sparseeinsum.storage.exactness import check_values
+from sparseeinsum.storage.existing_tables import described, relation_columns, relation_named
+from sparseeinsum.storage.ownership import claimed_table, drop_table_of, owned
+
+_INCOMING = "sparseeinsum_incoming"
+
+
+def load(
+    engine: Engine,
+    description: Description,
+    given: Given,
+    promoted: Promoted,
+    sums_duplicates: bool,
+    order: Sequence[str] = (),
+) -> StoredTensor:
+    """Store a tensor in a table of its own name, in place of one loaded before, and record it in the catalogue.
+
+    Args:
+        engine: Where.
+        description: What the user says of it.
+        given: The data.
+        promoted: Axes to store as key columns, and their tiles; None leaves it to the data.
+        sums_duplicates: Whether values of a coordinate that is given twice are added up.
+        order: Key columns by which to order the rows of the table; else by all of entries, or as they are given.
+
+    Raises:
+        CatalogueError: A table or view of that name is there that was not made by loading.
+        ShapeError: Axes, shape and data do not fit together, or an axis to order by is no key column.
+        DataError: The data are no tensor; the database is as it was.
+    """
+    if isinstance(given, Rows) and not can_read(engine, given.source):
+        given = streamed(description.name, given)
+    if isinstance(given, Stream):
+        return _load_stream(engine, EntryStream(description, given.batches), promoted, sums_duplicates, order)
+    if isinstance(given, Rows):
+        return _load_rows(engine, description, given, promoted, sums_duplicates, order)
+    with engine.transaction():
+        columns = columns_of(description, given, promoted, Dictionaries(engine))
+        return _load_columns(engine, columns, sums_duplicates, order)
+
+
+def _load_columns(engine: Engine, columns: Columns, sums_duplicates: bool, order: Sequence[str]) -> StoredTensor:
+    keys = checked_order(columns.tensor, columns.wanted, order)
+    arrangement = Arrangement(columns.wanted, sums_duplicates and columns.may_repeat, keys)
+    is_as_wanted = not arrangement.sums and not keys and columns.wanted == columns.decomposition
+    incoming = nullcontext() if is_as_wanted else engine.registered(columns.table, _INCOMING)
+    with incoming:
+        table = claimed_table(engine, columns.tensor.name)
+        stored = stored_as(columns.tensor, columns.wanted, table.sql(engine.dialect))
+        if is_as_wanted:
+            engine.load_table(table, columns.table)
+        given = stored if is_as_wanted else stored_as(columns.tensor, columns.decomposition, _INCOMING)
+        if columns.may_repeat and not arrangement.sums:
+            check_repeated(engine, given)
+        if not is_as_wanted:
+            arrange(engine, given, arrangement, table)
+        Catalogue(engine).add(stored)
+    return stored
+
+
+def _load_stream(
+    engine: Engine, stream: EntryStream, promoted: Promoted, sums_duplicates: bool, order: Sequence[str]
+) -> StoredTensor:
+    """Batches go into a temporary table first: how they are to be stored is known when all of them are read."""
+    with engine.transaction():
+        table = claimed_table(engine, stream.name)
+        with _incoming(engine, stream):
+            known = Dictionaries(engine).of_columns(stream.name, exp.table_(_INCOMING), stream.columns)
+            tensor = stream.tensor(known)
+            given = replace(stored_as(tensor, entries(len(tensor.axes)), _INCOMING), holds_keys=any(known))
+            arrangement = _arrangement(tensor, promoted, sums_duplicates, order, stream.ascends)
+            return _store_entries(engine, given, arrangement, table, may_repeat=not stream.ascends)
+
+
+@contextmanager
+def _incoming(engine: Engine, stream: EntryStream) -> Iterator[None]:
+    """Within, a temporary table has what streamed."""
+    try:
+        with engine.registered(stream.reader(), _INCOMING):
+            yield
+    except EngineError:
+        if stream.failure is not None:
+            raise stream.failure from None
+        raise
+
+
+def _load_rows(
+    engine: Engine,
+    description: Description,
+    given: Rows,
+    promoted: Promoted,
+    sums_duplicates: bool,
+    order: Sequence[str],
+) -> StoredTensor:
+    """Rows that the database can read, copied as they are before they are looked at several times."""
+    name = description.name
+    with engine.transaction(), source_of(engine, given.source) as (title, source):
+        known = relation_columns(engine, name, title, source)
+        index, value = given.columns.among(name, [column.name for column in known])
+        incoming = exp.table_(_INCOMING, db=engine.sql.temporary_schema)
+        wanted = dict.fromkeys([*index, *([] if value is None else [value])])
+        number = exp.alias_(exp.Literal.number(1), "sparseeinsum_number")  # for rows of which no column is wanted
+        columns: list[exp.Expr] = [exp.column(column, quoted=True) for column in wanted]
+        engine.create_temporary(incoming, exp.select(*(columns or [number])).from_(source))
+        entered, value_type = described(engine, description, title, incoming, index, value)
+        if value_type is not None:
+            check_values(engine, entered, value_type)
+        check_entries(entered, engine)
+        table = claimed_table(engine, name)  # not before the rows are there, which may come from one that goes
+        arrangement = _arrangement(entered.tensor, promoted, sums_duplicates, order, ascends=False)
+        stored = _store_entries(engine, entered, arrangement, table, may_repeat=True)
+        engine.execute(exp.Drop(tables=[incoming], kind="TABLE"))
+    return stored
+
+
+def _arrangement(
+    tensor: Tensor, promoted: Promoted, sums_duplicates: bool, order: Sequence[str], ascends: bool
+) -> Arrangement:
+    """How to store entries: in the order of their axes, unless the user says otherwise."""
+    wanted = wanted_for_entries(tensor, promoted)
+    keys = checked_order(tensor, wanted, order)
+    if wanted.is_scalar and not keys and not ascends:
+        keys = tuple(axis.name for axis in tensor.axes)
+    return Arrangement(wanted, sums_duplicates, keys)
+
+
+def _store_entries(
+    engine: Engine, given: StoredTensor, arrangement: Arrangement, table: exp.Table, may_repeat: bool
+) -> StoredTensor:
+    must_check = may_repeat and not arrangement.sums
+    stored = stored_as(given.tensor, arrangement.decomposition, table.sql(engine.dialect))
+    if must_check and stored.decomposition != given.decomposition:  # of which nothing can be made
+        check_repeated(engine, given)
+    arrange(engine, given, arrangement, table)
+    if must_check and stored.decomposition == given.decomposition and not is_ascending(engine, stored):
+        check_repeated(engine, given)
+    Catalogue(engine).add(stored)
+    return stored
+
+
+def refer(
+    engine: Engine, description: Description, relation: str, index: Sequence[str], value: str | None
+) -> StoredTensor:
+    """Record a table, view or file as a tensor; nothing is copied.
+
+    Raises:
+        CatalogueError: The relation cannot be read or lacks a column.
+        DataError: A column has a wrong type, or the rows are no tensor.
+    """
+    name = description.name
+    with engine.transaction():
+        catalogue = Catalogue(engine)
+        known = catalogue.all()
+        check_name(name, known, engine)
+        table = relation_named(engine, relation)
+        text = table.sql(engine.dialect)
+        replaced = owned(known, name)
+        if replaced is not None and replaced.relation == text:
+            raise CatalogueError(
+                f"{relation} is the table that tensor {name} was loaded into; choose another name for the tensor"
+            )
+        drop_table_of(engine, replaced)
+        stored, value_type = described(engine, description, relation, table, index, value)
+        if value_type is not None:
+            check_values(engine, stored, value_type)
+        measure(stored, engine)
+        catalogue.add(stored)
+    return stored

@@ -1,0 +1,136 @@
+"""Results: the last statement of a result in, its rows in a table or a file out, in the transaction that is open."""
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.engines.engine import Column, Engine
+from sparseeinsum.errors import DataError
+from sparseeinsum.render.statements import Statement
+from sparseeinsum.results.parquet_files import write_parquet
+from sparseeinsum.results.results import entries_in_batches
+from sparseeinsum.results.targets import ParquetFile, Table, Target
+from sparseeinsum.statistics.columns import is_index_type
+from sparseeinsum.storage.catalogue import table_named
+from sparseeinsum.storage.dictionaries import Dictionaries
+from sparseeinsum.storage.self_description import describe_table, extend_description
+from sparseeinsum.storage.tensor_metadata import metadata_of
+
+_ADDED = "sparseeinsum_added"
+
+
+def natural_keys(engine: Engine, schemas: Iterable[Schema]) -> dict[str, pa.Array]:
+    """The keys of the dictionaries that results have, by name, in the transaction that is open."""
+    axes = dict.fromkeys(axis for schema in schemas for axis in schema.tensor.axes)
+    dictionaries = Dictionaries(engine)
+    return {axis.dictionary.name: dictionaries.keys(axis.dictionary) for axis in axes if axis.dictionary}
+
+
+def deliver(engine: Engine, statement: Statement, keyed: Statement, schema: Schema, target: Target) -> int:
+    """Put the rows of a result where they are to go; returns how many there are.
+
+    Args:
+        engine: Where it is computed.
+        statement: That returns it, with indices.
+        keyed: The same with natural keys where there are some.
+        schema: Of the rows.
+        target: Where they are to go.
+
+    Raises:
+        DataError: They do not fit what is there.
+        EngineError: The database refused a statement.
+    """
+    if isinstance(target, ParquetFile):
+        return _write_file(engine, statement, keyed, schema, target)
+    table = table_named(target.name, engine.dialect)
+    known = engine.columns_of(table) if target.mode == "append" else None
+    if known is None:
+        key = () if schema.has_dictionaries else schema.keys  # an index of long keys could not be built
+        count = engine.replace_table(table, keyed.query, key)
+        if not schema.has_dictionaries:
+            describe_table(engine, table, schema)
+        return count
+    _check_columns(target, known, schema, engine.columns(keyed.query))
+    count = _append(engine, table, target, keyed.query, schema.keys)
+    extend_description(engine, table, schema)
+    return count
+
+
+def _write_file(engine: Engine, statement: Statement, keyed: Statement, schema: Schema, target: ParquetFile) -> int:
+    """Entries, written by the database where it can and its rows are what they are to be."""
+    if not (schema.is_scalar and engine.sql.writes_files):
+        tables = entries_in_batches(engine, statement, schema, natural_keys(engine, [schema]))
+        first = next(tables)
+        return write_parquet(target.written, first.schema, (table for part in ([first], tables) for table in part))
+    metadata = exp.Struct(
+        expressions=[
+            exp.PropertyEQ(this=exp.to_identifier(name), expression=exp.Literal.string(text))
+            for name, text in metadata_of(schema.tensor).items()
+        ]
+    )
+    parameters = [
+        exp.CopyParameter(this=exp.var("FORMAT"), expression=exp.var("PARQUET")),
+        exp.CopyParameter(this=exp.var("KV_METADATA"), expression=metadata),
+        # Rows have no order of their own; to keep one takes several times the memory.
+        exp.CopyParameter(this=exp.var("PRESERVE_ORDER"), expression=exp.false()),
+    ]
+    path = exp.Literal.string(str(target.written))
+    copy = exp.Copy(this=keyed.query.subquery(), kind=False, files=[path], params=parameters)
+    ((count,),) = engine.rows(copy)
+    return int(str(count))
+
+
+def _check_columns(target: Table, known: Sequence[Column], schema: Schema, found: Sequence[Column]) -> None:
+    """Refuse a table whose columns are not those of the rows to add; types of indices may differ."""
+    name = schema.tensor.name
+    has = {column.name.lower(): column.sql_type for column in known}
+    wanted = {column.name.lower(): column.sql_type for column in found}
+    if has.keys() != wanted.keys():
+        raise DataError(
+            f"{name} cannot be added to {target}: it has the columns {', '.join(wanted)}, and the table has "
+            f"{', '.join(has)}; name the labels of {name} as the columns, or choose another table"
+        )
+    keys = set(list(wanted)[: len(schema.keys)])
+    for column, sql_type in wanted.items():
+        is_wide = column in keys and is_index_type(has[column]) and is_index_type(sql_type)
+        if has[column] != sql_type and not is_wide:
+            raise DataError(
+                f"{name} cannot be added to {target}: its column {column} has type {sql_type}, and that of the table "
+                f"{has[column]}; change one of them"
+            )
+
+
+def _append(engine: Engine, table: exp.Table, target: Table, query: exp.Select, keys: Sequence[str]) -> int:
+    """Add rows that are computed first: the table may be read for that, and must have none of their keys."""
+    added = exp.table_(_ADDED, db=engine.sql.temporary_schema)
+    count = engine.create_temporary(added, query)
+    columns = [column.name for column in engine.columns(exp.select("*").from_(added.copy()))]
+    _check_new(engine, table, target, added, columns[: len(keys)])
+    select = exp.select(*_quoted(columns)).from_(added.copy())
+    engine.execute(exp.insert(select, table.copy(), columns=_quoted(columns)))
+    engine.execute(exp.Drop(tables=[added.copy()], kind="TABLE"))
+    return count
+
+
+def _check_new(engine: Engine, table: exp.Table, target: Table, added: exp.Table, keys: Sequence[str]) -> None:
+    names = _quoted(keys)
+    shown = [exp.column(name.copy(), table="added") for name in names]
+    pairs = [exp.column(name.copy(), table="there").eq(exp.column(name.copy(), table="added")) for name in names]
+    there = exp.alias_(table.copy(), "there", table=True)
+    join = exp.and_(*pairs) if pairs else exp.true()
+    one = exp.Literal.number(1)
+    query = exp.select(*(shown if shown else [one])).from_(exp.alias_(added.copy(), "added", table=True))
+    query = query.join(there, on=join).limit(1)
+    query = query.order_by(*shown) if shown else query
+    for row in engine.rows(query):
+        at = ", ".join(f"{key} {index}" for key, index in zip(keys, row, strict=False)) or "its single entry"
+        raise DataError(
+            f"{target} has a row at {at} already, which the rows to add have, too; delete such rows first, or replace "
+            "the table"
+        )
+
+
+def _quoted(names: Sequence[str]) -> list[exp.Identifier]:
+    return [exp.to_identifier(name, quoted=True) for name in names]

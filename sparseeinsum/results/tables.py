@@ -1,0 +1,52 @@
+"""Results: tables of their own for results, so that later programs read these as tensors."""
+
+from dataclasses import replace
+
+from sparseeinsum.engines.engine import Engine
+from sparseeinsum.errors import NameTakenError
+from sparseeinsum.results.execution import KeptResult
+from sparseeinsum.results.targets import Table
+from sparseeinsum.storage.arranging import stored_as
+from sparseeinsum.storage.catalogue import Catalogue, check_name, table_of_relation
+from sparseeinsum.storage.ownership import drop_table_of, table_of
+
+
+def claim_table(engine: Engine, name: str, replaces: bool) -> Table:
+    """The table for a result, which is not made yet; a tensor that it is to replace is forgotten.
+
+    Args:
+        engine: Where.
+        name: Of the result.
+        replaces: Whether it may take the place of a tensor of that name, and of the table that was made for that.
+
+    Raises:
+        NameTakenError: There is a tensor of that name that must not be replaced, or a table that is not ours.
+    """
+    catalogue = Catalogue(engine)
+    known = catalogue.all()
+    check_name(name, known, engine)
+    table = table_of(engine, name)
+    before = known.get(name)
+    if before is not None and not replaces:
+        raise NameTakenError(
+            f"there is a tensor {name} already, in {before.relation}; pass replace => true, or give the result "
+            "another name"
+        )
+    ours = before.relation if before is not None and before.is_owned else None
+    for found in engine.relations_named(name):
+        if table_of_relation(found, engine.dialect).sql(engine.dialect) != ours:
+            raise NameTakenError(
+                f"there is a table or view {found.schema}.{found.name} that was not made for a tensor {name}; give "
+                "the result another name"
+            )
+    if before is not None:
+        catalogue.remove(name)
+    if ours not in (None, table.sql(engine.dialect)):  # in another schema
+        drop_table_of(engine, before)
+    return Table(table.sql(engine.dialect))
+
+
+def record_result(engine: Engine, kept: KeptResult) -> None:
+    """Make a tensor of a result that is in a table."""
+    stored = stored_as(kept.schema.tensor, kept.schema.decomposition, kept.target.name)
+    Catalogue(engine).add(replace(stored, holds_keys=kept.schema.has_dictionaries))

@@ -1,0 +1,26 @@
+"""Storage: tensors that nobody stores, as rows that the database makes when they are read."""
+
+from sqlglot import exp
+
+from sparseeinsum.language.tensors import StoredTensor, Tensor, entries
+
+_COLUMN = "range"  # of DuckDB's table function range(n), which counts from 0
+
+
+def generated_source(tensor: Tensor, kind: str) -> StoredTensor:
+    """Where a generated vector is read: `ones` have no column of values, the values of `index` are its keys."""
+    (axis,) = tensor.axes
+    value = _COLUMN if kind == "index" else None
+    return StoredTensor(
+        tensor, entries(1), f"range({axis.bound})", (_COLUMN,), value, casts=False, is_owned=False, is_generated=True
+    )
+
+
+def successor_source(tensor: Tensor) -> StoredTensor:
+    """Where a generated matrix is read that is true where the second index follows the first one."""
+    first, second = tensor.axes
+    count = max(first.bound - 1, 0)
+    following = exp.alias_(exp.column(_COLUMN) + exp.Literal.number(1), second.name)
+    query = exp.select(exp.column(_COLUMN), following).from_(f"range({count})").sql("duckdb")
+    keys = (_COLUMN, second.name)
+    return StoredTensor(tensor, entries(2), query, keys, None, casts=False, is_owned=False, is_generated=True)

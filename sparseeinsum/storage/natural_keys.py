@@ -1,0 +1,138 @@
+"""Storage: natural keys: which columns hold them, and a column of a frame as its keys, each of them once."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sparseeinsum.errors import DataError
+from sparseeinsum.statistics.columns import is_index_type
+
+# Types of keys as the catalogue has them, which all engines know, and how frames have them.
+ARROW_TYPES = {
+    "TEXT": pa.large_string(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us"),
+    "TIMESTAMPTZ": pa.timestamp("us", "UTC"),
+    "UUID": pa.uuid(),
+    "BIGINT": pa.int64(),
+}
+KINDS_OF_KEYS = "texts, dates, timestamps or UUIDs"
+
+# How engines show the types of columns whose values such keys hold exactly, besides those of the same names.
+_SHOWN = {"VARCHAR": "TEXT", "CHARACTER VARYING": "TEXT", "TIMESTAMP_S": "TIMESTAMP", "TIMESTAMP_MS": "TIMESTAMP"}
+_SHOWN |= {"TIMESTAMP WITH TIME ZONE": "TIMESTAMPTZ"}
+_SHOWN_PATTERNS = (
+    (re.compile(r"CHARACTER VARYING\(\d+\)\Z|ENUM\("), "TEXT"),
+    (re.compile(r"TIMESTAMP\(\d\) WITHOUT TIME ZONE\Z"), "TIMESTAMP"),
+    (re.compile(r"TIMESTAMP\(\d\) WITH TIME ZONE\Z"), "TIMESTAMPTZ"),
+)
+
+
+def key_type_of(sql_type: str) -> str | None:
+    """The type of keys that a column of a type holds; None where its values are none.
+
+    >>> key_type_of("VARCHAR"), key_type_of("INTEGER"), key_type_of("DOUBLE")
+    ('TEXT', 'BIGINT', None)
+    """
+    if is_index_type(sql_type):
+        return "BIGINT"
+    if sql_type in ARROW_TYPES or sql_type in _SHOWN:
+        return _SHOWN.get(sql_type, sql_type)
+    return next((kind for pattern, kind in _SHOWN_PATTERNS if pattern.match(sql_type)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """A column of natural keys.
+
+    Attributes:
+        key_type: Of the keys.
+        keys: Each of them once.
+        positions: For every row, that of its key among them.
+    """
+
+    key_type: str
+    keys: pa.Array
+    positions: NDArray[np.int64]
+
+
+def is_natural(kind: pa.DataType) -> bool:
+    """Whether the values of a column of a frame can be keys, and no indices."""
+    return _key_type(kind) not in (None, "BIGINT")
+
+
+def value_type_of(kind: pa.DataType) -> pa.DataType:
+    """The type of the values of a column, which may be held as a dictionary of Arrow's, as categories are."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def plain_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column without a dictionary of Arrow's."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    kind = column.type.value_type
+    kind = pa.large_string() if pa.types.is_string_view(kind) else kind  # of which Arrow can take no elements
+    return pa.chunked_array([chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks], kind)
+
+
+def _key_type(kind: pa.DataType) -> str | None:
+    kind = value_type_of(kind)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return "TEXT"
+    if pa.types.is_date(kind):
+        return "DATE"
+    if pa.types.is_timestamp(kind):
+        return "TIMESTAMP" if kind.tz is None else "TIMESTAMPTZ"
+    if pa.types.is_integer(kind):
+        return "BIGINT"
+    return "UUID" if kind == ARROW_TYPES["UUID"] else None
+
+
+def read_keys(tensor: str, column: str, values: pa.ChunkedArray) -> KeyColumn:
+    """The keys of a column without NULL, each once.
+
+    Raises:
+        DataError: Its values cannot be keys, or not exactly.
+    """
+    key_type = _key_type(values.type)
+    if key_type is None:
+        raise DataError(
+            f"tensor {tensor}: the column {column} holds {values.type}; keys must be whole numbers, {KINDS_OF_KEYS}"
+        )
+    kind = ARROW_TYPES[key_type]
+    plain = plain_values(values)
+    try:
+        converted = plain if plain.type == kind else plain.cast(kind)
+    except pa.ArrowInvalid as error:
+        finest = "timestamps are kept in microseconds, whole numbers as BIGINT"
+        raise DataError(f"tensor {tensor}: a key of {column} would change: {error} ({finest})") from None
+    stored = (
+        pa.chunked_array([chunk.storage for chunk in converted.chunks], pa.binary(16)) if _is_uuid(kind) else converted
+    )
+    encoded = pc.dictionary_encode(stored).combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):  # without a chunk
+        encoded = pa.array([], stored.type).dictionary_encode()
+    keys = pa.ExtensionArray.from_storage(kind, encoded.dictionary) if _is_uuid(kind) else encoded.dictionary
+    return KeyColumn(key_type, keys, np.asarray(encoded.indices.to_numpy(), np.int64))
+
+
+def as_keys(column: pa.ChunkedArray, key_type: str) -> pa.Array:
+    """A column as an engine returns it as keys of a type."""
+    kind = ARROW_TYPES[key_type]
+    if _is_uuid(kind) and column.type != kind:  # some engines return them as text
+        digits = "".join(pc.replace_substring(column, "-", "").to_pylist())
+        storage = pa.FixedSizeBinaryArray.from_buffers(
+            pa.binary(16), len(column), [None, pa.py_buffer(bytes.fromhex(digits))]
+        )
+        return pa.ExtensionArray.from_storage(kind, storage)
+    found: Any = (column if column.type == kind else column.cast(kind)).combine_chunks()
+    return found
+
+
+def _is_uuid(kind: pa.DataType) -> bool:
+    return bool(kind == ARROW_TYPES["UUID"])
