@@ -18,7 +18,7 @@ RULES: Mapping[str, Rule] = {**KERNEL_RULES, **MOVEMENT_RULES, **PRODUCT_RULES}
 def rewritten(plan: Plan, rules: Iterable[Rule]) -> Iterator[Plan]:
     """All plans that one application of one rule leads to, at the root or below it.
 
-    One whose tuples would then not lie where an operator above needs them is none.
+    One whose tuples would then not lie where an operator above needs them is none, nor one that leaves groups unfolded.
     """
     chosen = tuple(rules)
     for rule in chosen:
@@ -26,9 +26,11 @@ def rewritten(plan: Plan, rules: Iterable[Rule]) -> Iterator[Plan]:
     for number, operand in enumerate(plan.inputs):
         for other in rewritten(operand, chosen):
             try:
-                yield with_inputs(plan, (*plan.inputs[:number], other, *plan.inputs[number + 1 :]))
+                found = with_inputs(plan, (*plan.inputs[:number], other, *plan.inputs[number + 1 :]))
             except AlgebraError:
                 continue
+            if found.placement.pending == plan.placement.pending:
+                yield found
 
 
 def reachable(plan: Plan, rules: Iterable[Rule], most: int) -> list[Plan]:
