@@ -77,8 +77,9 @@ def operator_cost(plan: Plan, inputs: Sequence[Counts], made: Counts, sites: Sit
     shares = [
         busiest_share(counts, each.placement, sites.count) for counts, each in zip(inputs, plan.inputs, strict=True)
     ]
-    held = made.floats * busiest_share(made, plan.placement, sites.count)
-    memory = held + sum(counts.floats * share for counts, share in zip(inputs, shares, strict=True))
+    memory = made.floats * busiest_share(made, plan.placement, sites.count)
+    if not isinstance(plan, Broadcast | Shuffle):  # what moves is gone where it was
+        memory += sum(counts.floats * share for counts, share in zip(inputs, shares, strict=True))
     broadcast, shuffled, operations = 0.0, 0.0, 0.0
     match plan:
         case Broadcast() if not moves_nothing(plan):

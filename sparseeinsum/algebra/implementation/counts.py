@@ -76,10 +76,10 @@ def counted(plan: Plan, inputs: Sequence[Counts], sites: int) -> Counts:
     of = plan.type
     match plan:
         case Placed(given):
-            statistics = given.statistics
-            if of.is_continuous or statistics is None:
-                return _dense(of) if of.is_continuous or of.holes is None else _with_holes(of, 0, ())
-            return _with_holes(of, statistics.entries, statistics.distinct)
+            is_known = of.holes is not None or given.tuples is not None
+            if of.is_continuous or not is_known:
+                return _dense(of)
+            return _with_holes(of, given.tuples or 0.0, given.distinct or of.frontier)
         case LocalAggregation():
             return _aggregated(plan, inputs[0], sites)
         case LocalComplete():

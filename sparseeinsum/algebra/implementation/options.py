@@ -60,6 +60,11 @@ class Options:
         ends += [moved(each, placement, self.sites) for each in self.found.values()]
         return min(ends, key=lambda each: each.cost.total(self.sites))
 
+    def with_shuffled(self, arity: int) -> list[Priced]:
+        """All of them, and the cheapest ways to be partitioned by parts of a key."""
+        goals = [by(dims) for dims in subsets(range(arity))]
+        return [*self.found.values(), *(self.near(goal) for goal in goals if goal not in self.found)]
+
 
 def priced(plan: Plan, inputs: Sequence[Priced], sites: Sites) -> Priced:
     """An operator on priced inputs."""
@@ -116,13 +121,13 @@ def of_input(placed: Placed, sites: Sites) -> Options:
 
 
 def _joins(node: Join, left: Options, right: Options, sites: Sites) -> Iterator[Priced]:
-    """R2-6, with any of the joined keys to partition by; and as the sides lie, where they meet."""
-    ways = [(mine, other) for mine in left.found.values() for other in right.found.values()]
+    """R2-6, with any of the joined keys to partition by; and as the sides lie, or are shuffled to, where they meet."""
     everywhere = Placement(Spread.EVERYWHERE)
-    ways += [(left.near(everywhere), other) for other in right.found.values()]
-    ways += [(mine, right.near(everywhere)) for mine in left.found.values()]
-    for mine, other in _shared_dims(node, left, right):
-        ways.append((left.near(by(mine)), right.near(by(other))))
+    lefts, rights = left.with_shuffled(node.left.type.arity), right.with_shuffled(node.right.type.arity)
+    ways = [(left.near(everywhere), other) for other in rights]
+    ways += [(mine, right.near(everywhere)) for mine in lefts]
+    ways += [(mine, other) for mine in left.found.values() for other in right.found.values()]
+    ways += [(left.near(by(mine)), right.near(by(other))) for mine, other in _shared_dims(node, left, right)]
     for first, second in ways:
         try:
             plan = computed(node, (first.plan, second.plan))

@@ -4,6 +4,7 @@ They hold of every aggregation of a join: blocks that share joined keys are mult
 their keys are added up.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -70,21 +71,22 @@ class Product:
     def _copied(self, side: Plan, places: dict[int, int]) -> Plan:
         """A side, once for every value of the parts of a pair's key that it lacks, with keys like those of pairs."""
         frontier = self.join.type.frontier
-        copies = 1
+        copies = math.prod(max(values, 1) for at, values in enumerate(frontier) if at not in places)
+        below = 1
         parts: list[KeyExpression] = []
         for position, values in enumerate(frontier):
             if position in places:
                 parts.append(Position(places[position]))
             else:
-                parts.append(_digit(copies, values))
-                copies *= max(values, 1)
+                parts.append(_digit(below, max(values, 1), copies))
+                below *= max(values, 1)
         return LocalMap(side, KeyMap(side.type.arity, tuple(parts), copies), Duplicate(copies))
 
 
-def _digit(below: int, base: int) -> KeyExpression:
+def _digit(below: int, base: int, copies: int) -> KeyExpression:
     """A digit of the number of a copy, of so many values."""
     number: KeyExpression = Copy() if below == 1 else Operation("//", Copy(), Whole(below))
-    return Operation("%", number, Whole(max(base, 1)))
+    return number if below * base == copies else Operation("%", number, Whole(base))
 
 
 def product_of(plan: Plan) -> Product | None:

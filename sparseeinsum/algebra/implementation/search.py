@@ -10,6 +10,7 @@ import heapq
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import count
 
 from sparseeinsum.algebra.implementation.cost import Cost, Sites, cost_by_operator
@@ -29,7 +30,7 @@ from sparseeinsum.algebra.relational.expressions import Aggregation, Concat, Exp
 from sparseeinsum.algebra.relational.traversal import in_order
 from sparseeinsum.errors import AlgebraError
 
-_MOST_EXPANDED = 24  # plans whose neighbours are looked at
+_MOST_EXPANDED = 8  # plans whose neighbours are looked at
 _ROUNDS = 3  # over the results that are read several times
 
 
@@ -51,9 +52,7 @@ def best_plans(
     Raises:
         AlgebraError: No plan has enough memory.
     """
-    search = _Search(tuple(expressions), placements, sites)
-    fixed = search.fixed()
-    chosen = tuple(each.plan for each in search.chosen(fixed))
+    chosen = _Search(tuple(expressions), placements, sites).plans()
     plans = _improved(_shared(chosen), sites)
     if total(plans, sites) == float("inf"):
         raise AlgebraError(
@@ -69,6 +68,7 @@ def total(plans: Sequence[Plan], sites: Sites) -> float:
 
 
 Fixed = dict[int, Priced]  # what is chosen for expressions that are read several times, by id
+Table = dict[int, Options]  # the cheapest plans of expressions, by id
 
 
 @dataclass(frozen=True)
@@ -77,77 +77,91 @@ class _Search:
     placements: Mapping[str, Placement]
     sites: Sites
 
-    def _nodes(self) -> list[Expression]:
+    def plans(self) -> tuple[Plan, ...]:
+        """The cheapest plan of every expression that is wanted."""
+        _, table = self._settled()
+        return tuple(table[id(each)].best().plan for each in self.expressions)
+
+    @cached_property
+    def nodes(self) -> list[Expression]:
+        """All operators, in order."""
         found: dict[int, Expression] = {}
         for expression in self.expressions:
             found |= {id(each): each for each in in_order(expression)}
         return list(found.values())
 
-    def _read_again(self) -> list[Expression]:
+    @cached_property
+    def read_again(self) -> list[Expression]:
         """Expressions that several others read, or that are wanted and read."""
-        nodes = self._nodes()
-        readers = Counter(id(operand) for each in nodes for operand in each.inputs)
+        readers = Counter(id(operand) for each in self.nodes for operand in each.inputs)
         readers.update(id(each) for each in self.expressions)
-        return [each for each in nodes if readers[id(each)] > 1]
+        return [each for each in self.nodes if readers[id(each)] > 1]
 
-    def options(self, fixed: Fixed) -> dict[int, Options]:
-        """For every expression, its cheapest plans; of those fixed only that one, which is paid for already."""
-        found: dict[int, Options] = {}
-        for each in self._nodes():
+    def _settled(self) -> tuple[Fixed, Table]:
+        """One plan for everything that is read several times: first the cheapest, then what is best for the whole."""
+        fixed: Fixed = {}
+        table: Table = {}
+        again = {id(each) for each in self.read_again}
+        for each in self.nodes:
+            table[id(each)] = self._options_of(each, table)
+            if id(each) in again:
+                fixed[id(each)] = table[id(each)].best()
+                table[id(each)] = self._paid(fixed[id(each)])
+        best = self._total(fixed, table)
+        for _ in range(_ROUNDS):
+            before = best
+            for each in self.read_again:
+                for other in self._alternatives(each, table):
+                    tried = self._with(each, other, fixed, table)
+                    found = self._total(*tried)
+                    if found < best:
+                        (fixed, table), best = tried, found
+            if best == before:
+                break
+        return fixed, table
+
+    def _paid(self, chosen: Priced) -> Options:
+        """The one plan of what is read several times, which costs its readers nothing."""
+        options = Options(self.sites)
+        options.offer(replace(chosen, cost=Cost()))
+        return options
+
+    def _with(self, node: Expression, chosen: Priced, fixed: Fixed, table: Table) -> tuple[Fixed, Table]:
+        """The same with another plan for one expression, and for what reads it."""
+        fixed = {**fixed, id(node): chosen}
+        table = {**table, id(node): self._paid(chosen)}
+        changed = {id(node)}
+        for each in self.nodes:
+            if not any(id(operand) in changed for operand in each.inputs):
+                continue
+            changed.add(id(each))
+            options = self._options_of(each, table)
             if id(each) in fixed:
-                found[id(each)] = Options(self.sites)
-                found[id(each)].offer(replace(fixed[id(each)], cost=Cost()))
-            else:
-                found[id(each)] = self._options_of(each, found)
-        return found
+                fixed[id(each)] = options.near(fixed[id(each)].plan.placement)
+                options = self._paid(fixed[id(each)])
+            table[id(each)] = options
+        return fixed, table
 
-    def _options_of(self, each: Expression, found: Mapping[int, Options]) -> Options:
+    def _total(self, fixed: Fixed, table: Table) -> float:
+        costs = [each.cost for each in fixed.values()]
+        costs += [table[id(each)].best().cost for each in self.expressions]
+        return sum(costs, Cost()).total(self.sites)
+
+    def _options_of(self, each: Expression, table: Table) -> Options:
         if isinstance(each, Input):
             return of_input(Placed(each, self.placements.get(each.name, SCATTERED)), self.sites)
-        options = options_of(each, [found[id(operand)] for operand in each.inputs], self.sites)
+        options = options_of(each, [table[id(operand)] for operand in each.inputs], self.sites)
         if isinstance(each, Aggregation | Concat) and isinstance(each.input, Join):
-            left, right = (found[id(operand)] for operand in each.input.inputs)
+            left, right = (table[id(operand)] for operand in each.input.inputs)
             for other in replications(each, left, right, self.sites):
                 options.offer(other)
         return options
 
-    def chosen(self, fixed: Fixed) -> tuple[Priced, ...]:
-        """The cheapest plan of every expression that is wanted."""
-        found = self.options(fixed)
-        return tuple(found[id(each)].best() for each in self.expressions)
-
-    def _total(self, fixed: Fixed) -> float:
-        costs = [*(each.cost for each in fixed.values()), *(each.cost for each in self.chosen(fixed))]
-        return sum(costs, Cost()).total(self.sites)
-
-    def fixed(self) -> Fixed:
-        """One plan for everything that is read several times: first the cheapest, then what is best for the whole."""
-        again = self._read_again()
-        fixed: Fixed = {}
-        for each in again:
-            fixed[id(each)] = self._alternatives(each, fixed)[0]
-        if not again:
-            return fixed
-        best = self._total(fixed)
-        for _ in range(_ROUNDS):
-            before = best
-            for each in again:
-                for other in self._alternatives(each, fixed):
-                    tried = {**fixed, id(each): other}
-                    found = self._total(tried)
-                    if found < best:
-                        fixed, best = tried, found
-            if best == before:
-                break
-        return fixed
-
-    def _alternatives(self, node: Expression, fixed: Fixed) -> list[Priced]:
-        """Plans for something that is read several times, cheapest first: as it may come out, or moved."""
-        others = {key: each for key, each in fixed.items() if key != id(node)}
-        options = self.options(others)[id(node)]
+    def _alternatives(self, node: Expression, table: Table) -> list[Priced]:
+        """Plans for something that is read several times: as it may come out, or moved."""
+        options = self._options_of(node, table)
         goals = [EVERYWHERE, *map(by, subsets(range(node.type.arity)))]
-        found = [*options.found.values(), *(options.near(goal) for goal in goals)]
-        return sorted(found, key=lambda each: each.cost.total(self.sites))
+        return [*options.found.values(), *(options.near(goal) for goal in goals if goal not in options.found)]
 
 
 def _shared(plans: tuple[Plan, ...]) -> tuple[Plan, ...]:

@@ -26,7 +26,6 @@ from sparseeinsum.algebra.relational.types import (
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.semantics.exactness import JoinKind
-from sparseeinsum.statistics.estimate import Statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +35,14 @@ class Input:
     Attributes:
         name: Of the relation.
         type: What it holds.
-        statistics: Of its keys, as if they were the indices of entries: how many there are, and how many values each
-            part has. None for a relation without holes.
+        tuples: Of a relation with holes, how many there are; None where nobody knows.
+        distinct: How many values each part of their keys has.
     """
 
     name: str
     type: RelationType
-    statistics: Statistics | None = None
+    tuples: float | None = None
+    distinct: tuple[float, ...] = ()
 
     @property
     def inputs(self) -> "tuple[Expression, ...]":

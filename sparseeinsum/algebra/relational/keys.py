@@ -34,7 +34,7 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 _OPERATIONS = {**_ARITHMETIC, **_COMPARISONS, **LOGIC}
 NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "&": "|", "|": "&"}
 _PRECEDENCE = {"|": 1, "&": 2, **dict.fromkeys(_COMPARISONS, 3), "+": 4, "-": 4, "*": 5, "//": 5, "%": 5}
-_LARGEST_GRID = 1 << 20  # keys that are looked at one by one
+LARGEST_GRID = 1 << 20  # keys that are looked at one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def write_key(expression: KeyExpression, binding: int = 0) -> str:
 def grid(frontier: Sequence[int]) -> NDArray[np.int64] | None:
     """All keys below a frontier, as columns: (arity, count); None where they are too many to look at."""
     count = int(np.prod(np.asarray(frontier, dtype=object))) if frontier else 1
-    if count > _LARGEST_GRID:
+    if count > LARGEST_GRID:
         return None
     return np.indices(tuple(frontier), np.int64).reshape(len(frontier), count)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.algebra.relational.kernels import Bound, Kernel
 from sparseeinsum.algebra.relational.keys import (
+    LARGEST_GRID,
     Copy,
     Key,
     KeyExpression,
@@ -172,7 +173,7 @@ def mapped_type(given: RelationType, mapping: KeyMap, bound: Bound) -> RelationT
         frontier = frontier if given.places else (0,) * len(frontier)
         return RelationType(frontier, bound, math.prod(frontier) == given.places * mapping.copies, given.is_ragged)
     keys = given.keys()
-    if keys is None:
+    if keys is None or keys.shape[1] * mapping.copies > LARGEST_GRID:
         return RelationType(frontier, bound, False, given.is_ragged)
     mapped = mapping.apply_to_columns(keys)
     check_keys(mapped, mapping)
