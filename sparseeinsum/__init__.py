@@ -15,8 +15,8 @@ from sparseeinsum.errors import (
     SparseEinsumError,
     StatisticsError,
 )
-from sparseeinsum.kernels.duckdb_extension import register_extension
-from sparseeinsum.kernels.duckdb_sql_functions import register_sql_functions
+from sparseeinsum.kernels.duckdb.extension import register_extension
+from sparseeinsum.kernels.duckdb.sql_functions import register_sql_functions
 from sparseeinsum.language.building import function, program, read_program, tensor
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.expressions import NamedTensor, TensorExpression, bound, index, ones, where
