@@ -4,6 +4,7 @@ from sparseeinsum.arrays import einsum
 from sparseeinsum.contraction_paths import ContractionPath, contract_path
 from sparseeinsum.database import Database, connect
 from sparseeinsum.errors import (
+    AlgebraError,
     CatalogueError,
     DataError,
     EngineError,
@@ -30,6 +31,7 @@ from sparseeinsum.sql_requests import answer
 from sparseeinsum.version import __version__
 
 __all__ = [
+    "AlgebraError",
     "CatalogueError",
     "ContractionPath",
     "CounterExample",
