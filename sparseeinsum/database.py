@@ -118,7 +118,8 @@ class Database:
                 refused, but for rounding to a floating-point dtype of fewer digits.
             promoted: Axes that become key columns of the table; the others lie inside arrays. A mapping gives each a
                 tile, the indices that one key stands for, as in {"i": 64, "j": 64} for blocks. By default sparse data
-                are stored with all axes promoted, dense data with the first.
+                are stored with all axes promoted, dense data with the first. Large sparse matrices that take less as
+                arrays, as those of scipy in PostgreSQL do if more than a fifth is set, are stored as dense data are.
             duplicates: `error` refuses a coordinate that is given twice, `sum` adds its values (of bool: whether any is
                 true).
             order: Key columns by which to order the rows of the table. Sums over groups are faster where rows come in
