@@ -145,6 +145,18 @@ def grid(frontier: Sequence[int]) -> NDArray[np.int64] | None:
     return np.indices(tuple(frontier), np.int64).reshape(len(frontier), count)
 
 
+def every_key(frontier: Sequence[int]) -> list[Key]:
+    """All keys below a frontier, one by one.
+
+    Raises:
+        AlgebraError: They are too many for that.
+    """
+    columns = grid(frontier)
+    if columns is None:
+        raise AlgebraError(f"there are too many keys below {tuple(frontier)} to look at one by one")
+    return [tuple(key) for key in columns.T.tolist()]
+
+
 @dataclass(frozen=True, slots=True)
 class KeyMap:
     """A function of keys.
@@ -211,6 +223,11 @@ def identity(arity: int) -> KeyMap:
 def selected(arity: int, positions: Sequence[int]) -> KeyMap:
     """The function that keeps the parts at some positions, in this order."""
     return KeyMap(arity, tuple(map(Position, positions)))
+
+
+def appended(arity: int, copies: int) -> KeyMap:
+    """The function that makes copies of a key and appends their number: the paper's keyTileOp."""
+    return inserted(arity, arity, copies)
 
 
 def inserted(arity: int, position: int, copies: int) -> KeyMap:
