@@ -33,6 +33,7 @@ from sparseeinsum.rewrite.algebraic import improve
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.first_indices import find_first_indices, successors_needed
+from sparseeinsum.rewrite.late_sums import sum_late
 from sparseeinsum.rewrite.parts import parts_of
 from sparseeinsum.rewrite.products import put_together
 from sparseeinsum.rewrite.rewriting import Rewriting
@@ -197,6 +198,7 @@ def _rewritten(
         pinned = options.pin.keys()
         improved = improve(bound, binary, known, values, price, pinned)
         binary = put_together(improved.graph, improved.apart, known, values, price, pinned)
+        binary = sum_late(binary, known, values, price, pinned)
         shares = dict(improved.shares)
     sparse = compensate(binary, known, values, price)
     return find_first_indices(sparse, data.successors, known, values, price), shares
