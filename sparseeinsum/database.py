@@ -302,6 +302,7 @@ class Database:
         top: None = None,
         indexes: bool = True,
         parameters: Mapping[str, Number] | None = None,
+        workers: int | None = None,
     ) -> Plan: ...
 
     @overload
@@ -321,6 +322,7 @@ class Database:
         top: int,
         indexes: bool = True,
         parameters: Mapping[str, Number] | None = None,
+        workers: int | None = None,
     ) -> list[Plan]: ...
 
     def plan(
@@ -338,6 +340,7 @@ class Database:
         top: int | None = None,
         indexes: bool = True,
         parameters: Mapping[str, Number] | None = None,
+        workers: int | None = None,
     ) -> Plan | list[Plan]:
         """Choose a decomposition for every EinSum of a program.
 
@@ -365,6 +368,9 @@ class Database:
             indexes: Whether operands may be kept in memory while a statement runs, and read by index. DuckDB before
                 version 2 cannot: False makes SQL that runs there, too, with the extension file.
             parameters: For program text, numbers in place of those that it declares, as in `param eta = 0.1`.
+            workers: A power of two: labels are cut into as many pieces of work, so that workers that have one each
+                would send each other little. Keys stand for the pieces, or for parts of them; `plan.partitioned`
+                tells what would be moved.
 
         Raises:
             CatalogueError: A tensor is not there.
@@ -373,7 +379,7 @@ class Database:
         """
         count = 1 if top is None else top
         options = plan_options(
-            optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, count, indexes
+            optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, count, indexes, workers
         )
         plans = pipeline.make_plans(self._read(program, parameters), self._engine, options)
         return plans[0] if top is None else plans

@@ -90,11 +90,16 @@ class Found:
 
 def search(task: TransferTask, limit: float = TABLE_LIMIT) -> Found:
     """Vectors that move the fewest floats; those of longest paths, improved, where tables would exceed a limit."""
-    exact = cheapest_plans(task, task.model.graph.einsums, {}, 1, limit)
+    return search_best(task, 1, limit)[0]
+
+
+def search_best(task: TransferTask, k: int, limit: float = TABLE_LIMIT) -> list[Found]:
+    """The k ways to give vectors that move the fewest floats, best first; a single one where tables are too large."""
+    exact = cheapest_plans(task, task.model.graph.einsums, {}, k, limit)
     if exact is not None:
-        return Found(dict(exact[0].choices), exact[0].cost, is_optimal=True)
+        return [Found(dict(each.choices), each.cost, is_optimal=each is exact[0]) for each in exact]
     vectors = improved(task, linearised(task, limit), limit)
-    return Found(vectors, task.floats(vectors), is_optimal=False)
+    return [Found(vectors, task.floats(vectors), is_optimal=False)]
 
 
 def linearised(task: TransferTask, limit: float = TABLE_LIMIT) -> Vectors:
