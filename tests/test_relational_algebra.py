@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from sparseeinsum.algebra.relational.absence import Absent, Extent
 from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
 from sparseeinsum.algebra.relational.expressions import (
-    Absent,
     Aggregation,
     Complete,
     Concat,
@@ -21,7 +21,7 @@ from sparseeinsum.algebra.relational.expressions import (
     Transform,
     sum_of,
 )
-from sparseeinsum.algebra.relational.folds import Aggregate, Extent, Repeated
+from sparseeinsum.algebra.relational.folds import Aggregate, Repeated
 from sparseeinsum.algebra.relational.kernels import (
     ADD,
     MATRIX_PRODUCT,

@@ -103,6 +103,11 @@ class Duplicate(Kernel):
         return 1
 
     @property
+    def is_single(self) -> bool:
+        """It makes several."""
+        return False
+
+    @property
     def copies(self) -> int:
         """As many as it was made for."""
         return self.count
@@ -153,6 +158,11 @@ class Cut(Kernel):
         return 1
 
     @property
+    def is_single(self) -> bool:
+        """It makes several."""
+        return False
+
+    @property
     def copies(self) -> int:
         """As many as the largest array has."""
         return self.count
@@ -171,6 +181,11 @@ class Cut(Kernel):
         starts = range(0, array.shape[self.axis], self.size)
         before = (slice(None),) * self.axis
         return [array[(*before, slice(start, start + self.size))] for start in starts]
+
+    def bounds_of_pieces(self, bound: Bound) -> list[Bound]:
+        """The last one is what is left."""
+        extents = [min(self.size, bound[self.axis] - start) for start in range(0, bound[self.axis], self.size)]
+        return [(*bound[: self.axis], extent, *bound[self.axis + 1 :]) for extent in extents]
 
     def operations(self, *bounds: Bound) -> float:
         """None."""

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-import numpy as np
-
-from sparseeinsum.algebra.relational.folds import Aggregate, Concatenation, Extent, Fold
+from sparseeinsum.algebra.relational.absence import Absent
+from sparseeinsum.algebra.relational.compositions import Cut
+from sparseeinsum.algebra.relational.folds import Aggregate, Concatenation, Fold
 from sparseeinsum.algebra.relational.kernels import Kernel
-from sparseeinsum.algebra.relational.keys import Key, KeyMap, KeyPredicate
+from sparseeinsum.algebra.relational.keys import KeyMap, KeyPredicate, appended
+from sparseeinsum.algebra.relational.tuples import Pairing
 from sparseeinsum.algebra.relational.types import (
     RelationType,
     aggregated_type,
@@ -23,28 +24,8 @@ from sparseeinsum.algebra.relational.types import (
     transformed_type,
 )
 from sparseeinsum.errors import AlgebraError
-from sparseeinsum.language.dtypes import Array, Number
+from sparseeinsum.language.dtypes import Number
 from sparseeinsum.semantics.exactness import JoinKind
-from sparseeinsum.statistics.estimate import Statistics
-
-
-@dataclass(frozen=True, slots=True)
-class Absent:
-    """What a tuple would hold that is not there.
-
-    Attributes:
-        fill: At every index.
-        extents: Of its array, axis by axis, from its key.
-        dtype: Of the array.
-    """
-
-    fill: Number
-    extents: tuple[Extent, ...]
-    dtype: str = "float64"
-
-    def array(self, key: Key) -> Array:
-        """The array of a key."""
-        return np.full(tuple(extent.at(key) for extent in self.extents), self.fill, self.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +35,14 @@ class Input:
     Attributes:
         name: Of the relation.
         type: What it holds.
-        statistics: Of its keys, as if they were the indices of entries: how many there are, and how many values each
-            part has. None for a relation without holes.
+        tuples: Of a relation with holes, how many there are; None where nobody knows.
+        distinct: How many values each part of their keys has.
     """
 
     name: str
     type: RelationType
-    statistics: Statistics | None = None
+    tuples: float | None = None
+    distinct: tuple[float, ...] = ()
 
     @property
     def inputs(self) -> "tuple[Expression, ...]":
@@ -120,10 +102,10 @@ class Join:
 
     def __post_init__(self) -> None:
         left, right = self.left.type, self.right.type
-        found = joined_type(left, right, self.left_keys, self.right_keys, self.kernel.bound(left.bound, right.bound))
+        bound = self.kernel.bound(left.bound, right.bound)
         if self.kind != JoinKind.INNER:
             self._check_outer(left, right)
-            found = self._outer_type(found)
+        found = joined_type(left, right, self.left_keys, self.right_keys, bound, self.kind)
         object.__setattr__(self, "type", found)
 
     def _check_outer(self, left: RelationType, right: RelationType) -> None:
@@ -135,15 +117,11 @@ class Join:
                 if self.absent[side] is None:
                     raise AlgebraError(f"a {self.kind.value} join must know what the missing side holds")
 
-    def _outer_type(self, inner: RelationType) -> RelationType:
-        """Of the inner join's, with the keys of the sides that are kept."""
-        frontier = list(inner.frontier)
-        for mine, other in zip(self.left_keys, self.right_keys, strict=True):
-            parts = (self.left.type.frontier[mine], self.right.type.frontier[other])
-            frontier[mine] = {JoinKind.LEFT: parts[0], JoinKind.RIGHT: parts[1]}.get(self.kind, max(parts))
-        kept = {JoinKind.LEFT: (self.left,), JoinKind.RIGHT: (self.right,)}.get(self.kind, (self.left, self.right))
-        is_continuous = any(each.type.is_continuous and each.type.frontier == tuple(frontier) for each in kept)
-        return RelationType(tuple(frontier), inner.bound, is_continuous, inner.is_ragged)
+    @property
+    def pairing(self) -> Pairing:
+        """How tuples are joined."""
+        arities = (self.left.type.arity, self.right.type.arity)
+        return Pairing(self.left_keys, self.right_keys, arities, self.kernel, self.kind, self.absent)
 
     @property
     def inputs(self) -> "tuple[Expression, ...]":
@@ -238,6 +216,16 @@ class Tile:
         object.__setattr__(self, "type", tiled_type(self.input.type, self.axis, self.size))
 
     @property
+    def keys(self) -> KeyMap:
+        """What becomes of keys."""
+        return appended(self.input.type.arity, self.cut.copies)
+
+    @property
+    def cut(self) -> Cut:
+        """What becomes of arrays."""
+        return Cut(self.axis, self.size, max(self.type.frontier[-1], 1))
+
+    @property
     def inputs(self) -> "tuple[Expression, ...]":
         """What is tiled."""
         return (self.input,)
@@ -315,22 +303,6 @@ class Complete:
 
 
 Expression: TypeAlias = Input | Aggregation | Join | Rekey | Filter | Transform | Tile | Concat | Complete
-
-
-def in_order(expression: Expression) -> list[Expression]:
-    """All that an expression consists of, what is read before what reads it; what is read twice is there once."""
-    found: dict[int, Expression] = {}
-    waiting: list[tuple[Expression, bool]] = [(expression, False)]
-    while waiting:
-        each, is_read = waiting.pop()
-        if id(each) in found:
-            continue
-        if is_read:
-            found[id(each)] = each
-        else:
-            waiting.append((each, True))
-            waiting += [(operand, False) for operand in reversed(each.inputs)]
-    return list(found.values())
 
 
 def sum_of(input: Expression, group_by: Sequence[int]) -> Aggregation:

@@ -8,6 +8,7 @@ from functools import reduce
 
 import numpy as np
 
+from sparseeinsum.algebra.relational.absence import Extent
 from sparseeinsum.algebra.relational.kernels import Bound, Kernel
 from sparseeinsum.algebra.relational.keys import Key
 from sparseeinsum.algebra.relational.laws import Law
@@ -75,6 +76,9 @@ class Aggregate(Fold):
 
     def fold(self, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
         """By numpy."""
+        bounds = {array.shape for array in arrays}
+        if len(bounds) > 1:
+            raise AlgebraError(f"arrays of one group have several bounds: {', '.join(map(str, sorted(bounds)))}")
         stacked = np.stack(arrays)
         dtype = aggregated_dtype(self.name, str(stacked.dtype))
         with np.errstate(all="ignore"):
@@ -151,7 +155,7 @@ class Compensated(Fold):
     aggregate: Aggregate
     constant: Number
     indices: int
-    extents: tuple["Extent", ...]
+    extents: tuple[Extent, ...]
 
     def bound(self, bound: Bound, frontier: Key) -> Bound:
         """That of the arrays."""
@@ -170,25 +174,6 @@ class Compensated(Fold):
 
     def __str__(self) -> str:
         return f"{self.aggregate} of {self.indices} indices, {self.constant!r} where nothing is"
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """How many indices of an axis an array holds.
-
-    Attributes:
-        tile: At most.
-        bound: Of the whole axis.
-        key: Position of the part of the key that says which tile it is; None where there is one only.
-    """
-
-    tile: int
-    bound: int
-    key: int | None
-
-    def at(self, key: Key) -> int:
-        """In the array of a key."""
-        return self.tile if self.key is None else max(0, min(self.tile, self.bound - key[self.key] * self.tile))
 
 
 @dataclass(frozen=True, slots=True)
