@@ -161,7 +161,8 @@ class _Replaying:
         result = step.einsum.output
         made, grid = pieces_read(step.einsum, calls, result), self._grid_of(step, result)
         homes = _first(made, workers, grid.count)
-        moves.append(_Move("aggregation", workers, homes[made], self._floats(result.tensor, grid)[made]))
+        partial = self._floats(result.tensor, grid)[made] * step.moved.partial_share
+        moves.append(_Move("aggregation", workers, homes[made], partial))
         return Placed(workers, homes, tuple(operands)), moves
 
     def _operand(
