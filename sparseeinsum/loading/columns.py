@@ -62,7 +62,7 @@ def columns_of(
         given: The data.
         promoted: Axes to store as key columns, and their tiles; by default chosen by density and size.
         dictionaries: Those of the database, which get the natural keys of the data.
-        entry_bytes: That an entry takes in a table.
+        entry_bytes: That an entry takes in a table; 0 where entries are to stay entries.
 
     Raises:
         DataError: The data are of a type that cannot be stored, or an index is out of range.
