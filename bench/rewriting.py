@@ -79,7 +79,7 @@ def stages(formula: Formula, rows: int) -> dict[str, str]:
     clock.append(time.perf_counter())
     choices = []
     for choose in (extractor.greedy, extractor.shared):
-        choices.append(choose(classes.roots[0]))
+        choices.append(choose(classes.roots))
         clock.append(time.perf_counter())
     taken = [f"{after - before:.3f}" for before, after in itertools.pairwise(clock)]
     better = f"{choices[1].cost / choices[0].cost:.2f}"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from random_algebra import SHAPES, expressions, total_of
@@ -17,8 +17,9 @@ from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.rewrite.names import Names
 from sparseeinsum.rewrite.saturation.building import build
+from sparseeinsum.rewrite.saturation.choices import terms_of
 from sparseeinsum.rewrite.saturation.egraph import Limits, saturate
-from sparseeinsum.rewrite.saturation.extraction import Extractor, term_of
+from sparseeinsum.rewrite.saturation.extraction import Extractor
 from sparseeinsum.rewrite.saturation.reading import read
 from sparseeinsum.rewrite.saturation.sizes import sizes_of
 from sparseeinsum.rewrite.saturation.terms import Number
@@ -100,10 +101,9 @@ def test_saved_plans_keep_the_formula(factors: se.Database, arrays: dict[str, An
     np.testing.assert_allclose(factors.run(plan)["L"].to_numpy(), (difference(arrays) ** 2).sum(), rtol=1e-9)
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
-@given(expressions(), st.booleans(), st.floats(0.01, 1), st.integers(0, 2**32 - 1))
-def test_random_expressions_stay_what_they_are(tree: Any, is_shared: bool, density: float, seed: int) -> None:  # noqa: ANN401
-    program = se.program(total_of(tree))
+def rewritten(text: str, is_shared: bool, density: float, values: dict[str, Any]) -> tuple[Any, Any]:
+    """The one result of a program, by the formula that saturation makes of it, and as it is written."""
+    program = se.program(text)
     tensors = {
         name: Tensor(name, tuple(Axis(f"a{axis}", bound) for axis, bound in enumerate(shape)))
         for name, shape in SHAPES.items()
@@ -113,13 +113,30 @@ def test_random_expressions_stay_what_they_are(tree: Any, is_shared: bool, densi
     classes = saturate([reading.term], reading.bounds, reading.same, Limits(seconds=0.1, nodes=3000))
     sizes = sizes_of(classes, reading.bounds, dict.fromkeys(classes.leaves, density))
     extractor = Extractor.of(classes, sizes)
-    choice = (extractor.shared if is_shared else extractor.greedy)(classes.roots[0])
-    term = term_of(choice, classes)
+    choice = (extractor.shared if is_shared else extractor.greedy)(classes.roots)
+    term = terms_of(choice, classes)[0]
     einsums = build(term, graph.einsums[-1].output, reading.bounds, Names(graph.tensors))
+    wanted = evaluate_program(program, values)["S"]
     if einsums is None:
         assert isinstance(term, Number)
-        return
+        return wanted, wanted
+    return evaluate_program(EinGraph(graph.tensors, tuple(einsums), ("S",)), values)["S"], wanted
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(expressions(), st.booleans(), st.floats(0.01, 1), st.integers(0, 2**32 - 1))
+@example(("+", "X[i, j]", ("+", "2", ("+", "X[i, j]", "X[i, j]"))), False, 0.03, 0)  # 3 is the bound of i, too
+def test_random_expressions_stay_what_they_are(tree: Any, is_shared: bool, density: float, seed: int) -> None:  # noqa: ANN401
     random = np.random.default_rng(seed)
     values = {name: random.normal(size=shape) for name, shape in SHAPES.items()}
-    rewritten = evaluate_program(EinGraph(graph.tensors, tuple(einsums), ("S",)), values)["S"]
-    np.testing.assert_allclose(rewritten, evaluate_program(program, values)["S"], rtol=1e-9, atol=1e-8)
+    found, wanted = rewritten(total_of(tree), is_shared, density, values)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-8)
+
+
+@pytest.mark.parametrize("aggregate", ["max", "min", "prod", "logsumexp", "sum"])
+def test_aggregates_of_what_cancels(aggregate: str) -> None:
+    random = np.random.default_rng(2)
+    values = {name: random.normal(size=shape) for name, shape in SHAPES.items()}
+    for text in (f"S[j] = {aggregate}[i](X[i, j] - X[i, j] + v[j])", f"S[] = {aggregate}[i](u[i] - u[i] + sum(v[j]))"):
+        found, wanted = rewritten(text, False, 1.0, values)
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)

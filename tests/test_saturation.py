@@ -1,5 +1,7 @@
 """Equality saturation derives the hand-written sum-product rewrites of SystemML (SPORES, figure 14)."""
 
+import functools
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +12,9 @@ import sparseeinsum as se
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.rewrite.saturation.egraph import Classes, Limits, Node, saturate
+from sparseeinsum.rewrite.saturation.extraction import Extractor
 from sparseeinsum.rewrite.saturation.reading import Reading, read
+from sparseeinsum.rewrite.saturation.sizes import sizes_of
 from sparseeinsum.rewrite.saturation.terms import Add, Apply, Fold, Leaf, Mul, Number, Sum, Term
 from sparseeinsum.semantics.dense import evaluate_program
 
@@ -241,3 +245,18 @@ def test_both_sides_are_equal_numerically(method: str) -> None:
         }
         results = [evaluate_program(program, tensors)["R"] for program in programs]
         np.testing.assert_allclose(results[0], results[1], rtol=1e-12, atol=1e-12)
+
+
+def test_expressions_that_explode_are_saturated_in_part() -> None:
+    limits = Limits(seconds=60, nodes=3000)
+    for factors in (4, 8, 16):
+        sums = [se.matrix(f"A{factor}") + se.matrix(f"B{factor}") for factor in range(factors)]
+        expression = functools.reduce(operator.mul, sums)
+        given = reading((expression * (U @ V.T)).sum())
+        found = saturate([given.term], given.bounds, given.same, limits)
+        assert not found.is_saturated
+        assert found.count() < 2 * limits.nodes
+        assert finds(found, found.roots[0], given.term, {})
+        sizes = sizes_of(found, given.bounds, dict.fromkeys(found.leaves, 1.0))
+        extractor = Extractor.of(found, sizes)
+        assert extractor.shared(found.roots).cost <= extractor.greedy(found.roots).cost

@@ -16,8 +16,9 @@ from sparseeinsum.rewrite.known import Known
 from sparseeinsum.rewrite.names import Names
 from sparseeinsum.rewrite.prices import Pricer, exact_chain, price_of
 from sparseeinsum.rewrite.saturation.building import build
+from sparseeinsum.rewrite.saturation.choices import terms_of
 from sparseeinsum.rewrite.saturation.egraph import saturate
-from sparseeinsum.rewrite.saturation.extraction import Extractor, term_of
+from sparseeinsum.rewrite.saturation.extraction import Extractor
 from sparseeinsum.rewrite.saturation.reading import Reading, is_readable, read
 from sparseeinsum.rewrite.saturation.sizes import sizes_of
 from sparseeinsum.rewrite.sparse_sums import compensate
@@ -149,10 +150,9 @@ def _candidates(reading: Reading, output: Reference, known: Known, names: Names)
     classes = saturate([reading.term], reading.bounds, reading.same)
     densities = {leaf: _density(leaf, known) for leaf in classes.leaves}
     sizes = sizes_of(classes, reading.bounds, densities)
-    (root,) = classes.roots
     extractor = Extractor.of(classes, sizes)
-    choices = [extractor.greedy(root), extractor.shared(root)]
-    for term in dict.fromkeys(term_of(choice, classes) for choice in choices):
+    choices = [extractor.greedy(classes.roots), extractor.shared(classes.roots)]
+    for term in dict.fromkeys(terms_of(choice, classes)[0] for choice in choices):
         einsums = build(term, output, reading.bounds, names)
         if einsums is not None:
             yield einsums

@@ -1,5 +1,6 @@
 """Saturation: a term in, the EinSums that compute it out, a sum each."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -18,25 +19,64 @@ def build(term: Term, output: Reference, bounds: Mapping[str, int], names: Names
         bounds: Of all labels.
         names: For the results of the others.
     """
-    builder = _Builder(output.tensor, bounds, names)
-    if free_labels(term) != frozenset(output.labels) or not builder.compute(term, output):
+    plain = _without_idle(term, bounds)
+    builder = _Builder(output.tensor, names)
+    if plain is None or free_labels(plain) != frozenset(output.labels) or not builder.compute(plain, output):
         return None
     return builder.einsums
+
+
+def _without_idle(term: Term, bounds: Mapping[str, int]) -> Term | None:
+    """A term without aggregates over labels that what they are of lacks; None where one is over nothing.
+
+    Such come of classes that are equal to terms of fewer labels, as 3 * x is a sum of x over three indices.
+    """
+    parts = [_without_idle(part, bounds) for part in children(term)]
+    match term, [part for part in parts if part is not None]:
+        case _, known if len(known) < len(parts):
+            return None
+        case ((Leaf() | Number()), _):
+            return term
+        case Add(), [left, right]:
+            return Add(left, right)
+        case Mul(), [left, right]:
+            return Mul(left, right)
+        case Apply(function), arguments:
+            return Apply(function, tuple(arguments))
+        case Sum(label), [body]:
+            return Sum(label, body) if label in free_labels(body) else Mul(Number(float(bounds[label])), body)
+        case Fold(aggregate, label), [body]:
+            return (
+                Fold(aggregate, label, body)
+                if label in free_labels(body)
+                else _of_equals(aggregate, body, bounds[label])
+            )
+    raise AssertionError(f"{term} has other parts")
+
+
+def _of_equals(aggregate: str, value: Term, count: int) -> Term | None:
+    """An aggregate, not a sum, of equal numbers; None where there are none."""
+    if count == 0:
+        return None
+    match aggregate:
+        case "prod":
+            return Apply("pow", (value, Number(float(count))))
+        case "logsumexp":
+            return Add(value, Number(math.log(count)))
+        case _:
+            return value
 
 
 @dataclass(slots=True)
 class _Builder:
     base: str
-    bounds: Mapping[str, int]
     names: Names
     einsums: list[EinSum] = field(default_factory=list)
     known: dict[Term, Reference] = field(default_factory=dict)
 
     def compute(self, term: Term, output: Reference) -> bool:
         """Add the EinSum of a term, after those that it reads; whether it has operands of all its labels."""
-        aggregate, labels, body = _peeled(term)
-        for label in labels - free_labels(body):
-            body = Mul(Number(float(self.bounds[label])), body)
+        aggregate, body = _peeled(term)
         operands: list[Reference] = []
         join = self._scalar(body, operands)
         read = frozenset(label for operand in operands for label in operand.labels)
@@ -62,11 +102,10 @@ class _Builder:
                 return self._scalar(self._named(term), operands)
 
     def _named(self, term: Term) -> Term:
-        """An aggregate as a result of its own; a number where it is one."""
+        """An aggregate as a result of its own."""
         if term not in self.known:
             reference = Reference(self.names.invent(self.base), tuple(_labels_in_order(term)))
-            if not self.compute(term, reference):
-                return _multiplied(term, self.bounds)
+            self.compute(term, reference)
             self.known[term] = reference
         return Leaf(self.known[term])
 
@@ -88,25 +127,17 @@ def _as_call(term: Add | Mul | Apply) -> tuple[str, tuple[Term, ...]]:
             return function, arguments
 
 
-def _peeled(term: Term) -> tuple[str | None, frozenset[str], Term]:
-    """The aggregate at the top of a term, the labels that it takes, and of what."""
-    aggregate, labels, body = None, frozenset[str](), term
+def _peeled(term: Term) -> tuple[str | None, Term]:
+    """The aggregate at the top of a term, and of what."""
+    aggregate, body = None, term
     while True:
         match body:
-            case Sum(label, inner) if aggregate in (None, "sum"):
-                aggregate, labels, body = "sum", labels | {label}, inner
-            case Fold(other, label, inner) if aggregate in (None, other):
-                aggregate, labels, body = other, labels | {label}, inner
+            case Sum(_, inner) if aggregate in (None, "sum"):
+                aggregate, body = "sum", inner
+            case Fold(other, _, inner) if aggregate in (None, other):
+                aggregate, body = other, inner
             case _:
-                return aggregate, labels, body
-
-
-def _multiplied(term: Term, bounds: Mapping[str, int]) -> Term:
-    """A sum of a number over labels."""
-    _, labels, body = _peeled(term)
-    for label in labels:
-        body = Mul(Number(float(bounds[label])), body)
-    return body
+                return aggregate, body
 
 
 def _labels_in_order(term: Term) -> list[str]:
