@@ -20,8 +20,8 @@ from sparseeinsum.storage.dictionaries import Dictionaries, dictionaries_of, enc
 
 # A dense array is stored as entries where fewer than this share of its values differ from the fill.
 _SPARSE_BELOW = 0.25
-# Entries of a sparse matrix are stored in arrays where those take less, and entries more than this: the table of less is
-# one that everybody can read.
+# Entries of a sparse matrix are stored in arrays where those take less, and entries more than this: a table of fewer is
+# best as everybody can read it.
 _MOST_BYTES_OF_ENTRIES = 16 << 20
 # One array in a tuple may have so many bytes before another axis becomes a key.
 _LARGEST_ARRAY_BYTES = 1 << 20
