@@ -187,9 +187,8 @@ def _rewritten(
     price = partial(least_seconds, constants=constants_for(engine.costs))
     binary, shares = binarise(bound, known, values), {}
     if options.rewrites:
-        pinned = options.pin.keys()
-        improved = improve(bound, binary, known, values, price, pinned)
-        binary = put_together(improved.graph, improved.apart, known, values, price, pinned)
+        improved = improve(bound, binary, known, values, price, options.pin)
+        binary = put_together(improved.graph, improved.apart, known, values, price, options.pin.keys())
         shares = dict(improved.shares)
     sparse = compensate(binary, known, values, price)
     return find_first_indices(sparse, data.successors, known, values, price), shares
