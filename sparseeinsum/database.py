@@ -119,7 +119,8 @@ class Database:
                 refused, but for rounding to a floating-point dtype of fewer digits.
             promoted: Axes that become key columns of the table; the others lie inside arrays. A mapping gives each a
                 tile, the indices that one key stands for, as in {"i": 64, "j": 64} for blocks. By default sparse data
-                are stored with all axes promoted, dense data with the first.
+                are stored with all axes promoted, dense data with the first. Large sparse matrices that take less as
+                arrays, as those of scipy in PostgreSQL do if more than a fifth is set, are stored as dense data are.
             duplicates: `error` refuses a coordinate that is given twice, `sum` adds its values (of bool: whether any is
                 true).
             order: Key columns by which to order the rows of the table. Sums over groups are faster where rows come in
@@ -301,6 +302,7 @@ class Database:
         top: None = None,
         indexes: bool = True,
         parameters: Mapping[str, Number] | None = None,
+        workers: int | None = None,
     ) -> Plan: ...
 
     @overload
@@ -320,6 +322,7 @@ class Database:
         top: int,
         indexes: bool = True,
         parameters: Mapping[str, Number] | None = None,
+        workers: int | None = None,
     ) -> list[Plan]: ...
 
     def plan(
@@ -337,6 +340,7 @@ class Database:
         top: int | None = None,
         indexes: bool = True,
         parameters: Mapping[str, Number] | None = None,
+        workers: int | None = None,
     ) -> Plan | list[Plan]:
         """Choose a decomposition for every EinSum of a program.
 
@@ -364,6 +368,9 @@ class Database:
             indexes: Whether operands may be kept in memory while a statement runs, and read by index. DuckDB before
                 version 2 cannot: False makes SQL that runs there, too, with the extension file.
             parameters: For program text, numbers in place of those that it declares, as in `param eta = 0.1`.
+            workers: A power of two: labels are cut into as many pieces of work, so that workers that have one each
+                would send each other little. Keys stand for the pieces, or for parts of them; `plan.partitioned`
+                tells what would be moved.
 
         Raises:
             CatalogueError: A tensor is not there.
@@ -372,7 +379,7 @@ class Database:
         """
         count = 1 if top is None else top
         options = plan_options(
-            optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, count, indexes
+            optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, count, indexes, workers
         )
         plans = pipeline.make_plans(self._read(program, parameters), self._engine, options)
         return plans[0] if top is None else plans

@@ -20,6 +20,7 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.explain import Analysis, Explanation, Sizes
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.partitioned import PartitionedProgram
 from sparseeinsum.picture.page import write_page
 from sparseeinsum.preview import Preview
 from sparseeinsum.render.dialects import Dialect
@@ -56,6 +57,7 @@ class Plan:
         stage_of: Names the table that keeps a result while the plan runs.
         analyze: Runs the plan where it was made, and tells what that took.
         kept_before: Names of relations in tables that plans made whose rest this one is.
+        partitioned: How it is cut among workers; None where nobody asked.
     """
 
     program: Program
@@ -74,6 +76,7 @@ class Plan:
     stage_of: Callable[[str], exp.Table]
     analyze: Callable[["Plan"], Analysis]
     kept_before: frozenset[str] = frozenset()
+    partitioned: PartitionedProgram | None = None
 
     @property
     def statistics(self) -> Mapping[str, Statistics]:
@@ -124,7 +127,8 @@ class Plan:
             analyze: Run it, too, and show actual tuples, bytes and seconds beside those expected.
             top: How many of the best plans to compare, this one included.
         """
-        return self._explanation(analyze, top).write()
+        explained = self._explanation(analyze, top).write()
+        return explained if self.partitioned is None else f"{explained}\n{self.partitioned.explain()}"
 
     def to_html(self, path: str | Path | None = None, analyze: bool = False, top: int = 4) -> str:
         """The plan as a page for a browser: the graph as a drawing, what else might have been chosen, and the SQL.

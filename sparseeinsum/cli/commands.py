@@ -31,6 +31,7 @@ _OF_PLANNING: Mapping[str, tuple[str, object]] = {
     "--tiles": ("tiles", ()),
     "--no-rewrite": ("rewrite", True),
     "--no-indexes": ("indexes", True),
+    "--workers": ("workers", None),
     "--set": ("parameters", []),
 }
 
@@ -97,7 +98,7 @@ def _planned(asked: argparse.Namespace) -> Iterator[tuple[se.Database, se.Plan]]
         if program is None:
             yield database, database.load_plan(asked.plan)
             return
-        yield database, database.plan(program, indexes=asked.indexes, **_wishes(asked))
+        yield database, database.plan(program, indexes=asked.indexes, workers=asked.workers, **_wishes(asked))
 
 
 def _wishes(asked: argparse.Namespace) -> dict[str, Any]:

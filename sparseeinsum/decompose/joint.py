@@ -18,7 +18,7 @@ def search_jointly(task: Task, k: int, limit: int = TABLE_LIMIT) -> list[Candida
     Plans found greedily bound the costs, which few choices keep of an EinSum that is far cheaper one way than another.
     """
     greedy = search_greedily(task, k)
-    narrowed = task.within(greedy[-1].seconds) if len(greedy) == k else task
+    narrowed = task.within(greedy[-1].cost) if len(greedy) == k else task
     exact = cheapest_plans(narrowed, task.model.graph.einsums, {}, k, limit)
     if exact is not None:
         return exact
