@@ -45,12 +45,12 @@ from sparseeinsum.semantics.exactness import ExactGraph, Values, evaluate_exactl
 from sparseeinsum.statistics.blocks import measure_blocks, with_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import Estimator, make_estimator
-from sparseeinsum.statistics.measure import Measurement
+from sparseeinsum.statistics.measure import Measurement, is_complete
 from sparseeinsum.statistics.order import ascending_axes
 from sparseeinsum.storage.catalogue import Catalogue, require
 from sparseeinsum.storage.generated import generated_source, successor_source
 from sparseeinsum.storage.inputs import stored_inputs
-from sparseeinsum.storage.measuring import identifying_axes, is_complete, measure_all
+from sparseeinsum.storage.measuring import identifying_axes, measure_all
 
 # Of the memory, for an operand that is kept there: every thread that puts tuples into it may have one of its own.
 _RESIDENT_SHARE = 0.25

@@ -48,6 +48,7 @@ ROOMS = (
     "checking",
     "sql_texts",
     "dbt_project",
+    "relational_queries",
     "database",
     "server_functions",
     "arrays",

@@ -205,7 +205,7 @@ class _Compiler:
         if stage is None and source.schema.tensor.fill:
             query.add_comments([f" what has no row holds {write_number(source.schema.tensor.fill)} "])
         computed = tuple(definition.name for definition in inlined)
-        return Statement(name, _with_blocks(query, blocks, self.dialect), computed, stage, self.dialect)
+        return Statement(name, with_blocks(query, blocks, self.dialect), computed, stage, self.dialect)
 
     def _needed(self, relation: Relation, tables: Mapping[str, object]) -> list[Definition]:
         """The definitions that a statement must contain: of what is computed and not kept in a table, in order."""
@@ -226,7 +226,8 @@ class _Compiler:
         return [definition for definition in self.definitions if definition.name in needed]
 
 
-def _with_blocks(query: exp.Select, blocks: Sequence[Block], dialect: Dialect) -> exp.Select:
+def with_blocks(query: exp.Select, blocks: Sequence[Block], dialect: Dialect) -> exp.Select:
+    """A query with the blocks that it reads before it, each materialized where that is right."""
     selects = [query, *(block.select for block in blocks)]
     references = Counter(table.name for select in selects for table in select.find_all(exp.Table))
     joined = _beneath_joins(query, blocks)
