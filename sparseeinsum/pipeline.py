@@ -196,7 +196,7 @@ def _rewritten(
     binary, shares = binarise(bound, known, values), {}
     if options.rewrites:
         pinned = options.pin.keys()
-        improved = improve(bound, binary, known, values, price, pinned)
+        improved = improve(bound, binary, known, values, price, options.pin)
         binary = put_together(improved.graph, improved.apart, known, values, price, pinned)
         binary = sum_late(binary, known, values, price, pinned)
         shares = dict(improved.shares)

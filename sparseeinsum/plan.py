@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.dependencies import has_single_pairs
 from sparseeinsum.algebra.operators import Kept
+from sparseeinsum.algebra.plan_expressions import PlanAlgebra, plan_algebra
 from sparseeinsum.algebra.shared_reading import shared_results
 from sparseeinsum.algebra.translate import Definition, delivery, kept_in
 from sparseeinsum.decompose.alternatives import Alternatives
@@ -101,6 +102,16 @@ class Plan:
     def notation(self) -> list[str]:
         """Every EinSum in upper-case-lower-case notation, in order."""
         return [step.notation for step in self.decomposed.steps]
+
+    def algebra(self) -> PlanAlgebra:
+        """The plan in the tensor relational algebra: an expression for every EinSum, and for every output.
+
+        Printed, it has a line for every operator, with the frontier of its keys and the bound of its arrays.
+        """
+        found = ((name, self.measured[name].tuples, stored) for name, stored in self.stored.items())
+        complete = {name for name, tuples, each in found if tuples == each.decomposition.most_tuples(each.tensor.shape)}
+        deliveries = {name: delivery(self.decomposed, name) for name in self.outputs}
+        return plan_algebra(self.definitions, deliveries, self.statistics, complete)
 
     def to_json(self) -> str:
         """The plan as JSON text, which `Database.load_plan` reads: program, choices and expected costs, but no data."""

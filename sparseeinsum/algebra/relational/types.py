@@ -260,6 +260,13 @@ def transformed_type(given: RelationType, kernel: Kernel) -> RelationType:
     return RelationType(given.frontier, bound, given.is_continuous, given.is_ragged, given.holes)
 
 
+def completed_type(given: RelationType, frontier: Key) -> RelationType:
+    """Of all keys below a frontier."""
+    if len(frontier) != given.arity or (given.is_continuous and any(map(int.__gt__, given.frontier, frontier))):
+        raise AlgebraError(f"a relation {given} cannot be completed to {frontier}")
+    return RelationType(frontier, given.bound, True, given.is_ragged)
+
+
 def tiled_type(given: RelationType, axis: int, size: int) -> RelationType:
     """Of arrays cut into pieces, which a new part of the key counts."""
     if not 0 <= axis < given.rank:
