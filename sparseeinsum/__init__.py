@@ -22,6 +22,8 @@ from sparseeinsum.language.building import function, program, read_program, tens
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.expressions import NamedTensor, TensorExpression, bound, index, ones, where
 from sparseeinsum.language.matrices import Matrix, matrix, scalar, vector
+from sparseeinsum.partitioned import PartitionedProgram
+from sparseeinsum.partitioning import partition
 from sparseeinsum.plan import Plan
 from sparseeinsum.results.results import TensorResult
 from sparseeinsum.results.streams import ResultStream
@@ -43,6 +45,7 @@ __all__ = [
     "NamedTensor",
     "PackageError",
     "ParseError",
+    "PartitionedProgram",
     "Plan",
     "PlanError",
     "Program",
@@ -64,6 +67,7 @@ __all__ = [
     "index",
     "matrix",
     "ones",
+    "partition",
     "program",
     "read_program",
     "scalar",

@@ -15,8 +15,9 @@ from partitioned_programs import (
 )
 
 import sparseeinsum as se
-from sparseeinsum.decompose.eindecomp.search import improved, linearised, longest_paths, search
+from sparseeinsum.decompose.eindecomp.search import improved, linearised, longest_paths, search, shortlisted
 from sparseeinsum.decompose.eindecomp.vectors import count_vectors, even_choice, pieces_of, viable_choices
+from sparseeinsum.examples import MULTI_HEAD_ATTENTION
 from sparseeinsum.statistics.estimate import Statistics
 
 PRODUCT = "Z[i, k] = sum(X[i, j] * Y[j, k])"
@@ -163,6 +164,17 @@ class TestSearch:
             assert set(found.vectors) == {each.output.tensor for each in task.model.graph.einsums}
             assert found.floats == pytest.approx(task.floats(found.vectors))
             assert found.floats <= task.floats(linearised(task, 50)) * (1 + 1e-9)
+
+    def test_short_lists_come_close(self) -> None:
+        shapes = {"X": (512, 1024), **dict.fromkeys(("WQ", "WK", "WV"), (1024, 16, 64)), "WO": (16, 64, 1024)}
+        task = task_of(MULTI_HEAD_ATTENTION, 256, shapes)
+        assert max(map(len, task.choices.values())) > 100
+        best = search(task).floats
+        vectors = shortlisted(task)
+        assert vectors is not None
+        assert best <= task.floats(vectors) * (1 + 1e-9)
+        assert task.floats(vectors) <= 1.01 * best
+        assert shortlisted(task, limit=50) is None
 
     def test_paths_hold_every_einsum_once_the_longest_first(self) -> None:
         task = task_of(CHAIN, 2, {"A": (4, 4), "B": (4, 4), "C": (4, 4), "D": (4, 4), "E": (4, 4)})

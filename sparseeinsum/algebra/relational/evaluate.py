@@ -3,14 +3,12 @@
 The reference that plans, rules and SQL are tested against; it checks what types claim of every relation.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import singledispatch
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from sparseeinsum.algebra.relational.compositions import Cut
 from sparseeinsum.algebra.relational.expressions import (
     Aggregation,
     Complete,
@@ -22,14 +20,14 @@ from sparseeinsum.algebra.relational.expressions import (
     Rekey,
     Tile,
     Transform,
-    in_order,
 )
-from sparseeinsum.algebra.relational.folds import Fold
-from sparseeinsum.algebra.relational.keys import Key, grid
+from sparseeinsum.algebra.relational.kernels import IDENTITY
+from sparseeinsum.algebra.relational.keys import Key, every_key, identity
+from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.algebra.relational.tuples import ARRAYS, completed, folded, mapped
 from sparseeinsum.algebra.relational.types import RelationType, check_keys
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.dtypes import Array
-from sparseeinsum.semantics.exactness import JoinKind
 
 Relation: TypeAlias = dict[Key, Array]
 
@@ -80,70 +78,21 @@ def _computed(node: Any, *inputs: Relation) -> Relation:  # noqa: ANN401  # no o
 
 @_computed.register
 def _aggregation(node: Aggregation, given: Relation) -> Relation:
-    return folded(given.items(), node.group_by, node.fold)
-
-
-def folded(tuples: Iterable[tuple[Key, Array]], group_by: tuple[int, ...], fold: Fold) -> Relation:
-    """Tuples folded by the parts of their keys."""
-    groups: dict[Key, list[tuple[Key, Array]]] = defaultdict(list)
-    for key, array in tuples:
-        rest = tuple(part for position, part in enumerate(key) if position not in group_by)
-        groups[tuple(key[position] for position in group_by)].append((rest, array))
-    return {key: _folded_group(group, fold) for key, group in groups.items()}
-
-
-def _folded_group(group: list[tuple[Key, Array]], fold: Fold) -> Array:
-    ordered = sorted(group, key=lambda each: each[0])
-    return fold.fold([key for key, _ in ordered], [array for _, array in ordered])
+    return dict(folded(given.items(), node.group_by, node.fold, ARRAYS))
 
 
 @_computed.register
 def _join(node: Join, left: Relation, right: Relation) -> Relation:
-    by_key: dict[Key, list[Key]] = defaultdict(list)
-    for key in right:
-        by_key[tuple(key[position] for position in node.right_keys)].append(key)
-    found: Relation = {}
-    met: set[Key] = set()
-    rest = [position for position in range(node.right.type.arity) if position not in node.right_keys]
-    for key, array in left.items():
-        partners = by_key.get(tuple(key[position] for position in node.left_keys), [])
-        met.update(partners)
-        for other in partners:
-            found[(*key, *(other[position] for position in rest))] = node.kernel.apply(array, right[other])
-        if not partners and node.kind in (JoinKind.LEFT, JoinKind.FULL):
-            found[key] = _with_absent(node, key, array, 1)
-    if node.kind in (JoinKind.RIGHT, JoinKind.FULL):
-        for key in right.keys() - met:
-            found[_as_joined(node, key, rest)] = _with_absent(node, key, right[key], 0)
-    return found
-
-
-def _with_absent(node: Join, key: Key, array: Array, missing: int) -> Array:
-    """The kernel of an array and of what its missing partner would hold."""
-    absent = node.absent[missing]
-    assert absent is not None
-    mine, other = (node.left_keys, node.right_keys) if missing else (node.right_keys, node.left_keys)
-    partner = [0] * len(other)
-    for position, theirs in zip(mine, other, strict=True):
-        partner[theirs] = key[position]
-    arrays = [array, absent.array(tuple(partner))]
-    return node.kernel.apply(*(arrays if missing else reversed(arrays)))
-
-
-def _as_joined(node: Join, key: Key, rest: list[int]) -> Key:
-    """The key that a tuple of the right side alone has in the result."""
-    first = [0] * len(node.left_keys)
-    for mine, other in zip(node.left_keys, node.right_keys, strict=True):
-        first[mine] = key[other]
-    return (*first, *(key[position] for position in rest))
+    return dict(node.pairing.joined(list(left.items()), list(right.items()), ARRAYS))
 
 
 @_computed.register
 def _rekey(node: Rekey, given: Relation) -> Relation:
-    found = [node.keys.apply(key) for key in given]
+    found = mapped(given.items(), node.keys, IDENTITY, ARRAYS)
     if found:
-        check_keys(np.asarray(found, np.int64).reshape(len(found), len(node.keys.parts)).T, node.keys)
-    return dict(zip(found, given.values(), strict=True))
+        keys = [key for key, _ in found]
+        check_keys(np.asarray(keys, np.int64).reshape(len(keys), len(node.keys.parts)).T, node.keys)
+    return dict(found)
 
 
 @_computed.register
@@ -153,24 +102,19 @@ def _filter(node: Filter, given: Relation) -> Relation:
 
 @_computed.register
 def _transform(node: Transform, given: Relation) -> Relation:
-    return {key: node.kernel.apply(array) for key, array in given.items()}
+    return dict(mapped(given.items(), identity(node.type.arity), node.kernel, ARRAYS))
 
 
 @_computed.register
 def _tile(node: Tile, given: Relation) -> Relation:
-    cut = Cut(node.axis, node.size, node.type.frontier[-1])
-    return {(*key, at): piece for key, array in given.items() for at, piece in enumerate(cut.pieces(array))}
+    return dict(mapped(given.items(), node.keys, node.cut, ARRAYS))
 
 
 @_computed.register
 def _concat(node: Concat, given: Relation) -> Relation:
-    return folded(given.items(), node.group_by, node.concatenation)
+    return dict(folded(given.items(), node.group_by, node.concatenation, ARRAYS))
 
 
 @_computed.register
 def _complete(node: Complete, given: Relation) -> Relation:
-    keys = grid(node.type.frontier)
-    if keys is None:
-        raise AlgebraError(f"a relation of {node.type.places} keys is too large to be evaluated key by key")
-    every = (tuple(map(int, key)) for key in keys.T)
-    return {key: given[key] if key in given else node.absent.array(key) for key in every}
+    return dict(completed(given.items(), node.absent, every_key(node.type.frontier), ARRAYS))

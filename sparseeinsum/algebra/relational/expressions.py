@@ -5,17 +5,19 @@ holes, which the paper's have not: `Complete` fills them, and a join may keep tu
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-import numpy as np
-
-from sparseeinsum.algebra.relational.folds import Aggregate, Concatenation, Extent, Fold
+from sparseeinsum.algebra.relational.absence import Absent, Extent
+from sparseeinsum.algebra.relational.compositions import Cut
+from sparseeinsum.algebra.relational.folds import Aggregate, Concatenation, Fold
 from sparseeinsum.algebra.relational.kernels import Kernel
-from sparseeinsum.algebra.relational.keys import Key, KeyMap, KeyPredicate
+from sparseeinsum.algebra.relational.keys import Key, KeyMap, KeyPredicate, appended
+from sparseeinsum.algebra.relational.tuples import Pairing
 from sparseeinsum.algebra.relational.types import (
     RelationType,
     aggregated_type,
+    completed_type,
     filtered_type,
     joined_type,
     mapped_type,
@@ -23,28 +25,8 @@ from sparseeinsum.algebra.relational.types import (
     transformed_type,
 )
 from sparseeinsum.errors import AlgebraError
-from sparseeinsum.language.dtypes import Array, Number
+from sparseeinsum.language.dtypes import Number
 from sparseeinsum.semantics.exactness import JoinKind
-from sparseeinsum.statistics.estimate import Statistics
-
-
-@dataclass(frozen=True, slots=True)
-class Absent:
-    """What a tuple would hold that is not there.
-
-    Attributes:
-        fill: At every index.
-        extents: Of its array, axis by axis, from its key.
-        dtype: Of the array.
-    """
-
-    fill: Number
-    extents: tuple[Extent, ...]
-    dtype: str = "float64"
-
-    def array(self, key: Key) -> Array:
-        """The array of a key."""
-        return np.full(tuple(extent.at(key) for extent in self.extents), self.fill, self.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +36,14 @@ class Input:
     Attributes:
         name: Of the relation.
         type: What it holds.
-        statistics: Of its keys, as if they were the indices of entries: how many there are, and how many values each
-            part has. None for a relation without holes.
+        tuples: Of a relation with holes, how many there are; None where nobody knows.
+        distinct: How many values each part of their keys has.
     """
 
     name: str
     type: RelationType
-    statistics: Statistics | None = None
+    tuples: float | None = None
+    distinct: tuple[float, ...] = ()
 
     @property
     def inputs(self) -> "tuple[Expression, ...]":
@@ -120,10 +103,10 @@ class Join:
 
     def __post_init__(self) -> None:
         left, right = self.left.type, self.right.type
-        found = joined_type(left, right, self.left_keys, self.right_keys, self.kernel.bound(left.bound, right.bound))
+        bound = self.kernel.bound(left.bound, right.bound)
         if self.kind != JoinKind.INNER:
             self._check_outer(left, right)
-            found = self._outer_type(found)
+        found = joined_type(left, right, self.left_keys, self.right_keys, bound, self.kind)
         object.__setattr__(self, "type", found)
 
     def _check_outer(self, left: RelationType, right: RelationType) -> None:
@@ -135,15 +118,11 @@ class Join:
                 if self.absent[side] is None:
                     raise AlgebraError(f"a {self.kind.value} join must know what the missing side holds")
 
-    def _outer_type(self, inner: RelationType) -> RelationType:
-        """Of the inner join's, with the keys of the sides that are kept."""
-        frontier = list(inner.frontier)
-        for mine, other in zip(self.left_keys, self.right_keys, strict=True):
-            parts = (self.left.type.frontier[mine], self.right.type.frontier[other])
-            frontier[mine] = {JoinKind.LEFT: parts[0], JoinKind.RIGHT: parts[1]}.get(self.kind, max(parts))
-        kept = {JoinKind.LEFT: (self.left,), JoinKind.RIGHT: (self.right,)}.get(self.kind, (self.left, self.right))
-        is_continuous = any(each.type.is_continuous and each.type.frontier == tuple(frontier) for each in kept)
-        return RelationType(tuple(frontier), inner.bound, is_continuous, inner.is_ragged)
+    @property
+    def pairing(self) -> Pairing:
+        """How tuples are joined."""
+        arities = (self.left.type.arity, self.right.type.arity)
+        return Pairing(self.left_keys, self.right_keys, arities, self.kernel, self.kind, self.absent)
 
     @property
     def inputs(self) -> "tuple[Expression, ...]":
@@ -238,6 +217,16 @@ class Tile:
         object.__setattr__(self, "type", tiled_type(self.input.type, self.axis, self.size))
 
     @property
+    def keys(self) -> KeyMap:
+        """What becomes of keys."""
+        return appended(self.input.type.arity, self.cut.copies)
+
+    @property
+    def cut(self) -> Cut:
+        """What becomes of arrays."""
+        return Cut(self.axis, self.size, max(self.type.frontier[-1], 1))
+
+    @property
     def inputs(self) -> "tuple[Expression, ...]":
         """What is tiled."""
         return (self.input,)
@@ -251,14 +240,14 @@ class Concat:
         input: What is put together.
         key: Position of that part of the key.
         axis: Of the arrays.
-        extent: Indices of the axis afterwards; by default all that there can be.
+        extent: Indices of the axis afterwards, from the rest of the key; by default all that there can be.
         fill: What is put in where a tuple is absent; None where none may be.
     """
 
     input: "Expression"
     key: int
     axis: int
-    extent: int | None = None
+    extent: Extent | None = None
     fill: Number | None = None
     type: RelationType = field(init=False, compare=False, repr=False)
 
@@ -271,7 +260,9 @@ class Concat:
         if not given.is_continuous and self.fill is None and given.keys() is None:
             raise AlgebraError("a relation with holes is concatenated with a fill for what is absent; give it one")
         bound = self.concatenation.bound(given.bound, ())
-        object.__setattr__(self, "type", aggregated_type(given, self.group_by, bound))
+        found = aggregated_type(given, self.group_by, bound)
+        is_ragged = given.is_ragged or (self.extent is not None and self.extent.varies)
+        object.__setattr__(self, "type", replace(found, is_ragged=is_ragged))
 
     @property
     def group_by(self) -> tuple[int, ...]:
@@ -283,7 +274,7 @@ class Concat:
         """What becomes of the arrays of a group."""
         tile = self.input.type.bound[self.axis]
         most = tile * self.input.type.frontier[self.key]
-        return Concatenation(self.axis, tile, most if self.extent is None else self.extent, self.fill)
+        return Concatenation(self.axis, tile, self.extent or Extent(most, most, None), self.fill)
 
     @property
     def inputs(self) -> "tuple[Expression, ...]":
@@ -298,15 +289,16 @@ class Complete:
     Attributes:
         input: A relation with holes.
         absent: What is put in.
+        frontier: Above all keys that there are to be.
     """
 
     input: "Expression"
     absent: Absent
+    frontier: Key
     type: RelationType = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        given = self.input.type
-        object.__setattr__(self, "type", RelationType(given.frontier, given.bound, True, given.is_ragged))
+        object.__setattr__(self, "type", completed_type(self.input.type, self.frontier))
 
     @property
     def inputs(self) -> "tuple[Expression, ...]":
@@ -315,22 +307,6 @@ class Complete:
 
 
 Expression: TypeAlias = Input | Aggregation | Join | Rekey | Filter | Transform | Tile | Concat | Complete
-
-
-def in_order(expression: Expression) -> list[Expression]:
-    """All that an expression consists of, what is read before what reads it; what is read twice is there once."""
-    found: dict[int, Expression] = {}
-    waiting: list[tuple[Expression, bool]] = [(expression, False)]
-    while waiting:
-        each, is_read = waiting.pop()
-        if id(each) in found:
-            continue
-        if is_read:
-            found[id(each)] = each
-        else:
-            waiting.append((each, True))
-            waiting += [(operand, False) for operand in reversed(each.inputs)]
-    return list(found.values())
 
 
 def sum_of(input: Expression, group_by: Sequence[int]) -> Aggregation:

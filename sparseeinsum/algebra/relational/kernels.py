@@ -55,9 +55,18 @@ class Kernel(ABC):
         """Arrays that it makes at most."""
         return 1
 
+    @property
+    def is_single(self) -> bool:
+        """Whether it is a function to one array, not to several, of which there may be one by chance."""
+        return True
+
     def pieces(self, array: Array) -> list[Array]:
         """All arrays that it makes of one."""
         return [self.apply(array)]
+
+    def bounds_of_pieces(self, bound: Bound) -> list[Bound]:
+        """Bounds of all arrays that it makes of one."""
+        return [self.bound(bound)] * self.copies
 
     @property
     def commutes_with(self) -> frozenset[Law]:

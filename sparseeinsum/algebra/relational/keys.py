@@ -34,7 +34,7 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 _OPERATIONS = {**_ARITHMETIC, **_COMPARISONS, **LOGIC}
 NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "&": "|", "|": "&"}
 _PRECEDENCE = {"|": 1, "&": 2, **dict.fromkeys(_COMPARISONS, 3), "+": 4, "-": 4, "*": 5, "//": 5, "%": 5}
-_LARGEST_GRID = 1 << 20  # keys that are looked at one by one
+LARGEST_GRID = 1 << 20  # keys that are looked at one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +140,21 @@ def write_key(expression: KeyExpression, binding: int = 0) -> str:
 def grid(frontier: Sequence[int]) -> NDArray[np.int64] | None:
     """All keys below a frontier, as columns: (arity, count); None where they are too many to look at."""
     count = int(np.prod(np.asarray(frontier, dtype=object))) if frontier else 1
-    if count > _LARGEST_GRID:
+    if count > LARGEST_GRID:
         return None
     return np.indices(tuple(frontier), np.int64).reshape(len(frontier), count)
+
+
+def every_key(frontier: Sequence[int]) -> list[Key]:
+    """All keys below a frontier, one by one.
+
+    Raises:
+        AlgebraError: They are too many for that.
+    """
+    columns = grid(frontier)
+    if columns is None:
+        raise AlgebraError(f"there are too many keys below {tuple(frontier)} to look at one by one")
+    return [tuple(key) for key in columns.T.tolist()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +223,11 @@ def identity(arity: int) -> KeyMap:
 def selected(arity: int, positions: Sequence[int]) -> KeyMap:
     """The function that keeps the parts at some positions, in this order."""
     return KeyMap(arity, tuple(map(Position, positions)))
+
+
+def appended(arity: int, copies: int) -> KeyMap:
+    """The function that makes copies of a key and appends their number: the paper's keyTileOp."""
+    return inserted(arity, arity, copies)
 
 
 def inserted(arity: int, position: int, copies: int) -> KeyMap:

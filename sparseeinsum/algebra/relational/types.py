@@ -4,7 +4,7 @@ Source: sections 3.2 (uniqueness, continuity, frontiers) and 5.3 (the frontier o
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.algebra.relational.kernels import Bound, Kernel
 from sparseeinsum.algebra.relational.keys import (
+    LARGEST_GRID,
     Copy,
     Key,
     KeyExpression,
@@ -24,6 +25,7 @@ from sparseeinsum.algebra.relational.keys import (
     value_of,
 )
 from sparseeinsum.errors import AlgebraError
+from sparseeinsum.semantics.exactness import JoinKind
 
 Keys = NDArray[np.int64]  # columns: (arity, count)
 
@@ -109,16 +111,33 @@ def aggregated_type(given: RelationType, group_by: Sequence[int], bound: Bound) 
 
 
 def joined_type(
-    left: RelationType, right: RelationType, left_keys: Sequence[int], right_keys: Sequence[int], bound: Bound
+    left: RelationType,
+    right: RelationType,
+    left_keys: Sequence[int],
+    right_keys: Sequence[int],
+    bound: Bound,
+    kind: JoinKind = JoinKind.INNER,
 ) -> RelationType:
     """Of pairs: the left frontier, as far as the right one goes where keys are equal, then the right one's rest."""
     check_join_keys(left.arity, right.arity, left_keys, right_keys)
     frontier = list(left.frontier)
+    reach = _REACH[kind]
     for mine, other in zip(left_keys, right_keys, strict=True):
-        frontier[mine] = min(left.frontier[mine], right.frontier[other])
-    rest = [part for position, part in enumerate(right.frontier) if position not in right_keys]
+        frontier[mine] = reach(left.frontier[mine], right.frontier[other])
+    frontier += [part for position, part in enumerate(right.frontier) if position not in right_keys]
     is_continuous = left.is_continuous and right.is_continuous
-    return RelationType((*frontier, *rest), bound, is_continuous, left.is_ragged or right.is_ragged)
+    if kind != JoinKind.INNER:
+        kept = {JoinKind.LEFT: [left], JoinKind.RIGHT: [right]}.get(kind, [left, right])
+        is_continuous = any(each.is_continuous and each.places == math.prod(frontier) for each in kept)
+    return RelationType(tuple(frontier), bound, is_continuous, left.is_ragged or right.is_ragged)
+
+
+_REACH: dict[JoinKind, Callable[[int, int], int]] = {
+    JoinKind.INNER: min,
+    JoinKind.LEFT: lambda left, right: left,
+    JoinKind.RIGHT: lambda left, right: right,
+    JoinKind.FULL: max,
+}
 
 
 def check_join_keys(left: int, right: int, left_keys: Sequence[int], right_keys: Sequence[int]) -> None:
@@ -154,7 +173,7 @@ def mapped_type(given: RelationType, mapping: KeyMap, bound: Bound) -> RelationT
         frontier = frontier if given.places else (0,) * len(frontier)
         return RelationType(frontier, bound, math.prod(frontier) == given.places * mapping.copies, given.is_ragged)
     keys = given.keys()
-    if keys is None:
+    if keys is None or keys.shape[1] * mapping.copies > LARGEST_GRID:
         return RelationType(frontier, bound, False, given.is_ragged)
     mapped = mapping.apply_to_columns(keys)
     check_keys(mapped, mapping)
@@ -239,6 +258,13 @@ def transformed_type(given: RelationType, kernel: Kernel) -> RelationType:
     """Of the same keys, with other arrays."""
     bound = kernel.bound(given.bound)
     return RelationType(given.frontier, bound, given.is_continuous, given.is_ragged, given.holes)
+
+
+def completed_type(given: RelationType, frontier: Key) -> RelationType:
+    """Of all keys below a frontier."""
+    if len(frontier) != given.arity or (given.is_continuous and any(map(int.__gt__, given.frontier, frontier))):
+        raise AlgebraError(f"a relation {given} cannot be completed to {frontier}")
+    return RelationType(frontier, given.bound, True, given.is_ragged)
 
 
 def tiled_type(given: RelationType, axis: int, size: int) -> RelationType:

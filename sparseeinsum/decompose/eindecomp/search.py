@@ -1,15 +1,17 @@
 """EinDecomp: the partition vectors of a graph that move the fewest floats.
 
 M[v, d_Z] of the paper is what is left of a vertex once its vectors are eliminated but for what the result is like: the
-same elimination as for plans of one machine, here of floats, exact for graphs in which results are shared, too. Graphs
-whose tables grow too large are taken apart into longest paths.
+same elimination as for plans of one machine, here of floats, exact for graphs in which results are shared, too. Where
+tables grow too large, every EinSum gets a short list of vectors, or the graph is taken apart into longest paths.
 
 Source: EinDecomp, sections 8.2 to 8.4.
 """
 
+import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,7 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum
 Vectors = Mapping[str, Choice]  # by the name of the result, as tiles
 
 TABLE_LIMIT = 20_000_000  # numbers in all tables together
+_SHORT_LISTS = (64, 32)  # vectors of an EinSum (measured: bench/eindecomp.py, a layer of LLaMA on 1,024 workers)
 _MOST_ROUNDS = 8  # of improving paths
 
 
@@ -89,12 +92,34 @@ class Found:
 
 
 def search(task: TransferTask, limit: float = TABLE_LIMIT) -> Found:
-    """Vectors that move the fewest floats; those of longest paths, improved, where tables would exceed a limit."""
-    exact = cheapest_plans(task, task.model.graph.einsums, {}, 1, limit)
+    """Vectors that move the fewest floats; few, if not the fewest, where tables would exceed a limit."""
+    return search_best(task, 1, limit)[0]
+
+
+def search_best(task: TransferTask, k: int, limit: float = TABLE_LIMIT) -> list[Found]:
+    """The k ways to give vectors that move the fewest floats, best first; a single one where tables are too large."""
+    exact = cheapest_plans(task, task.model.graph.einsums, {}, k, limit)
     if exact is not None:
-        return Found(dict(exact[0].choices), exact[0].cost, is_optimal=True)
-    vectors = improved(task, linearised(task, limit), limit)
-    return Found(vectors, task.floats(vectors), is_optimal=False)
+        return [Found(dict(each.choices), each.cost, is_optimal=each is exact[0]) for each in exact]
+    vectors = shortlisted(task, limit) or improved(task, linearised(task, limit), limit)
+    return [Found(vectors, task.floats(vectors), is_optimal=False)]
+
+
+def shortlisted(task: TransferTask, limit: float = TABLE_LIMIT) -> Vectors | None:
+    """The best vectors among those of each EinSum that move the fewest by themselves; None where tables are too large.
+
+    Other vectors may be worth it by repartitions that they save.
+    """
+    einsums = task.model.graph.einsums
+    for count in _SHORT_LISTS:
+        lists = {
+            each.output.tensor: heapq.nsmallest(count, task.choices[each.output.tensor], partial(task.own_cost, each))
+            for each in einsums
+        }
+        found = cheapest_plans(replace(task, choices=lists), einsums, {}, 1, limit)
+        if found is not None:
+            return dict(found[0].choices)
+    return None
 
 
 def linearised(task: TransferTask, limit: float = TABLE_LIMIT) -> Vectors:

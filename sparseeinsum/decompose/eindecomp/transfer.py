@@ -71,11 +71,13 @@ class Moved:
         calls: Of its kernel, as far as pieces are there.
         join: Into the calls.
         aggregation: Of partial results.
+        partial_share: Of the floats of a piece of the result, those of a partial result: fewer where it is sparse.
     """
 
     calls: float
     join: float
     aggregation: float
+    partial_share: float = 1.0
 
     @property
     def floats(self) -> float:
@@ -136,9 +138,15 @@ class TransferModel:
             return Moved(calls, join, 0.0)
         result = self.pieces(einsum.output.tensor, result_tiles(einsum, choice))
         # Of a sparse result a call may have fewer entries than the whole group.
-        entries = self._pairs(einsum, (1,) * len(choice), absence)
-        partial = min(result.mean, entries / calls) if calls else 0.0
-        return Moved(calls, join, aggregation_floats(calls, result.count, partial))
+        partial = min(result.mean, self._entries_joined(einsum) / calls) if calls else 0.0
+        share = partial / result.mean if result.mean else 1.0
+        return Moved(calls, join, aggregation_floats(calls, result.count, partial), share)
+
+    def _entries_joined(self, einsum: EinSum) -> float:
+        """Pairs of entries."""
+        everything = tuple(frozenset(operand.labels) for operand in einsum.operands)
+        absence, *_ = self.evaluations[einsum.output.tensor].absences(everything)
+        return self._pairs(einsum, (1,) * len(einsum.labels), absence)
 
     def _pairs(self, einsum: EinSum, choice: Choice, absence: Absence) -> float:
         """Tuples of the join under some tiles; a label that only the result has multiplies them."""
