@@ -56,6 +56,7 @@ class Plan:
         stage_of: Names the table that keeps a result while the plan runs.
         analyze: Runs the plan where it was made, and tells what that took.
         kept_before: Names of relations in tables that plans made whose rest this one is.
+        transferred_bytes: Expected to go from machine to machine, where tables are spread over several.
     """
 
     program: Program
@@ -74,6 +75,7 @@ class Plan:
     stage_of: Callable[[str], exp.Table]
     analyze: Callable[["Plan"], Analysis]
     kept_before: frozenset[str] = frozenset()
+    transferred_bytes: float = 0.0
 
     @property
     def statistics(self) -> Mapping[str, Statistics]:
@@ -152,6 +154,7 @@ class Plan:
             self.planning_seconds,
             self.analyze(self) if analyze else None,
             top - 1,
+            self.transferred_bytes if self.dialect.distributes else None,
         )
 
     def sql(self, style: str = "cte", dialect: str | None = None) -> str:
@@ -211,6 +214,8 @@ class Plan:
 
     def staged(self) -> tuple[str, ...]:
         """Results that a run keeps in temporary tables."""
+        if self.dialect.distributes:
+            return tuple(each.name for each in self.definitions)
         model = self.alternatives.model
         staged = staged_results(self.decomposed, model, self.dialect.computes_whole)
         if not self.dialect.has_workers:
