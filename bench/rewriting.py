@@ -70,16 +70,16 @@ def stages(formula: Formula, rows: int) -> dict[str, str]:
         for name, array in arrays.items()
     }
     graph = bind(program, tensors)
-    reading = read(graph.einsums, graph)
+    reading = read(graph.einsums, graph.einsums[-1:], graph)
     clock = [time.perf_counter()]
-    classes = saturate([reading.term], reading.bounds, reading.same)
+    classes = saturate(reading.terms, reading.bounds, reading.same)
     clock.append(time.perf_counter())
     sizes = sizes_of(classes, reading.bounds, {leaf: DENSITY if leaf.tensor == "X" else 1.0 for leaf in classes.leaves})
     extractor = Extractor.of(classes, sizes)
     clock.append(time.perf_counter())
     choices = []
     for choose in (extractor.greedy, extractor.shared):
-        choices.append(choose(classes.roots[0]))
+        choices.append(choose(classes.roots))
         clock.append(time.perf_counter())
     taken = [f"{after - before:.3f}" for before, after in itertools.pairwise(clock)]
     better = f"{choices[1].cost / choices[0].cost:.2f}"

@@ -4,6 +4,7 @@ from sparseeinsum.arrays import einsum
 from sparseeinsum.contraction_paths import ContractionPath, contract_path
 from sparseeinsum.database import Database, connect
 from sparseeinsum.errors import (
+    AlgebraError,
     CatalogueError,
     DataError,
     EngineError,
@@ -15,12 +16,14 @@ from sparseeinsum.errors import (
     SparseEinsumError,
     StatisticsError,
 )
-from sparseeinsum.kernels.duckdb_extension import register_extension
-from sparseeinsum.kernels.duckdb_sql_functions import register_sql_functions
+from sparseeinsum.kernels.duckdb.extension import register_extension
+from sparseeinsum.kernels.duckdb.sql_functions import register_sql_functions
 from sparseeinsum.language.building import function, program, read_program, tensor
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.expressions import NamedTensor, TensorExpression, bound, index, ones, where
 from sparseeinsum.language.matrices import Matrix, matrix, scalar, vector
+from sparseeinsum.partitioned import PartitionedProgram
+from sparseeinsum.partitioning import partition
 from sparseeinsum.plan import Plan
 from sparseeinsum.results.results import TensorResult
 from sparseeinsum.results.streams import ResultStream
@@ -30,6 +33,7 @@ from sparseeinsum.sql_requests import answer
 from sparseeinsum.version import __version__
 
 __all__ = [
+    "AlgebraError",
     "CatalogueError",
     "ContractionPath",
     "CounterExample",
@@ -41,6 +45,7 @@ __all__ = [
     "NamedTensor",
     "PackageError",
     "ParseError",
+    "PartitionedProgram",
     "Plan",
     "PlanError",
     "Program",
@@ -62,6 +67,7 @@ __all__ = [
     "index",
     "matrix",
     "ones",
+    "partition",
     "program",
     "read_program",
     "scalar",

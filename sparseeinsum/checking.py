@@ -10,12 +10,13 @@ from sparseeinsum.language.binding import bind_einsum, check_declared
 from sparseeinsum.language.eingraph import EinSum, Program
 from sparseeinsum.language.files import read_statements
 from sparseeinsum.language.lowering import lower
+from sparseeinsum.language.matrix_statements import no_shapes
 from sparseeinsum.language.names import names_read
 from sparseeinsum.language.parameters import Parameters
 from sparseeinsum.language.scalar import AxisBound, axis_bounds_of
 from sparseeinsum.language.syntax import NOWHERE, Assignment, Import, Position, Source
 from sparseeinsum.language.tensors import Axis, Tensor
-from sparseeinsum.storage.inputs import stored_inputs
+from sparseeinsum.storage.inputs import shapes_in, stored_inputs
 
 _ANY_BOUND = 1  # of a parameter that has no value: a number that may stand everywhere
 
@@ -74,12 +75,16 @@ class _Check:
         if not self._found:  # what cannot be read may declare what is given
             self._parameters.check_given()
         if self._assigned:  # else the text is there to be included
-            program = self._sound(lower(self._statements, self._source, self._parameters.declared, self._report))
+            program = self._sound(self._lowered(engine))
             self._bind(program, _declared_tensors(program) if engine is None else self._stored(program, engine), engine)
             self._warn()
         elif not (self._declared or self._parameters.declared or self._found):
-            lower(self._statements, self._source, {}, self._report)
+            self._lowered(engine)
         return sorted(self._found)
+
+    def _lowered(self, engine: Engine | None) -> Program:
+        shapes = no_shapes if engine is None else shapes_in(engine)
+        return lower(self._statements, self._source, self._parameters.declared, self._report, shapes)
 
     def _report(self, error: ParseError) -> None:
         self._found.add(Finding(error.file or "", error.line, error.column, "error", error.problem))

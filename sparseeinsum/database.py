@@ -18,7 +18,7 @@ from sparseeinsum.engines.postgresql.opening import is_postgresql, open_postgres
 from sparseeinsum.errors import EngineError, SemanticsError
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.eingraph import Program
-from sparseeinsum.language.lowering import lower_text
+from sparseeinsum.language.lowering import lower_file, lower_text
 from sparseeinsum.language.syntax import Source
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.loading import tables
@@ -36,6 +36,7 @@ from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR
 from sparseeinsum.storage.arguments import Description
 from sparseeinsum.storage.catalogue import Catalogue, StoredDictionary
 from sparseeinsum.storage.dictionaries import Dictionaries
+from sparseeinsum.storage.inputs import shapes_in
 from sparseeinsum.storage.ownership import drop_tensor
 from sparseeinsum.storage.tensor_metadata import completed
 
@@ -119,7 +120,8 @@ class Database:
                 refused, but for rounding to a floating-point dtype of fewer digits.
             promoted: Axes that become key columns of the table; the others lie inside arrays. A mapping gives each a
                 tile, the indices that one key stands for, as in {"i": 64, "j": 64} for blocks. By default sparse data
-                are stored with all axes promoted, dense data with the first.
+                are stored with all axes promoted, dense data with the first. Large sparse matrices that take less as
+                arrays, as those of scipy in PostgreSQL do if more than a fifth is set, are stored as dense data are.
             duplicates: `error` refuses a coordinate that is given twice, `sum` adds its values (of bool: whether any is
                 true).
             order: Key columns by which to order the rows of the table. Sums over groups are faster where rows come in
@@ -253,6 +255,41 @@ class Database:
         """
         return check_source(source, folder, parameters, self._engine)
 
+    def shape_of(self, name: str) -> Sequence[int | None] | None:
+        """The bounds of the axes of a tensor, or of a table that is read as one, where those are not known yet None.
+
+        None where this database has neither of that name.
+        """
+        return shapes_in(self._engine)(name)
+
+    def program(self, text: str, /, folder: Path | None = None, **parameters: Number) -> Program:
+        """Read program text as `se.program` does, where this database says which names without labels are vectors.
+
+        Args:
+            text: Program text.
+            folder: Where the files are that it includes; None where it must not.
+            parameters: Numbers in place of those that the text declares.
+
+        Raises:
+            ParseError: With line, column and a hint.
+            SemanticsError: A parameter is given that the text does not declare.
+        """
+        return lower_text(text, parameters, folder, shapes_in(self._engine))
+
+    def read_program(self, path: str | Path, /, **parameters: Number) -> Program:
+        """Read a program from a file as `se.read_program` does, with this database's vectors, as in `program`.
+
+        Args:
+            path: The file.
+            parameters: Numbers in place of those that the files declare.
+
+        Raises:
+            OSError: There is no such file, or it cannot be read.
+            ParseError: With file, line, column and a hint.
+            SemanticsError: A parameter is given that the text does not declare.
+        """
+        return lower_file(Path(path), parameters, shapes_in(self._engine))
+
     @overload
     def plan(
         self,
@@ -269,6 +306,7 @@ class Database:
         top: None = None,
         indexes: bool = True,
         parameters: Mapping[str, Number] | None = None,
+        workers: int | None = None,
     ) -> Plan: ...
 
     @overload
@@ -288,6 +326,7 @@ class Database:
         top: int,
         indexes: bool = True,
         parameters: Mapping[str, Number] | None = None,
+        workers: int | None = None,
     ) -> list[Plan]: ...
 
     def plan(
@@ -305,6 +344,7 @@ class Database:
         top: int | None = None,
         indexes: bool = True,
         parameters: Mapping[str, Number] | None = None,
+        workers: int | None = None,
     ) -> Plan | list[Plan]:
         """Choose a decomposition for every EinSum of a program.
 
@@ -332,6 +372,9 @@ class Database:
             indexes: Whether operands may be kept in memory while a statement runs, and read by index. DuckDB before
                 version 2 cannot: False makes SQL that runs there, too, with the extension file.
             parameters: For program text, numbers in place of those that it declares, as in `param eta = 0.1`.
+            workers: A power of two: labels are cut into as many pieces of work, so that workers that have one each
+                would send each other little. Keys stand for the pieces, or for parts of them; `plan.partitioned`
+                tells what would be moved.
 
         Raises:
             CatalogueError: A tensor is not there.
@@ -340,9 +383,9 @@ class Database:
         """
         count = 1 if top is None else top
         options = plan_options(
-            optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, count, indexes
+            optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, count, indexes, workers
         )
-        plans = pipeline.make_plans(_program(program, parameters), self._engine, options)
+        plans = pipeline.make_plans(self._read(program, parameters), self._engine, options)
         return plans[0] if top is None else plans
 
     def load_plan(self, source: str | Path) -> Plan:
@@ -424,7 +467,7 @@ class Database:
             options = plan_options(
                 optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
             )
-            run = pipeline.run_program(_program(program, parameters), self._engine, options, targets, show, replan)
+            run = pipeline.run_program(self._read(program, parameters), self._engine, options, targets, show, replan)
             return Results(run.results)
 
     def stream(
@@ -462,13 +505,19 @@ class Database:
                 options = plan_options(
                     optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
                 )
-                streamed = pipeline.stream_program(_program(program, parameters), self._engine, options, show, replan)
+                streamed = pipeline.stream_program(self._read(program, parameters), self._engine, options, show, replan)
             deliveries = transaction.enter_context(streamed)
             return ResultStream(self._engine, deliveries, transaction.pop_all())
 
     def close(self) -> None:
         """Close the database, if it was opened here."""
         self._engine.close()
+
+    def _read(self, program: Program | str, parameters: Mapping[str, Number] | None) -> Program:
+        if isinstance(program, str):
+            return lower_text(program, parameters or {}, shapes=shapes_in(self._engine))
+        _check_no_parameters(parameters)
+        return program
 
     def __enter__(self) -> Self:
         return self
@@ -477,13 +526,6 @@ class Database:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _program(program: Program | str, parameters: Mapping[str, Number] | None) -> Program:
-    if isinstance(program, str):
-        return lower_text(program, parameters or {})
-    _check_no_parameters(parameters)
-    return program
 
 
 def _check_no_parameters(parameters: Mapping[str, Number] | None) -> None:

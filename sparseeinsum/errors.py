@@ -54,6 +54,10 @@ class StatisticsError(SparseEinsumError):
     """Statistics that are missing or contradict the data."""
 
 
+class AlgebraError(SparseEinsumError, ValueError):
+    """Operators over tensor relations that do not fit together, or a relation that breaks what its type claims."""
+
+
 class PlanError(SparseEinsumError):
     """No decomposition satisfies what was asked, such as a memory limit."""
 

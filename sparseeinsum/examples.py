@@ -151,10 +151,11 @@ def load(database: Database, inputs: Mapping[str, Matrix], promoted: Sequence[st
     Args:
         database: Where to.
         inputs: Matrices by name.
-        promoted: Axes of dense matrices to store as keys; by default the first.
+        promoted: Axes of dense matrices to store as keys, where sparse ones have both; by default as matrices are.
     """
     for name, matrix in inputs.items():
-        database.tensor(name, matrix, promoted=promoted if isinstance(matrix, np.ndarray) else None)
+        by_hand = promoted if promoted is None or isinstance(matrix, np.ndarray) else ["dim_0", "dim_1"]
+        database.tensor(name, matrix, promoted=by_hand)
     return database
 
 

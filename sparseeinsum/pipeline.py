@@ -10,6 +10,7 @@ from sparseeinsum.algebra.translate import Inputs, translate
 from sparseeinsum.decompose.access import StoredOrder
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.constants import constants_for
+from sparseeinsum.decompose.eindecomp.planning import plan_for_workers
 from sparseeinsum.decompose.memory import Memory, scan_needed_bytes, scanning_bytes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph
@@ -22,6 +23,7 @@ from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, Program
 from sparseeinsum.language.scalar import FUNCTIONS, functions_of
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, entries
+from sparseeinsum.partitioned import PartitionedProgram
 from sparseeinsum.plan import Plan
 from sparseeinsum.plan_options import PlanOptions
 from sparseeinsum.replanning import replan
@@ -31,6 +33,7 @@ from sparseeinsum.rewrite.algebraic import improve
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.first_indices import find_first_indices, successors_needed
+from sparseeinsum.rewrite.late_sums import sum_late
 from sparseeinsum.rewrite.parts import parts_of
 from sparseeinsum.rewrite.products import put_together
 from sparseeinsum.rewrite.rewriting import Rewriting
@@ -67,10 +70,15 @@ def make_plans(program: Program, engine: Engine, options: PlanOptions) -> list[P
         exact = evaluate_exactly(merged, data.values, _allows_nonfinite(options))
         layouts = _layouts(program, exact.graph, options)
         alternatives = _alternatives(exact, data, engine, options, layouts, pins)
-        found = alternatives.chosen(options.top)
+        divided = None if options.workers is None else plan_for_workers(alternatives, options.workers)
+        found = (alternatives if divided is None else divided.alternatives).chosen(options.top)
     rewriting = Rewriting.between(bound, exact.graph, shares)
     made = _Making(program, engine, options, data, rewriting, exact, alternatives, clock.seconds)
-    return [made.plan(decomposed) for decomposed in found]
+    if divided is None:
+        return [made.plan(decomposed) for decomposed in found]
+    partitioned = PartitionedProgram(divided.task, divided.partitioning)
+    made = replace(made, alternatives=divided.alternatives)
+    return [replace(made.plan(decomposed), partitioned=partitioned) for decomposed in found]
 
 
 def load_plan(saved: SavedPlan, engine: Engine) -> Plan:
@@ -189,8 +197,9 @@ def _rewritten(
     binary, shares = binarise(bound, known, values), {}
     if options.rewrites:
         pinned = options.pin.keys()
-        improved = improve(bound, binary, known, values, price, pinned)
+        improved = improve(bound, binary, known, values, price, options.pin)
         binary = put_together(improved.graph, improved.apart, known, values, price, pinned)
+        binary = sum_late(binary, known, values, price, pinned)
         shares = dict(improved.shares)
     sparse = compensate(binary, known, values, price)
     return find_first_indices(sparse, data.successors, known, values, price), shares

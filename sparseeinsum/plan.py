@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.dependencies import has_single_pairs
 from sparseeinsum.algebra.operators import Kept
+from sparseeinsum.algebra.plan_expressions import PlanAlgebra, plan_algebra
 from sparseeinsum.algebra.shared_reading import shared_results
 from sparseeinsum.algebra.translate import Definition, delivery, kept_in
 from sparseeinsum.decompose.alternatives import Alternatives
@@ -20,6 +21,7 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.explain import Analysis, Explanation, Sizes
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.partitioned import PartitionedProgram
 from sparseeinsum.picture.page import write_page
 from sparseeinsum.preview import Preview
 from sparseeinsum.render.dialects import Dialect
@@ -57,6 +59,7 @@ class Plan:
         analyze: Runs the plan where it was made, and tells what that took.
         kept_before: Names of relations in tables that plans made whose rest this one is.
         transferred_bytes: Expected to go from machine to machine, where tables are spread over several.
+        partitioned: How it is cut among workers; None where nobody asked.
     """
 
     program: Program
@@ -76,6 +79,7 @@ class Plan:
     analyze: Callable[["Plan"], Analysis]
     kept_before: frozenset[str] = frozenset()
     transferred_bytes: float = 0.0
+    partitioned: PartitionedProgram | None = None
 
     @property
     def statistics(self) -> Mapping[str, Statistics]:
@@ -100,6 +104,16 @@ class Plan:
     def notation(self) -> list[str]:
         """Every EinSum in upper-case-lower-case notation, in order."""
         return [step.notation for step in self.decomposed.steps]
+
+    def algebra(self) -> PlanAlgebra:
+        """The plan in the tensor relational algebra: an expression for every EinSum, and for every output.
+
+        Printed, it has a line for every operator, with the frontier of its keys and the bound of its arrays.
+        """
+        found = ((name, self.measured[name].tuples, stored) for name, stored in self.stored.items())
+        complete = {name for name, tuples, each in found if tuples == each.decomposition.most_tuples(each.tensor.shape)}
+        deliveries = {name: delivery(self.decomposed, name) for name in self.outputs}
+        return plan_algebra(self.definitions, deliveries, self.statistics, complete)
 
     def to_json(self) -> str:
         """The plan as JSON text, which `Database.load_plan` reads: program, choices and expected costs, but no data."""
@@ -126,7 +140,8 @@ class Plan:
             analyze: Run it, too, and show actual tuples, bytes and seconds beside those expected.
             top: How many of the best plans to compare, this one included.
         """
-        return self._explanation(analyze, top).write()
+        explained = self._explanation(analyze, top).write()
+        return explained if self.partitioned is None else f"{explained}\n{self.partitioned.explain()}"
 
     def to_html(self, path: str | Path | None = None, analyze: bool = False, top: int = 4) -> str:
         """The plan as a page for a browser: the graph as a drawing, what else might have been chosen, and the SQL.

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sparseeinsum.decompose.eindecomp.vectors import check_workers
 from sparseeinsum.decompose.tiling import TILES
 from sparseeinsum.engines.duckdb import parse_bytes
 from sparseeinsum.errors import PlanError
@@ -26,6 +27,7 @@ class PlanOptions:
         rewrites: Whether products that several EinSums compute may be computed in another order.
         top: How many plans.
         indexes: Whether operands may be kept in memory and read by index, where the engine can do that.
+        workers: Among how many labels are cut; None for a plan of one that knows nothing of others.
     """
 
     optimizer: str = "dp"
@@ -39,6 +41,7 @@ class PlanOptions:
     rewrites: bool = True
     top: int = 1
     indexes: bool = True
+    workers: int | None = None
 
     @property
     def most_bytes(self) -> float:
@@ -63,6 +66,7 @@ def plan_options(
     rewrite: bool = True,
     top: int = 1,
     indexes: bool = True,
+    workers: int | None = None,
 ) -> PlanOptions:
     """What `Database.plan` is asked, checked."""
     if top < 1:
@@ -73,7 +77,11 @@ def plan_options(
         raise PlanError(f"memory_limit: {error}") from None
     pinned = {name: _tiles(name, labels) for name, labels in (pin or {}).items()}
     wanted, sizes = tuple(outputs), _sizes(tiles)
-    return PlanOptions(optimizer, limit, pinned, layout, wanted, nonfinite, sizes, estimator, rewrite, top, indexes)
+    if workers is not None:
+        check_workers(workers)
+    return PlanOptions(
+        optimizer, limit, pinned, layout, wanted, nonfinite, sizes, estimator, rewrite, top, indexes, workers
+    )
 
 
 def _sizes(tiles: Sequence[int] | str) -> tuple[int, ...]:

@@ -56,10 +56,11 @@ def replan(plan: Plan, tables: Mapping[str, int], engine: Engine) -> Replanned |
     *_, name = tables
     expected, tuples = plan.expected_sizes(name).tuples, tables[name]
     more = max(tuples, 1.0) / max(expected, 1.0)
+    if 1 / _OFF < more < _OFF:
+        return None
     planning_seconds = _seconds_to_plan(plan, name, tuples)
     graph = _rest(plan.decomposed.graph, tables)
-    is_expected = 1 / _OFF < more < _OFF
-    if is_expected or not graph.einsums or _LIKELY_GAIN * _at_stake(plan, graph, name, more) <= planning_seconds:
+    if not graph.einsums or _LIKELY_GAIN * _at_stake(plan, graph, name, more) <= planning_seconds:
         return None
     start = time.perf_counter()
     rest = _Rest.measuring(plan, graph, tables, engine)

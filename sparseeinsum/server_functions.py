@@ -22,12 +22,14 @@ from sparseeinsum.errors import (
     SemanticsError,
     SparseEinsumError,
 )
+from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.pipeline import make_plans
 from sparseeinsum.plan import Plan
 from sparseeinsum.plan_options import PlanOptions, plan_options
 from sparseeinsum.sql_texts import declaration_of, number_of, tiles_of
 from sparseeinsum.storage.catalogue import fill_text
+from sparseeinsum.storage.inputs import shapes_in
 from sparseeinsum.storing import store_program
 
 # SQLSTATEs, in PostgreSQL's words: syntax_error, duplicate_table, undefined_table, data_exception, and so on.
@@ -90,7 +92,7 @@ def _are_pins(pin: object) -> bool:
 
 
 def _einsum(engine: Engine, program: str, replace: bool = False, **options: Any) -> list[dict[str, object]]:  # noqa: ANN401
-    kept = store_program(lower_text(program), engine, _plan_options(options), replace)
+    kept = store_program(_read(engine, program), engine, _plan_options(options), replace)
     return [
         {
             "tensor": name,
@@ -113,8 +115,12 @@ def _explain(engine: Engine, program: str, run: bool = False, **options: Any) ->
 
 
 def _planned(engine: Engine, program: str, options: Mapping[str, Any]) -> Plan:
-    (plan,) = make_plans(lower_text(program), engine, _plan_options(options))
+    (plan,) = make_plans(_read(engine, program), engine, _plan_options(options))
     return plan
+
+
+def _read(engine: Engine, program: str) -> Program:
+    return lower_text(program, shapes=shapes_in(engine))
 
 
 def _plan_options(options: Mapping[str, Any]) -> PlanOptions:

@@ -19,7 +19,7 @@ from sparseeinsum.engines.duckdb import DuckDB
 from sparseeinsum.errors import CatalogueError, EngineError, PlanError
 from sparseeinsum.guarded import guarded_query
 from sparseeinsum.kernels.catalogue import functions
-from sparseeinsum.kernels.duckdb_sql_functions import REQUEST_FUNCTION
+from sparseeinsum.kernels.duckdb.sql_functions import REQUEST_FUNCTION
 from sparseeinsum.plan import Plan
 from sparseeinsum.sql_texts import declaration_of, number_of, tiles_of, truth_of
 

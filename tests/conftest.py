@@ -19,8 +19,8 @@ from edge_tables import EDGES
 import sparseeinsum as se
 from sparseeinsum import cli
 from sparseeinsum.decompose.constants import constants_for, store_constants
-from sparseeinsum.kernels.postgres_installation import find_server
-from sparseeinsum.kernels.postgres_python import install_python
+from sparseeinsum.kernels.postgresql.installation import find_server
+from sparseeinsum.kernels.postgresql.python import install_python
 from sparseeinsum.language.scalar import FUNCTIONS
 
 ENGINES = ("duckdb", "postgresql")

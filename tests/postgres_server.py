@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psycopg
 
-from sparseeinsum.kernels.postgres_python import package_folders
+from sparseeinsum.kernels.postgresql.python import package_folders
 
 INSTALLED = Path("/usr/lib/postgresql/15")
 SHARED = Path("/usr/share/postgresql/15")

@@ -12,8 +12,9 @@ from duckdb_shell import Shell
 
 import sparseeinsum as se
 from sparseeinsum.cli import main
-from sparseeinsum.kernels import duckdb_library, linking, processors
-from sparseeinsum.kernels.duckdb_library import build_extension
+from sparseeinsum.kernels import linking, processors
+from sparseeinsum.kernels.duckdb import library
+from sparseeinsum.kernels.duckdb.library import build_extension
 from sparseeinsum.kernels.processors import is_x86
 
 
@@ -87,8 +88,8 @@ def test_loaded_twice_and_in_two_databases_of_one_process(shell: Shell) -> None:
 
 REGISTERS_TWICE = """
 import duckdb
-from sparseeinsum.kernels.duckdb_extension import _ENTRY_POINT
-from sparseeinsum.kernels.duckdb_static_extension import register_static_extension
+from sparseeinsum.kernels.duckdb.extension import _ENTRY_POINT
+from sparseeinsum.kernels.duckdb.static_extension import register_static_extension
 
 register_static_extension("another", "1", "v1.2.0", _ENTRY_POINT)
 duckdb.connect()
@@ -144,7 +145,7 @@ def test_what_duckdb_does_not_give_is_an_error(shell: Shell) -> None:
 def test_a_file_for_another_processor_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error when it is loaded, not a crash when it meets an instruction that the processor does not know."""
     monkeypatch.setitem(processors._BITS[(1, "ecx")], "reserved", 16)  # a bit that no processor sets
-    monkeypatch.setattr(duckdb_library, "features", lambda processor: {"sse3", "reserved"})
+    monkeypatch.setattr(library, "features", lambda processor: {"sse3", "reserved"})
     refused = Shell(build_extension(tmp_path, se.__version__)).run(script="SELECT 1;")
     assert "another processor" in refused.stderr
 
@@ -161,6 +162,6 @@ def test_what_cannot_be_built_is_said(
     assert "--version is for postgres" in refused("--version", "16")
     monkeypatch.setattr(linking, "_LINKERS", ("no-such-linker",))
     assert "apt-get install binutils" in refused()
-    monkeypatch.setattr(duckdb_library, "_platform", lambda: "osx_arm64")
+    monkeypatch.setattr(library, "_platform", lambda: "osx_arm64")
     assert "on Linux only so far, not on osx_arm64" in refused()
     assert list(tmp_path.iterdir()) == []

@@ -15,10 +15,11 @@ import pytest
 import sparseeinsum as se
 from sparseeinsum import assets
 from sparseeinsum.assets import load_kernels
-from sparseeinsum.kernels import descriptors, measures, native
-from sparseeinsum.kernels.arithmetic import numbers_of
+from sparseeinsum.kernels import descriptors, native
 from sparseeinsum.kernels.catalogue import Kind, ValueType, functions
-from sparseeinsum.kernels.row_kernels import row_kernels
+from sparseeinsum.kernels.compiled import measures
+from sparseeinsum.kernels.compiled.arithmetic import numbers_of
+from sparseeinsum.kernels.compiled.row_kernels import row_kernels
 from sparseeinsum.language.dtypes import AGGREGATES
 from sparseeinsum.language.scalar import FUNCTIONS, Call, Literal, Operand, evaluate, write
 from sparseeinsum.render.values import MAX_LABELS_INSIDE

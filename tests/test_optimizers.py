@@ -37,7 +37,7 @@ class TestTrees:
             expected = problem.all_plans()[: self.K]
             plans = search_jointly(problem.task, self.K)
             assert [plan.choices for plan in plans] == [plan.choices for plan in expected]
-            assert [plan.seconds for plan in plans] == pytest.approx([plan.seconds for plan in expected], rel=1e-9)
+            assert [plan.cost for plan in plans] == pytest.approx([plan.cost for plan in expected], rel=1e-9)
 
     def test_the_cover_is_exact_too(self) -> None:
         for problem in priced_by_hand(is_tree=True, count=50):
@@ -98,7 +98,7 @@ class TestSharedResults:
             expected = problem.all_plans()[: self.K]
             plans = search_jointly(problem.task, self.K)
             assert [plan.choices for plan in plans] == [plan.choices for plan in expected]
-            assert [plan.seconds for plan in plans] == pytest.approx([plan.seconds for plan in expected], rel=1e-9)
+            assert [plan.cost for plan in plans] == pytest.approx([plan.cost for plan in expected], rel=1e-9)
 
     def test_where_tables_grow_too_large_the_other_searches_answer(self) -> None:
         for problem in priced_by_hand(is_tree=False, count=40):
@@ -110,7 +110,7 @@ class TestSharedResults:
     def test_infinite_costs_leave_the_order_of_the_others(self) -> None:
         """As of joins of more pairs than there are numbers for."""
         for problem in priced_by_hand(is_tree=False, count=40, endless=0.1):
-            expected = [plan for plan in problem.all_plans() if np.isfinite(plan.seconds)][: self.K]
+            expected = [plan for plan in problem.all_plans() if np.isfinite(plan.cost)][: self.K]
             plans = search_jointly(problem.task, self.K)
             assert [plan.choices for plan in plans[: len(expected)]] == [plan.choices for plan in expected]
             assert len(plans) == min(self.K, len(problem.all_plans()))

@@ -14,7 +14,7 @@ from postgres_sql import in_postgres
 from psycopg import errors
 
 from sparseeinsum.kernels.catalogue import Function, ValueType
-from sparseeinsum.kernels.postgres_functions import vocabulary
+from sparseeinsum.kernels.postgresql.functions import vocabulary
 
 FUNCTIONS = tuple(vocabulary())
 

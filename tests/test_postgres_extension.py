@@ -14,10 +14,11 @@ from psycopg import errors
 import sparseeinsum as se
 from sparseeinsum import cli
 from sparseeinsum.errors import ExtensionError
-from sparseeinsum.kernels import linking, postgres_installation, postgres_library, processors
-from sparseeinsum.kernels.postgres_functions import aggregates, c_functions, scalars, vocabulary
-from sparseeinsum.kernels.postgres_installation import find_server, install_extension
-from sparseeinsum.kernels.postgres_library import VERSIONS, build_library
+from sparseeinsum.kernels import linking, processors
+from sparseeinsum.kernels.postgresql import installation, library
+from sparseeinsum.kernels.postgresql.functions import aggregates, c_functions, scalars, vocabulary
+from sparseeinsum.kernels.postgresql.installation import find_server, install_extension
+from sparseeinsum.kernels.postgresql.library import VERSIONS, build_library
 from sparseeinsum.kernels.processors import is_x86
 
 OLDER = "0.0.9"
@@ -135,7 +136,7 @@ def test_build_for_every_version(tmp_path: Path, capsys: pytest.CaptureFixture[s
     command = ["nm", "-D", str(folder / "sparseeinsum.so")]
     symbols = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     exported = {line.split()[2] for line in symbols.splitlines() if " T " in line}
-    assert exported == set(postgres_library._exported(se.__version__))
+    assert exported == set(library._exported(se.__version__))
     magic = struct.pack("<6i32s", 72 if major == 18 else 56, 100 * major, 100, 32, 64, 1, b"PostgreSQL")
     assert magic in (folder / "sparseeinsum.so").read_bytes()
 
@@ -157,7 +158,7 @@ def test_what_cannot_be_built_is_said(
 
 
 def test_several_servers_are_not_chosen_between(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres_installation, "_DEBIAN", tmp_path)
+    monkeypatch.setattr(installation, "_DEBIAN", tmp_path)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(ExtensionError, match="no pg_config found"):
         find_server()
@@ -175,7 +176,7 @@ def test_a_library_for_another_processor_is_refused(
     """An error when it is loaded, not a crash when it meets an instruction that the processor does not know."""
     server = find_server(postgres.pg_config)
     monkeypatch.setitem(processors._BITS[(1, "ecx")], "reserved", 16)  # a bit that no processor sets
-    monkeypatch.setattr(postgres_library, "features", lambda processor: {"sse3", "reserved"})
+    monkeypatch.setattr(library, "features", lambda processor: {"sse3", "reserved"})
     install_extension(server, se.__version__)
     monkeypatch.undo()
     try:

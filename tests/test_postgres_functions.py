@@ -16,7 +16,7 @@ from sql_rows import Array, Oracle, Rows, arguments_of
 from test_sql_vocabulary import EXAMPLE_ROWS
 
 from sparseeinsum.kernels.catalogue import Function
-from sparseeinsum.kernels.postgres_functions import vocabulary
+from sparseeinsum.kernels.postgresql.functions import vocabulary
 
 FUNCTIONS = tuple(vocabulary())
 

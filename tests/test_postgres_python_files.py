@@ -14,9 +14,9 @@ import sparseeinsum as se
 from sparseeinsum import cli
 from sparseeinsum.cli import extensions
 from sparseeinsum.errors import ExtensionError
-from sparseeinsum.kernels import postgres_python as files
-from sparseeinsum.kernels.postgres_installation import Server, find_server
-from sparseeinsum.kernels.postgres_python import install_python
+from sparseeinsum.kernels.postgresql import python as files
+from sparseeinsum.kernels.postgresql.installation import Server, find_server
+from sparseeinsum.kernels.postgresql.python import install_python
 
 A = np.array([[0.0, 1.5, 0.0], [2.0, 0.0, -3.0]])
 

@@ -230,6 +230,9 @@ class TestConnecting:
         with pytest.raises(se.EngineError, match="cannot connect: "):
             se.connect("postgresql://nobody@/nothing?host=/nowhere")
 
+    def test_a_connection_of_its_own_loads_no_compiler(self, db: se.Database) -> None:
+        assert db.connection.execute("SELECT current_setting('jit')").fetchone() == ("off",)
+
     def test_a_database_without_the_extension(self, postgres_urls: dict[str, str]) -> None:
         url = postgres_urls["db"].replace("/db?", "/template1?")
         with pytest.raises(se.EngineError, match="template1 lacks the functions of this package; run CREATE EXTENSION"):

@@ -103,6 +103,15 @@ class TestWorkers:
         assert any("CREATE TEMPORARY TABLE" in plan for plan in plans)
         assert not any("Workers Planned" in plan for plan in plans)
 
+    def test_get_no_array_of_fill_with_their_part_of_a_plan(self, db: se.Database) -> None:
+        """It stands for what an operand that is one array lacks, and would be written out number by number."""
+        db.tensor("W", np.ones((100, 100)))
+        plan = db.plan("Y[i] = sum(W[i, j] * W[k, j])", pin={"Y": ""})
+        assert "tensor_fill" in plan.sql()
+        shown = db.connection.execute(f"EXPLAIN (VERBOSE) {plan.sql()}").fetchall()
+        assert len(str(shown)) < 10_000
+        np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), np.full(100, 10_000.0))
+
     def test_who_may_create_no_tables_has_temporary_ones(self, large: se.Database) -> None:
         run = large.connection.execute
         run("CREATE ROLE reader; GRANT USAGE ON SCHEMA main, sparseeinsum TO reader")

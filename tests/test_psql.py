@@ -114,6 +114,23 @@ def test_what_compile_prints(
     np.testing.assert_allclose(as_array(maxima, wanted[:, 0], 0), (layer + layer**2).max(axis=1))
 
 
+@pytest.mark.parametrize("style", ["cte", "staged"])
+@pytest.mark.parametrize("entries", [[], [3]])
+def test_what_turns_infinite_is_found_where_nothing_is_joined_with_it(
+    postgres: PostgresServer, db: se.Database, entries: list[int], style: str
+) -> None:
+    """The zeros of A leave nothing of T but where T is infinite."""
+    rows = np.zeros(1000)
+    rows[entries] = 1
+    db.tensor("A", rows, promoted=["dim_0"])
+    db.tensor("U", np.where(np.arange(1000) == 990, 1e300, 1), promoted=["dim_0"])
+    db.tensor("V", np.full(4, 1e300), promoted=["dim_0"])
+    for optimizer in ("dp", "relational", "dense"):
+        plan = db.plan("T[i, j] = U[i] * V[j]\nY[j] = sum(A[i] * T[i, j])", optimizer=optimizer, rewrite=False)
+        with pytest.raises(AssertionError, match="T turned NaN or infinite"):  # what psql says to stderr
+            postgres.psql("db", plan.sql(style))
+
+
 @pytest.mark.engines("duckdb", "postgresql")
 def test_another_dialect_is_refused(db: se.Database, engine: str) -> None:
     db.tensor("A", np.eye(2))

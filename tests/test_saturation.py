@@ -1,5 +1,7 @@
 """Equality saturation derives the hand-written sum-product rewrites of SystemML (SPORES, figure 14)."""
 
+import functools
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +12,9 @@ import sparseeinsum as se
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.rewrite.saturation.egraph import Classes, Limits, Node, saturate
+from sparseeinsum.rewrite.saturation.extraction import Extractor
 from sparseeinsum.rewrite.saturation.reading import Reading, read
+from sparseeinsum.rewrite.saturation.sizes import sizes_of
 from sparseeinsum.rewrite.saturation.terms import Add, Apply, Fold, Leaf, Mul, Number, Sum, Term
 from sparseeinsum.semantics.dense import evaluate_program
 
@@ -148,7 +152,7 @@ def reading(matrix: se.Matrix) -> Reading:
     program = se.program({"R": matrix})
     tensors = {name: _tensor(name) for name in program.inputs}
     graph = bind(program, tensors)
-    return read(graph.einsums, graph)
+    return read(graph.einsums, graph.einsums[-1:], graph)
 
 
 def _tensor(name: str) -> Tensor:
@@ -209,8 +213,8 @@ def _holds(classes: Classes, node: Node, term: Term, labels: Mapping[str, str]) 
 @pytest.mark.parametrize("method", REWRITES)
 def test_saturation_derives_what_systemml_does_by_hand(method: str) -> None:
     for left, right in REWRITES[method]:
-        given, wanted = reading(left()), reading(right()).term
-        classes = saturate([given.term], given.bounds, [*given.same, *known_constants([given.term])])
+        given, wanted = reading(left()), reading(right()).terms[0]
+        classes = saturate(given.terms, given.bounds, [*given.same, *known_constants(given.terms)])
         assert classes.is_saturated
         is_zero = isinstance(wanted, Mul) and wanted.left == Number(0.0)
         assert finds(classes, classes.roots[0], Number(0.0) if is_zero else wanted, {}), str(right())
@@ -218,13 +222,13 @@ def test_saturation_derives_what_systemml_does_by_hand(method: str) -> None:
 
 def test_limits_end_it_with_what_is_found() -> None:
     given = reading(((X - U @ V.T) ** 2).sum())
-    whole = saturate([given.term], given.bounds, given.same, Limits(seconds=60))
+    whole = saturate(given.terms, given.bounds, given.same, Limits(seconds=60))
     assert whole.is_saturated
     for limits in (Limits(nodes=200), Limits(rounds=3), Limits(seconds=0)):
-        found = saturate([given.term], given.bounds, given.same, limits)
+        found = saturate(given.terms, given.bounds, given.same, limits)
         assert not found.is_saturated
         assert found.count() < whole.count()
-        assert finds(found, found.roots[0], given.term, {})
+        assert finds(found, found.roots[0], given.terms[0], {})
 
 
 @pytest.mark.parametrize("method", REWRITES)
@@ -241,3 +245,18 @@ def test_both_sides_are_equal_numerically(method: str) -> None:
         }
         results = [evaluate_program(program, tensors)["R"] for program in programs]
         np.testing.assert_allclose(results[0], results[1], rtol=1e-12, atol=1e-12)
+
+
+def test_expressions_that_explode_are_saturated_in_part() -> None:
+    limits = Limits(seconds=60, nodes=3000)
+    for factors in (4, 8, 16):
+        sums = [se.matrix(f"A{factor}") + se.matrix(f"B{factor}") for factor in range(factors)]
+        expression = functools.reduce(operator.mul, sums)
+        given = reading((expression * (U @ V.T)).sum())
+        found = saturate(given.terms, given.bounds, given.same, limits)
+        assert not found.is_saturated
+        assert found.count() < 2 * limits.nodes
+        assert finds(found, found.roots[0], given.terms[0], {})
+        sizes = sizes_of(found, given.bounds, dict.fromkeys(found.leaves, 1.0))
+        extractor = Extractor.of(found, sizes)
+        assert extractor.shared(found.roots).cost <= extractor.greedy(found.roots).cost

@@ -112,6 +112,15 @@ def _add_no_indexes(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_workers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--workers",
+        type=int,
+        metavar="NUMBER",
+        help="cut labels among so many workers, a power of two, so that they would send each other little",
+    )
+
+
 def _add_load(commands_of: _Commands) -> None:
     parser = _add(
         commands_of,
@@ -236,6 +245,7 @@ def _add_explain(commands_of: _Commands) -> None:
     )
     _add_program(parser)
     _add_no_indexes(parser)
+    _add_workers(parser)
     parser.add_argument("--analyze", action="store_true", help="run it, too, and show actual tuples and times")
     parser.add_argument("--html", metavar="FILE", help="write it as a page for a browser, with a drawing, instead")
     parser.add_argument("--save", metavar="FILE", help="keep the plan in a file, for --plan")
@@ -251,6 +261,7 @@ def _add_compile(commands_of: _Commands) -> None:
     )
     _add_program(parser)
     _add_no_indexes(parser)
+    _add_workers(parser)
     parser.add_argument(
         "--style",
         choices=("cte", "staged"),

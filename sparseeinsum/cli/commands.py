@@ -17,7 +17,6 @@ import sparseeinsum as se
 from sparseeinsum.calibration import Calibration, calibrate
 from sparseeinsum.cli.display import show_result
 from sparseeinsum.language.dtypes import Number
-from sparseeinsum.language.lowering import lower_text
 
 STANDARD_INPUT = "-"
 
@@ -32,17 +31,17 @@ _OF_PLANNING: Mapping[str, tuple[str, object]] = {
     "--tiles": ("tiles", ()),
     "--no-rewrite": ("rewrite", True),
     "--no-indexes": ("indexes", True),
+    "--workers": ("workers", None),
     "--set": ("parameters", []),
 }
 
 
 def run(asked: argparse.Namespace) -> None:
     """Plan and run a program, or run a plan."""
-    program = _program(asked)
     into = dict(_assignment(pair) for pair in asked.into)
     if asked.append and not into:
         raise ValueError("--append says how to keep results in tables; name them, as in --into Y=scores")
-    with open_database(asked.database) as database:
+    with _opened(asked) as (database, program):
         results = database.run(
             database.load_plan(asked.plan) if program is None else program,
             into={name: se.Table(table, mode="append") for name, table in into.items()} if asked.append else into,
@@ -95,12 +94,11 @@ def _name_of_models(program: str | None) -> str:
 @contextmanager
 def _planned(asked: argparse.Namespace) -> Iterator[tuple[se.Database, se.Plan]]:
     """The database, and the plan asked for, while it is open."""
-    program = _program(asked)
-    with open_database(asked.database) as database:
+    with _opened(asked) as (database, program):
         if program is None:
             yield database, database.load_plan(asked.plan)
             return
-        yield database, database.plan(program, indexes=asked.indexes, **_wishes(asked))
+        yield database, database.plan(program, indexes=asked.indexes, workers=asked.workers, **_wishes(asked))
 
 
 def _wishes(asked: argparse.Namespace) -> dict[str, Any]:
@@ -189,8 +187,21 @@ def duration(seconds: float) -> str:
     return f"{seconds / units[unit]:.3g} {unit}"
 
 
-def _program(asked: argparse.Namespace) -> se.Program | None:
-    """The program; None where a plan is given instead."""
+@contextmanager
+def _opened(asked: argparse.Namespace) -> Iterator[tuple[se.Database, se.Program | None]]:
+    """The database, and the program; None where a plan is given instead."""
+    _check_what_is_given(asked)
+    text = sys.stdin.read() if asked.program == STANDARD_INPUT else asked.text
+    with open_database(asked.database) as database:
+        if asked.plan is not None:
+            yield database, None
+        elif text is None:
+            yield database, database.read_program(asked.program, **parameters_of(asked))
+        else:
+            yield database, database.program(text, Path(), **parameters_of(asked))
+
+
+def _check_what_is_given(asked: argparse.Namespace) -> None:
     given = [source for source in (asked.program, asked.text, asked.plan) if source is not None]
     if len(given) != 1:
         raise ValueError("give a program file, - for standard input, --text or --plan, one of them")
@@ -198,12 +209,6 @@ def _program(asked: argparse.Namespace) -> se.Program | None:
         for option, (wish, default) in _OF_PLANNING.items():
             if getattr(asked, wish, default) != default:
                 raise ValueError(f"{option} is for planning, and --plan brings a plan; leave it out")
-        return None
-    parameters = parameters_of(asked)
-    if asked.text is None and asked.program != STANDARD_INPUT:
-        return se.read_program(asked.program, **parameters)
-    text = str(asked.text) if asked.text is not None else sys.stdin.read()
-    return lower_text(text, parameters, Path())
 
 
 def parameters_of(asked: argparse.Namespace) -> dict[str, Number]:

@@ -7,11 +7,11 @@ from sparseeinsum import __version__
 from sparseeinsum.dbt_project.package import write_package
 from sparseeinsum.engines.postgresql.vocabulary import install_portable, remove_portable
 from sparseeinsum.errors import ExtensionError
-from sparseeinsum.kernels.duckdb_library import build_extension
+from sparseeinsum.kernels.duckdb.library import build_extension
 from sparseeinsum.kernels.linking import write_whole
-from sparseeinsum.kernels.portable.script import psql_script
-from sparseeinsum.kernels.postgres_installation import find_server, install_extension, write_extension
-from sparseeinsum.kernels.postgres_python import install_python
+from sparseeinsum.kernels.postgresql.installation import find_server, install_extension, write_extension
+from sparseeinsum.kernels.postgresql.portable.script import psql_script
+from sparseeinsum.kernels.postgresql.python import install_python
 from sparseeinsum.kernels.processors import PROCESSORS
 
 __all__ = ["PROCESSORS", "build", "install"]

@@ -20,6 +20,7 @@ from sparseeinsum.kernels.catalogue import functions
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.files import read_statements
 from sparseeinsum.language.lowering import lower
+from sparseeinsum.language.matrix_statements import Shapes
 from sparseeinsum.language.parameters import Parameters
 from sparseeinsum.language.parsing import fail
 from sparseeinsum.language.scalar import write_number
@@ -118,9 +119,9 @@ class _Part:
         """Whether it computes something; it may declare only."""
         return any(isinstance(statement, Assignment) for statement in self.statements)
 
-    def program(self, earlier: tuple[Statement, ...] = ()) -> se.Program:
-        """The program, after other statements."""
-        return lower((*earlier, *self.statements), Source(self.text))
+    def program(self, shapes: Shapes, earlier: tuple[Statement, ...] = ()) -> se.Program:
+        """The program, after other statements, where the database has tensors of those shapes."""
+        return lower((*earlier, *self.statements), Source(self.text), shapes=shapes)
 
 
 class Session:
@@ -191,7 +192,7 @@ class Session:
         part = self._part(text, parameters)
         if part.is_program:
             program = self._with_what_it_reads(part)
-            wanted = part.program().outputs
+            wanted = part.program(self._database.shape_of).outputs
             results = self._database.run(program, outputs=wanted)
             for name in wanted:
                 show_result(self._console, results[name], self._rows)
@@ -212,14 +213,16 @@ class Session:
         parts: list[_Part] = []
 
         def add(each: _Part) -> None:
-            for name in each.program().inputs if each.is_program else ():
+            for name in each.program(self._database.shape_of).inputs if each.is_program else ():
                 earlier = self._programs.get(name)
                 if earlier is not None and earlier != each and earlier not in parts:
                     add(earlier)
             parts.append(each)
 
         add(part)
-        return part.program(tuple(statement for each in parts[:-1] for statement in each.statements))
+        return part.program(
+            self._database.shape_of, tuple(statement for each in parts[:-1] for statement in each.statements)
+        )
 
     def _run_sql(self, text: str) -> None:
         cursor = self._database.connection.execute(text)

@@ -11,7 +11,7 @@ from sqlglot.errors import TokenError
 # (whether something is begun) -> the next line, or None at the end; KeyboardInterrupt gives up what is begun
 NextLine = Callable[[bool], str | None]
 
-_PROGRAM = re.compile(r"\s*((tensor\s+)?\w+\s*\[|param\s+\w|include\s*[\"'])")
+_PROGRAM = re.compile(r"\s*((tensor\s+)?\w+\s*\[|\w+\s*=(?!=)|(param|matrix|vector|scalar)\s+\w|include\s*[\"'])")
 _COMMENT = re.compile(r"#.*")
 _SEMICOLON = "SEMICOLON"  # a kind of token
 

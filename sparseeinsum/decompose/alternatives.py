@@ -1,7 +1,7 @@
 """Decompose: the plans beside one: the best of all, and those that differ from it in a single EinSum."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.choices import allowed_choices
@@ -29,6 +29,7 @@ class Alternatives:
         layouts: Decomposition of every output to be delivered; one that has none is delivered as it comes.
         pinned: For some results, the labels to promote in the EinSum that computes them, and their tiles.
         tiles: Tiles of several indices that any label may have.
+        cut: For some results, labels that are cut among workers, and the tiles that one worker has of them.
     """
 
     optimizer: str
@@ -37,6 +38,7 @@ class Alternatives:
     layouts: Mapping[str, Decomposition]
     pinned: Mapping[str, Mapping[str, int]]
     tiles: tuple[int, ...]
+    cut: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def best(self, k: int) -> list[DecomposedGraph]:
         """The k cheapest plans that the optimizer finds, best first.
@@ -44,7 +46,7 @@ class Alternatives:
         Raises:
             PlanError: There is no such optimizer, or no plan.
         """
-        return optimise(self.optimizer, self.model, self.stored, self.layouts, self.pinned, k, self.tiles)
+        return optimise(self.optimizer, self.model, self.stored, self.layouts, self.pinned, k, self.tiles, self.cut)
 
     def chosen(self, k: int) -> list[DecomposedGraph]:
         """The same, but a plan without tiles that nobody stored comes first unless others are much cheaper.
@@ -69,7 +71,7 @@ class Alternatives:
     def of_each(self, plan: DecomposedGraph, k: int) -> dict[str, list[DecomposedGraph]]:
         """For every result the k cheapest plans that choose as this one does for all other EinSums, best first."""
         tiles = tiles_by_label(self.model.graph, self.stored, self.tiles)
-        allowed = allowed_choices(self.model, self.pinned, OPTIMIZERS[self.optimizer].allows, tiles)
+        allowed = allowed_choices(self.model, self.pinned, OPTIMIZERS[self.optimizer].allows, tiles, self.cut)
         return {name: self._varied(plan, name, choices)[:k] for name, choices in allowed.items()}
 
     def _varied(self, plan: DecomposedGraph, name: str, choices: tuple[Choice, ...]) -> list[DecomposedGraph]:

@@ -2,7 +2,8 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from sparseeinsum.decompose.choice import Choice, promoted_tiles
@@ -21,6 +22,7 @@ def allowed_choices(
     pinned: Mapping[str, Mapping[str, int]],
     only: Callable[[Choice], bool] | None = None,
     tiles: Mapping[str, Mapping[str, tuple[int, ...]]] = MappingProxyType({}),
+    cut: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
 ) -> dict[str, tuple[Choice, ...]]:
     """Choices for every EinSum of a graph, by the name of its result.
 
@@ -29,34 +31,48 @@ def allowed_choices(
         pinned: For some results, exactly the labels to promote in the EinSum that computes them, and their tiles.
         only: What else a choice must satisfy; a baseline's restriction.
         tiles: For every result, tiles of several indices that labels may have.
+        cut: For some results, labels that are cut among workers, and the tiles that one worker has of them.
 
     Raises:
         PlanError: An EinSum has no choice left.
     """
     return {
-        name: _choices(model, einsum, pinned.get(name), tiles.get(name, {}), only)
+        name: _choices(model, einsum, _Wish(pinned.get(name), tiles.get(name, {}), cut.get(name, {})), only)
         for name, einsum in ((einsum.output.tensor, einsum) for einsum in model.graph.einsums)
     }
 
 
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What is wanted of the labels of an EinSum; see `all_choices`."""
+
+    pinned: Mapping[str, int] | None
+    tiles: Mapping[str, tuple[int, ...]]
+    cut: Mapping[str, int]
+
+    def choices(self, einsum: EinSum, bounds: Mapping[str, int]) -> Iterable[Choice]:
+        """All that keep to it."""
+        return all_choices(einsum, bounds, self.pinned, self.tiles, self.cut)
+
+    def with_smaller(self, bounds: Mapping[str, int]) -> "_Wish":
+        """The same with tiles among which there are some for any memory."""
+        return replace(self, tiles=_with_smaller(bounds, self.tiles))
+
+
 def _choices(
-    model: CostModel,
-    einsum: EinSum,
-    pinned: Mapping[str, int] | None,
-    tiles: Mapping[str, tuple[int, ...]],
-    only: Callable[[Choice], bool] | None,
+    model: CostModel, einsum: EinSum, wish: _Wish, only: Callable[[Choice], bool] | None
 ) -> tuple[Choice, ...]:
     def is_fitting(choice: Choice) -> bool:
         return model.needed_bytes(einsum, choice) <= model.memory.limit_bytes
 
     bounds = {label: model.graph.bound_of(einsum, label) for label in einsum.labels}
-    candidates = [choice for choice in all_choices(einsum, bounds, pinned, tiles) if only is None or only(choice)]
+    candidates = [choice for choice in wish.choices(einsum, bounds) if only is None or only(choice)]
     fitting = tuple(filter(is_fitting, candidates))
     if candidates:
         cheapest = min(candidates, key=lambda choice: model.single_pass_seconds(einsum, choice))
         # Memory makes the plan dearer: arrays in tiles need less.
         if not is_fitting(cheapest) or model.vertex_cost(einsum, cheapest).passes is not None:
-            smaller = all_choices(einsum, bounds, pinned, _with_smaller(bounds, tiles))
+            smaller = wish.with_smaller(bounds).choices(einsum, bounds)
             candidates = [choice for choice in smaller if only is None or only(choice)]
             fitting = tuple(filter(is_fitting, candidates))
     if not fitting:
@@ -75,6 +91,7 @@ def all_choices(
     bounds: Mapping[str, int],
     pinned: Mapping[str, int] | None = None,
     tiles: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
+    cut: Mapping[str, int] = MappingProxyType({}),
 ) -> Iterable[Choice]:
     """Every label demoted, promoted or in one of its tiles; those promoted by hand stay so, and those pinned alone.
 
@@ -86,6 +103,7 @@ def all_choices(
         bounds: Of its labels.
         pinned: Exactly the labels to promote, with their tiles.
         tiles: That labels may have besides.
+        cut: Labels that are cut among workers are promoted, in these tiles or in parts of them.
 
     Raises:
         PlanError: A label is pinned that the EinSum lacks.
@@ -98,19 +116,30 @@ def all_choices(
             )
         return [tuple(pinned.get(label, DEMOTED) for label in einsum.labels)]
     given = by_hand(einsum)
-    states = [(given[label],) if label in given else (DEMOTED, 1) for label in einsum.labels]
+    states = [_states(label, given, cut) for label in einsum.labels]
     tiled = [
-        state if label in given else (*state, *tiles.get(label, ()))
+        state if label in given else (*state, *_parts_of(tiles.get(label, ()), cut.get(label), state))
         for state, label in zip(states, einsum.labels, strict=True)
     ]
     if math.prod(map(len, tiled)) <= _MOST_TILINGS:
         return itertools.product(*tiled)
-    free = sorted(frozenset(einsum.labels) - given.keys(), key=lambda label: (-bounds[label], label))
+    free = sorted(frozenset(einsum.labels) - given.keys() - cut.keys(), key=lambda label: (-bounds[label], label))
     if len(free) <= MOST_LABELS:
         return itertools.product(*states)
     fixed = frozenset(free[MOST_LABELS:])
     few = [(DEMOTED,) if label in fixed else state for label, state in zip(einsum.labels, states, strict=True)]
     return itertools.chain(itertools.product(*few), [tuple(given.get(label, 1) for label in einsum.labels)])
+
+
+def _states(label: str, given: Mapping[str, int], cut: Mapping[str, int]) -> tuple[int, ...]:
+    if label in given:
+        return (given[label],)
+    return tuple(dict.fromkeys((1, cut[label]))) if label in cut else (DEMOTED, 1)
+
+
+def _parts_of(tiles: Iterable[int], cut: int | None, known: Collection[int]) -> tuple[int, ...]:
+    """Of some tiles those that a worker has whole."""
+    return tuple(tile for tile in tiles if tile not in known and (cut is None or cut % tile == 0))
 
 
 def _no_choice(model: CostModel, einsum: EinSum, candidates: list[Choice]) -> str:

@@ -117,6 +117,7 @@ class ContractionSizes:
         is_matrix_product: Whether BLAS computes them.
         is_expression: Whether they are those of an expression over arrays, other than a sum of products.
         copied_bytes: Of an operand's array that an engine that refers to operands must copy for every pair.
+        is_streamed: Whether results are numbers that one other EinSum alone reads, which takes them as they come.
     """
 
     joined: float
@@ -131,6 +132,7 @@ class ContractionSizes:
     is_matrix_product: bool
     is_expression: bool
     copied_bytes: int = 0
+    is_streamed: bool = False
 
     @property
     def aggregated(self) -> float:
@@ -208,16 +210,16 @@ class EmbeddedAccounting:
     """One process: operands are referred to, kernels add to the groups in place, and what is moved are results."""
 
     def join(self, sizes: ContractionSizes) -> Work:
-        """Every pair is handled, and every operand's tuple found by its keys; a result is written, or added at once."""
-        written = 0.0 if sizes.is_grouped else sizes.joined * sizes.result_bytes
+        """Every pair is handled, and every operand's tuple found by its keys; a result is written, or taken at once."""
+        written = 0.0 if sizes.is_grouped or sizes.is_streamed else sizes.joined * sizes.result_bytes
         written += sizes.joined * sizes.copied_bytes * _COPIED_BYTES
         return Work(sizes.joined, written, hashed_tuples=sizes.matched, operators=1) + sizes.kernel()
 
     def aggregation(self, sizes: ContractionSizes) -> Work:
-        """Every group is made in a hash table and taken out of it, and written once."""
+        """Every pair is looked up among the groups in a hash table; every group is put there, and written once."""
         if not sizes.is_grouped:
             return Work()
-        hashed = 2 * sizes.aggregated if sizes.has_keys else 0.0
+        hashed = sizes.joined + sizes.aggregated if sizes.has_keys else 0.0
         return Work(bytes_moved=sizes.aggregated * sizes.result_bytes, hashed_tuples=hashed, operators=1)
 
     def repartition(self, sizes: RepartitionSizes) -> Work:

@@ -45,7 +45,7 @@ def search_rounds(task: Task, rounds: Sequence[tuple[EinSum, ...]], k: int) -> l
     states = [Candidate(0.0, ())]
     for einsums in rounds:
         states = _extended(task, einsums, states, k)
-    return [Candidate(state.seconds, tuple(sorted(state.choices))) for state in states]
+    return [Candidate(state.cost, tuple(sorted(state.choices))) for state in states]
 
 
 def _extended(task: Task, einsums: tuple[EinSum, ...], states: list[Candidate], k: int) -> list[Candidate]:
@@ -57,7 +57,7 @@ def _extended(task: Task, einsums: tuple[EinSum, ...], states: list[Candidate], 
         key = tuple(sorted(fixed.items()))
         if key not in known:
             known[key] = _optimised(task, einsums, fixed, k)
-        extended.append([Candidate(state.seconds + each.seconds, state.choices + each.choices) for each in known[key]])
+        extended.append([Candidate(state.cost + each.cost, state.choices + each.choices) for each in known[key]])
     return list(itertools.islice(heapq.merge(*extended), k))
 
 
@@ -73,7 +73,7 @@ def _choices(task: Task, einsum: EinSum, fixed: Mapping[str, Choice]) -> Iterato
     """Every choice of one EinSum."""
     name = einsum.output.tensor
     for choice in task.choices[name]:
-        seconds = task.own_seconds(einsum, choice) + task.reading_seconds(einsum, choice, fixed)
+        seconds = task.own_cost(einsum, choice) + task.reading_cost(einsum, choice, fixed)
         yield Candidate(seconds, ((name, choice),))
 
 

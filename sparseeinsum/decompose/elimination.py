@@ -23,14 +23,14 @@ from sparseeinsum.decompose.factors import (
     factor,
     ungrouped,
 )
-from sparseeinsum.decompose.search import Candidate, Task
+from sparseeinsum.decompose.search import Candidate, Pricing
 from sparseeinsum.language.eingraph import EinSum, Reference
 
 _Value = TypeVar("_Value", Choice, tuple[Choice, int])
 
 
 def cheapest_plans(
-    task: Task, einsums: Sequence[EinSum], given: Mapping[str, Choice], k: int, limit: float = math.inf
+    task: Pricing, einsums: Sequence[EinSum], given: Mapping[str, Choice], k: int, limit: float = math.inf
 ) -> list[Candidate] | None:
     """The k cheapest ways to compute some EinSums, best first; None where the tables to find them exceed a limit.
 
@@ -58,7 +58,7 @@ class _Costs:
         factors: Costs of single EinSums, and of repartitions between two.
     """
 
-    def __init__(self, task: Task, einsums: Sequence[EinSum], given: Mapping[str, Choice]) -> None:
+    def __init__(self, task: Pricing, einsums: Sequence[EinSum], given: Mapping[str, Choice]) -> None:
         self._task = task
         self._einsums = einsums
         self._given = given
@@ -79,37 +79,34 @@ class _Costs:
         self._choices.append(choices)
         self._tiles[name] = tiles
         self.unknowns += [Unknown(len(choices), starts, number + 1), ungrouped(len(tiles))]
-        own = [self._own_seconds(einsum, choice) for choice in choices]
+        own = [self._own_cost(einsum, choice) for choice in choices]
         self.factors.append(factor([_identity(number, len(choices))], np.array(own)))
         for operand in einsum.operands:
             if operand.tensor in self._tiles:
                 self.factors.append(self._repartition(einsum, operand, choices))
 
-    def _own_seconds(self, einsum: EinSum, choice: Choice) -> float:
-        reading = self._task.reading_seconds(einsum, choice, self._given)
-        return self._task.own_seconds(einsum, choice) + reading
+    def _own_cost(self, einsum: EinSum, choice: Choice) -> float:
+        return self._task.own_cost(einsum, choice) + self._task.reading_cost(einsum, choice, self._given)
 
     def _repartition(self, einsum: EinSum, operand: Reference, choices: list[Choice]) -> Factor:
         """What it costs to bring an operand from the tiles of a result into those that a choice wants."""
         name, tiles = operand.tensor, self._tiles[operand.tensor]
         readings = [(reference_tiles(einsum, operand, choice), self._task.reads(einsum, choice)) for choice in choices]
         wanted, positions = _positions(readings)
-        seconds = [
-            [self._task.repartition_seconds(name, before, after, reads) for after, reads in wanted] for before in tiles
-        ]
+        costs = self._task.repartition_costs(name, tiles, wanted)
         as_wanted = View(self._numbers[einsum.output.tensor], positions, len(wanted))
-        return factor([_identity(self._numbers[name] + 1, len(tiles)), as_wanted], np.array(seconds))
+        return factor([_identity(self._numbers[name] + 1, len(tiles)), as_wanted], costs)
 
     def candidate(self, values: Mapping[int, int]) -> Candidate:
         """The plan in which unknowns have these values."""
         chosen = [choices[values[2 * number]] for number, choices in enumerate(self._choices)]
-        seconds = 0.0
+        cost = 0.0
         tiles = dict(self._given)
         for einsum, choice in zip(self._einsums, chosen, strict=True):
-            seconds += self._task.own_seconds(einsum, choice) + self._task.reading_seconds(einsum, choice, tiles)
+            cost += self._task.own_cost(einsum, choice) + self._task.reading_cost(einsum, choice, tiles)
             tiles[einsum.output.tensor] = result_tiles(einsum, choice)
         names = (einsum.output.tensor for einsum in self._einsums)
-        return Candidate(seconds, tuple(sorted(zip(names, chosen, strict=True))))
+        return Candidate(cost, tuple(sorted(zip(names, chosen, strict=True))))
 
 
 def _positions(values: list[_Value]) -> tuple[list[_Value], Positions]:
@@ -131,7 +128,7 @@ def _best_first(unknowns: Sequence[Unknown], eliminations: Sequence[Elimination]
     """
     finding = _Finding(unknowns, eliminations)
     heap: list[tuple[float, int, tuple[int, ...], float, int]] = [(0.0, 0, (), 0.0, 0)]
-    numbers = itertools.count(1)
+    numbers = itertools.count(-1, -1)  # of plans as good, the latest first: it is nearest to being whole
     while heap:
         excess, _, before, spent, rank = heapq.heappop(heap)
         options = finding.options(before)

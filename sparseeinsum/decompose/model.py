@@ -1,6 +1,7 @@
 """Decompose: what a choice of promoted labels costs for an EinSum, and a change of decomposition between two."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -111,6 +112,7 @@ class CostModel:
     _sizes: dict[tuple[str, Choice], tuple[float, int]] = field(default_factory=dict, init=False, repr=False)
     _operands: dict[tuple[Reference, Choice, bool], Operand] = field(default_factory=dict, init=False, repr=False)
     _costs: dict[tuple[str, Choice], VertexCost] = field(default_factory=dict, init=False, repr=False)
+    _readers: Counter[str] = field(default_factory=Counter, init=False, repr=False)
 
     def vertex_cost(self, einsum: EinSum, choice: Choice) -> VertexCost:
         """Cost of an EinSum whose operands come in the decompositions that the choice asks for."""
@@ -167,6 +169,7 @@ class CostModel:
             is_matrix_product=self._has_matrices(einsum) and is_matrix_product(einsum, choice),
             is_expression=not einsum.is_multilinear and any(tile != 1 for tile in choice),
             copied_bytes=0 if index is not None else self._copied_bytes(einsum, choice, absence, operands),
+            is_streamed=self._is_read_once(einsum) and all(tile == 1 for tile in result_tiles(einsum, choice)),
         )
         join, aggregation = self.accounting.join(sizes), self.accounting.aggregation(sizes)
         created = [0.0 if place == index else each.tuples - each.present for place, each in enumerate(operands)]
@@ -179,6 +182,13 @@ class CostModel:
             filling += self._resident(einsum, choice, index).keeping()
         seconds = (join + aggregation + filling).seconds(self.constants)
         return VertexCost(sizes.joined, sizes.aggregated, join, aggregation, filling, seconds, absence, index)
+
+    def _is_read_once(self, einsum: EinSum) -> bool:
+        """Whether one other EinSum alone reads a result."""
+        name = einsum.output.tensor
+        if not self._readers:
+            self._readers.update(Counter(operand.tensor for each in self.graph.einsums for operand in each.operands))
+        return self._readers[name] == 1 and name not in self.graph.outputs
 
     def _copied_bytes(self, einsum: EinSum, choice: Choice, absence: Absence, operands: list[Operand]) -> int:
         """Bytes of the array that a join copies for every pair: of two arrays it refers to the larger one alone."""

@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.choices import allowed_choices
@@ -46,6 +47,7 @@ def optimise(
     pinned: Mapping[str, Mapping[str, int]],
     k: int,
     tiles: Sequence[int] = (),
+    cut: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
 ) -> list[DecomposedGraph]:
     """The k cheapest plans that an optimizer finds, best first.
 
@@ -57,6 +59,7 @@ def optimise(
         pinned: For some results, the labels to promote in the EinSum that computes them, and their tiles.
         k: How many plans.
         tiles: Tiles of several indices that any label may have; besides them those that inputs are stored in.
+        cut: For some results, labels that are cut among workers, and the tiles that one worker has of them.
 
     Raises:
         PlanError: There is no such optimizer, or no plan.
@@ -67,7 +70,7 @@ def optimise(
         raise PlanError(f"there is no optimizer {optimizer!r}; {hint}")
     chosen = OPTIMIZERS[optimizer]
     candidates = tiles_by_label(model.graph, stored, tiles)
-    choices = allowed_choices(model, pinned, chosen.allows, candidates)
+    choices = allowed_choices(model, pinned, chosen.allows, candidates, cut)
     task = Task(
         model,
         choices,

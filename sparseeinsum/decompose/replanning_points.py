@@ -19,7 +19,7 @@ _TABLE_SECONDS_PER_BYTE = 1e-9
 
 # How often an estimate is so wrong that the rest is computed otherwise: what is at stake counts for so much.
 _CHANCE = 0.05
-_MOST_TIMES = 100.0  # more tuples than expected, that are thought of
+_MOST_TIMES = 100.0  # as many tuples as expected, that are thought of; what is full as it is has nothing at stake
 _NEARLY_ALL = 0.99
 _MOST_SHARE, _LEAST_BUDGET = 0.05, 1e-3  # of a plan's seconds, but always so many, that tables may take together
 
@@ -42,7 +42,7 @@ def replanning_points(plan: DecomposedGraph, model: CostModel, staged: Collectio
         name = step.einsum.output.tensor
         if name in times and name not in staged:
             seconds = _table_seconds(step, model)
-            expected = _CHANCE * later[name] * min(times[name], _MOST_TIMES)
+            expected = _CHANCE * later[name] * (min(times[name], _MOST_TIMES) - 1)
             if seconds < expected:
                 cost[name], gain[name] = seconds, expected
     chosen = set()

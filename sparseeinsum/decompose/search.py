@@ -1,7 +1,11 @@
 """Decompose: what a search is asked, and what it answers: ways to compute a graph, each a choice for every EinSum."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.model import CostModel
@@ -14,10 +18,32 @@ _ROUNDING = 1e-9  # by which sums of the same costs may differ
 
 @dataclass(frozen=True, slots=True, order=True)
 class Candidate:
-    """A way to compute some EinSums: expected seconds, and their choices."""
+    """A way to compute some EinSums: what it is expected to cost, and their choices."""
 
-    seconds: float
+    cost: float
     choices: Choices
+
+
+class Pricing(Protocol):
+    """What may be chosen, and what it costs; in which unit is the business of those who ask."""
+
+    @property
+    def choices(self) -> Mapping[str, Sequence[Choice]]:
+        """Allowed choices by result."""
+
+    def own_cost(self, einsum: EinSum, choice: Choice) -> float:
+        """What an EinSum costs whatever others choose."""
+
+    def reading_cost(self, einsum: EinSum, choice: Choice, tiles: Mapping[str, Choice]) -> float:
+        """What it costs to bring those operands whose tiles are given here into the tiles that a choice wants."""
+
+    def reads(self, einsum: EinSum, choice: Choice) -> int:
+        """How often an EinSum reads its operands."""
+
+    def repartition_costs(
+        self, tensor: str, before: Sequence[Choice], wanted: Sequence[tuple[Choice, int]]
+    ) -> NDArray[np.float64]:
+        """What changes of decomposition cost: a row for each before, a column for each wanted, read so often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +64,18 @@ class Task:
     _own: dict[tuple[str, Choice], float] = field(default_factory=dict, repr=False)
     _moves: dict[tuple[str, Choice, Choice, int], float] = field(default_factory=dict, repr=False)
 
-    def own_seconds(self, einsum: EinSum, choice: Choice) -> float:
+    def own_cost(self, einsum: EinSum, choice: Choice) -> float:
         """What an EinSum costs whatever others choose: itself, to read stored inputs, to deliver its result."""
         name = einsum.output.tensor
         known = self._own.get((name, choice))
         if known is None:
-            known = self.model.vertex_cost(einsum, choice).seconds + self.reading_seconds(einsum, choice, self.stored)
+            known = self.model.vertex_cost(einsum, choice).seconds + self.reading_cost(einsum, choice, self.stored)
             tiles = result_tiles(einsum, choice)
             known += self.repartition_seconds(name, tiles, self.layouts.get(name, tiles))
             self._own[name, choice] = known
         return known
 
-    def reading_seconds(self, einsum: EinSum, choice: Choice, tiles: Mapping[str, Choice]) -> float:
+    def reading_cost(self, einsum: EinSum, choice: Choice, tiles: Mapping[str, Choice]) -> float:
         """What it costs to bring those operands whose tiles are given here into the tiles that a choice wants."""
         reads = self.reads(einsum, choice)
         return sum(
@@ -74,19 +100,26 @@ class Task:
             self._moves[tensor, before, after, reads] = known
         return known
 
-    def within(self, seconds: float) -> "Task":
-        """The task without choices that no plan makes that costs at most so much, which some plan does.
+    def repartition_costs(
+        self, tensor: str, before: Sequence[Choice], wanted: Sequence[tuple[Choice, int]]
+    ) -> NDArray[np.float64]:
+        """Seconds of changes of decomposition: a row for each before, a column for each wanted, read so often."""
+        rows = [[self.repartition_seconds(tensor, tiles, after, reads) for after, reads in wanted] for tiles in before]
+        return np.array(rows)
 
-        Those are they that cost more with every other EinSum as cheap as it gets by itself.
-        """
-        own: dict[str, dict[Choice, float]] = {}
-        for einsum in self.model.graph.einsums:
-            name = einsum.output.tensor
-            own[name] = {choice: self.own_seconds(einsum, choice) for choice in self.choices[name]}
-        least = {name: min(costs.values()) for name, costs in own.items()}
-        slack = seconds * (1 + _ROUNDING) - sum(least.values())
-        kept = {
-            name: tuple(choice for choice, cost in costs.items() if not cost - least[name] > slack)
-            for name, costs in own.items()
-        }
-        return replace(self, choices=kept)
+
+def choices_within(task: Pricing, einsums: Iterable[EinSum], cost: float) -> dict[str, tuple[Choice, ...]]:
+    """The choices without those that no plan makes that costs at most so much, which some plan does.
+
+    Those are they that cost more with every other EinSum as cheap as it gets by itself.
+    """
+    own: dict[str, dict[Choice, float]] = {}
+    for einsum in einsums:
+        name = einsum.output.tensor
+        own[name] = {choice: task.own_cost(einsum, choice) for choice in task.choices[name]}
+    least = {name: min(costs.values()) for name, costs in own.items()}
+    slack = cost * (1 + _ROUNDING) - sum(least.values())
+    return {
+        name: tuple(choice for choice, each in costs.items() if not each - least[name] > slack)
+        for name, costs in own.items()
+    }

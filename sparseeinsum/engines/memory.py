@@ -85,12 +85,14 @@ class Keeping:
         """Keep to the memory of a plan, the first one or one for the rest of it, from here on."""
         if self._in_use is None:
             return
-        sizes = plan.largest_of(statements)
         first = not self._returned
         self._returned |= {name: plan.delivered_bytes(name) for name in plan.outputs if name not in self._elsewhere}
+        returned = sum(self._returned.values())
+        if plan.memory_limit is None and returned <= LEAST_BUFFER_BYTES:
+            return  # without a look at every statement, which would take longer than small ones run
+        sizes = plan.largest_of(statements)
         if first:
             _check_room(plan, sizes, self._returned)
-        returned = sum(self._returned.values())
         if plan.memory_limit is None or sizes.all_bytes + returned <= _LITTLE * plan.memory_limit:
             return
         left = max(_left(plan, sizes, self._returned), sizes.vector_bytes + LEAST_BUFFER_BYTES)

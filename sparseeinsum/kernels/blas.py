@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import scipy  # loads scipy.linalg where it is first used
 
-from sparseeinsum.kernels.duckdb_capi import Pointer, address_in
+from sparseeinsum.kernels.duckdb.capi import Pointer, address_in
 
 _THREADS = "openblas_set_num_threads_local"
 

@@ -18,25 +18,19 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.cpu import CPUContext, CPUTargetOptions
 from numba.core.dispatcher import Dispatcher
 
-from sparseeinsum.kernels import (
-    blas_code,
-    duckdb_aggregates,
-    duckdb_capi,
-    duckdb_hint,
-    duckdb_registration,
-    duckdb_scalars,
-    duckdb_views,
-    matrix_products,
-    measures,
-    native,
-    postgres_aggregates,
-    postgres_scalars,
-    postgres_symbols,
-)
-from sparseeinsum.kernels.arithmetic import numbers_of
+from sparseeinsum.kernels import blas_code, native
 from sparseeinsum.kernels.catalogue import functions
+from sparseeinsum.kernels.compiled import matrix_products, measures
+from sparseeinsum.kernels.compiled.arithmetic import numbers_of
+from sparseeinsum.kernels.compiled.duckdb import aggregates as duckdb_aggregates
+from sparseeinsum.kernels.compiled.duckdb import hint, registration, views
+from sparseeinsum.kernels.compiled.duckdb import scalars as duckdb_scalars
+from sparseeinsum.kernels.compiled.postgresql import aggregates as postgresql_aggregates
+from sparseeinsum.kernels.compiled.postgresql import scalars as postgresql_scalars
+from sparseeinsum.kernels.compiled.row_kernels import row_kernels
 from sparseeinsum.kernels.descriptors import RESIDENTS, USERS_FUNCTIONS
-from sparseeinsum.kernels.row_kernels import row_kernels
+from sparseeinsum.kernels.duckdb import capi
+from sparseeinsum.kernels.postgresql import symbols
 
 _Function = Callable[..., int]
 
@@ -53,23 +47,23 @@ _DUCKDB_CALLBACKS: tuple[_Function, ...] = (
     duckdb_aggregates.aggregate_finalize,
     duckdb_aggregates.aggregate_destroy,
     duckdb_aggregates.resident_finalize,
-    duckdb_views.view_rows,
-    duckdb_hint.hint_bind,
-    duckdb_hint.hint_init,
-    duckdb_hint.hint_scan,
-    duckdb_registration.enter_extension,
-    duckdb_registration.load_extension,
+    views.view_rows,
+    hint.hint_bind,
+    hint.hint_init,
+    hint.hint_scan,
+    registration.enter_extension,
+    registration.load_extension,
 )
-_POSTGRES_CALLBACKS: tuple[_Function, ...] = (
-    postgres_scalars.postgres_value,
-    postgres_scalars.postgres_array,
-    postgres_scalars.postgres_checked,
-    postgres_scalars.postgres_set,
-    postgres_aggregates.postgres_transition,
-    postgres_aggregates.postgres_combine,
-    postgres_aggregates.postgres_transition_beside,
-    postgres_aggregates.postgres_combine_beside,
-    postgres_aggregates.postgres_result_beside,
+_POSTGRESQL_CALLBACKS: tuple[_Function, ...] = (
+    postgresql_scalars.postgres_value,
+    postgresql_scalars.postgres_array,
+    postgresql_scalars.postgres_checked,
+    postgresql_scalars.postgres_set,
+    postgresql_aggregates.postgres_transition,
+    postgresql_aggregates.postgres_combine,
+    postgresql_aggregates.postgres_transition_beside,
+    postgresql_aggregates.postgres_combine_beside,
+    postgresql_aggregates.postgres_result_beside,
 )
 
 _C_MEMORY = ("calloc", "malloc", "free", "memset", "memcpy", "memmove", "memcmp", "bcmp", "snprintf", "strtod")
@@ -87,8 +81,8 @@ define void @NRT_decref(ptr %meminfo) alwaysinline { ret void }
 # What the code of one group may leave to a host, or to another group.
 _SUPPLIED = frozenset(
     (
-        *duckdb_capi.CALLED_BY_KERNELS,
-        *postgres_symbols.CALLED_BY_KERNELS,
+        *capi.CALLED_BY_KERNELS,
+        *symbols.CALLED_BY_KERNELS,
         *_C_LIBRARY,
         *blas_code.GEMM_NAMES,
         *blas_code.CALLED_BY_KERNELS,
@@ -130,8 +124,8 @@ def _exported(group: str) -> Iterator[tuple[str, _Function]]:
             return
         case "duckdb":
             yield from ((callback.__name__, callback) for callback in _DUCKDB_CALLBACKS)
-        case "postgres":
-            yield from ((callback.__name__, callback) for callback in _POSTGRES_CALLBACKS)
+        case "postgresql":
+            yield from ((callback.__name__, callback) for callback in _POSTGRESQL_CALLBACKS)
         case "matrix_products":
             yield from matrix_products.matrix_products().items()
         case "measures":

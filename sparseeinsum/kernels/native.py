@@ -25,7 +25,7 @@ _KERNELS = ("measures", "f64", "f32", "i64", "c128", "c64")
 GROUPS_OF_HOSTS = {  # one object file each
     "duckdb": (*_KERNELS, "blas", "duckdb"),
     "duckdb_library": (*_KERNELS, "matrix_products", "duckdb"),
-    "postgres": (*_KERNELS, "matrix_products", "postgres"),
+    "postgresql": (*_KERNELS, "matrix_products", "postgresql"),
 }
 _DIGEST_BYTES = hashlib.sha256().digest_size  # at the start of each file of the cache
 
@@ -210,11 +210,10 @@ def _keep(path: Path, code: bytes) -> None:
 def _fingerprints(groups: Iterable[str], processor: str = NATIVE) -> dict[str, str]:
     """Changes with the sources, the functions asked for, the compiler and the processor.
 
-    Sources that are a host's alone, by their names, count for the group that is named so alone.
+    Sources in the folders of a host count for the group that is named so alone.
     """
     udfs, own = assets.path("udfs"), Path(__file__).parent
-    hosts = tuple(f"{host}_" for host in GROUPS_OF_HOSTS)
-    shared = [file for file in sorted(own.glob("*.py")) if not file.name.startswith(hosts)]
+    shared = (*sorted(own.glob("*.py")), *sorted((own / "compiled").glob("*.py")))
     versions = [importlib.metadata.version(name) for name in ("numba", "llvmlite")]
     common = hashlib.sha256("\n".join((*versions, platform.machine(), *target(processor))).encode())
     for file in (*sorted(udfs.glob("*.toml")), *sorted(udfs.glob("*.py")), *shared):
@@ -222,7 +221,7 @@ def _fingerprints(groups: Iterable[str], processor: str = NATIVE) -> dict[str, s
     found = {}
     for group in groups:
         digest = common.copy()
-        for file in sorted(own.glob(f"{group}_*.py")):
+        for file in (*sorted(own.glob(f"{group}/*.py")), *sorted(own.glob(f"compiled/{group}/*.py"))):
             digest.update(file.read_bytes())
         found[group] = digest.hexdigest()[:24]
     return found

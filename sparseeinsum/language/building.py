@@ -28,7 +28,14 @@ from sparseeinsum.language.functions import register
 from sparseeinsum.language.lowering import lower_file, lower_text
 from sparseeinsum.language.matrices import Matrix
 from sparseeinsum.language.parsing import check_depth
-from sparseeinsum.language.syntax import Assignment, Declaration, Source, Statement, TensorReference, write_statement
+from sparseeinsum.language.syntax import (
+    Assignment,
+    Declaration,
+    LabelledStatement,
+    Source,
+    TensorReference,
+    write_statement,
+)
 
 
 def tensor(
@@ -69,6 +76,7 @@ def program(
         source: Program text; docs/language.md has the language. Or a tensor that was assigned; what it reads and was
             assigned, too, belongs to the program. Or expressions with the labels of the result, by its name:
             `program({"Y": (A["i", "j"] * B["j", "k"]).sum("j")["i", "k"]})`; or matrices, `program({"Y": A @ B})`.
+            In text without labels, `Y = A @ B`, what is not said to be something else is a matrix.
         others: Further tensors that were assigned.
         parameters: Numbers in place of those that the text declares, as in `param eta = 0.1`.
 
@@ -112,7 +120,7 @@ def _assigned(source: NamedTensor | Mapping[str, LabelledExpression | Matrix]) -
         yield result
 
 
-def build(*results: NamedTensor) -> tuple[Statement, ...]:
+def build(*results: NamedTensor) -> tuple[LabelledStatement, ...]:
     """The statements that compute some tensors: declarations, then assignments in the order of need.
 
     Raises:

@@ -1,7 +1,7 @@
 """Language: Python expressions of labelled tensors in, syntax trees out, those that the same text would give."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn, TypeAlias, Union
 
 import numpy as np
@@ -88,14 +88,7 @@ class TensorExpression:
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *operands: Operand, **keywords: object
     ) -> "TensorExpression":
-        if ufunc not in _UFUNCS or method != "__call__" or keywords:
-            what = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
-            known = ", ".join(sorted(name.__name__ for name in _UFUNCS if isinstance(name, np.ufunc)))
-            raise TypeError(
-                f"{what} cannot stand in a program, nor can arguments by keyword; known are {known}; register "
-                "functions of your own with se.function"
-            )
-        return call(_UFUNCS[ufunc], *operands)
+        return call(name_of_ufunc(ufunc, method, keywords), *operands)
 
     def __array_function__(
         self, function: Callable[..., object], types: object, operands: tuple[Any, ...], keywords: object
@@ -306,9 +299,25 @@ class NamedTensor:
 
 def call(name: str, *operands: Operand, labels: tuple[str, ...] = ()) -> TensorExpression:
     """A function of expressions and numbers, with the labels that it names, if any."""
-    tree = FunctionCall(name, check_labels(labels) or None, tuple(_tree_of(operand) for operand in operands))
+    tree = FunctionCall(name, check_labels(labels) or None, tuple(tree_of(operand) for operand in operands))
     tensors = (tensor for each in operands if isinstance(each, TensorExpression) for tensor in each.tensors)
     return TensorExpression(tree, tensors)
+
+
+def name_of_ufunc(ufunc: np.ufunc, method: str, keywords: Mapping[str, object]) -> str:
+    """The function of programs that one of numpy is.
+
+    Raises:
+        TypeError: There is none, or it is called in another way than on numbers alone.
+    """
+    if ufunc in _UFUNCS and method == "__call__" and not keywords:
+        return _UFUNCS[ufunc]
+    what = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+    known = ", ".join(sorted(name.__name__ for name in _UFUNCS if isinstance(name, np.ufunc)))
+    raise TypeError(
+        f"{what} cannot stand in a program, nor can arguments by keyword; known are {known}; register "
+        "functions of your own with se.function"
+    )
 
 
 def where(condition: Operand, if_true: Operand, if_false: Operand) -> TensorExpression:
@@ -347,13 +356,19 @@ def check_labels(labels: Labels) -> tuple[str, ...]:
     return given
 
 
-def _tree_of(value: object) -> Expression:
+def tree_of(value: object) -> Expression:
+    """What an operand is in a syntax tree.
+
+    Raises:
+        TypeError: It is no expression and no number.
+        SemanticsError: It is NaN.
+    """
     if isinstance(value, TensorExpression):
         return value.tree
     if isinstance(value, LabelledExpression):
         raise TypeError(f"{value} is a whole result; give it a name to read it: T = se.tensor('T'); T['i'] = ...")
     if isinstance(value, np.generic | np.ndarray) and value.ndim == 0:  # numpy makes arrays of its numbers
-        return _tree_of(value.item())
+        return tree_of(value.item())
     if not isinstance(value, bool | int | float | complex):
         raise TypeError(
             f"{type(value).__name__} {value!r} is no tensor under labels and no number; load arrays with db.tensor, "

@@ -10,10 +10,12 @@ import numpy as np
 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.dtypes import AGGREGATES, Array
+from sparseeinsum.language.linear_algebra import FOLDS
 from sparseeinsum.language.macros import MACROS
 from sparseeinsum.language.scalar import FUNCTIONS, Function
 
-_RESERVED = frozenset((*AGGREGATES, *MACROS, "one_hot", "bound", "index", "ones", "true", "false", "inf", "infj"))
+_WORDS = ("trace", "one_hot", "bound", "index", "ones", "true", "false", "inf", "infj")
+_RESERVED = frozenset((*AGGREGATES, *MACROS, *FOLDS, *_WORDS))
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PROBES = (1.0, 0.0, 2.0, -1.0)  # what a function is tried with to see whether it says what is true
 _MOST_OPERANDS = 3

@@ -11,6 +11,7 @@ from sparseeinsum.language.syntax import (
     BoundOf,
     Expression,
     FunctionCall,
+    MatrixName,
     Number,
     RangeOf,
     TensorReference,
@@ -51,6 +52,8 @@ class JoinReader:
                 return Bound(label)
             case BoundOf():
                 return self._axis_bound(expression)
+            case MatrixName(name):
+                raise AssertionError(f"{name} should have labels by now")
             case FunctionCall(name, _, arguments):
                 self._check_function(expression)
                 return Call(name, tuple(self._read(argument) for argument in arguments))

@@ -11,6 +11,7 @@ from sparseeinsum.language.eingraph import DeclaredTensor, EinSum, Program, Prom
 from sparseeinsum.language.files import read_source, read_statements
 from sparseeinsum.language.joins import JoinReader
 from sparseeinsum.language.macros import MACROS, MacroCall, one_hot
+from sparseeinsum.language.matrix_statements import Shapes, no_shapes, with_labels
 from sparseeinsum.language.names import Names
 from sparseeinsum.language.parameters import NO_PARAMETERS, Parameters
 from sparseeinsum.language.parsing import Report, fail
@@ -38,31 +39,37 @@ from sparseeinsum.language.syntax import (
 from sparseeinsum.language.tensors import Axis, Tensor, write_label
 
 
-def lower_text(text: str, given: Mapping[str, object] = NO_PARAMETERS, folder: Path | None = None) -> Program:
+def lower_text(
+    text: str,
+    given: Mapping[str, object] = NO_PARAMETERS,
+    folder: Path | None = None,
+    shapes: Shapes = no_shapes,
+) -> Program:
     """Read program text into EinSums over names; shapes come later, from the tensors.
 
     Args:
         text: The program.
         given: Values of parameters, by name.
         folder: Where the files are that it includes; None where it must not.
+        shapes: What a database knows of tensors that stand without labels, in linear algebra.
 
     Raises:
         ParseError: The text cannot be read, or a label, a name or a function makes no sense where it stands.
         SemanticsError: A parameter is given that the program does not declare.
     """
-    return _read(Source(text), folder, given)
+    return _read(Source(text), folder, given, shapes)
 
 
-def lower_file(path: Path, given: Mapping[str, object] = NO_PARAMETERS) -> Program:
+def lower_file(path: Path, given: Mapping[str, object] = NO_PARAMETERS, shapes: Shapes = no_shapes) -> Program:
     """Read a file, and those that it includes, as `lower_text` does; raises OSError, too."""
-    return _read(read_source(path), path.parent, given)
+    return _read(read_source(path), path.parent, given, shapes)
 
 
-def _read(source: Source, folder: Path | None, given: Mapping[str, object]) -> Program:
+def _read(source: Source, folder: Path | None, given: Mapping[str, object], shapes: Shapes) -> Program:
     parameters = Parameters(given)
     statements = read_statements(source, folder, parameters, fail)
     parameters.check_given()
-    return lower(statements, source, parameters.declared)
+    return lower(statements, source, parameters.declared, shapes=shapes)
 
 
 def lower(
@@ -70,6 +77,7 @@ def lower(
     source: Source,
     parameters: Mapping[str, Position] = MappingProxyType({}),
     report: Report = fail,
+    shapes: Shapes = no_shapes,
 ) -> Program:
     """Lower statements to EinSums.
 
@@ -78,18 +86,20 @@ def lower(
         source: Where errors of what has no place are shown.
         parameters: Where those are declared.
         report: Told of errors; if it does not raise them, the program is that of the statements without errors.
+        shapes: What a database knows of tensors that stand without labels, in linear algebra.
 
     Raises:
         ParseError: A label, a name or a function makes no sense where it stands.
     """
-    assignments = [statement for statement in statements if isinstance(statement, Assignment)]
-    names = Names(source, statements, parameters, report)
+    labelled = with_labels(statements, source, shapes, report)
+    assignments = [statement for statement in labelled if isinstance(statement, Assignment)]
+    names = Names(source, labelled, parameters, report)
     if not assignments:
         problem = "the program assigns nothing; write a statement such as C[i, k] = sum(A[i, j] * B[j, k])"
         report(NOWHERE.error(problem, source))
     einsums: list[EinSum] = []
     declared: list[DeclaredTensor] = []
-    for statement in statements:
+    for statement in labelled:
         try:
             if isinstance(statement, Assignment):
                 einsums.extend(_Statement(statement, names).lower())

@@ -12,10 +12,11 @@ from sparseeinsum.language.syntax import (
     Expression,
     FunctionCall,
     Import,
+    LabelledStatement,
+    MatrixName,
     Position,
     RangeOf,
     Source,
-    Statement,
     TensorReference,
 )
 
@@ -34,7 +35,7 @@ class Names:
     def __init__(
         self,
         source: Source,
-        statements: Sequence[Statement],
+        statements: Sequence[LabelledStatement],
         parameters: Mapping[str, Position],
         report: Callable[[ParseError], None],
     ) -> None:
@@ -61,7 +62,7 @@ class Names:
         """An error that points into the text."""
         return at.error(problem, self._source)
 
-    def _take(self, statement: Statement) -> None:
+    def _take(self, statement: LabelledStatement) -> None:
         if not isinstance(statement, Assignment):
             self._declare(statement)
             return
@@ -119,7 +120,7 @@ class Names:
 def names_read(expression: Expression | int | None) -> Iterator[tuple[str, Position]]:
     """Tensors that an expression reads, or asks for the bound of an axis."""
     match expression:
-        case TensorReference(name, _, _, at):
+        case TensorReference(name, _, _, at) | MatrixName(name, at):
             yield name, at
         case BoundOf(name, axis, _, at) if axis is not None:
             yield name, at

@@ -10,7 +10,9 @@ from sparseeinsum.language.syntax import Position, Source
 ALWAYS_ALLOWED = "_NEWLINE"  # by the parser, for what drops some line ends
 
 # How statements begin, each on a line of its own.
-_BEGINNING = re.compile(r"[ \t]*((tensor|param|include)[ \t]|[A-Za-z_]\w*[ \t]*\[[^\]=]*\][ \t]*=(?!=))")
+_BEGINNING = re.compile(
+    r"[ \t]*((tensor|param|include|matrix|vector|scalar)[ \t]|[A-Za-z_]\w*[ \t]*(\[[^\]=]*\][ \t]*)?=(?!=))"
+)
 _TEXT_OR_COMMENT = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|#[^\n]*")
 
 
@@ -50,6 +52,8 @@ _TERMINALS = {
     "MINUS": "an operator",
     "STAR": "an operator",
     "SLASH": "an operator",
+    "AT": "an operator",
+    "_TRANSPOSE": "an operator",
     "_POWER": "an operator",
     "_DOUBLE_STAR": "an operator",
     "COMPARISON": "an operator",
@@ -59,6 +63,7 @@ _TERMINALS = {
     "FILL": "'fill'",
     "DTYPE": "'dtype'",
     "TENSOR": "'tensor'",
+    "KIND": "'matrix'",
     "FROM": "'from'",
     "INDEX": "'index'",
     "VALUE": "'value'",
@@ -102,7 +107,7 @@ def _found(token: Token) -> str:
 def _hint(token: Token, expected: set[str]) -> str:
     if token.type == "COMPARISON" and "PLUS" in expected:
         return "; comparisons do not chain: write A[i] < B[i] and B[i] < C[i]"
-    if expected == {"LSQB"}:
+    if expected in ({"LSQB"}, {"LSQB", "EQUAL"}):
         return "; a tensor needs its labels, as in A[i, j], also a scalar, as in eta[]"
     if token.type == "_NEWLINE":
         return "; an expression goes on in the next line only within parentheses"

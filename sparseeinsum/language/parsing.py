@@ -16,12 +16,17 @@ from sparseeinsum.language.parameters import Parameters
 from sparseeinsum.language.parse_errors import ALWAYS_ALLOWED, explain, without_statement
 from sparseeinsum.language.scalar import FUNCTIONS, complex_number, negated_number
 from sparseeinsum.language.syntax import (
+    MATRIX_PRODUCT,
+    TRANSPOSE,
     Assignment,
     BoundOf,
     Declaration,
     Expression,
     FunctionCall,
     Import,
+    MatrixAssignment,
+    MatrixDeclaration,
+    MatrixName,
     Number,
     Position,
     RangeOf,
@@ -186,6 +191,7 @@ _Known = tuple[dtypes.Number | None, str | None, Position]  # fill, dtype, where
 
 class _ToSyntax(Transformer_NonRecursive[Token, object]):
     mul, div, pow = (_call(name) for name in ("mul", "div", "pow"))
+    matmul, transpose = _call(MATRIX_PRODUCT), _call(TRANSPOSE)
     add, sub = _sum("add", 1), _sum("sub", -1)
     or_, and_, not_ = (_call(name) for name in ("or", "and", "not"))
 
@@ -298,17 +304,14 @@ class _ToSyntax(Transformer_NonRecursive[Token, object]):
         return TensorReference(str(name), tuple(label for label, _ in labels), tiles, self.position(meta))
 
     @v_args(meta=True)
-    def bare(self, meta: Meta, names: list[Token]) -> TensorReference | Number:
+    def bare(self, meta: Meta, names: list[Token]) -> TensorReference | MatrixName | Number:
         name, at = str(names[0]), self.position(meta)
         if self._operands:
             if name not in self._operands:
                 raise self._error(f"there is no operand {name}; there are {', '.join(self._operands)}", at)
             return TensorReference(name, (), at=at)
         value = self._parameters.value(name)
-        if value is None:
-            problem = f"{name} has no labels; a tensor needs its labels, as in A[i, j], also a scalar, as in eta[]"
-            raise self._error(f"{problem}; a parameter is declared before, as in param {name} = 0.1", at)
-        return Number(value, at)
+        return MatrixName(name, at) if value is None else Number(value, at)
 
     @v_args(meta=True)
     def bound(self, meta: Meta, parts: list[Token | None]) -> BoundOf:
@@ -387,7 +390,32 @@ class _ToSyntax(Transformer_NonRecursive[Token, object]):
         target, value = parts
         assert isinstance(target, TensorReference)
         check_depth(value, self._source)
+        self._check_labelled(value)
         return (Assignment(target, value),)
+
+    @v_args(meta=True)
+    def matrix_assignment(self, meta: Meta, parts: list[Any]) -> tuple[Statement]:
+        name, value = parts
+        check_depth(value, self._source)
+        return (MatrixAssignment(TensorReference(str(name), (), at=self.position(meta)), value),)
+
+    @v_args(meta=True)
+    def kinds(self, meta: Meta, tokens: list[Token]) -> tuple[Statement, ...]:
+        kind, *names = map(str, tokens)
+        return tuple(MatrixDeclaration(name, kind, self.position(meta)) for name in names)
+
+    def _check_labelled(self, value: Expression) -> None:
+        """Refuse linear algebra in a statement with labels."""
+        match value:
+            case MatrixName(name, at):
+                problem = f"{name} has no labels; a tensor needs its labels, as in A[i, j], also a scalar, as in eta[]"
+                raise self._error(f"{problem}; a parameter is declared before, as in param {name} = 0.1", at)
+            case FunctionCall(name, _, _, at) if name in (MATRIX_PRODUCT, TRANSPOSE):
+                problem = f"{name} is of matrices without labels, as in C = A @ B.T"
+                raise self._error(f"{problem}; with labels, write C[i, k] = sum(A[i, j] * B[k, j])", at)
+            case FunctionCall(_, _, arguments):
+                for argument in arguments:
+                    self._check_labelled(argument)
 
 
 def _unquoted(token: Token) -> str:

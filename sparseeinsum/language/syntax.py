@@ -88,7 +88,18 @@ class FunctionCall:
     at: Position = field(default=NOWHERE, compare=False)
 
 
-Expression = Number | TensorReference | BoundOf | RangeOf | FunctionCall
+@dataclass(frozen=True, slots=True)
+class MatrixName:
+    """NAME without labels, a tensor in a statement of linear algebra."""
+
+    name: str
+    at: Position = field(default=NOWHERE, compare=False)
+
+
+Expression = Number | TensorReference | BoundOf | RangeOf | FunctionCall | MatrixName
+
+# Operators of linear algebra, as functions that nobody can call by these names.
+MATRIX_PRODUCT, TRANSPOSE = "@", ".T"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +108,20 @@ class Assignment:
 
     target: TensorReference
     value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixAssignment(Assignment):
+    """name = value, in linear algebra: neither the target nor tensors in the value have labels yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixDeclaration:
+    """matrix NAME, vector NAME or scalar NAME: how many axes a tensor has."""
+
+    tensor: str
+    kind: str
+    at: Position = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +160,8 @@ class Import:
     at: Position = field(default=NOWHERE, compare=False)
 
 
-Statement = Assignment | Declaration | Import
+LabelledStatement = Assignment | Declaration | Import
+Statement = LabelledStatement | MatrixAssignment | MatrixDeclaration
 
 # Macros that aggregate the labels that they name, as in mean[j](...); others keep them, as in softmax[j](...).
 BINDING_MACROS = frozenset({"mean", "var", "norm", "argmax", "argmin"})
@@ -199,7 +225,7 @@ def labels_of(expression: Expression) -> frozenset[str]:
     return frozenset(free_labels(expression))
 
 
-def write_statement(statement: Statement) -> str:
+def write_statement(statement: LabelledStatement) -> str:
     """A statement as program text."""
     if isinstance(statement, Assignment):
         return f"{write_expression(statement.target)} = {write_expression(statement.value)}"
@@ -254,6 +280,8 @@ def _write_leaf(expression: Expression) -> str:
             return f"{name}{named}({', '.join(write_expression(argument) for argument in arguments)})"
         case Number(value):
             return write_number(value)
+        case MatrixName(name):
+            return name
 
 
 def write_range(kind: str, label: str, bound: int | str | None) -> str:

@@ -20,6 +20,9 @@ from sparseeinsum.storage.dictionaries import Dictionaries, dictionaries_of, enc
 
 # A dense array is stored as entries where fewer than this share of its values differ from the fill.
 _SPARSE_BELOW = 0.25
+# Entries of a sparse matrix are stored in arrays where those take less, and entries more than this: a table of fewer is
+# best as everybody can read it.
+_MOST_BYTES_OF_ENTRIES = 16 << 20
 # One array in a tuple may have so many bytes before another axis becomes a key.
 _LARGEST_ARRAY_BYTES = 1 << 20
 # Coordinates of larger tensors are not numbered.
@@ -49,7 +52,7 @@ Promoted = Sequence[str] | Mapping[str, int] | None
 
 
 def columns_of(
-    description: Description, given: Entries | Dense, promoted: Promoted, dictionaries: Dictionaries
+    description: Description, given: Entries | Dense, promoted: Promoted, dictionaries: Dictionaries, entry_bytes: int
 ) -> Columns:
     """Turn data in memory into columns.
 
@@ -59,6 +62,7 @@ def columns_of(
         given: The data.
         promoted: Axes to store as key columns, and their tiles; by default chosen by density and size.
         dictionaries: Those of the database, which get the natural keys of the data.
+        entry_bytes: That an entry takes in a table; 0 where entries are to stay entries.
 
     Raises:
         DataError: The data are of a type that cannot be stored, or an index is out of range.
@@ -66,10 +70,12 @@ def columns_of(
     """
     if isinstance(given, Dense):
         return _from_array(description, given, promoted, dictionaries)
-    return _from_entries(description, given, promoted, dictionaries)
+    return _from_entries(description, given, promoted, dictionaries, entry_bytes)
 
 
-def _from_entries(description: Description, given: Entries, promoted: Promoted, dictionaries: Dictionaries) -> Columns:
+def _from_entries(
+    description: Description, given: Entries, promoted: Promoted, dictionaries: Dictionaries, entry_bytes: int
+) -> Columns:
     name, values = description.name, given.values
     axes = description.axis_names(len(given.coordinates), given.axes)
     coordinates, known = encoded(dictionaries, description, axes, given.coordinates)
@@ -88,7 +94,19 @@ def _from_entries(description: Description, given: Entries, promoted: Promoted, 
     if order is not None and order.size:
         coordinates, converted = [indices[order] for indices in coordinates], converted[order]
     table = entry_columns(tensor, coordinates, converted)
-    return Columns(tensor, entries(len(tensor.axes)), wanted_for_entries(tensor, promoted), table, order is None)
+    wanted = wanted_for_entries(tensor, promoted)
+    if promoted is None and given.shape is not None:  # without a shape they are rows, which users read as such
+        wanted = _smaller(tensor, len(converted), entry_bytes)
+    return Columns(tensor, entries(len(tensor.axes)), wanted, table, order is None)
+
+
+def _smaller(tensor: Tensor, count: int, entry_bytes: int) -> Decomposition:
+    """Entries, or arrays where so many entries take much, and arrays of all elements less."""
+    arrays = _in_arrays(tensor)
+    rows = math.prod(tensor.shape[position] for position in arrays.promoted)
+    array_bytes = rows * entry_bytes + tensor.size * ITEM_BYTES[tensor.dtype]
+    is_smaller = max(array_bytes, _MOST_BYTES_OF_ENTRIES) < count * entry_bytes
+    return arrays if is_smaller else entries(len(tensor.axes))
 
 
 def wanted_for_entries(tensor: Tensor, promoted: Promoted) -> Decomposition:
@@ -181,13 +199,18 @@ def _named(tensor: Tensor, promoted: Sequence[str] | Mapping[str, int]) -> Decom
 
 
 def _chosen(tensor: Tensor, values: NDArray[Any]) -> Decomposition:
-    """Entries for sparse data; else the first axis as key, and more of them where the arrays would be large.
+    """Entries for sparse data, else arrays."""
+    if values.size and np.count_nonzero(_present(tensor, values)) < _SPARSE_BELOW * values.size:
+        return entries(len(tensor.axes))
+    return _in_arrays(tensor)
+
+
+def _in_arrays(tensor: Tensor) -> Decomposition:
+    """The first axis as key, and more of them where the arrays would be large.
 
     Axes with a dictionary are keys, whose number may grow.
     """
     rank = len(tensor.axes)
-    if values.size and np.count_nonzero(_present(tensor, values)) < _SPARSE_BELOW * values.size:
-        return entries(rank)
     keys = 1 if rank >= 2 else 0
     while keys < rank and math.prod(tensor.shape[keys:]) * ITEM_BYTES[tensor.dtype] > _LARGEST_ARRAY_BYTES:
         keys += 1

@@ -60,7 +60,8 @@ def load(
     if isinstance(given, Rows):
         return _load_rows(engine, description, given, promoted, sums_duplicates, order, distribute)
     with engine.transaction():
-        columns = columns_of(description, given, promoted, Dictionaries(engine))
+        entry_bytes = 0 if order else engine.sql.entry_bytes  # what is ordered by its keys needs them
+        columns = columns_of(description, given, promoted, Dictionaries(engine), entry_bytes)
         return _load_columns(engine, columns, sums_duplicates, order, distribute)
 
 

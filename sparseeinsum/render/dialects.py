@@ -20,6 +20,7 @@ class Dialect:
             engine needs none.
         row_number: Pseudo-column that numbers a table's rows from 0; None where there is none, or no need of it.
         rows_per_thread: Rows of a table that one thread scans at least.
+        entry_bytes: That a tuple of two keys and a number takes in a table, about.
         vector_rows: Rows that it hands to a function at once.
         largest_inline: Bytes up to which an array lies in its row; a longer one is fetched anew at every use. None
             where all do.
@@ -45,6 +46,7 @@ class Dialect:
     probe_hint: str | None
     row_number: str | None
     rows_per_thread: int
+    entry_bytes: int
     vector_rows: int
     largest_inline: int | None
     casts_truth: bool
@@ -69,6 +71,7 @@ DUCKDB = Dialect(
     probe_hint="tensor_no_tuples",
     row_number="rowid",
     rows_per_thread=122_880,
+    entry_bytes=16,  # before compression
     vector_rows=2048,  # duckdb_vector_size of duckdb.h
     largest_inline=None,
     casts_truth=True,
@@ -91,6 +94,7 @@ POSTGRESQL = Dialect(
     probe_hint=None,
     row_number=None,
     rows_per_thread=1,
+    entry_bytes=44,  # with the header of a row, 24, and its place in a page, 4
     vector_rows=1,
     largest_inline=8_000,
     casts_truth=False,

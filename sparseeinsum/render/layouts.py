@@ -121,11 +121,23 @@ def stack_select(relation: Stack, source: Source) -> exp.Select:
     after = relation.schema
     stacked = _stacked(relation, source)
     if not after.keys:  # one tuple, also of nothing
-        stacked = exp.func("coalesce", stacked, fill_value(after, _keys_of(source, "t")))
+        stacked = exp.func("coalesce", stacked, _value_of_none(after))
     grouped = {key: _group_key(relation, source, key) for key in after.keys}
     keys = [named(expression, key) for key, expression in grouped.items()]
     select = exp.select(*keys, exp.alias_(stacked, VALUE_COLUMN)).from_(aliased(source.table, "t"))
     return select.group_by(*[expression.copy() for expression in grouped.values()])
+
+
+def _value_of_none(schema: Schema) -> exp.Expr:
+    """What a relation without keys holds if its group has no rows; the length of a long array counts them, too.
+
+    PostgreSQL would compute an array of constants while it plans, and write it out in digits for every worker.
+    """
+    fill = fill_value(schema, exp.column)
+    if not schema.is_scalar and schema.array_size > _MOST_FOLDED:
+        size, *_ = fill.expressions
+        size.replace(exp.Add(this=size.copy(), expression=exp.Count(this=exp.Star())))
+    return fill
 
 
 def _group_key(relation: Stack, source: Source, axis: str) -> exp.Expr:
@@ -199,9 +211,9 @@ def densify_select(relation: Densify, source: Source) -> exp.Select:
     """Every tuple that there can be, with what is stored or with the fill."""
     schema = relation.schema
     if not schema.keys:
-        fill = fill_value(schema, _keys_of(source, "t"))
         only = exp.func("any_value", source.value("t"))  # of one tuple, or of none
-        return exp.select(exp.alias_(exp.func("coalesce", only, fill), VALUE_COLUMN)).from_(aliased(source.table, "t"))
+        whole = exp.func("coalesce", only, _value_of_none(schema))
+        return exp.select(exp.alias_(whole, VALUE_COLUMN)).from_(aliased(source.table, "t"))
     everything, keys = _all_keys(schema)
     return _filled(source, everything, keys)
 

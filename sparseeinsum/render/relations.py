@@ -99,8 +99,7 @@ class Renderer:
         joins = len(sources) == 2 and relation.indexed is None  # one row beside all others leaves them as they are
         is_aggregated = is_grouped(relation)
         is_joined = not is_aggregated and (joins or any(each.is_joined for each in sources))
-        detects_nonfinite = relation.detects_nonfinite and self.dialect.computes_whole
-        block = Block(name, select, comment, is_aggregated, detects_nonfinite=detects_nonfinite)
+        block = Block(name, select, comment, is_aggregated, detects_nonfinite=relation.detects_nonfinite)
         source = self._add_block(block, relation.schema, is_joined)
         self._sources[Computed(relation.schema)] = source
 

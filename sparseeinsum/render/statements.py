@@ -22,6 +22,7 @@ from sparseeinsum.algebra.operators import (
 from sparseeinsum.algebra.translate import Definition, kept_in
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.render.calls import integer
 from sparseeinsum.render.dialects import Dialect, write_sql
 from sparseeinsum.render.relations import Block, Renderer
 from sparseeinsum.render.sources import aliased, fenced, key_column, named
@@ -222,7 +223,8 @@ class _Compiler:
             query.add_comments([f" what has no row holds {write_number(source.schema.tensor.fill)} "])
         computes = tuple(definition.name for definition in inlined)
         value_type = computed_type(source.schema.tensor.dtype, source.schema.decomposition.is_scalar)
-        return Statement(name, _with_blocks(query, blocks), computes, stage, self.dialect, value_type=value_type)
+        whole = _with_blocks(query, blocks, self.dialect)
+        return Statement(name, whole, computes, stage, self.dialect, value_type=value_type)
 
     def _needed(self, relation: Relation, tables: Mapping[str, object]) -> list[Definition]:
         """The definitions that a statement must contain: of what is computed and not kept in a table, in order."""
@@ -245,21 +247,29 @@ class _Compiler:
         return [definition for definition in self.definitions if definition.name in needed]
 
 
-def _with_blocks(query: exp.Select, blocks: Sequence[Block]) -> exp.Select:
+def _with_blocks(query: exp.Select, blocks: Sequence[Block], dialect: Dialect) -> exp.Select:
     selects = [query, *(block.select for block in blocks)]
     references = Counter(table.name for select in selects for table in select.find_all(exp.Table))
     joined = _beneath_joins(query, blocks)
+    # Joins have no rows computed that meet none, where they can; what turns NaN there is to be found all the same.
+    detected = {block.name for block in blocks if block.detects_nonfinite and block.name in joined}
     for block in blocks:
         body = block.select.copy()
         body.add_comments([f" {block.comment} "])
-        # Joins have no rows computed that meet none, where they can; what is materialised is computed whole.
-        is_detected = block.detects_nonfinite and block.name in joined
-        is_materialized = block.is_materialized or references[block.name] > 1 or is_detected
+        is_materialized = block.is_materialized or references[block.name] > 1 or block.name in detected
         if block.is_fenced and not is_materialized:
             body = fenced(body)
         name = exp.TableAlias(this=exp.to_identifier(block.name))
         query = query.with_(name, as_=body, materialized=is_materialized or None, copy=False)
+        if block.name in detected and not dialect.computes_whole:
+            query = query.where(_is_read(block.name), copy=False)
     return query
+
+
+def _is_read(name: str) -> exp.Expr:
+    """Always true; to know that, an engine reads all rows."""
+    rows = exp.select(exp.Count(this=exp.Star())).from_(exp.to_identifier(name))
+    return exp.GTE(this=rows.subquery(), expression=integer(0))
 
 
 def _beneath_joins(query: exp.Select, blocks: Sequence[Block]) -> set[str]:

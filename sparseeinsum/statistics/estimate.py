@@ -37,6 +37,11 @@ class Statistics:
     measured: Mapping[tuple[int, ...], float] = field(default_factory=dict, compare=False)
     crowding: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def is_dense(self) -> bool:
+        """Whether every index has an entry."""
+        return self.entries >= math.prod(self.shape)
+
     def tuples(self, tiles: Sequence[int]) -> float:
         """T(P): expected tuples of a decomposition, which gives every axis a tile, or DEMOTED.
 
@@ -47,6 +52,8 @@ class Statistics:
 
         >>> Statistics(100.0, (10.0, 50.0), (10, 200)).tuples((1, 0))
         10.0
+        >>> dense_statistics((10, 200)).tuples((5, 100))
+        4.0
         """
         if self.entries <= 0:
             return 0.0
@@ -57,6 +64,8 @@ class Statistics:
             return 1.0
         values = [self.blocks(position, tiles[position]) for position in positions]
         places = math.prod(values)
+        if self.is_dense:
+            return places
         most = min(places, self.entries, self.most.get(frozenset(positions), math.inf))
         expected = self.entries if all(tile == 1 for tile in tiles) else occupied(places, self.entries)
         return min(max(expected, *values), most)
@@ -124,6 +133,8 @@ def estimate_result(
     joined, values = _joined(operands, absence.join, einsum.labels)
     if joined <= 0:
         return Statistics(0.0, (0.0,) * len(shape), shape)
+    if all(operand.statistics.is_dense for operand in operands):
+        return dense_statistics(shape)
     kept = [max(values[label], 1.0) for label in einsum.output.labels]
     most = _most_tuples(einsum.output.labels, kept, operands, absence.join)
     bound = most.get(frozenset(range(len(kept))), math.inf)

@@ -10,14 +10,16 @@ it, or that of a tensor of the catalogue that shares a label with it; else one m
 tables that share a label with it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from sqlglot import exp
 
 from sparseeinsum.engines.engine import Column, Engine, Relation
 from sparseeinsum.errors import CatalogueError, SparseEinsumError
 from sparseeinsum.language.eingraph import Program
+from sparseeinsum.language.matrix_statements import Shapes
 from sparseeinsum.language.syntax import Import
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import dtype_of, is_index_type
@@ -71,6 +73,31 @@ def stored_inputs(program: Program, engine: Engine, report: Report = _fail) -> d
     return found
 
 
+def shapes_in(engine: Engine) -> Shapes:
+    """What a database knows of the axes of tensors, for programs that give them no labels.
+
+    A table that is read as a tensor has an axis for each column but that of values; its bounds are not known yet.
+    """
+    catalogue = cache(Catalogue(engine).all)
+
+    def shape(name: str) -> Sequence[int | None] | None:
+        relations = _relations(name, catalogue(), engine)
+        if not relations:
+            return catalogue()[name].tensor.shape if name in catalogue() else None
+        result = described_by_itself(engine, name, relations[0])
+        if result is not None:
+            return result.tensor.shape
+        columns = engine.columns(exp.select("*").from_(table_of_relation(relations[0], engine.dialect)))
+        return (None,) * (len(columns) - 1)
+
+    return shape
+
+
+def _relations(name: str, known: Collection[str], engine: Engine) -> Sequence[Relation]:
+    """Tables and views of a name that no tensor of the catalogue has."""
+    return [] if any(other.lower() == name.lower() for other in known) else engine.relations_named(name)
+
+
 @dataclass(frozen=True, slots=True)
 class _Table:
     """A table, view or file that is read as a tensor.
@@ -117,7 +144,7 @@ def _table_of(
     """The table that a tensor is read from, or the tensor itself where all is known of it."""
     if imported is not None:
         return _imported(imported, engine)
-    relations = [] if any(other.lower() == name.lower() for other in known) else engine.relations_named(name)
+    relations = _relations(name, known, engine)
     result = described_by_itself(engine, name, relations[0]) if relations else None
     if result is not None:
         return result

@@ -95,7 +95,10 @@ WITH T0 AS (
 ), W2_whole AS (
   /* W2[dim_0, dim_1] */
   SELECT
-    COALESCE(tensor_stack(t.val, t.dim_0, 256, 16, CAST(0 AS DOUBLE)), tensor_fill(4096, CAST(0 AS DOUBLE))) AS val
+    COALESCE(
+      tensor_stack(t.val, t.dim_0, 256, 16, CAST(0 AS DOUBLE)),
+      tensor_fill(4096 + COUNT(*), CAST(0 AS DOUBLE))
+    ) AS val
   FROM main.W2 AS t
 ), T5 AS (
   /* T5[I, o] = sum(T4[I, n] * W2[n, o]) */

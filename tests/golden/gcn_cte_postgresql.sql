@@ -45,7 +45,7 @@ WITH "T0" AS (
   SELECT
     COALESCE(
       tensor_stack(t.val, t.dim_0, 1433, 256, CAST(0 AS DOUBLE PRECISION)),
-      tensor_fill(366848, CAST(0 AS DOUBLE PRECISION))
+      tensor_fill(366848 + COUNT(*), CAST(0 AS DOUBLE PRECISION))
     ) AS val
   FROM main.w1 AS t
 ), "T3" AS (
@@ -94,7 +94,7 @@ WITH "T0" AS (
   SELECT
     COALESCE(
       tensor_stack(t.val, t.dim_0, 256, 16, CAST(0 AS DOUBLE PRECISION)),
-      tensor_fill(4096, CAST(0 AS DOUBLE PRECISION))
+      tensor_fill(4096 + COUNT(*), CAST(0 AS DOUBLE PRECISION))
     ) AS val
   FROM main.w2 AS t
 ), "T5" AS (

@@ -35,6 +35,8 @@ def open_postgresql(target: "str | psycopg.Connection[Any]") -> PostgreSQL:
         return open_session(ClientSession(target, psycopg, is_owned=False))
     try:
         connection = psycopg.connect(target, autocommit=True)
+        # A process that once compiled a query has every worker of its own load the compiler again.
+        connection.execute("SET jit = off")
     except psycopg.Error as error:
         raise EngineError(f"cannot connect: {error}") from error
     session = ClientSession(connection, psycopg, is_owned=True)

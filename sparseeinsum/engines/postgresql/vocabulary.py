@@ -5,7 +5,7 @@ from enum import StrEnum
 from sparseeinsum.engines.postgresql.client_session import load_driver
 from sparseeinsum.engines.postgresql.sessions import Session
 from sparseeinsum.errors import EngineError
-from sparseeinsum.kernels.portable.script import portable_script, removing_script
+from sparseeinsum.kernels.postgresql.portable.script import portable_script, removing_script
 from sparseeinsum.version import __version__
 
 _PROBE = "tensor_einsum"

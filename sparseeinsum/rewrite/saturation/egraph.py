@@ -15,6 +15,14 @@ _RULES = Path(__file__).with_name("rules.egg").read_text(encoding="utf-8")
 # What can be told at once is: schemas and numbers until nothing changes, then all equalities once.
 _ROUND = "(run-schedule (saturate (run schema) (run numbers)) (run equalities))"
 
+# The same, but for rules that match more often than that, which come at the expense of all others.
+_ROUND_OF_FEW = (
+    "(run-schedule (let-scheduler few (back-off :match-limit {most} :ban-length 1)) "
+    "(saturate (run schema) (run numbers)) (run-with few equalities))"
+)
+_SHARE_OF_A_RULE = 0.25  # of the nodes that may come
+_LEAST_MATCHES = 100
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -22,7 +30,7 @@ class Limits:
 
     Attributes:
         seconds: After which no further round begins.
-        nodes: Beyond which none does.
+        nodes: Beyond which none does; where a round would pass it, rules that match most often are left out of it.
         rounds: How many there are at most.
     """
 
@@ -88,13 +96,20 @@ def saturate(
     _run(graph, "\n".join(lines))
     end = time.perf_counter() + limits.seconds
     is_saturated = False
+    before, size, explodes = 1, _size(graph), False
     for _ in range(limits.rounds):
-        (report,) = _run(graph, _ROUND)
+        explodes = explodes or size * size / before > limits.nodes  # growing as it last did
+        (report,) = _run(graph, _round_of_few(limits.nodes - size) if explodes else _ROUND)
         is_saturated = not report.report.updated
-        if is_saturated or time.perf_counter() > end or _size(graph) > limits.nodes:
+        before, size = size, _size(graph)
+        if is_saturated or time.perf_counter() > end or size > limits.nodes or (explodes and size == before):
             break
     _run(graph, "(run-schedule (saturate (run schema) (run numbers)))")
     return _classes(graph, len(terms), writer.leaves(), is_saturated)
+
+
+def _round_of_few(nodes: int) -> str:
+    return _ROUND_OF_FEW.format(most=max(_LEAST_MATCHES, int(nodes * _SHARE_OF_A_RULE)))
 
 
 def _run(graph: Any, text: str) -> list[Any]:  # noqa: ANN401  # of egglog, whose bindings have no types of their own

@@ -1,0 +1,46 @@
+"""Algebra, implementation: rules applied anywhere in a plan, and all plans that they lead to."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from sparseeinsum.algebra.implementation.kernel_rules import KERNEL_RULES
+from sparseeinsum.algebra.implementation.movement_rules import MOVEMENT_RULES
+from sparseeinsum.algebra.implementation.plans import Plan, with_inputs
+from sparseeinsum.algebra.implementation.product_rules import PRODUCT_RULES
+from sparseeinsum.errors import AlgebraError
+
+Rule: TypeAlias = Callable[[Plan], Iterator[Plan]]
+
+RULES: Mapping[str, Rule] = {**KERNEL_RULES, **MOVEMENT_RULES, **PRODUCT_RULES}
+
+
+def rewritten(plan: Plan, rules: Iterable[Rule]) -> Iterator[Plan]:
+    """All plans that one application of one rule leads to, at the root or below it.
+
+    One whose tuples would then not lie where an operator above needs them is none, nor one that leaves groups unfolded.
+    """
+    chosen = tuple(rules)
+    for rule in chosen:
+        yield from rule(plan)
+    for number, operand in enumerate(plan.inputs):
+        for other in rewritten(operand, chosen):
+            try:
+                found = with_inputs(plan, (*plan.inputs[:number], other, *plan.inputs[number + 1 :]))
+            except AlgebraError:
+                continue
+            if found.placement.pending == plan.placement.pending:
+                yield found
+
+
+def reachable(plan: Plan, rules: Iterable[Rule], most: int) -> list[Plan]:
+    """The plans that rules lead to, the given one first; no more than so many, those of the fewest steps."""
+    chosen = tuple(rules)
+    found = {plan: None}
+    waiting = deque([plan])
+    while waiting and len(found) < most:
+        for other in rewritten(waiting.popleft(), chosen):
+            if other not in found:
+                found[other] = None
+                waiting.append(other)
+    return list(found)[:most]

@@ -1,0 +1,279 @@
+"""Algebra, relational: functions of keys, as expressions of whole numbers that can be evaluated, composed and printed.
+
+They take the place of the paper's keyFunc, keyMapFunc and boolFunc (sections 3.1 and 4).
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparseeinsum.errors import AlgebraError
+
+Key: TypeAlias = tuple[int, ...]
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+LOGIC: dict[str, Callable[[Any, Any], Any]] = {"&": operator.and_, "|": operator.or_}
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
+_OPERATIONS = {**_ARITHMETIC, **_COMPARISONS, **LOGIC}
+NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "&": "|", "|": "&"}
+_PRECEDENCE = {"|": 1, "&": 2, **dict.fromkeys(_COMPARISONS, 3), "+": 4, "-": 4, "*": 5, "//": 5, "%": 5}
+LARGEST_GRID = 1 << 20  # keys that are looked at one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The part of the key at a position."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole number."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The number of the copy, where a function makes several keys of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation on two expressions: arithmetic, a comparison, or `&` and `|` of truth."""
+
+    symbol: str
+    left: "KeyExpression"
+    right: "KeyExpression"
+
+    def __post_init__(self) -> None:
+        if self.symbol in ("//", "%") and not (isinstance(self.right, Whole) and self.right.value > 0):
+            raise AlgebraError(f"keys are divided by whole numbers above 0 alone, not by {write_key(self.right)}")
+        for side in (self.left, self.right):
+            if self.symbol in LOGIC and not is_truth(side):
+                raise AlgebraError(f"{self.symbol} joins comparisons, and {write_key(side)} is none")
+            if self.symbol in _ARITHMETIC and is_truth(side):
+                raise AlgebraError(f"{write_key(side)} is true or false; {self.symbol} takes numbers")
+
+
+KeyExpression = Position | Whole | Copy | Operation
+
+
+def is_truth(expression: KeyExpression) -> bool:
+    """Whether the value is true or false."""
+    return isinstance(expression, Operation) and expression.symbol not in _ARITHMETIC
+
+
+def value_of(expression: KeyExpression, key: Any, copy: int = 0) -> Any:  # noqa: ANN401  # numbers or arrays
+    """The value for one key, or for many whose parts are arrays."""
+    match expression:
+        case Position(index):
+            return key[index]
+        case Whole(value):
+            return value
+        case Copy():
+            return copy
+        case Operation(symbol, left, right):
+            return _OPERATIONS[symbol](value_of(left, key, copy), value_of(right, key, copy))
+
+
+def positions_of(expression: KeyExpression) -> frozenset[int]:
+    """Positions of the key that an expression depends on."""
+    match expression:
+        case Position(index):
+            return frozenset((index,))
+        case Operation(_, left, right):
+            return positions_of(left) | positions_of(right)
+        case _:
+            return frozenset()
+
+
+def substituted(expression: KeyExpression, parts: Sequence[KeyExpression]) -> KeyExpression:
+    """The expression of a key whose parts are expressions themselves."""
+    match expression:
+        case Position(index):
+            return parts[index]
+        case Operation(symbol, left, right):
+            return Operation(symbol, substituted(left, parts), substituted(right, parts))
+        case _:
+            return expression
+
+
+def write_key(expression: KeyExpression, binding: int = 0) -> str:
+    """The expression as text, the key's parts named k0, k1, ... and the number of the copy c.
+
+    >>> write_key(Operation("*", Operation("+", Position(0), Whole(1)), Whole(2)))
+    '(k0 + 1) * 2'
+    """
+    match expression:
+        case Position(index):
+            return f"k{index}"
+        case Whole(value):
+            return str(value)
+        case Copy():
+            return "c"
+        case Operation(symbol, left, right):
+            precedence = _PRECEDENCE[symbol]
+            first = write_key(left, precedence + (symbol in _COMPARISONS))
+            text = f"{first} {symbol} {write_key(right, precedence + 1)}"
+            return f"({text})" if precedence < binding else text
+
+
+def grid(frontier: Sequence[int]) -> NDArray[np.int64] | None:
+    """All keys below a frontier, as columns: (arity, count); None where they are too many to look at."""
+    count = int(np.prod(np.asarray(frontier, dtype=object))) if frontier else 1
+    if count > LARGEST_GRID:
+        return None
+    return np.indices(tuple(frontier), np.int64).reshape(len(frontier), count)
+
+
+def every_key(frontier: Sequence[int]) -> list[Key]:
+    """All keys below a frontier, one by one.
+
+    Raises:
+        AlgebraError: They are too many for that.
+    """
+    columns = grid(frontier)
+    if columns is None:
+        raise AlgebraError(f"there are too many keys below {tuple(frontier)} to look at one by one")
+    return [tuple(key) for key in columns.T.tolist()]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyMap:
+    """A function of keys.
+
+    Attributes:
+        arity: Parts of the keys that it takes.
+        parts: Of the keys that it gives.
+        copies: How many keys it makes of one; the expressions may tell them apart by their number.
+    """
+
+    arity: int
+    parts: tuple[KeyExpression, ...]
+    copies: int = 1
+
+    def __post_init__(self) -> None:
+        for part in self.parts:
+            _check_positions(part, self.arity)
+            if is_truth(part):
+                raise AlgebraError(f"a part of a key is a number, and {write_key(part)} is true or false")
+        if self.copies < 1:
+            raise AlgebraError(f"a key becomes 1 key or more, not {self.copies}")
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether every key stays as it is."""
+        return self.copies == 1 and self.parts == tuple(map(Position, range(self.arity)))
+
+    def apply(self, key: Key, copy: int = 0) -> Key:
+        """The key that a key becomes, or one of its copies."""
+        return tuple(int(value_of(part, key, copy)) for part in self.parts)
+
+    def apply_to_columns(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The same of many keys, as columns; those of each copy after those of the one before."""
+        count = columns.shape[1]
+        copies = [
+            np.stack([np.broadcast_to(value_of(part, columns, copy), count) for part in self.parts])
+            if self.parts
+            else np.zeros((0, count), np.int64)
+            for copy in range(self.copies)
+        ]
+        return np.concatenate(copies, axis=1)
+
+    def after(self, first: "KeyMap") -> "KeyMap":
+        """This function of what another one gives, of which at most one makes copies."""
+        assert self.copies == 1 or first.copies == 1
+        parts = tuple(substituted(part, first.parts) for part in self.parts)
+        return KeyMap(first.arity, parts, self.copies * first.copies)
+
+    def kept(self, position: int) -> int | None:
+        """Where a part of the key is found in the result, unchanged; None where it is nowhere."""
+        return next((at for at, part in enumerate(self.parts) if part == Position(position)), None)
+
+    def __str__(self) -> str:
+        given = ", ".join(f"k{index}" for index in range(self.arity))
+        made = ", ".join(map(write_key, self.parts))
+        return f"<{given}> -> <{made}>" + (f" for c < {self.copies}" if self.copies > 1 else "")
+
+
+def identity(arity: int) -> KeyMap:
+    """The function that leaves keys as they are."""
+    return KeyMap(arity, tuple(map(Position, range(arity))))
+
+
+def selected(arity: int, positions: Sequence[int]) -> KeyMap:
+    """The function that keeps the parts at some positions, in this order."""
+    return KeyMap(arity, tuple(map(Position, positions)))
+
+
+def appended(arity: int, copies: int) -> KeyMap:
+    """The function that makes copies of a key and appends their number: the paper's keyTileOp."""
+    return inserted(arity, arity, copies)
+
+
+def inserted(arity: int, position: int, copies: int) -> KeyMap:
+    """The function that makes copies of a key and puts their number in at a position: the paper's insertDim."""
+    parts = [*map(Position, range(arity))]
+    return KeyMap(arity, (*parts[:position], Copy(), *parts[position:]), copies)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPredicate:
+    """What is true or false of keys of an arity."""
+
+    arity: int
+    condition: KeyExpression
+
+    def __post_init__(self) -> None:
+        _check_positions(self.condition, self.arity)
+        if not is_truth(self.condition):
+            raise AlgebraError(f"a filter needs a condition, such as k0 == k1, and {write_key(self.condition)} is none")
+
+    @property
+    def positions(self) -> frozenset[int]:
+        """Positions of the key that it looks at."""
+        return positions_of(self.condition)
+
+    def holds(self, key: Key) -> bool:
+        """Whether it is true of a key."""
+        return bool(value_of(self.condition, key))
+
+    def holds_in_columns(self, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether it is true of each of many keys, as columns."""
+        return np.broadcast_to(np.asarray(value_of(self.condition, columns), np.bool_), columns.shape[1])
+
+    def both(self, other: "KeyPredicate") -> "KeyPredicate":
+        """What is true where this one and the other one are."""
+        return KeyPredicate(self.arity, Operation("&", self.condition, other.condition))
+
+    def of(self, arity: int, parts: Sequence[KeyExpression]) -> "KeyPredicate":
+        """The same of keys of another arity, from which the parts of the keys here are computed."""
+        return KeyPredicate(arity, substituted(self.condition, parts))
+
+    def __str__(self) -> str:
+        return write_key(self.condition)
+
+
+def _check_positions(expression: KeyExpression, arity: int) -> None:
+    beyond = [index for index in positions_of(expression) if index >= arity]
+    if beyond:
+        raise AlgebraError(f"{write_key(expression)} reads k{min(beyond)}, and the keys have {arity} parts")

@@ -1,0 +1,1 @@
+"""Kernels: what numba compiles: the arithmetic, and what calls it for every host."""

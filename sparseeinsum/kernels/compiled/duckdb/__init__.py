@@ -1,0 +1,1 @@
+"""Kernels: what DuckDB calls, compiled."""

@@ -1,0 +1,309 @@
+"""Kernels: what DuckDB calls for aggregates, compiled once; a descriptor tells each call which kernel to run.
+
+The callbacks follow duckdb_aggregate_*_t of `duckdb.h`. A state owns one array, which no other state shares.
+"""
+
+from numba import njit, types
+
+from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.duckdb.types import create_vector, destroy_vector
+from sparseeinsum.kernels.compiled.duckdb.vectors import (
+    FIRST_ROW,
+    compute_even_rows,
+    find_steps,
+    free,
+    get_child,
+    get_data,
+    get_rows,
+    malloc,
+    new_work,
+    read_row,
+    reserve_elements,
+    set_null,
+    start_work,
+    word,
+    write_entry,
+)
+from sparseeinsum.kernels.compiled.kernel_calls import (
+    NULL_ROW,
+    ROW,
+    compute,
+    copy_bytes,
+    find_misfit,
+    measure,
+    message_of,
+    report,
+    shape_of,
+    template_of,
+    words_at,
+)
+from sparseeinsum.kernels.compiled.memory import array_at, call, copy_elements
+from sparseeinsum.kernels.compiled.resident_access import publish, withdraw
+from sparseeinsum.kernels.residents import MAX_RESIDENTS
+
+_extra_info = types.ExternalFunction("duckdb_aggregate_function_get_extra_info", word(word))
+_set_error = types.ExternalFunction("duckdb_aggregate_function_set_error", types.void(word, word))
+
+# An aggregate's state, in words.
+_STATE_ADDRESS = 0  # 0 before the first row
+_STATE_SIZE = 1  # elements
+_STATE_BACKGROUND = 2  # its first element, of one or two words, before any row; some aggregates merge by it
+_BACKGROUND_WORDS = 2
+_STATE_OWNER = 4  # the vector whose memory the array is, of a resident array; else 0
+_STATE_HANDLE = 5  # under which it is resident; 0 before
+_STATE_WORDS = 6
+_LEAST_BYTES = 16  # of a state's array, so that it has room for any dtype's element
+
+_NOT_BATCHED = 1  # the kernel wants its rows one by one
+
+
+@njit
+def aggregate_size(info):
+    return 8 * _STATE_WORDS
+
+
+@njit
+def aggregate_init(info, state):
+    words = array_at(state, _STATE_WORDS, word)
+    for index in range(_STATE_WORDS):
+        words[index] = 0
+    return 0
+
+
+@njit
+def aggregate_update(info, chunk, states):
+    """Fold the rows of a chunk into their states."""
+    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
+    work = start_work(chunk, descriptor)
+    if work == 0:
+        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
+        return 0
+    rows = get_rows(chunk)
+    code = _update_rows(descriptor, work, rows, array_at(states, rows, word))
+    if code < 0:
+        _set_error(info, message_of(descriptor, code, work))
+    free(work)
+    return 0
+
+
+@njit
+def _update_rows(descriptor, work, rows, states):
+    if descriptor[d.BATCH] != 0 and rows > 1 and _one_state(states) and find_steps(descriptor, work, rows):
+        code = _update_batch(descriptor, work, rows, states[0])
+        if code != _NOT_BATCHED:
+            return code
+    for index in range(rows):
+        code = _update_row(descriptor, work, index, states[index])
+        if code < 0:
+            return code
+    return 0
+
+
+@njit
+def _one_state(addresses):
+    for index in range(addresses.size):
+        if addresses[index] != addresses[0]:
+            return False
+    return True
+
+
+@njit
+def _update_row(descriptor, work, index, address):
+    row = work + 8 * ROW
+    code = read_row(descriptor, work, index, row)
+    if code == NULL_ROW:
+        return 0
+    if code == 0:
+        code = measure(descriptor, work, row)
+    if code >= 0:
+        code = _start_state(descriptor, work, row, address, code)
+    if code < 0:
+        return code
+    state = array_at(address, _STATE_WORDS, word)
+    return compute(descriptor, work, row, state[_STATE_ADDRESS], state[_STATE_SIZE])
+
+
+@njit
+def _update_batch(descriptor, work, rows, address):
+    first = work + 8 * FIRST_ROW
+    size = measure(descriptor, work, first)
+    code = _start_state(descriptor, work, first, address, size) if size >= 0 else size
+    if code < 0:
+        return code
+    out = array_at(address, _STATE_WORDS, word)[_STATE_ADDRESS]
+    code = compute_even_rows(descriptor, work, rows, out, size)
+    return _NOT_BATCHED if code == 0 else min(code, 0)
+
+
+@njit
+def _start_state(descriptor, work, row, address, size):
+    """Make the state ready for a result of `size` elements: new memory, or a check of its size; 0 or a code."""
+    state = array_at(address, _STATE_WORDS, word)
+    if state[_STATE_ADDRESS] != 0:
+        code, found, known = _misfit_of(state, size, shape_of(work), descriptor[d.RESULT_BYTES])
+        if code < 0:
+            report(work, found, known)
+        return code
+    item_bytes = descriptor[d.RESULT_BYTES]
+    if size > descriptor[d.LIMIT_BYTES] // item_bytes:
+        report(work, size * item_bytes, descriptor[d.LIMIT_BYTES])
+        return d.RESULT_TOO_LARGE
+    shape = shape_of(work)
+    memory = _allocate(descriptor, state, _array_bytes(size, item_bytes) + 8 * shape.size)
+    if memory == 0:
+        report(work, size * item_bytes, 0)
+        return d.OUT_OF_MEMORY
+    background = state[_STATE_BACKGROUND : _STATE_BACKGROUND + _BACKGROUND_WORDS]
+    first = array_at(memory, _BACKGROUND_WORDS, word)
+    copy_elements(first, background)  # zeros, in case the array has no element
+    call(descriptor[d.INITIALISE], (row, memory, size))
+    copy_elements(array_at(memory + _array_bytes(size, item_bytes), shape.size, word), shape)
+    state[_STATE_ADDRESS], state[_STATE_SIZE] = memory, size
+    copy_elements(background, first)
+    return 0
+
+
+@njit
+def _array_bytes(size, item_bytes):
+    """Bytes of a state's array, behind which lies what else all its rows share."""
+    return max((size * item_bytes + 7) // 8 * 8, _LEAST_BYTES)
+
+
+@njit
+def _allocate(descriptor, state, size_bytes):
+    """Memory for a state's array, of a vector of its own where the array is to be resident; 0 if there is none."""
+    memory = malloc(size_bytes)
+    if descriptor[d.ELEMENT_TYPE] == 0 or memory == 0:
+        return memory
+    free(memory)  # there is so much: the engine would not say that there is not, but end the process
+    item_bytes = descriptor[d.RESULT_BYTES]
+    capacity = (size_bytes + item_bytes - 1) // item_bytes
+    return get_data(create_vector(descriptor[d.ELEMENT_TYPE], capacity, state.ctypes.data + 8 * _STATE_OWNER))
+
+
+@njit
+def _shape_of_state(state, item_bytes):
+    return words_at(state[_STATE_ADDRESS] + _array_bytes(state[_STATE_SIZE], item_bytes))
+
+
+@njit
+def _misfit_of(state, size, shape, item_bytes):
+    return find_misfit(size, shape, state[_STATE_SIZE], _shape_of_state(state, item_bytes))
+
+
+@njit
+def aggregate_combine(info, sources, targets, count):
+    """Merge states pairwise; sources stay as they are, because window functions use them again."""
+    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
+    from_states, into_states = array_at(sources, count, word), array_at(targets, count, word)
+    for index in range(count):
+        source = array_at(from_states[index], _STATE_WORDS, word)
+        target = array_at(into_states[index], _STATE_WORDS, word)
+        if source[_STATE_ADDRESS] == 0:
+            continue
+        code, found, known = _merge_states(descriptor, source, target)
+        if code < 0:
+            _fail(info, descriptor, code, found, known)
+            return 0
+    return 0
+
+
+@njit
+def _fail(info, descriptor, code, found, known):
+    work = new_work()
+    if work == 0:
+        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
+        return
+    report(work, found, known)
+    _set_error(info, message_of(descriptor, code, work))
+    free(work)
+
+
+@njit
+def _merge_states(descriptor, source, target):
+    """(0, 0, 0), or a code and the numbers that its message shows."""
+    size, item_bytes = source[_STATE_SIZE], descriptor[d.RESULT_BYTES]
+    shape = _shape_of_state(source, item_bytes)
+    if target[_STATE_ADDRESS] == 0:
+        state_bytes = _array_bytes(size, item_bytes) + 8 * shape.size
+        memory = _allocate(descriptor, target, state_bytes)
+        if memory == 0:
+            return d.OUT_OF_MEMORY, state_bytes, 0
+        copy_bytes(memory, source[_STATE_ADDRESS], state_bytes)
+        copy_elements(target[:_STATE_OWNER], source[:_STATE_OWNER])
+        target[_STATE_ADDRESS] = memory
+        return 0, 0, 0
+    code, found, known = _misfit_of(target, size, shape, item_bytes)
+    if code < 0:
+        return code, found, known
+    background = target.ctypes.data + 8 * _STATE_BACKGROUND
+    return call(descriptor[d.COMBINE], (target[_STATE_ADDRESS], source[_STATE_ADDRESS], size, background)), 0, 0
+
+
+@njit
+def aggregate_finalize(info, sources, result, count, offset):
+    """Write the arrays of states into a list vector, from row `offset` on; NULL where no row came."""
+    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
+    work = new_work()
+    if work == 0:
+        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
+        return 0
+    states = array_at(sources, count, word)
+    elements = 0
+    for index in range(count):
+        elements += array_at(states[index], _STATE_WORDS, word)[_STATE_SIZE]
+    start = reserve_elements(descriptor, work, result, elements)
+    if start < 0:
+        _set_error(info, message_of(descriptor, start, work))
+    else:
+        _write_states(descriptor, states, result, offset, start)
+    free(work)
+    return 0
+
+
+@njit
+def _write_states(descriptor, states, result, offset, start):
+    item_bytes = descriptor[d.RESULT_BYTES]
+    entries, out = array_at(get_data(result) + 16 * offset, 2 * states.size, word), get_data(get_child(result))
+    for index in range(states.size):
+        state = array_at(states[index], _STATE_WORDS, word)
+        write_entry(descriptor, entries, index, start, state[_STATE_SIZE])
+        if state[_STATE_ADDRESS] == 0:
+            set_null(result, offset + index)
+        else:
+            copy_bytes(out + start * item_bytes, state[_STATE_ADDRESS], state[_STATE_SIZE] * item_bytes)
+        start += state[_STATE_SIZE]
+
+
+@njit
+def aggregate_destroy(states, count):
+    addresses = array_at(states, count, word)
+    for index in range(count):
+        state = array_at(addresses[index], _STATE_WORDS, word)
+        if state[_STATE_OWNER] != 0:
+            if state[_STATE_HANDLE] != 0:
+                withdraw(state[_STATE_HANDLE])
+            destroy_vector(addresses[index] + 8 * _STATE_OWNER)
+        elif state[_STATE_ADDRESS] != 0:
+            free(state[_STATE_ADDRESS])
+        aggregate_init(0, addresses[index])
+    return 0
+
+
+@njit
+def resident_finalize(info, sources, result, count, offset):
+    """Write the handles of states' arrays, which stay resident as long as the states; NULL where no row came."""
+    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
+    states, handles = array_at(sources, count, word), array_at(get_data(result) + 8 * offset, count, word)
+    for index in range(count):
+        state = array_at(states[index], _STATE_WORDS, word)
+        if state[_STATE_OWNER] == 0:
+            set_null(result, offset + index)
+            continue
+        if state[_STATE_HANDLE] == 0:  # a window asks several times
+            state[_STATE_HANDLE] = publish(state[_STATE_OWNER], state[_STATE_SIZE], descriptor[d.ELEMENT_TYPE])
+        handles[index] = state[_STATE_HANDLE]
+        if state[_STATE_HANDLE] == 0:
+            _fail(info, descriptor, d.TOO_MANY_RESIDENTS, MAX_RESIDENTS, 0)
+            return 0
+    return 0

@@ -1,0 +1,262 @@
+"""Kernels: what DuckDB calls for scalar functions, compiled once; a descriptor tells each call which kernel to run.
+
+The callbacks follow duckdb_scalar_function_t of `duckdb.h`: (info, chunk, result), addresses all.
+"""
+
+from numba import njit, types
+
+from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.duckdb.vectors import (
+    FIRST_ROW,
+    compute_even_rows,
+    find_steps,
+    free,
+    get_child,
+    get_data,
+    get_list_size,
+    get_rows,
+    get_vector,
+    read_row,
+    reserve,
+    reserve_elements,
+    set_list_size,
+    set_null,
+    start_work,
+    word,
+    write_entry,
+)
+from sparseeinsum.kernels.compiled.kernel_calls import (
+    NULL_ROW,
+    ROW,
+    compute,
+    measure,
+    message_of,
+    part_size,
+    report,
+    template_of,
+)
+from sparseeinsum.kernels.compiled.memory import array_at
+
+_extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
+_reference = types.ExternalFunction("duckdb_vector_reference_vector", types.void(word, word))
+_set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.void(word, word))
+
+
+@njit
+def scalar_value(info, chunk, result):
+    """A scalar function that returns a number."""
+    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
+    work = start_work(chunk, descriptor)
+    if work == 0:
+        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
+        return 0
+    rows = get_rows(chunk)
+    code = _compute_values(descriptor, work, rows, result)
+    if code < 0:
+        _set_error(info, message_of(descriptor, code, work))
+    free(work)
+    return 0
+
+
+@njit
+def _compute_values(descriptor, work, rows, result):
+    out, item_bytes, row = get_data(result), descriptor[d.RESULT_BYTES], work + 8 * ROW
+    if descriptor[d.BATCH] != 0 and rows > 1 and find_steps(descriptor, work, rows):
+        code = measure(descriptor, work, work + 8 * FIRST_ROW)
+        if code < 0:
+            return code
+        code = compute_even_rows(descriptor, work, rows, out, 1)
+        if code != 0:
+            return min(code, 0)
+    for index in range(rows):
+        code = read_row(descriptor, work, index, row)
+        if code == NULL_ROW:
+            set_null(result, index)
+            continue
+        if code == 0:
+            code = measure(descriptor, work, row)
+        if code >= 0:
+            code = compute(descriptor, work, row, out + index * item_bytes, 1)
+        if code < 0:
+            return code
+    return 0
+
+
+@njit
+def scalar_list(info, chunk, result):
+    """A scalar function that returns an array."""
+    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
+    work = start_work(chunk, descriptor)
+    if work == 0:
+        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
+        return 0
+    rows = get_rows(chunk)
+    if descriptor[d.BATCH] != 0 and rows > 1 and find_steps(descriptor, work, rows):
+        code = _compute_even_lists(descriptor, work, rows, result)
+    else:
+        code = _measure_lists(descriptor, work, rows, result)
+        if code >= 0:
+            code = _compute_lists(descriptor, work, rows, result)
+    if code < 0:
+        _set_error(info, message_of(descriptor, code, work))
+    free(work)
+    return 0
+
+
+@njit
+def _compute_even_lists(descriptor, work, rows, result):
+    """All rows in one batch: their results have one size and lie side by side."""
+    first, row = work + 8 * FIRST_ROW, work + 8 * ROW
+    size = measure(descriptor, work, first)
+    if size < 0:
+        return size
+    start = reserve_elements(descriptor, work, result, rows * size)
+    if start < 0:
+        return start
+    entries = array_at(get_data(result), 2 * rows, word)
+    for index in range(rows):
+        write_entry(descriptor, entries, index, start + index * size, size)
+    out = get_data(get_child(result)) + start * descriptor[d.RESULT_BYTES]
+    code = compute_even_rows(descriptor, work, rows, out, size)
+    if code != 0:
+        return min(code, 0)
+    for index in range(rows):
+        read_row(descriptor, work, index, row)
+        code = compute(descriptor, work, row, out + index * size * descriptor[d.RESULT_BYTES], size)
+        if code < 0:
+            return code
+    return 0
+
+
+@njit
+def checked_value(info, chunk, result):
+    """A scalar function that returns its second argument, a number, as it is, or refuses it."""
+    if not _refer_to_checked(info, chunk, result):
+        scalar_value(info, chunk, result)
+    return 0
+
+
+@njit
+def checked_list(info, chunk, result):
+    """A scalar function that returns its second argument, an array, as it is, or refuses it."""
+    if not _refer_to_checked(info, chunk, result):
+        scalar_list(info, chunk, result)
+    return 0
+
+
+@njit
+def _refer_to_checked(info, chunk, result):
+    """Check all rows and let the result be the argument's vector; False where NULL beside it makes them differ."""
+    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
+    work = start_work(chunk, descriptor)
+    if work == 0:
+        return False
+    row, can_refer = work + 8 * ROW, True
+    for index in range(get_rows(chunk)):
+        code = read_row(descriptor, work, index, row)
+        if code == 0:
+            code = compute(descriptor, work, row, 0, 0)
+        can_refer = can_refer and code == 0
+    if can_refer:
+        _reference(result, get_vector(chunk, 1))
+    free(work)
+    return can_refer
+
+
+@njit
+def _measure_lists(descriptor, work, rows, result):
+    """Fill the entries of a list vector with the sizes of all rows and make room for them; 0 or a code."""
+    entries, row = array_at(get_data(result), 2 * rows, word), work + 8 * ROW
+    limit = descriptor[d.LIMIT_BYTES] // descriptor[d.RESULT_BYTES]
+    elements = 0
+    for index in range(rows):
+        code = read_row(descriptor, work, index, row)
+        size = 0
+        if code == 0:
+            size = measure(descriptor, work, row)
+        elif code == NULL_ROW:
+            set_null(result, index)
+        else:
+            return code
+        if size < 0:
+            return size
+        entries[2 * index], entries[2 * index + 1] = elements, size
+        if size > limit - elements:
+            report(work, (elements + size) * descriptor[d.RESULT_BYTES], descriptor[d.LIMIT_BYTES])
+            return d.RESULT_TOO_LARGE
+        elements += size
+    start = reserve_elements(descriptor, work, result, elements)
+    for index in range(rows if start >= 0 else 0):
+        write_entry(descriptor, entries, index, start + entries[2 * index], entries[2 * index + 1])
+    return min(start, 0)
+
+
+@njit
+def _compute_lists(descriptor, work, rows, result):
+    entries, row = array_at(get_data(result), 2 * rows, word), work + 8 * ROW
+    out, lanes = get_data(get_child(result)), descriptor[d.RESULT_LANES]
+    for index in range(rows):
+        if read_row(descriptor, work, index, row) == 0:
+            measure(descriptor, work, row)  # brings back what the row's texts and extents say
+            at = out + entries[2 * index] // lanes * descriptor[d.RESULT_BYTES]
+            code = compute(descriptor, work, row, at, entries[2 * index + 1] // lanes)
+            if code < 0:
+                return code
+    return 0
+
+
+@njit
+def scalar_lists(info, chunk, result):
+    """A scalar function that returns an array of arrays: its first argument, cut into as many parts as measured."""
+    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
+    work = start_work(chunk, descriptor)
+    if work == 0:
+        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
+        return 0
+    code, row = 0, work + 8 * ROW
+    for index in range(get_rows(chunk)):
+        code = read_row(descriptor, work, index, row)
+        if code == 0:
+            code = _split_row(descriptor, work, row, index, result)
+        elif code == NULL_ROW:
+            set_null(result, index)
+            code = 0
+        if code < 0:
+            _set_error(info, message_of(descriptor, code, work))
+            break
+    free(work)
+    return 0
+
+
+@njit
+def _split_row(descriptor, work, row, index, result):
+    parts = measure(descriptor, work, row)
+    if parts < 0:
+        return parts
+    elements = array_at(row, 2, word)[1]
+    inner = get_child(result)
+    first_part = _reserve_parts(descriptor, work, result, parts)
+    start = reserve_elements(descriptor, work, inner, elements) if first_part >= 0 else first_part
+    if start < 0:
+        return start
+    entries = array_at(get_data(result) + 16 * index, 2, word)
+    entries[0], entries[1] = first_part, parts
+    inner_entries, at = array_at(get_data(inner) + 16 * first_part, 2 * parts, word), start
+    for part in range(parts):
+        size = part_size(descriptor, work, row, part, parts)
+        write_entry(descriptor, inner_entries, part, at, size)
+        at += size
+    out = get_data(get_child(inner)) + start * descriptor[d.RESULT_BYTES]
+    return compute(descriptor, work, row, out, elements)
+
+
+@njit
+def _reserve_parts(descriptor, work, result, parts):
+    start = get_list_size(result)
+    if start + parts > descriptor[d.LIMIT_BYTES] // 16:
+        report(work, (start + parts) * 16, descriptor[d.LIMIT_BYTES])
+        return d.RESULT_TOO_LARGE
+    if reserve(result, start + parts) != 0 or set_list_size(result, start + parts) != 0:
+        report(work, parts * 16, 0)
+        return d.OUT_OF_MEMORY
+    return start

@@ -1,0 +1,215 @@
+"""Kernels: DuckDB's vectors in, rows for the kernels out; shared by the callbacks of scalar functions and aggregates.
+
+All parameters are int64, which is what pointers and idx_t are to the C ABI. DuckDB hands flattened vectors: a list
+vector is an array of (offset, length) over one child vector, and a constant shows as equal offsets in every row.
+"""
+
+from numba import njit, types
+
+from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.kernel_calls import (
+    HOSTS_OWN,
+    NULL_ROW,
+    ROW,
+    compute_batch,
+    is_complex,
+    is_list,
+    pair_elements,
+    report,
+)
+from sparseeinsum.kernels.compiled.memory import array_at
+
+word = types.int64
+half_word = types.uint32
+
+get_vector = types.ExternalFunction("duckdb_data_chunk_get_vector", word(word, word))
+get_rows = types.ExternalFunction("duckdb_data_chunk_get_size", word(word))
+get_data = types.ExternalFunction("duckdb_vector_get_data", word(word))
+_get_validity = types.ExternalFunction("duckdb_vector_get_validity", word(word))
+_make_validity = types.ExternalFunction("duckdb_vector_ensure_validity_writable", types.void(word))
+get_child = types.ExternalFunction("duckdb_list_vector_get_child", word(word))
+get_list_size = types.ExternalFunction("duckdb_list_vector_get_size", word(word))
+reserve = types.ExternalFunction("duckdb_list_vector_reserve", types.int32(word, word))
+set_list_size = types.ExternalFunction("duckdb_list_vector_set_size", types.int32(word, word))
+_calloc = types.ExternalFunction("calloc", word(word, word))
+malloc = types.ExternalFunction("malloc", word(word))
+free = types.ExternalFunction("free", types.void(word))
+
+# What DuckDB's callbacks add to the memory of one call, in words: columns, the first row, steps.
+_COLUMN_WORDS = 4  # data, validity, data of the child, validity of the child
+_COLUMNS = HOSTS_OWN
+FIRST_ROW = _COLUMNS + _COLUMN_WORDS * d.MAX_ARGUMENTS
+_STEPS = FIRST_ROW + d.ROW_WORDS
+_WORK_BYTES = 8 * (_STEPS + d.MAX_ARGUMENTS)
+
+
+@njit
+def new_work():
+    """Zeroed memory for one call; 0 if there is none to be had."""
+    return _calloc(1, _WORK_BYTES)
+
+
+@njit
+def start_work(chunk, descriptor):
+    """Memory for one call, its columns filled in; 0 if there is none to be had."""
+    work = new_work()
+    if work == 0:
+        return 0
+    words = array_at(work + 8 * _COLUMNS, _COLUMN_WORDS * d.MAX_ARGUMENTS, word)
+    for index in range(descriptor[d.ARGUMENTS]):
+        vector = get_vector(chunk, index)
+        column = _COLUMN_WORDS * index
+        words[column] = get_data(vector)
+        words[column + 1] = _get_validity(vector)
+        if is_list(descriptor[d.HEADER + 2 * index]):
+            child = get_child(vector)
+            words[column + 2] = get_data(child)
+            words[column + 3] = _get_validity(child)
+    return work
+
+
+@njit
+def _is_valid(validity, row):
+    return validity == 0 or (array_at(validity + 8 * (row >> 6), 1, word)[0] >> (row & 63)) & 1 == 1
+
+
+@njit
+def argument_is_valid(work, index, row):
+    """Whether an argument is not NULL in a row."""
+    return _is_valid(array_at(work + 8 * (_COLUMNS + _COLUMN_WORDS * index), _COLUMN_WORDS, word)[1], row)
+
+
+@njit
+def value_address(work, index, row, item_bytes):
+    """Where the number lies that an argument is in a row."""
+    return array_at(work + 8 * (_COLUMNS + _COLUMN_WORDS * index), 1, word)[0] + row * item_bytes
+
+
+@njit
+def _all_valid(validity, start, size):
+    if validity == 0:
+        return True
+    for position in range(start, start + size):
+        if not _is_valid(validity, position):
+            return False
+    return True
+
+
+@njit
+def read_row(descriptor, work, row, target):
+    """Write addresses and sizes of one row's arguments to `target`; 0, NULL_ROW, or a code."""
+    for index in range(descriptor[d.ARGUMENTS]):
+        column = array_at(work + 8 * (_COLUMNS + _COLUMN_WORDS * index), _COLUMN_WORDS, word)
+        if not _is_valid(column[1], row):
+            return NULL_ROW
+        argument = array_at(target + 16 * index, 2, word)
+        kind, item_bytes = descriptor[d.HEADER + 2 * index], descriptor[d.HEADER + 2 * index + 1]
+        if kind == d.VALUE:
+            argument[0], argument[1] = column[0] + row * item_bytes, 1
+        elif is_list(kind):
+            entry = array_at(column[0] + 16 * row, 2, word)
+            if not _all_valid(column[3], entry[0], entry[1]):
+                report(work, index + 1, entry[1])
+                return d.HOLDS_NULL
+            argument[0], argument[1] = column[2] + entry[0] * item_bytes, entry[1]
+            if is_complex(kind):
+                code = pair_elements(kind, work, index, argument, column[2] + entry[0] * (item_bytes // 2))
+                if code < 0:
+                    return code
+        else:
+            _read_text(column[0] + 16 * row, argument)
+    return 0
+
+
+@njit
+def _read_text(address, argument):
+    """duckdb_string_t: a length, then up to 12 bytes in place, or 4 bytes and a pointer."""
+    length = word(array_at(address, 1, half_word)[0])
+    argument[0] = address + 4 if length <= 12 else array_at(address + 8, 1, word)[0]
+    argument[1] = length
+
+
+@njit
+def find_steps(descriptor, work, rows):
+    """Whether the rows can be one batch: no NULL, equal sizes, arrays at even distances, texts and integers equal.
+
+    Leaves the first row and the distances, in elements, in the work memory.
+    """
+    first, row, steps = work + 8 * FIRST_ROW, work + 8 * ROW, array_at(work + 8 * _STEPS, d.MAX_ARGUMENTS, word)
+    if read_row(descriptor, work, 0, first) != 0:
+        return False
+    for index in range(rows):
+        if read_row(descriptor, work, index, row) != 0:
+            return False
+        if index == 1:
+            _set_steps(descriptor, first, row, steps)
+        if not _continues_batch(descriptor, first, row, steps, index):
+            return False
+    return True
+
+
+@njit
+def _set_steps(descriptor, first, row, steps):
+    for index in range(descriptor[d.ARGUMENTS]):
+        distance = array_at(row + 16 * index, 1, word)[0] - array_at(first + 16 * index, 1, word)[0]
+        steps[index] = distance // descriptor[d.HEADER + 2 * index + 1]
+
+
+@njit
+def _continues_batch(descriptor, first, row, steps, position):
+    for index in range(descriptor[d.ARGUMENTS]):
+        one, other = array_at(first + 16 * index, 2, word), array_at(row + 16 * index, 2, word)
+        kind, item_bytes = descriptor[d.HEADER + 2 * index], descriptor[d.HEADER + 2 * index + 1]
+        if one[1] != other[1]:
+            return False
+        if kind == d.TEXT or kind == d.EXTENTS:
+            if not _same_bytes(one[0], other[0], one[1] * item_bytes):
+                return False
+        elif steps[index] < 0 or other[0] != one[0] + position * steps[index] * item_bytes:
+            return False
+    return True
+
+
+@njit
+def _same_bytes(first, second, size):
+    one, other = array_at(first, size, types.uint8), array_at(second, size, types.uint8)
+    for i in range(size):
+        if one[i] != other[i]:
+            return False
+    return True
+
+
+@njit
+def set_null(vector, row):
+    _make_validity(vector)
+    mask = array_at(_get_validity(vector) + 8 * (row >> 6), 1, word)
+    mask[0] &= ~(word(1) << (row & 63))
+
+
+@njit
+def compute_even_rows(descriptor, work, rows, out, size):
+    """Let the kernel compute the rows that `find_steps` looked at; 1, 0 if it wants them one by one, or a code."""
+    return compute_batch(descriptor, work, work + 8 * FIRST_ROW, work + 8 * _STEPS, rows, out, size)
+
+
+@njit
+def reserve_elements(descriptor, work, result, elements):
+    """Room for that many more elements of a result in a list vector; returns where they start, or a code."""
+    lanes = descriptor[d.RESULT_LANES]
+    start = get_list_size(result) // lanes
+    limit = descriptor[d.LIMIT_BYTES]
+    if start + elements > limit // descriptor[d.RESULT_BYTES]:
+        report(work, (start + elements) * descriptor[d.RESULT_BYTES], limit)
+        return d.RESULT_TOO_LARGE
+    total = (start + elements) * lanes
+    if reserve(result, total) != 0 or set_list_size(result, total) != 0:
+        report(work, elements * descriptor[d.RESULT_BYTES], 0)
+        return d.OUT_OF_MEMORY
+    return start
+
+
+@njit
+def write_entry(descriptor, entries, index, start, size):
+    """Entry `index` of a list vector: elements of a result, counted as the host does."""
+    lanes = descriptor[d.RESULT_LANES]
+    entries[2 * index], entries[2 * index + 1] = start * lanes, size * lanes

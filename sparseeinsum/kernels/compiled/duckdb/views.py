@@ -1,0 +1,204 @@
+"""Kernels: what DuckDB calls for functions that read resident arrays; a result refers to the array, and copies nothing.
+
+The arguments are a handle, a position, the number of a row's elements, and the fill: where the handle is NULL
+nothing was put into the array, and every element holds the fill.
+"""
+
+from numba import njit, types
+
+from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.duckdb.types import create_vector, destroy_vector
+from sparseeinsum.kernels.compiled.duckdb.vectors import (
+    argument_is_valid,
+    free,
+    get_child,
+    get_data,
+    get_rows,
+    reserve_elements,
+    set_list_size,
+    set_null,
+    start_work,
+    value_address,
+    word,
+    write_entry,
+)
+from sparseeinsum.kernels.compiled.kernel_calls import ROW, copy_bytes, message_of, report, template_of
+from sparseeinsum.kernels.compiled.memory import array_at
+from sparseeinsum.kernels.compiled.resident_access import share
+
+_extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
+_set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.void(word, word))
+
+_HANDLE, _POSITION, _SIZE, _FILL = 0, 1, 2, 3
+
+_NONE, _ONE, _SEVERAL = 0, 1, 2  # arrays that the rows of a chunk read
+
+
+@njit
+def view_rows(info, chunk, result):
+    """A function that returns rows of resident arrays."""
+    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
+    work = start_work(chunk, descriptor)
+    if work == 0:
+        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
+        return 0
+    rows = get_rows(chunk)
+    if _count_arrays(work, rows) == _ONE:
+        code = _refer_to_rows(descriptor, work, rows, result)
+    else:
+        code = _copy_rows(descriptor, work, rows, result)
+    if code < 0:
+        _set_error(info, message_of(descriptor, code, work))
+    free(work)
+    return 0
+
+
+@njit
+def _has_result(work, row):
+    """Whether no argument of a row but the handle is NULL."""
+    for index in range(_POSITION, _FILL + 1):
+        if not argument_is_valid(work, index, row):
+            return False
+    return True
+
+
+@njit
+def _integer(work, index, row):
+    return array_at(value_address(work, index, row, 8), 1, word)[0]
+
+
+@njit
+def _count_arrays(work, rows):
+    """Whether the rows that have a result read no array, one or several; a handle that is NULL is one of its own."""
+    found, known, has_known = _NONE, word(0), False
+    for row in range(rows):
+        if _has_result(work, row):
+            handle = word(0)
+            if argument_is_valid(work, _HANDLE, row):
+                handle = _integer(work, _HANDLE, row)
+            if not has_known:
+                known, has_known = handle, True
+                found = _ONE if handle != 0 else _SEVERAL
+            elif handle != known:
+                return _SEVERAL
+    return found
+
+
+@njit
+def _first_handle(work, rows):
+    for row in range(rows):
+        if _has_result(work, row):
+            return _integer(work, _HANDLE, row)
+    return 0
+
+
+@njit
+def _check_place(work, position, size, elements):
+    """0, or a code if row `position` of rows of so many elements is none of an array's."""
+    if size < 0:
+        report(work, size, 0)
+        return d.BAD_SIZE
+    if position < 0 or (size > 0 and position >= elements // size):
+        report(work, position, size, elements)
+        return d.OUTSIDE_RESIDENT
+    return 0
+
+
+@njit
+def _refer_to_rows(descriptor, work, rows, result):
+    """All rows read one array: the result's elements are that array."""
+    handle = _first_handle(work, rows)
+    elements = share(handle, descriptor[d.ELEMENT_TYPE], get_child(result))
+    if elements < 0:
+        report(work, handle, 0)
+        return elements
+    set_list_size(result, elements)
+    entries = array_at(get_data(result), 2 * rows, word)
+    for row in range(rows):
+        position, size = word(0), word(0)
+        if _has_result(work, row):
+            position, size = _integer(work, _POSITION, row), _integer(work, _SIZE, row)
+            code = _check_place(work, position, size, elements)
+            if code < 0:
+                return code
+        else:
+            set_null(result, row)
+        write_entry(descriptor, entries, row, position * size, size)
+    return 0
+
+
+@njit
+def _copy_rows(descriptor, work, rows, result):
+    """Rows of several arrays, or of none, one after the other."""
+    entries, item_bytes = array_at(get_data(result), 2 * rows, word), descriptor[d.RESULT_BYTES]
+    limit, total = descriptor[d.LIMIT_BYTES] // item_bytes, word(0)
+    for row in range(rows):
+        size = word(0)
+        if _has_result(work, row):
+            size = _integer(work, _SIZE, row)
+            if size < 0 or size > limit - total:
+                report(work, size if size < 0 else (total + size) * item_bytes, descriptor[d.LIMIT_BYTES])
+                return d.BAD_SIZE if size < 0 else d.RESULT_TOO_LARGE
+        else:
+            set_null(result, row)
+        write_entry(descriptor, entries, row, total, size)
+        total += size
+    start = reserve_elements(descriptor, work, result, total)
+    if start < 0:
+        return start
+    out, code = get_data(get_child(result)), 0
+    for row in range(rows):
+        if _has_result(work, row):
+            entries[2 * row] += start
+            target = out + entries[2 * row] * item_bytes
+            code = _copy_row(descriptor, work, row, target, entries[2 * row + 1])
+            if code < 0:
+                break
+    _unpin(work)
+    return code
+
+
+@njit
+def _copy_row(descriptor, work, row, target, size):
+    """One row of its array, or `size` fills where the handle is NULL; 0 or a code."""
+    item_bytes, position = descriptor[d.RESULT_BYTES], _integer(work, _POSITION, row)
+    if not argument_is_valid(work, _HANDLE, row):
+        if position < 0:
+            report(work, position, size, 0)
+            return d.OUTSIDE_RESIDENT
+        for index in range(size):
+            copy_bytes(target + index * item_bytes, value_address(work, _FILL, row, item_bytes), item_bytes)
+        return 0
+    elements = _pin(descriptor, work, _integer(work, _HANDLE, row))
+    code = _check_place(work, position, size, elements) if elements >= 0 else elements
+    if code == 0:
+        copy_bytes(target, array_at(_pinned(work), 2, word)[1] + position * size * item_bytes, size * item_bytes)
+    return code
+
+
+@njit
+def _pinned(work):
+    """Where a call keeps a vector that shares an array, the array's address, its handle and its elements."""
+    return work + 8 * ROW
+
+
+@njit
+def _pin(descriptor, work, handle):
+    """Keep an array in memory until another one or `_unpin`; its elements, or a code."""
+    pinned = array_at(_pinned(work), 4, word)
+    if pinned[0] != 0 and pinned[2] == handle:
+        return pinned[3]
+    _unpin(work)
+    kind = descriptor[d.ELEMENT_TYPE]
+    elements = share(handle, kind, create_vector(kind, 1, _pinned(work)))
+    if elements < 0:
+        report(work, handle, 0)
+        return elements
+    pinned[1], pinned[2], pinned[3] = get_data(pinned[0]), handle, elements
+    return elements
+
+
+@njit
+def _unpin(work):
+    if array_at(_pinned(work), 1, word)[0] != 0:
+        destroy_vector(_pinned(work))

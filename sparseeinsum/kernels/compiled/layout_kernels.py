@@ -1,0 +1,110 @@
+"""Kernels: every kernel of udfs/ that moves parts of arrays, behind the calling convention, for each dtype."""
+
+import numpy as np
+from numba import types
+
+from sparseeinsum.assets import load_kernels
+from sparseeinsum.kernels.compiled.arithmetic import Numbers
+from sparseeinsum.kernels.compiled.calling_convention import Access, RowKernel
+from sparseeinsum.kernels.compiled.memory import array_at
+from sparseeinsum.kernels.compiled.scratch import argument, block_of, integer, integers, word
+
+aggregation = load_kernels("aggregation")
+elementwise = load_kernels("elementwise")
+layout = load_kernels("layout")
+tiles = load_kernels("tiles")
+
+
+def layout_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
+    """Slices, splits, stacks, blocks, and counts along axes, by their names."""
+    return {**_parts(numbers.dtype, array), **_stacks(numbers, array), **_counts(array)}
+
+
+def _parts(dtype: types.Type, array: Access) -> dict[str, RowKernel]:
+    def take_slice(row, out, size, scratch):
+        w = array_at(out, size, dtype)
+        layout.take_slice(array(row, 0), integer(row, 1), integer(row, 2), integers(row, 3), w)
+        return 0
+
+    def split(row, out, size, scratch):
+        layout.split(array(row, 0), integers(row, 1), integers(row, 2), array_at(out, size, dtype))
+        return 0
+
+    def equal_size(row, part, parts, scratch):
+        return argument(row, 0)[1] // parts
+
+    def split_tiles(row, out, size, scratch):
+        starts, lengths = block_of(scratch)
+        w = array_at(out, size, dtype)
+        tiles.split_tiles(array(row, 0), integers(row, 1), integers(row, 2), starts, lengths, w)
+        return 0
+
+    def tile_size(row, part, parts, scratch):
+        starts, lengths = block_of(scratch)
+        return tiles.locate_tile(part, integers(row, 1), integers(row, 2), starts, lengths)
+
+    return {
+        "slice": RowKernel(take_slice),
+        "split": RowKernel(split, part_size=equal_size),
+        "split_tiles": RowKernel(split_tiles, part_size=tile_size),
+    }
+
+
+def _stacks(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
+    dtype, bits, words = numbers.dtype, numbers.bits, numbers.words
+
+    def stack(row, out, size, scratch):
+        w = array_at(out, size, dtype)
+        layout.place(w, array(row, 0), integer(row, 1), integer(row, 2), integer(row, 3))
+        return 0
+
+    def start_stack(row, out, size):
+        elementwise.fill(array(row, 4)[0], array_at(out, size, dtype))
+        return 0
+
+    def stack_number(row, out, size, scratch):
+        array_at(out, size, dtype)[integer(row, 1)] = array(row, 0)[0]
+        return 0
+
+    def start_numbers(row, out, size):
+        elementwise.fill(array(row, 3)[0], array_at(out, size, dtype))
+        return 0
+
+    def resident(row, out, size, scratch):
+        u = array(row, 0)
+        layout.place(array_at(out, size, dtype), u, integer(row, 1), integer(row, 2), u.size)
+        return 0
+
+    def place(row, out, size, scratch):
+        w = array_at(out, size, dtype)
+        tiles.place_block(w, integers(row, 3), integers(row, 1), integers(row, 2), array(row, 0))
+        return 0
+
+    def overlay(out, other, size, background):
+        w, u = array_at(out, words * size, bits), array_at(other, words * size, bits)
+        layout.overlay(w, u, array_at(background, words, bits))
+        return 0
+
+    return {
+        "stack": RowKernel(stack, None, start_stack, overlay),
+        "resident": RowKernel(resident, None, start_numbers, overlay),
+        "stack_numbers": RowKernel(stack_number, None, start_numbers, overlay),
+        "place": RowKernel(place, None, start_stack, overlay),
+    }
+
+
+def _counts(array: Access) -> dict[str, RowKernel]:
+    def count_along(row, out, size, scratch):
+        fill, counts = array(row, 3)[0], array_at(out, size, word)
+        layout.count_along(array(row, 0), integer(row, 1), integers(row, 2), fill, counts)
+        return 0
+
+    def start_count(row, out, size):
+        elementwise.fill(np.int64(0), array_at(out, size, word))
+        return 0
+
+    def add_counts(out, other, size, background):
+        aggregation.fold(aggregation.SUM, array_at(out, size, word), array_at(other, size, word))
+        return 0
+
+    return {"nnz_along": RowKernel(count_along, None, start_count, add_counts)}

@@ -1,0 +1,1 @@
+"""Kernels: what PostgreSQL calls, compiled."""

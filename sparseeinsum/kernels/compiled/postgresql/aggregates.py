@@ -1,0 +1,226 @@
+"""Kernels: what PostgreSQL calls for aggregates, compiled once; a descriptor tells each call which kernel to run.
+
+A state is an array of the result's type, which the callbacks update in place, as PostgreSQL allows inside aggregates.
+Aggregates whose states merge by what they held before any row, and by what their rows must agree on, keep both in front
+of the array, in a bytea. Either can be sent to another process as it is, so that PostgreSQL and its extensions may
+aggregate in parts anywhere.
+"""
+
+from numba import njit, types
+
+from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.kernel_calls import (
+    NULL_ROW,
+    ROW,
+    compute,
+    copy_bytes,
+    find_misfit,
+    measure,
+    report,
+    shape_of,
+    word,
+    words_at,
+)
+from sparseeinsum.kernels.compiled.memory import array_at, call, copy_elements
+from sparseeinsum.kernels.compiled.postgresql.datums import (
+    FLAT_HEADER,
+    allocate,
+    bytes_of,
+    check_array,
+    check_count,
+    datum_of,
+    descriptor_at,
+    detoast,
+    elements_of,
+    is_null,
+    new_array,
+    null_result,
+    raise_error,
+    read_row,
+    work_of,
+)
+from sparseeinsum.kernels.postgresql.descriptors import RESULT_TYPE
+
+_aggregate_context = types.ExternalFunction("AggCheckCallContext", types.int32(word, word))
+
+# A state with a background, a bytea: its header and padding, the array's number of elements, its first element before
+# any row, in one word or two, and what rows must agree on; then the array.
+_SIZE = 8
+_BACKGROUND = 16
+_SHAPE = 32
+_HEADER = _SHAPE + 8 * d.SHAPE_WORDS
+
+
+_NO_ROW = -1  # instead of a number of elements: an argument is NULL
+
+
+@njit
+def postgres_transition(call_info, description):
+    """Fold a row into a state that is an array."""
+    descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
+    size = _size_of_row(call_info, descriptor, work)
+    if size == _NO_ROW:
+        return null_result(call_info) if is_null(call_info, 0) else datum_of(call_info, 0)
+    state = _new_state(descriptor, work, size) if is_null(call_info, 0) else _state_of(call_info, 0, descriptor, work)
+    data, known_size = _state_elements(descriptor, state)
+    _require_fit(descriptor, work, size, known_size)
+    code = compute(descriptor, work, work + 8 * ROW, data, size)
+    return raise_error(descriptor, work, code) if code < 0 else state
+
+
+@njit
+def _size_of_row(call_info, descriptor, work):
+    """Read the row that is to be folded in: the elements that its result has, or _NO_ROW; an error is raised."""
+    check_count(call_info, descriptor, work, 1 + descriptor[d.ARGUMENTS])
+    code = read_row(call_info, 1, descriptor, work)
+    if code == NULL_ROW:
+        return _NO_ROW
+    size = measure(descriptor, work, work + 8 * ROW) if code == 0 else code
+    return raise_error(descriptor, work, size) if size < 0 else size
+
+
+@njit
+def postgres_combine(call_info, description):
+    """Merge the second state, an array, into the first."""
+    descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
+    if is_null(call_info, 0) or is_null(call_info, 1):
+        return null_result(call_info)
+    state, other = _state_of(call_info, 0, descriptor, work), _state_of(call_info, 1, descriptor, work)
+    data, size = _state_elements(descriptor, state)
+    other_data, other_size = _state_elements(descriptor, other)
+    _require_fit(descriptor, work, other_size, size)
+    code = call(descriptor[d.COMBINE], (data, other_data, size, 0))
+    return raise_error(descriptor, work, code) if code < 0 else state
+
+
+@njit
+def postgres_transition_beside(call_info, description):
+    """Fold a row into a state with a background."""
+    descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
+    size = _size_of_row(call_info, descriptor, work)
+    if size == _NO_ROW:
+        return null_result(call_info) if is_null(call_info, 0) else datum_of(call_info, 0)
+    if is_null(call_info, 0):
+        state = _new_state_beside(descriptor, work, size)
+    else:
+        state = _state_beside(call_info, 0, descriptor, work)
+    _require_fit_beside(descriptor, work, state, size, shape_of(work))
+    code = compute(descriptor, work, work + 8 * ROW, state + _HEADER, size)
+    return raise_error(descriptor, work, code) if code < 0 else state
+
+
+@njit
+def postgres_combine_beside(call_info, description):
+    """Merge the second state with a background into the first."""
+    descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
+    if is_null(call_info, 0) or is_null(call_info, 1):
+        return null_result(call_info)
+    state, other = _state_beside(call_info, 0, descriptor, work), _state_beside(call_info, 1, descriptor, work)
+    size = _word(other + _SIZE)[0]
+    _require_fit_beside(descriptor, work, state, size, words_at(other + _SHAPE))
+    code = call(descriptor[d.COMBINE], (state + _HEADER, other + _HEADER, size, state + _BACKGROUND))
+    return raise_error(descriptor, work, code) if code < 0 else state
+
+
+@njit
+def postgres_result_beside(call_info, description):
+    """The array of a state with a background."""
+    descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
+    if is_null(call_info, 0):
+        return null_result(call_info)
+    state = _state_beside(call_info, 0, descriptor, work)
+    size = _word(state + _SIZE)[0]
+    array = new_array(descriptor, work, size)
+    if array < 0:
+        return raise_error(descriptor, work, array)
+    copy_bytes(array + FLAT_HEADER, state + _HEADER, size * descriptor[d.RESULT_BYTES])
+    return array
+
+
+@njit
+def _work_inside_aggregate(call_info, description):
+    work = work_of(call_info)
+    if _aggregate_context(call_info, 0) == 0:
+        raise_error(descriptor_at(description), work, d.NOT_AN_AGGREGATE)
+    return work
+
+
+@njit
+def _word(address):
+    return array_at(address, 1, word)
+
+
+@njit
+def _new_state(descriptor, work, size):
+    array = new_array(descriptor, work, size)
+    if array < 0:
+        return raise_error(descriptor, work, array)
+    call(descriptor[d.INITIALISE], (work + 8 * ROW, array + FLAT_HEADER, size))
+    return array
+
+
+@njit
+def _state_of(call_info, index, descriptor, work):
+    """The address of a state that is an array, checked as users' arrays are."""
+    state = detoast(datum_of(call_info, index))
+    code = check_array(state, descriptor[RESULT_TYPE], work, index)
+    if code == 0 and elements_of(state)[1] % descriptor[d.RESULT_LANES] != 0:
+        code = d.DAMAGED_STATE
+    if code < 0:
+        raise_error(descriptor, work, code)
+    return state
+
+
+@njit
+def _state_elements(descriptor, state):
+    data, numbers = elements_of(state)
+    return data, numbers // descriptor[d.RESULT_LANES]
+
+
+@njit
+def _require_fit(descriptor, work, size, known_size):
+    if size != known_size:
+        report(work, size, known_size)
+        raise_error(descriptor, work, d.STATE_LENGTH)
+
+
+@njit
+def _new_state_beside(descriptor, work, size):
+    item_bytes = descriptor[d.RESULT_BYTES]
+    if size > descriptor[d.LIMIT_BYTES] // item_bytes:
+        report(work, size * item_bytes, descriptor[d.LIMIT_BYTES])
+        return raise_error(descriptor, work, d.RESULT_TOO_LARGE)
+    total = _HEADER + size * item_bytes
+    state = allocate(max(total, _HEADER + 16))
+    words, shape = array_at(state, _HEADER // 8, word), shape_of(work)
+    for index in range(words.size):
+        words[index] = 0
+    words[0] = total << 2
+    words[_SIZE // 8] = size
+    copy_elements(array_at(state + _SHAPE, shape.size, word), shape)
+    call(descriptor[d.INITIALISE], (work + 8 * ROW, state + _HEADER, size))
+    copy_bytes(state + _BACKGROUND, state + _HEADER, min(16, size * item_bytes))
+    return state
+
+
+@njit
+def _state_beside(call_info, index, descriptor, work):
+    """The address of a state with a background; whoever made it, nothing outside is read through it."""
+    state = detoast(datum_of(call_info, index))
+    total = bytes_of(state)
+    is_whole = total >= _HEADER
+    if is_whole:
+        size, words = _word(state + _SIZE)[0], _word(state + _SHAPE)[0]
+        is_whole = 0 <= words < d.SHAPE_WORDS and size >= 0
+        is_whole = is_whole and size <= total and _HEADER + size * descriptor[d.RESULT_BYTES] == total
+    if not is_whole:
+        raise_error(descriptor, work, d.DAMAGED_STATE)
+    return state
+
+
+@njit
+def _require_fit_beside(descriptor, work, state, size, shape):
+    code, found, known = find_misfit(size, shape, _word(state + _SIZE)[0], words_at(state + _SHAPE))
+    if code < 0:
+        report(work, found, known)
+        raise_error(descriptor, work, code)

@@ -1,0 +1,167 @@
+"""Kernels: what PostgreSQL calls for scalar functions, compiled once; a descriptor tells each call which kernel to run.
+
+The callbacks take the address of a FunctionCallInfo and of a descriptor, and return a datum.
+"""
+
+from numba import njit, types
+
+from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.kernel_calls import (
+    NULL_ROW,
+    ROW,
+    compute,
+    copy_bytes,
+    measure,
+    part_size,
+    report,
+    word,
+)
+from sparseeinsum.kernels.compiled.memory import array_at
+from sparseeinsum.kernels.compiled.postgresql.datums import (
+    FLAT_HEADER,
+    FN_EXTRA,
+    WORK_BYTES,
+    allocate_zeros_in,
+    check_count,
+    datum_of,
+    descriptor_at,
+    new_array,
+    null_result,
+    number_result,
+    raise_error,
+    read_row,
+    word_at,
+    work_of,
+)
+from sparseeinsum.kernels.postgresql.descriptors import DECLARED, LARGEST_RESULT, WANTED
+
+_start_set = types.ExternalFunction("init_MultiFuncCall", word(word))
+_continue_set = types.ExternalFunction("per_MultiFuncCall", word(word))
+_end_set = types.ExternalFunction("end_MultiFuncCall", types.void(word, word))
+_allocate_in = types.ExternalFunction("MemoryContextAllocHuge", word(word, word))
+
+# funcapi.h: FuncCallContext; execnodes.h: ReturnSetInfo, and what its isDone says.
+_CALLS, _MOST_CALLS, _OWN_DATA, _SET_CONTEXT = 0, 8, 16, 32
+_RESULT_INFO, _IS_DONE = 16, 32
+_MORE, _NO_MORE = 1, 2
+
+# What a function that returns a set keeps, in words; then the size of every part, in elements, and all elements.
+_WORK = 0
+_NEXT_ELEMENT = 1
+_ELEMENTS = 2  # their address
+_SIZES = 3
+
+
+@njit
+def postgres_value(call_info, description):
+    """A scalar function that returns a number."""
+    descriptor, work = descriptor_at(description), work_of(call_info)
+    check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
+    code = read_row(call_info, 0, descriptor, work)
+    if code == NULL_ROW:
+        return null_result(call_info)
+    out = number_result(work)
+    if code == 0:
+        code = measure(descriptor, work, work + 8 * ROW)
+    if code >= 0:
+        code = compute(descriptor, work, work + 8 * ROW, out, 1)
+    return raise_error(descriptor, work, code) if code < 0 else word_at(out)
+
+
+@njit
+def postgres_array(call_info, description):
+    """A scalar function that returns an array."""
+    descriptor, work = descriptor_at(description), work_of(call_info)
+    check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
+    code = read_row(call_info, 0, descriptor, work)
+    if code == NULL_ROW:
+        return null_result(call_info)
+    size = measure(descriptor, work, work + 8 * ROW) if code == 0 else code
+    array = new_array(descriptor, work, size) if size >= 0 else size
+    code = compute(descriptor, work, work + 8 * ROW, array + FLAT_HEADER, size) if array >= 0 else array
+    return raise_error(descriptor, work, code) if code < 0 else array
+
+
+@njit
+def postgres_checked(call_info, description):
+    """A scalar function that returns its second argument as it is, or refuses it."""
+    descriptor, work = descriptor_at(description), work_of(call_info)
+    if descriptor[DECLARED + 1] != descriptor[WANTED + 1]:
+        return _checked_copy(call_info, description)
+    check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
+    code = read_row(call_info, 0, descriptor, work)
+    if code == NULL_ROW:
+        return null_result(call_info)
+    if code == 0:
+        code = compute(descriptor, work, work + 8 * ROW, 0, 0)
+    return raise_error(descriptor, work, code) if code < 0 else datum_of(call_info, 1)
+
+
+@njit
+def _checked_copy(call_info, description):
+    is_value = descriptor_at(description)[d.HEADER + 2] == d.VALUE
+    return postgres_value(call_info, description) if is_value else postgres_array(call_info, description)
+
+
+@njit
+def postgres_set(call_info, description):
+    """A function that returns a set of arrays: its first argument, cut into as many parts as measured."""
+    descriptor = descriptor_at(description)
+    if word_at(word_at(call_info) + FN_EXTRA) == 0:  # the first call for these arguments
+        context = _start_set(call_info)
+        code = _split(call_info, descriptor, context)
+        if code < 0:
+            return raise_error(descriptor, word_at(word_at(context + _OWN_DATA)), code)
+    context = _continue_set(call_info)
+    calls, done = array_at(context, 2, word), array_at(word_at(call_info + _RESULT_INFO) + _IS_DONE, 1, types.int32)
+    if calls[0] >= calls[1]:
+        _end_set(call_info, context)
+        done[0] = _NO_MORE
+        return null_result(call_info)
+    part = calls[0]
+    calls[0] += 1
+    done[0] = _MORE
+    return _part_of_set(descriptor, word_at(context + _OWN_DATA), part)
+
+
+@njit
+def _split(call_info, descriptor, context):
+    """Compute all parts, and keep them in the set's own memory; 0 or a code."""
+    memory = word_at(context + _SET_CONTEXT)
+    work = allocate_zeros_in(memory, WORK_BYTES)
+    row = work + 8 * ROW
+    set_words = array_at(allocate_zeros_in(memory, 8 * _SIZES), _SIZES, word)
+    set_words[_WORK] = work
+    own, most = array_at(context + _OWN_DATA, 1, word), array_at(context + _MOST_CALLS, 1, word)
+    own[0] = set_words.ctypes.data
+    check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
+    code = read_row(call_info, 0, descriptor, work)
+    if code != 0:
+        return min(code, 0)  # of NULL, no parts
+    parts = measure(descriptor, work, row)
+    if parts < 0:
+        return parts
+    if parts > LARGEST_RESULT // 8:
+        report(work, 8 * parts, LARGEST_RESULT)
+        return d.RESULT_TOO_LARGE
+    elements, item_bytes = word_at(row + 8), descriptor[d.RESULT_BYTES]
+    kept = _allocate_in(memory, 8 * (_SIZES + parts) + elements * item_bytes)
+    words = array_at(kept, _SIZES + parts, word)
+    words[_WORK], words[_NEXT_ELEMENT] = work, 0
+    words[_ELEMENTS] = kept + 8 * (_SIZES + parts)
+    for part in range(parts):
+        words[_SIZES + part] = part_size(descriptor, work, row, part, parts)
+    own[0], most[0] = kept, parts
+    return compute(descriptor, work, row, words[_ELEMENTS], elements)
+
+
+@njit
+def _part_of_set(descriptor, kept, part):
+    words, item_bytes = array_at(kept, _SIZES + part + 1, word), descriptor[d.RESULT_BYTES]
+    size = words[_SIZES + part]
+    array = new_array(descriptor, words[_WORK], size)
+    if array < 0:
+        return raise_error(descriptor, words[_WORK], array)
+    copy_bytes(array + FLAT_HEADER, words[_ELEMENTS] + words[_NEXT_ELEMENT] * item_bytes, size * item_bytes)
+    words[_NEXT_ELEMENT] += size
+    return array

@@ -1,0 +1,98 @@
+"""Kernels: entries into the table of resident arrays, and reading by handle; see residents.py."""
+
+from numba import njit, types
+
+from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.memory import address_of, array_at
+from sparseeinsum.kernels.residents import (
+    COUNT,
+    ELEMENTS,
+    HANDLE,
+    LIVE,
+    MAX_RESIDENTS,
+    MUTEX,
+    SECRET,
+    SLOT_BITS,
+    SLOT_WORDS,
+    SLOTS,
+    TABLE_WORDS,
+    TYPE,
+    VECTOR,
+)
+
+word = types.int64
+_bits = types.uint64
+
+_RANDOM_BITS = 52
+_IS_HANDLE = 1 << 62  # set in all handles: none is 0 or negative
+
+_table_address = address_of(d.RESIDENTS)
+_lock = types.ExternalFunction("pthread_mutex_lock", types.int32(word))
+_unlock = types.ExternalFunction("pthread_mutex_unlock", types.int32(word))
+_reference = types.ExternalFunction("duckdb_vector_reference_vector", types.void(word, word))
+
+
+@njit
+def _words():
+    return array_at(_table_address(), TABLE_WORDS, word)
+
+
+@njit
+def _slot(words, index):
+    start = SLOTS + index * SLOT_WORDS
+    return words[start : start + SLOT_WORDS]
+
+
+@njit
+def _mixed(value):
+    """All bits of a word scattered over all others (the finaliser of SplitMix64)."""
+    bits = _bits(value)
+    bits = (bits ^ (bits >> _bits(30))) * _bits(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> _bits(27))) * _bits(0x94D049BB133111EB)
+    return bits ^ (bits >> _bits(31))
+
+
+@njit
+def publish(vector, elements, kind):
+    """Enter an array into the table: its vector, of how many elements of which logical type; 0 if there is no room."""
+    words = _words()
+    handle = word(0)
+    _lock(_table_address() + 8 * MUTEX)
+    for index in range(MAX_RESIDENTS):
+        slot = _slot(words, index)
+        if slot[HANDLE] == 0:
+            words[COUNT] += 1
+            words[LIVE] += 1
+            random = word(_mixed(_mixed(words[COUNT]) ^ _bits(words[SECRET])) >> _bits(64 - _RANDOM_BITS))
+            handle = word(_IS_HANDLE) | (random << SLOT_BITS) | index
+            slot[HANDLE], slot[VECTOR], slot[ELEMENTS], slot[TYPE] = handle, vector, elements, kind
+            break
+    _unlock(_table_address() + 8 * MUTEX)
+    return handle
+
+
+@njit
+def withdraw(handle):
+    """Take an array off the table; who reads it by now goes on to."""
+    words = _words()
+    _lock(_table_address() + 8 * MUTEX)
+    slot = _slot(words, handle & (MAX_RESIDENTS - 1))
+    if slot[HANDLE] == handle:
+        slot[HANDLE] = 0
+        words[LIVE] -= 1
+    _unlock(_table_address() + 8 * MUTEX)
+
+
+@njit
+def share(handle, kind, vector):
+    """Let a vector refer to a resident array, which stays as long as the vector does; its elements, or a code."""
+    words = _words()
+    elements = word(d.NOT_RESIDENT)
+    _lock(_table_address() + 8 * MUTEX)
+    slot = _slot(words, handle & (MAX_RESIDENTS - 1))
+    if handle > 0 and slot[HANDLE] == handle:
+        elements = slot[ELEMENTS] if slot[TYPE] == kind else word(d.RESIDENT_TYPE_DIFFERS)
+        if elements >= 0:
+            _reference(vector, slot[VECTOR])
+    _unlock(_table_address() + 8 * MUTEX)
+    return elements

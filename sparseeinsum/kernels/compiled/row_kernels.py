@@ -1,0 +1,322 @@
+"""Kernels: every kernel of udfs/ that computes, behind the calling convention, for each dtype."""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from numba import njit
+
+from sparseeinsum.assets import load_kernels
+from sparseeinsum.kernels.compiled.arithmetic import Numbers
+from sparseeinsum.kernels.compiled.calling_convention import Access, RowKernel
+from sparseeinsum.kernels.compiled.layout_kernels import layout_kernels
+from sparseeinsum.kernels.compiled.measures import aggregate_of
+from sparseeinsum.kernels.compiled.memory import array_at, copy_elements
+from sparseeinsum.kernels.compiled.scratch import (
+    argument,
+    batch_plan_of,
+    blocks_of,
+    constants_of,
+    one_of,
+    part_of,
+    plan_of,
+    program_of,
+    report,
+    word,
+)
+
+aggregation = load_kernels("aggregation")
+complexes = load_kernels("complexes")
+contraction = load_kernels("contraction")
+elementwise = load_kernels("elementwise")
+
+
+def row_kernels(numbers: Numbers) -> dict[str, RowKernel]:
+    """All kernels by the names that udfs/*functions.toml use; each dtype compiles those that it has functions for."""
+    dtype = numbers.dtype
+
+    @njit
+    def array(row, index):
+        address, size = argument(row, index)
+        return array_at(address, size, dtype)
+
+    return {
+        **_elementwise_kernels(numbers, array),
+        **_measuring_kernels(numbers, array),
+        **_expression_kernels(numbers, array),
+        **_contraction_kernels(numbers, array),
+        **layout_kernels(numbers, array),
+        **_complex_kernels(numbers, array),
+        **_aggregates(numbers, array),
+    }
+
+
+def _elementwise_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
+    dtype, combine_arrays, scale_array = numbers.dtype, numbers.combine, numbers.scale
+    multiply_outer, multiply_inner = numbers.outer, numbers.dot
+
+    def arithmetic(operation: int) -> RowKernel:
+        def compute(row, out, size, scratch):
+            return combine_arrays(operation, array(row, 0), array(row, 1), array_at(out, size, dtype))
+
+        return RowKernel(compute)
+
+    def scale(row, out, size, scratch):
+        return scale_array(array(row, 0)[0], array(row, 1), array_at(out, size, dtype))
+
+    def outer(row, out, size, scratch):
+        return multiply_outer(array(row, 0), array(row, 1), array_at(out, size, dtype))
+
+    def dot(row, out, size, scratch):
+        return multiply_inner(array(row, 0), array(row, 1), array_at(out, 1, dtype))
+
+    def fill(row, out, size, scratch):
+        elementwise.fill(array(row, 1)[0], array_at(out, size, dtype))
+        return 0
+
+    return {
+        "add": arithmetic(elementwise.ADD),
+        "subtract": arithmetic(elementwise.SUBTRACT),
+        "multiply": arithmetic(elementwise.MULTIPLY),
+        "divide": arithmetic(elementwise.DIVIDE),
+        "scale": RowKernel(scale),
+        "outer": RowKernel(outer),
+        "dot": RowKernel(dot),
+        "fill": RowKernel(fill),
+    }
+
+
+def _measuring_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
+    dtype, identity_of, count_not_finite = numbers.dtype, numbers.identity_of, numbers.count_not_finite
+    bits, words = numbers.bits, numbers.words
+
+    def norm(row, out, size, scratch):
+        array_at(out, 1, dtype)[0] = np.sqrt(elementwise.sum_of_squares(array(row, 0)))
+        return 0
+
+    def nnz(row, out, size, scratch):
+        array_at(out, 1, word)[0] = elementwise.count_differing(array(row, 0), dtype(0))
+        return 0
+
+    def nnz_beside(row, out, size, scratch):
+        array_at(out, 1, word)[0] = elementwise.count_differing(array(row, 0), array(row, 1)[0])
+        return 0
+
+    def least(row, out, size, scratch):
+        none = dtype(identity_of(aggregation.MIN))
+        array_at(out, 1, dtype)[0] = elementwise.least(array(row, 0), array(row, 1)[0], none)
+        return 0
+
+    def greatest(row, out, size, scratch):
+        none = dtype(identity_of(aggregation.MAX))
+        array_at(out, 1, dtype)[0] = elementwise.greatest(array(row, 0), array(row, 1)[0], none)
+        return 0
+
+    def check_finite(row, out, size, scratch):
+        """Copies what it checks, unless `out` is 0."""
+        u = array(row, 1)
+        if count_not_finite(u, array(row, 2)[0]) > 0:
+            address, length = argument(row, 0)
+            return report(scratch, elementwise.NOT_FINITE, length, address, 0)
+        if out != 0:
+            copy_elements(array_at(out, size, dtype), u)
+        return 0
+
+    def is_finite(row, out, size, scratch):
+        array_at(out, 1, word)[0] = elementwise.all_finite(array(row, 0))
+        return 0
+
+    def hash_row(row, out, size, scratch):
+        address, length = argument(row, 0)
+        array_at(out, 1, word)[0] = elementwise.hash_words(array_at(address, length * words, bits))
+        return 0
+
+    return {
+        "norm": RowKernel(norm),
+        "nnz": RowKernel(nnz),
+        "nnz_beside": RowKernel(nnz_beside),
+        "least": RowKernel(least),
+        "greatest": RowKernel(greatest),
+        "check_finite": RowKernel(check_finite),
+        "is_finite": RowKernel(is_finite),
+        "hash": RowKernel(hash_row),
+    }
+
+
+def _expression_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
+    dtype, block, check, evaluate_block = numbers.dtype, numbers.block, numbers.check, numbers.evaluate_block
+    fold_line, identity_of = numbers.fold_line, numbers.identity_of
+
+    @njit
+    def evaluate(u, w, scratch):
+        blocks = blocks_of(scratch, block, dtype)
+        program, constants = program_of(scratch), constants_of(scratch)
+        code = check(program, constants, aggregation.SUM)
+        for start in range(0, w.size if code == 0 else 0, block):
+            stop = min(start + block, w.size)
+            code = min(code, evaluate_block(program, constants, u[start:stop], u[start:stop], blocks))
+            copy_elements(w[start:stop], blocks)
+        return code
+
+    def map_row(row, out, size, scratch):
+        return evaluate(array(row, 1), array_at(out, size, dtype), scratch)
+
+    def map_batch(row, steps, rows, out, size, scratch):
+        if array_at(steps, 2, word)[1] != size:
+            return 0
+        code = evaluate(array_at(argument(row, 1)[0], rows * size, dtype), array_at(out, rows * size, dtype), scratch)
+        return code if code < 0 else 1
+
+    @njit
+    def reduce_lines(u, v, w, aggregate, scratch):
+        plan, code = plan_of(scratch), 0
+        line = contraction.line_label(plan)
+        extent, in_u, in_v, in_w = contraction.strides_of(plan, line)
+        blocks = blocks_of(scratch, block, dtype)
+        parts_u, parts_v = part_of(scratch, 0, block, dtype), part_of(scratch, 1, block, dtype)
+        program, constants = program_of(scratch), constants_of(scratch)
+        for step in range(contraction.steps(plan, contraction.bit(line))):
+            at_u, at_v, at_w = contraction.offsets(plan, contraction.bit(line), step)
+            for start in range(0, extent, block):
+                n = min(block, extent - start)
+                contraction.gather(u, at_u + start * in_u, in_u, parts_u[:n])
+                contraction.gather(v, at_v + start * in_v, in_v, parts_v[:n])
+                code = min(code, evaluate_block(program, constants, parts_u[:n], parts_v[:n], blocks))
+                code = min(code, fold_line(aggregate, w, at_w + start * in_w, in_w, blocks, n))
+        return code
+
+    @njit
+    def reduce_row(row, u, v, out, size, scratch):
+        aggregate = aggregate_of(row)
+        w = array_at(out, size, dtype)
+        elementwise.fill(identity_of(aggregate), w)
+        code = check(program_of(scratch), constants_of(scratch), aggregate)
+        if code == 0 and not contraction.is_empty(plan_of(scratch)):
+            code = reduce_lines(u, v, w, aggregate, scratch)
+        return code
+
+    def reduce(row, out, size, scratch):
+        return reduce_row(row, array(row, 3), array(row, 4), out, size, scratch)
+
+    def reduce_one(row, out, size, scratch):
+        return reduce_row(row, array(row, 3), one_of(scratch, dtype), out, size, scratch)
+
+    return {
+        "map_array": RowKernel(map_row, map_batch),
+        "map_number": RowKernel(map_row, map_batch),
+        "reduce": RowKernel(reduce),
+        "reduce_one": RowKernel(reduce_one),
+    }
+
+
+def _contraction_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
+    dtype, add_products = numbers.dtype, numbers.contract
+
+    @njit
+    def contract(u, v, out, size, scratch):
+        w = array_at(out, size, dtype)
+        elementwise.fill(dtype(0), w)
+        return add_products(plan_of(scratch), u, v, w)
+
+    @njit
+    def contract_rows(u, step_u, v, step_v, rows, out, step_w, scratch):
+        """Contract many rows at once: the row is one label more, and often part of a matrix product."""
+        plan, batch = plan_of(scratch), batch_plan_of(scratch)
+        copy_elements(batch, plan)
+        contraction.add_label(batch, rows, step_u, step_v, step_w)
+        contraction.simplify_plan(batch)
+        last = rows - 1
+        code = add_products(
+            batch,
+            array_at(u, plan[1] + last * step_u, dtype),
+            array_at(v, plan[2] + last * step_v, dtype),
+            array_at(out, plan[3] + last * step_w, dtype),
+        )
+        return code if code < 0 else 1
+
+    def matmul(row, out, size, scratch):
+        return contract(array(row, 0), array(row, 1), out, size, scratch)
+
+    def matmul_batch(row, steps, rows, out, size, scratch):
+        step = array_at(steps, 2, word)
+        elementwise.fill(dtype(0), array_at(out, rows * size, dtype))
+        return contract_rows(argument(row, 0)[0], step[0], argument(row, 1)[0], step[1], rows, out, size, scratch)
+
+    def einsum(row, out, size, scratch):
+        return contract(array(row, 1), array(row, 2), out, size, scratch)
+
+    def einsum_batch(row, steps, rows, out, size, scratch):
+        step = array_at(steps, 3, word)
+        elementwise.fill(dtype(0), array_at(out, rows * size, dtype))
+        return contract_rows(argument(row, 1)[0], step[1], argument(row, 2)[0], step[2], rows, out, size, scratch)
+
+    def einsum_of_one(row, out, size, scratch):
+        return contract(array(row, 1), one_of(scratch, dtype), out, size, scratch)
+
+    def add_einsum(row, out, size, scratch):
+        return add_products(plan_of(scratch), array(row, 1), array(row, 2), array_at(out, size, dtype))
+
+    def add_einsum_batch(row, steps, rows, out, size, scratch):
+        step = array_at(steps, 3, word)
+        return contract_rows(argument(row, 1)[0], step[1], argument(row, 2)[0], step[2], rows, out, 0, scratch)
+
+    start, combine = _folding(numbers, aggregation.SUM)
+    return {
+        "matmul": RowKernel(matmul, matmul_batch),
+        "einsum": RowKernel(einsum, einsum_batch),
+        "einsum_of_one": RowKernel(einsum_of_one),
+        "einsum_sum": RowKernel(add_einsum, add_einsum_batch, start, combine),
+    }
+
+
+def _complex_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
+    dtype, parts = numbers.dtype, numbers.parts
+
+    def from_real(row, out, size, scratch):
+        complexes.from_real(array_at(argument(row, 0)[0], size, parts), array_at(out, size, dtype))
+        return 0
+
+    def real(row, out, size, scratch):
+        complexes.real_parts(array(row, 0), array_at(out, size, parts))
+        return 0
+
+    def imaginary(row, out, size, scratch):
+        complexes.imaginary_parts(array(row, 0), array_at(out, size, parts))
+        return 0
+
+    return {"from_real": RowKernel(from_real), "real": RowKernel(real), "imaginary": RowKernel(imaginary)}
+
+
+@cache  # one machine code for all kernels that fold alike
+def _folding(numbers: Numbers, aggregate: int) -> tuple[Callable[..., int], Callable[..., int]]:
+    """How an aggregate of arrays starts, and how two of its states merge."""
+    dtype, fold, identity_of = numbers.dtype, numbers.fold, numbers.identity_of
+
+    def start(row, out, size):
+        elementwise.fill(identity_of(aggregate), array_at(out, size, dtype))
+        return 0
+
+    def combine(out, other, size, background):
+        return fold(aggregate, array_at(out, size, dtype), array_at(other, size, dtype))
+
+    return start, combine
+
+
+def _aggregates(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
+    dtype, fold, add_scaled = numbers.dtype, numbers.fold, numbers.add_scaled
+
+    def folded(aggregate: int) -> RowKernel:
+        def fold_row(row, out, size, scratch):
+            return fold(aggregate, array_at(out, size, dtype), array(row, 0))
+
+        start, combine = _folding(numbers, aggregate)
+        return RowKernel(fold_row, None, start, combine)
+
+    def sum_scaled(row, out, size, scratch):
+        return add_scaled(array_at(out, size, dtype), array(row, 0)[0], array(row, 1))
+
+    start, combine = _folding(numbers, aggregation.SUM)
+    return {
+        **{name: folded(code) for code, name in enumerate(aggregation.AGGREGATES)},
+        "sum_scaled": RowKernel(sum_scaled, None, start, combine),
+    }

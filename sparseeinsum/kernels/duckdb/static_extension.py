@@ -1,0 +1,60 @@
+"""Kernels: extensions that are linked into this process, which every DuckDB database opened from now on loads.
+
+`duckdb_register_static_extension` of the Python wheel (`duckdb_static_extension.h`) takes a description; DuckDB then
+runs the entry point once for each database opened afterwards. A database opened before keeps what it had.
+"""
+
+import ctypes
+
+from sparseeinsum.kernels.duckdb.capi import Pointer, c_function
+
+_OK = 0
+
+
+class _Description(ctypes.Structure):
+    _fields_ = (
+        ("version", ctypes.c_uint32),
+        ("set_error", Pointer),
+        ("internal", Pointer),
+        ("name", ctypes.c_char_p),
+        ("extension_version", ctypes.c_char_p),
+        ("api_version", ctypes.c_char_p),
+        ("entry_cpp", Pointer),
+        ("entry_capi_v1", Pointer),
+        ("entry_capi_v2", Pointer),
+    )
+
+
+_Describe = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(_Description))
+_KEPT: list[object] = []  # DuckDB calls these as long as the process lives
+
+
+def register_static_extension(name: str, version: str, api_version: str, entry: "ctypes._FuncPointer") -> None:
+    """Register an extension.
+
+    Args:
+        name: Of the extension.
+        version: Of the extension.
+        api_version: The version of the C API that it is written against, v1... or v2...
+        entry: The entry point for that version.
+
+    Raises:
+        ImportError: DuckDB refuses it.
+    """
+    field = "entry_capi_v2" if api_version.startswith("v2") else "entry_capi_v1"
+
+    def describe(description: "ctypes._Pointer[_Description]") -> int:
+        fields = description.contents
+        fields.version = 1
+        fields.name = name.encode()
+        fields.extension_version = version.encode()
+        fields.api_version = api_version.encode()
+        setattr(fields, field, ctypes.cast(entry, Pointer).value)
+        return _OK
+
+    describer = _Describe(describe)
+    _KEPT.extend((describer, entry))
+    register = c_function("duckdb_register_static_extension", ctypes.c_int32, Pointer)
+    status = register(ctypes.cast(describer, Pointer))
+    if status != _OK:
+        raise ImportError(f"DuckDB refused the static extension {name!r} (status {status})")

@@ -1,0 +1,1 @@
+"""Kernels: how PostgreSQL gets the functions: library, scripts and their installation."""

@@ -1,0 +1,298 @@
+"""Kernels: the catalogue in, a script of functions in SQL and PL/pgSQL out, for servers that load no libraries.
+
+The files of sql/postgresql/portable hold what computes, once for float8[], bigint[] and, as complex numbers, point[].
+The script has each function of the vocabulary that PostgreSQL's extension has, with the same name and arguments.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from sqlglot import exp
+
+from sparseeinsum import assets
+from sparseeinsum.kernels import descriptors
+from sparseeinsum.kernels.catalogue import Kind, ValueType
+from sparseeinsum.kernels.kernel_descriptions import DEPTHS
+from sparseeinsum.kernels.postgresql.descriptors import LARGEST_RESULT, state_of
+from sparseeinsum.kernels.postgresql.functions import Aggregate, CFunction, Parameter, aggregates, scalars
+from sparseeinsum.kernels.postgresql.script import STATE_BYTES, declared, described, literal, types_of
+
+MARKER = "Portable variant of sparseeinsum: in SQL and PL/pgSQL, slower than the extension."
+
+_FOLDER = "sql/postgresql/portable"
+# In the order in which they are needed: bodies in SQL are read when a function is created.
+_PARTS = (
+    "arrays",
+    "real",
+    "integers",
+    "complexes",
+    "expression",
+    "elementwise",
+    "aggregation",
+    "contraction",
+    "layout",
+)
+# Of udfs/, whose constants the parts name.
+_MODULES = (
+    *("aggregation", "complexes", "contraction", "elementwise"),
+    *("expression", "integers", "layout", "tiles"),
+)
+_NUMBERS = {"f64": "real", "f32": "real", "i64": "integer", "c128": "complex", "c64": "complex"}
+_ELEMENTS = {"real": "float8", "integer": "bigint", "complex": "point"}
+_INLINED = ("add_number", "subtract_number", "multiply_number", "divide_number")  # NULL of NULL without being strict
+_SINGLE = ("f32", "c64")
+_COMPLEX = (ValueType.COMPLEX, ValueType.COMPLEX_TENSOR, ValueType.COMPLEX_TENSORS)
+_INTEGERS = (ValueType.INTEGER, ValueType.INTEGERS)
+_PLACEHOLDER = re.compile(r"@([\w.]+)@")
+_SYMBOL = "@extschema@.sparseeinsum_"
+
+
+def portable_script(version: str, schema: str) -> str:
+    """Everything that creates the functions in a schema, or replaces those that are there, in one transaction."""
+    quoted = exp.to_identifier(schema, quoted=True).sql("postgres")
+    values = {"extschema": quoted, "schema_name": literal(quoted), "version": version, "marker": MARKER, **_constants()}
+    return _filled("".join(_statements()), values)
+
+
+def psql_script(version: str, schema: str) -> str:
+    """The same for psql, which stops at an error."""
+    return f"\\set ON_ERROR_STOP on\n{portable_script(version, schema)}"
+
+
+def removing_script() -> str:
+    """The statement that drops what a portable script created."""
+    return _filled(_read("remove.sql"), {"marker": MARKER})
+
+
+def _statements() -> Iterator[str]:
+    yield _read("header.sql")
+    for part in _PARTS:
+        yield _read(f"{part}.sql") + "\n"
+    for function in scalars():
+        yield _scalar(function)
+    parts: dict[str, str] = {}
+    for aggregate in aggregates():
+        parts[aggregate.transition.symbol] = _transition(aggregate)
+        parts[aggregate.combine.symbol] = _combine(aggregate)
+        if _has_finish(aggregate):
+            parts[_finish_name(aggregate)] = _finish(aggregate)
+    yield from parts.values()
+    for aggregate in aggregates():
+        yield _aggregate(aggregate)
+    yield _read("footer.sql")
+
+
+def _scalar(function: CFunction) -> str:
+    known = function.function
+    template = "set.sql" if DEPTHS[known.returns] == 2 else "function.sql"
+    body = _body(function)
+    is_inlined = _kernel(function) in _INLINED
+    return _template(
+        template,
+        strict="" if is_inlined else " STRICT",
+        name=function.name,
+        parameters=declared(function.parameters),
+        types=types_of(function.parameters),
+        returns=function.returns,
+        body=body if template == "set.sql" else _result(function, body),
+        result=_result(function, "part"),
+        comment=literal(f"{described(known)} {MARKER}"),
+    )
+
+
+def _transition(aggregate: Aggregate) -> str:
+    function, state = aggregate.transition, _state(aggregate)
+    arguments = [_quoted(parameter.name) for parameter in aggregate.parameters]
+    parameters = (Parameter("state", state), *aggregate.parameters)
+    return _template(
+        "transition.sql",
+        name=function.name,
+        parameters=declared(parameters),
+        types=types_of(parameters),
+        returns=state,
+        is_null=" OR ".join(f"{argument} IS NULL" for argument in arguments),
+        body=_body(function),
+        comment=_part_comment(function),
+    )
+
+
+def _combine(aggregate: Aggregate) -> str:
+    function, state, caller = aggregate.combine, _state(aggregate), literal(aggregate.function.name)
+    if aggregate.function.has_background:
+        body = f"{_SYMBOL}overlay({caller}, state, other)"
+    else:
+        fold = aggregate.function.kernel if aggregate.function.kernel in _folds() else "sum"
+        body = f"{_SYMBOL}fold_row({caller}, '{fold}', state, other)"
+    parameters = (Parameter("state", state), Parameter("other", state))
+    return _function_of_state(function.name, parameters, state, body, _part_comment(function))
+
+
+def _finish(aggregate: Aggregate) -> str:
+    parameters = (Parameter("state", _state(aggregate)),)
+    array = f"{_SYMBOL}without_background(state)" if aggregate.function.has_background else "state"
+    comment = literal(f"Part of the aggregate {aggregate.function.name}: finish. {MARKER}")
+    result = _result(aggregate.transition, array)
+    return _function_of_state(_finish_name(aggregate), parameters, _returns(aggregate), result, comment)
+
+
+def _function_of_state(name: str, parameters: tuple[Parameter, ...], returns: str, body: str, comment: str) -> str:
+    return _template(
+        "function.sql",
+        strict=" STRICT",
+        name=name,
+        parameters=declared(parameters),
+        types=types_of(parameters),
+        returns=returns,
+        body=body,
+        comment=comment,
+    )
+
+
+def _aggregate(aggregate: Aggregate) -> str:
+    return _template(
+        "aggregate.sql",
+        name=aggregate.function.name,
+        parameters=declared(aggregate.parameters),
+        types=types_of(aggregate.parameters),
+        transition=aggregate.transition.name,
+        state=_state(aggregate),
+        state_bytes=str(STATE_BYTES),
+        combine=aggregate.combine.name,
+        finish=f"\n    FINALFUNC = @extschema@.{_finish_name(aggregate)}," if _has_finish(aggregate) else "",
+        comment=literal(f"{described(aggregate.function)} {MARKER}"),
+    )
+
+
+def _has_finish(aggregate: Aggregate) -> bool:
+    """Whether the result is another array than the state."""
+    return aggregate.function.has_background or _result(aggregate.transition, "state") != "state"
+
+
+def _finish_name(aggregate: Aggregate) -> str:
+    return aggregate.combine.name.removesuffix("combine") + "finish"
+
+
+def _state(aggregate: Aggregate) -> str:
+    """Type of a state: an array as it is computed with."""
+    is_counting = aggregate.function.returns in _INTEGERS
+    return "bigint[]" if is_counting else f"{_ELEMENTS[_NUMBERS[aggregate.transition.dtype]]}[]"
+
+
+def _returns(aggregate: Aggregate) -> str:
+    """Type of the result: where the extension's state is no result, its last function tells."""
+    return aggregate.combine.returns if aggregate.finish is None else aggregate.finish.returns
+
+
+@cache
+def _folds() -> frozenset[str]:
+    return frozenset(assets.load_kernels("aggregation").AGGREGATES)
+
+
+def _body(function: CFunction) -> str:
+    """The call that computes a function's result, of arguments as it is computed with."""
+    numbers = _NUMBERS[function.dtype]
+    values = {
+        "caller": literal(function.function.name),
+        "state": "state",
+        "numbers": numbers,
+        "likes": f"'{{}}'::{_ELEMENTS[numbers]}[]",
+        "single": str(function.dtype in _SINGLE).lower(),
+    }
+    own = function.parameters[len(function.parameters) - len(function.function.arguments) :]
+    for index, (parameter, argument) in enumerate(zip(own, function.function.arguments, strict=True)):
+        values[str(index + 1)] = _argument(function, index + 1, parameter, argument.type)
+    body = _filled(_kernels()[_kernel(function)], values)
+    is_element = function.function.kernel == "dot" and numbers == "complex"
+    return f"ARRAY[{body}]" if is_element else body
+
+
+def _kernel(function: CFunction) -> str:
+    """The name of a kernel, which some have for numbers, too."""
+    name = f"{function.function.kernel}_number"
+    return name if function.function.returns == ValueType.NUMBER and name in _kernels() else function.function.kernel
+
+
+def _argument(function: CFunction, number: int, parameter: Parameter, value_type: ValueType) -> str:
+    """An argument as it is computed with: checked, flat, and of the type of such numbers."""
+    name, caller = _quoted(parameter.name), literal(function.function.name)
+    if value_type in (ValueType.TEXT, ValueType.INTEGER):
+        return name
+    if value_type == ValueType.INTEGERS:
+        return f"{_SYMBOL}flat({caller}, {number}, {name})"
+    element = "bigint" if _NUMBERS[function.dtype] == "integer" else "float8"
+    if value_type == ValueType.NUMBER:
+        value = f"{name}::{element}"
+        return f"ARRAY[{value}]" if function.function.kernel == "place" and number == 1 else value
+    if value_type == ValueType.TENSOR:
+        array = f"{name}::{element}[]"  # as it is where it is only looked at
+        return array if function.function.kind == Kind.CHECK else f"{_SYMBOL}flat({caller}, {number}, {array})"
+    reader = "pair" if value_type == ValueType.COMPLEX else "paired"
+    return f"{_SYMBOL}{reader}({caller}, {number}, {name}::{element}[])"
+
+
+def _result(function: CFunction, value: str) -> str:
+    """A result in the type that SQL is told."""
+    returns = function.function.returns
+    if returns in _COMPLEX:
+        value = f"{_SYMBOL}parts({value})"
+    if function.dtype in _SINGLE and returns not in _INTEGERS:
+        value = f"{_SYMBOL}narrow({value})"
+    return value
+
+
+def _part_comment(function: CFunction) -> str:
+    return literal(f"Part of the aggregate {function.function.name}: {function.role}. {MARKER}")
+
+
+@cache
+def _kernels() -> Mapping[str, str]:
+    return tomllib.loads(_read("kernels.toml"))
+
+
+@cache
+def _constants() -> Mapping[str, str]:
+    """Codes of errors, limits and names of udfs/ and the messages, as the parts spell them."""
+    modules = {name: assets.load_kernels(name) for name in _MODULES} | {"descriptors": descriptors}
+    named = {f"{module}.{name}": _sql(value) for module, held in modules.items() for name, value in vars(held).items()}
+    last = -min(descriptors.MESSAGES_BY_CODE)
+    messages = [descriptors.MESSAGES_BY_CODE.get(-code, "internal error") for code in range(1, last + 1)]
+    return {
+        **{name: text for name, text in named.items() if text is not None},
+        "messages": _array([re.sub(r"%(lld|\.\*s)", "%s", message) for message in messages]),
+        "sqlstates": _array([state_of(-code) for code in range(1, last + 1)]),
+        "largest_result": str(LARGEST_RESULT),
+    }
+
+
+def _sql(value: object) -> str | None:
+    """A number, or an array of numbers or names, in SQL; None for what else a module has."""
+    match value:
+        case int():
+            return str(value)
+        case tuple():
+            return _array(value)
+    return None
+
+
+def _array(values: object) -> str:
+    assert isinstance(values, list | tuple)
+    return f"ARRAY[{', '.join(literal(each) if isinstance(each, str) else str(each) for each in values)}]"
+
+
+def _quoted(name: str) -> str:
+    return exp.to_identifier(name, quoted=True).sql("postgres")
+
+
+def _template(name: str, /, **values: str) -> str:
+    return _filled(_read(name), values)
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    """A text with its placeholders filled in; those of others stay."""
+    return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), text)
+
+
+def _read(name: str) -> str:
+    return assets.read(f"{_FOLDER}/{name}")

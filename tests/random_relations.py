@@ -1,0 +1,194 @@
+"""Random expressions of the tensor relational algebra, of small relations of whole numbers, and where those lie."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from sparseeinsum.algebra.implementation.placements import EVERYWHERE, SCATTERED, Placement, partitioned
+from sparseeinsum.algebra.relational.evaluate import Relation
+from sparseeinsum.algebra.relational.expressions import (
+    Aggregation,
+    Concat,
+    Expression,
+    Filter,
+    Input,
+    Join,
+    Rekey,
+    Tile,
+    Transform,
+)
+from sparseeinsum.algebra.relational.folds import Aggregate
+from sparseeinsum.algebra.relational.kernels import ADD, MULTIPLY, SUBTRACT, Elementwise, Kernel, einsum_kernel
+from sparseeinsum.algebra.relational.keys import (
+    KeyExpression,
+    KeyMap,
+    KeyPredicate,
+    Operation,
+    Position,
+    Whole,
+    every_key,
+    selected,
+)
+from sparseeinsum.algebra.relational.types import RelationType
+from sparseeinsum.language.scalar import Call, Literal, Operand
+
+U = Operand(0)
+MAPS = tuple(
+    map(
+        Elementwise,
+        (
+            Call("neg", (U,)),
+            Call("abs", (U,)),
+            Call("relu", (U,)),
+            Call("mul", (Literal(2), U)),
+            Call("pow", (U, Literal(2))),
+            Call("add", (U, Literal(1))),
+        ),
+    )
+)
+FOLDS = ("sum", "sum", "max", "min", "prod")
+LETTERS = "abcdef"
+MOST_TUPLES, MOST_NUMBERS = 60, 3000
+
+
+@dataclass
+class Drawn:
+    """An expression while it grows.
+
+    Attributes:
+        draw: From hypothesis.
+        inputs: Relations by name.
+        placements: Where they lie.
+    """
+
+    draw: st.DrawFn
+    inputs: dict[str, Relation] = field(default_factory=dict)
+    placements: dict[str, Placement] = field(default_factory=dict)
+
+    def choose(self, among: Sequence[Any]) -> Any:  # noqa: ANN401  # one of them
+        return self.draw(st.sampled_from(among))
+
+    def leaf(self, frontier: tuple[int, ...] | None = None, bound: tuple[int, ...] | None = None) -> Input:
+        """A relation without holes, of small whole numbers."""
+        sizes = st.lists(st.sampled_from([1, 2, 3]), max_size=3)
+        of = RelationType(
+            frontier if frontier is not None else tuple(self.draw(sizes)),
+            bound if bound is not None else tuple(self.draw(sizes)[:2]),
+        )
+        name = f"R{len(self.inputs)}"
+        rng = np.random.default_rng(self.draw(st.integers(0, 999)))
+        self.inputs[name] = {key: rng.integers(-2, 3, of.bound).astype(float) for key in every_key(of.frontier)}
+        self.placements[name] = self.placement(of.arity)
+        return Input(name, of)
+
+    def placement(self, arity: int) -> Placement:
+        dims = [position for position in self.draw(st.permutations(range(arity))) if self.draw(st.booleans())]
+        return self.choose([EVERYWHERE, SCATTERED, partitioned(*dims), partitioned(*dims)])
+
+    def grown(self, given: Expression) -> Expression:
+        """One operator more, if one drawn can be."""
+        kinds = (self.aggregation, self.join, self.rekey, self.filter, self.transform, self.tile, self.concat)
+        found: Expression | None = self.choose(kinds)(given)
+        if found is None or found.type.places > MOST_TUPLES or found.type.places * found.type.size > MOST_NUMBERS:
+            return given
+        return found
+
+    def aggregation(self, given: Expression) -> Expression | None:
+        order = self.draw(st.permutations(range(given.type.arity)))
+        kept = [position for position in order if self.draw(st.booleans())]
+        return Aggregation(given, tuple(kept), Aggregate(self.choose(FOLDS)))
+
+    def join(self, given: Expression) -> Expression | None:
+        left = given.type
+        shared = [position for position in range(left.arity) if self.draw(st.booleans())]
+        extra = [self.choose([1, 2])] if self.draw(st.booleans()) else []
+        order = self.draw(st.permutations(range(len(shared) + len(extra))))
+        sizes = [*(left.frontier[position] for position in shared), *extra]
+        is_same = self.draw(st.booleans())
+        other = self.leaf(tuple(sizes[at] for at in order), left.bound if is_same else (2,)[: self.choose([0, 1])])
+        right_keys = tuple(order.index(at) for at in range(len(shared)))
+        kernel: Kernel = self.choose([ADD, MULTIPLY, SUBTRACT])
+        if not is_same or other.type.bound != left.bound:
+            mine, theirs = LETTERS[: left.rank], "z" * other.type.rank
+            kernel = einsum_kernel(f"{mine},{theirs}->{mine}{theirs}")
+        if self.draw(st.booleans()):
+            return Join(given, other, tuple(shared), right_keys, kernel)
+        if kernel not in (ADD, MULTIPLY, SUBTRACT):
+            mine, theirs = LETTERS[: left.rank], "z" * other.type.rank
+            kernel = einsum_kernel(f"{theirs},{mine}->{theirs}{mine}")
+        return Join(other, given, right_keys, tuple(shared), kernel)
+
+    def rekey(self, given: Expression) -> Expression | None:
+        arity, frontier = given.type.arity, given.type.frontier
+        match self.choose(["order", "merge", "divide"]):
+            case "merge" if arity >= 2:
+                first, second, *rest = self.draw(st.permutations(range(arity)))
+                number = Operation("+", Operation("*", Position(first), Whole(frontier[second])), Position(second))
+                return Rekey(given, KeyMap(arity, (number, *map(Position, rest)))) if frontier[second] else None
+            case "divide" if arity:
+                at = self.choose(range(arity))
+                parts: list[KeyExpression] = [*map(Position, range(arity))]
+                parts[at : at + 1] = [Operation("//", Position(at), Whole(2)), Operation("%", Position(at), Whole(2))]
+                return Rekey(given, KeyMap(arity, tuple(parts)))
+            case _:
+                return Rekey(given, selected(arity, self.draw(st.permutations(range(arity)))))
+
+    def filter(self, given: Expression) -> Expression | None:
+        if not given.type.arity:
+            return None
+        first, second = (Position(self.choose(range(given.type.arity))) for _ in range(2))
+        other = self.choose([second, Whole(1)])
+        return Filter(given, KeyPredicate(given.type.arity, Operation(self.choose(["==", "<", ">="]), first, other)))
+
+    def transform(self, given: Expression) -> Expression | None:
+        rank, bound = given.type.rank, given.type.bound
+        labels = LETTERS[:rank]
+        kernels: list[Kernel] = [*MAPS]
+        if rank:
+            kernels += [einsum_kernel(f"{labels}->{labels[::-1]}"), einsum_kernel(f"{labels}->{labels[1:]}")]
+        if rank == 2 and bound[0] == bound[1]:
+            kernels.append(einsum_kernel("aa->a"))
+        return Transform(given, self.choose(kernels))
+
+    def tile(self, given: Expression) -> Expression | None:
+        if not given.type.rank:
+            return None
+        axis, size = self.choose(range(given.type.rank)), self.choose([1, 2, 3])
+        return Tile(given, axis, size) if given.type.bound[axis] % size == 0 else None
+
+    def concat(self, given: Expression) -> Expression | None:
+        if not given.type.rank or not given.type.arity:
+            return None
+        axis = self.choose(range(given.type.rank))
+        return Concat(given, self.choose(range(given.type.arity)), axis, fill=None if given.type.is_continuous else 0)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An expression, its inputs and where they lie."""
+
+    expression: Expression
+    inputs: dict[str, Relation]
+    placements: dict[str, Placement]
+
+
+@st.composite
+def problems(draw: st.DrawFn, most: int = 5) -> Problem:
+    """Random expressions of up to so many operators."""
+    drawn = Drawn(draw)
+    expression: Expression = drawn.leaf()
+    for _ in range(draw(st.integers(1, most))):
+        expression = drawn.grown(expression)
+    return Problem(expression, drawn.inputs, drawn.placements)
+
+
+def scale_of(relation: Relation) -> float:
+    return max([1.0, *(float(np.abs(array).max(initial=0)) for array in relation.values() if array.size)])
+
+
+def is_small(expression: Expression) -> bool:
+    return math.prod(expression.type.frontier) <= MOST_TUPLES

@@ -1,0 +1,199 @@
+"""EinDecomp: partition vectors, the floats that they move, and the search for those that move the fewest."""
+
+import math
+import random
+import statistics
+
+import pytest
+from partitioned_programs import (
+    all_vectors,
+    bounds_of,
+    floats_of_paper,
+    small_tasks,
+    task_of,
+    tiles_of,
+)
+
+import sparseeinsum as se
+from sparseeinsum.decompose.eindecomp.search import improved, linearised, longest_paths, search, shortlisted
+from sparseeinsum.decompose.eindecomp.vectors import count_vectors, even_choice, pieces_of, viable_choices
+from sparseeinsum.examples import MULTI_HEAD_ATTENTION
+from sparseeinsum.statistics.estimate import Statistics
+
+PRODUCT = "Z[i, k] = sum(X[i, j] * Y[j, k])"
+TWO_PRODUCTS = f"{PRODUCT}\nW[i, l] = sum(Z[i, k] * V[k, l])"
+CHAIN = "Y[i, k] = sum(A[i, j] * B[j, k]) + sum(C[i, l] * sum(D[l, m] * E[m, k]))"
+SQUARE = {"X": (8, 8), "Y": (8, 8), "V": (8, 8)}
+
+
+class TestVectors:
+    """Sections 6 and 8.1."""
+
+    def test_count_of_section_8_1(self) -> None:
+        assert count_vectors(2**10, 6) == 3003 == len(viable_choices((4096,) * 6, 2**10))
+
+    def test_vectors_of_a_product_for_8_workers(self) -> None:
+        """Section 8.2 lists 8 of them; [2, 4, 4, 1] and [1, 4, 4, 2] are missing there."""
+        found = {pieces_of(tiles, (8, 8, 8)) for tiles in viable_choices((8, 8, 8), 8)}
+        assert found == {(a, b, c) for a in (1, 2, 4, 8) for b in (1, 2, 4, 8) for c in (1, 2, 4, 8) if a * b * c == 8}
+        assert len(found) == count_vectors(8, 3) == 10
+
+    def test_pieces_that_really_arise(self) -> None:
+        assert viable_choices((10, 1), 8) == ((2, 0),)
+        assert pieces_of((2, 0), (10, 1)) == (5, 1)
+
+    def test_no_label_has_more_pieces_than_indices(self) -> None:
+        for tiles in viable_choices((3, 100, 1), 64):
+            assert all(
+                pieces <= bound for pieces, bound in zip(pieces_of(tiles, (3, 100, 1)), (3, 100, 1), strict=True)
+            )
+
+    def test_where_bounds_are_too_small_for_all_workers_most_of_them_work(self) -> None:
+        assert viable_choices((2, 3), 64) == ((1, 2),)
+        assert viable_choices((), 64) == ((),)
+
+    def test_pieces_given_for_some_labels(self) -> None:
+        assert {pieces_of(tiles, (8, 64)) for tiles in viable_choices((8, 64), 32, {0: 16})} == {(8, 4)}
+        assert {pieces_of(tiles, (64, 64)) for tiles in viable_choices((64, 64), 8, {1: 8})} == {(1, 8)}
+
+    def test_many_labels_have_a_limited_number_of_vectors(self) -> None:
+        for bound in (2, 1024):
+            vectors = viable_choices((bound,) * 30, 1024)
+            assert 1000 < len(vectors) <= 10_000
+            assert {math.prod(pieces_of(each, (bound,) * 30)) for each in vectors} == {1024}
+
+    def test_even_vectors(self) -> None:
+        assert pieces_of(even_choice((8, 8, 8), 64), (8, 8, 8)) == (4, 4, 4)
+        assert pieces_of(even_choice((8, 2, 8), 64), (8, 2, 8)) == (8, 2, 4)
+        assert even_choice((1, 1), 64) == (0, 0)
+
+    @pytest.mark.parametrize("workers", [0, -4, 3, 12, 2.0])
+    def test_workers_are_a_power_of_two(self, workers: int) -> None:
+        with pytest.raises(se.PlanError, match="power of two"):
+            viable_choices((8, 8), workers)
+
+
+class TestFloatsMoved:
+    """Section 7: two products of 8 x 8 matrices."""
+
+    def test_join(self) -> None:
+        task = task_of(PRODUCT, 16, SQUARE)
+        moved = task.model.moved(task.model.graph.einsums[0], tiles_of(task, "Z", i=4, k=4))
+        assert (moved.calls, moved.join, moved.aggregation) == (16, 16 * (16 + 16), 0)
+
+    def test_aggregation(self) -> None:
+        task = task_of(PRODUCT, 16, SQUARE)
+        moved = task.model.moved(task.model.graph.einsums[0], tiles_of(task, "Z", i=2, j=2, k=4))
+        assert (moved.calls, moved.aggregation) == (16, 64)
+
+    def test_repartition(self) -> None:
+        """[2, 2, 2, 4] makes pieces that [4, 1, 1, 4] reads as its left operand: 128 + 192."""
+        task = task_of(TWO_PRODUCTS, 16, SQUARE)
+        vectors = {"Z": tiles_of(task, "Z", i=2, j=2, k=4), "W": tiles_of(task, "W", i=4, l=4)}
+        first, second = task.model.graph.einsums
+        own = sum(task.model.moved(each, vectors[each.output.tensor]).floats for each in (first, second))
+        assert task.floats(vectors) - own == 128 + 192
+
+    def test_every_vector_of_a_program_costs_what_the_paper_says(self) -> None:
+        shapes = {"A": (16, 8), "B": (8, 32), "C": (16, 4), "D": (4, 64), "E": (64, 32)}
+        task = task_of(CHAIN, 4, shapes)
+        for vectors in random.Random(0).sample(list(all_vectors(task)), 300):
+            assert task.floats(vectors) == floats_of_paper(task.model.graph, vectors)
+
+    def test_ragged_pieces_are_counted_as_they_are(self) -> None:
+        """10 rows in 5 pieces, each with all of Y; the last of 3 pieces of 5 rows each is none."""
+        task = task_of(PRODUCT, 8, {"X": (10, 6), "Y": (6, 7)})
+        moved = task.model.moved(task.model.graph.einsums[0], tiles_of(task, "Z", i=8))
+        assert (moved.calls, moved.join) == (5, 10 * 6 + 5 * 6 * 7)
+
+    def test_pieces_that_do_not_nest(self) -> None:
+        """Pieces of 3 and of 5 out of 10 meet in 5 places: 3 more than there are pieces of 5."""
+        task = task_of(TWO_PRODUCTS, 4, {"X": (10, 1), "Y": (1, 1), "V": (1, 1)})
+        (found,) = task.model.repartition_table("Z", [(3, 0)], [(5, 0)])
+        assert found == pytest.approx(3 * (5 + 10 / 4) + 2 * 10 / 4)
+
+    def test_sparse_pieces_have_the_floats_of_their_entries(self) -> None:
+        known = Statistics(1000.0, (1000.0, 1000.0), (1024, 1024))
+        task = task_of("Z[i, k] = sum(S[i, j] * Y[j, k])", 8, {"Y": (1024, 16)}, S=known)
+        by_rows = task.model.moved(task.model.graph.einsums[0], tiles_of(task, "Z", i=8))
+        by_columns = task.model.moved(task.model.graph.einsums[0], tiles_of(task, "Z", k=8))
+        assert by_rows.join == pytest.approx(1000 + 8 * 1024 * 16)
+        assert by_columns.join == pytest.approx(8 * 1000 + 1024 * 16)
+
+    def test_partial_results_of_sparse_operands_are_sparse(self) -> None:
+        """A call has no more entries of the result than pairs of entries."""
+        known = Statistics(2000.0, (1024.0, 1024.0), (1024, 1024))
+        task = task_of("Z[i, k] = sum(S[i, j] * T[j, k])", 64, {}, S=known, T=known)
+        moved = task.model.moved(task.model.graph.einsums[0], tiles_of(task, "Z", j=64))
+        assert 0 < moved.aggregation <= 2000 * 2000 / 1024
+
+    def test_empty_tensors_move_nothing(self) -> None:
+        task = task_of(TWO_PRODUCTS, 4, {"X": (0, 8), "Y": (8, 8), "V": (8, 8)})
+        found = search(task)
+        assert found.floats >= 0
+        assert math.isfinite(found.floats)
+
+
+class TestSearch:
+    def test_trees_and_graphs_by_brute_force(self) -> None:
+        tried = 0
+        for is_tree in (True, False):
+            for task in small_tasks(is_tree, 60, workers=4):
+                best = min(map(task.floats, all_vectors(task)))
+                found = search(task)
+                assert found.is_optimal
+                assert found.floats == pytest.approx(best, rel=1e-9)
+                assert task.floats(found.vectors) == pytest.approx(best, rel=1e-9)
+                tried += 1
+        assert tried > 60
+
+    def test_paths_come_close_on_graphs_in_which_results_are_shared(self) -> None:
+        ratios, after = [], []
+        for task in small_tasks(is_tree=False, count=80, workers=8):
+            best = search(task).floats
+            paths = linearised(task)
+            ratios.append(task.floats(paths) / best if best else 1.0)
+            after.append(task.floats(improved(task, paths)) / best if best else 1.0)
+        assert all(1 - 1e-9 <= better <= alone * (1 + 1e-9) for better, alone in zip(after, ratios, strict=True))
+        assert statistics.median(ratios) < 1.2
+        assert statistics.mean(after) < 1.05
+
+    def test_where_tables_grow_too_large_paths_are_improved(self) -> None:
+        for task in small_tasks(is_tree=False, count=20, workers=8):
+            found = search(task, limit=50)
+            assert set(found.vectors) == {each.output.tensor for each in task.model.graph.einsums}
+            assert found.floats == pytest.approx(task.floats(found.vectors))
+            assert found.floats <= task.floats(linearised(task, 50)) * (1 + 1e-9)
+
+    def test_short_lists_come_close(self) -> None:
+        shapes = {"X": (512, 1024), **dict.fromkeys(("WQ", "WK", "WV"), (1024, 16, 64)), "WO": (16, 64, 1024)}
+        task = task_of(MULTI_HEAD_ATTENTION, 256, shapes)
+        assert max(map(len, task.choices.values())) > 100
+        best = search(task).floats
+        vectors = shortlisted(task)
+        assert vectors is not None
+        assert best <= task.floats(vectors) * (1 + 1e-9)
+        assert task.floats(vectors) <= 1.01 * best
+        assert shortlisted(task, limit=50) is None
+
+    def test_paths_hold_every_einsum_once_the_longest_first(self) -> None:
+        task = task_of(CHAIN, 2, {"A": (4, 4), "B": (4, 4), "C": (4, 4), "D": (4, 4), "E": (4, 4)})
+        paths = list(longest_paths(task.model.graph))
+        assert [len(path) for path in paths] == [3, 1]
+        assert sorted(each.output.tensor for path in paths for each in path) == sorted(task.choices)
+
+    def test_squares_are_cut_as_the_three_dimensional_algorithm_cuts_them(self) -> None:
+        found = search(task_of(PRODUCT, 64, {"X": (4096, 4096), "Y": (4096, 4096)}))
+        assert pieces_of(found.vectors["Z"], (4096, 4096, 4096)) == (4, 4, 4)
+
+    def test_a_long_chain_of_many_workers_is_searched_exactly(self) -> None:
+        text = "\n".join(f"R{n + 1}[i, j] = relu(sum(R{n}[i, k] * W[k, j]))" for n in range(12))
+        task = task_of(text, 1024, {"R0": (4096, 4096), "W": (4096, 4096)})
+        assert search(task).is_optimal
+
+    def test_small_bounds_use_fewer_workers(self) -> None:
+        task = task_of(TWO_PRODUCTS, 1024, {"X": (2, 2), "Y": (2, 2), "V": (2, 4)})
+        found = search(task)
+        for einsum in task.model.graph.einsums:
+            bounds = bounds_of(task.model.graph, einsum)
+            assert pieces_of(found.vectors[einsum.output.tensor], bounds) == tuple(bounds)

@@ -1,0 +1,99 @@
+"""Programs cut among workers, without their data: `se.partition`."""
+
+import pytest
+
+import sparseeinsum as se
+from sparseeinsum.examples import GCN, MATRIX_CHAIN, MULTI_HEAD_ATTENTION
+
+PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
+SQUARES = {"A": (4096, 4096), "B": (4096, 4096)}
+
+
+def test_a_product_of_squares() -> None:
+    found = se.partition(PRODUCT, 64, SQUARES)
+    assert found.vectors == {"C": {"i": 4, "k": 4, "j": 4}}
+    assert found.workers == 64
+    assert found.floats == 64 * 2 * 1024**2 + 16 * 3 * 1024**2
+
+
+def test_explanation_has_vectors_floats_and_other_partitions() -> None:
+    found = se.partition(MATRIX_CHAIN, 16, dict.fromkeys("ABCDE", (4096, 4096)))
+    text = found.explain({"rows": {"A": "i"}, "columns": {"E": 1}})
+    assert text == str(found.explain({"rows": {"A": "i"}, "columns": {"E": 1}}))
+    assert "EinSums cut among 16 workers; no other vectors move fewer floats" in text
+    assert "Y_sum[i, k] = sum(A[i, j] * B[j, k])       │ i 4, k 4 │    16 │ 134,217,728 │" in text
+    rows = {line.split("│")[1].strip(): line.split("│")[2:-1] for line in text.splitlines() if line.startswith("│")}
+    assert rows["this"][0].strip() == f"{round(found.floats):,}"
+    for name, partitioning in {"even": found.even(), "rows": found.along({"A": 0})}.items():
+        assert rows[name][0].strip() == f"{round(partitioning.floats):,}"
+        assert rows[name][1].strip() == f"{partitioning.floats / found.floats:.2f}"
+    assert repr(found) == found.explain()
+
+
+def test_kinds_of_floats_add_up() -> None:
+    found = se.partition(MATRIX_CHAIN, 16, dict.fromkeys("ABCDE", (64, 64)))
+    for each in (found.best, found.even(), found.along({"D": "m"})):
+        assert each.floats == each.join + each.aggregation + each.repartition == sum(step.floats for step in each.steps)
+
+
+def test_declared_shapes_and_programs_that_were_read_before() -> None:
+    text = f"tensor A[row: 64, column: 32]\ntensor B[column: 32, class: 8]\n{PRODUCT}"
+    found = se.partition(se.program(text), 4)
+    assert found.vectors == se.partition(PRODUCT, 4, {"A": (64, 32), "B": (32, 8)}).vectors
+    assert found.along({"A": "row"}).steps[0].pieces == (("i", 4), ("k", 1), ("j", 1))
+
+
+def test_sparse_tensors_are_cut_otherwise() -> None:
+    """A matrix of few entries goes to all workers, rather than one that is full."""
+    dense = se.partition(PRODUCT, 16, {"A": (4096, 4096), "B": (4096, 512)})
+    sparse = se.partition(PRODUCT, 16, {"A": (4096, 4096), "B": (4096, 512)}, entries={"A": 4096})
+    assert dense.vectors["C"] == {"i": 8, "k": 2, "j": 1} or dense.vectors["C"]["i"] > dense.vectors["C"]["k"]
+    assert sparse.vectors["C"]["k"] == 16
+    assert sparse.floats < dense.floats / 5
+
+
+def test_graph_convolutions() -> None:
+    shapes = {"A": (2708, 2708), "D": (2708, 2708), "X": (2708, 1433), "W1": (1433, 256), "W2": (256, 16)}
+    found = se.partition(GCN, 8, shapes, entries={"A": 13264, "D": 2708, "X": 49216})
+    assert set(found.vectors) >= {"T0", "T1", "H", "Y"}
+    assert found.floats < se.partition(GCN, 8, shapes).floats / 5
+    assert 0 < found.replay().total.floats < found.floats
+
+
+def test_attention_of_many_workers() -> None:
+    shapes = {"X": (512, 512), **dict.fromkeys(("WQ", "WK", "WV"), (512, 8, 64)), "WO": (8, 64, 512)}
+    found = se.partition(MULTI_HEAD_ATTENTION, 8, shapes)
+    heads, sequence = found.along({"WQ": "h"}), found.along({"X": "s"})
+    assert found.floats <= min(heads.floats, sequence.floats, found.even().floats)
+    assert dict(heads.steps[0].pieces)["h"] == dict(sequence.steps[0].pieces)["s"] == 8
+
+
+def test_generated_tensors_and_products_of_many() -> None:
+    text = "P[i, k] = sum(A[i, j] * B[j, l] * C[l, k]) * index(i)\nM[i] = argmax[k](P[i, k])"
+    found = se.partition(text, 4, {"A": (64, 32), "B": (32, 16), "C": (16, 8)})
+    assert all(step.calls == 4 for step in found.best.steps if step.einsum.output.labels)
+
+
+def test_one_worker_gets_everything_once() -> None:
+    assert se.partition(PRODUCT, 1, {"A": (8, 4), "B": (4, 2)}).floats == 8 * 4 + 4 * 2
+
+
+@pytest.mark.parametrize(
+    ("shapes", "entries", "message"),
+    [
+        ({"A": (4, 4)}, {}, 'B has no shape; declare it, as in tensor B\\[i: 100\\], or give it, as in shapes={"B"'),
+        ({"A": (4, 4), "B": (5, 4)}, {}, "label j"),
+        ({"A": (4,), "B": (4, 4)}, {}, "A"),
+        ({"A": (4, 4), "B": (4, 4), "D": (1,)}, {}, "the program reads no tensor D; it reads A, B"),
+        ({"A": (4, 4), "B": (4, 4)}, {"D": 1}, "the program reads no tensor D"),
+        ({"A": (4, 4), "B": (4, 4)}, {"A": 17}, "A cannot have 17 entries; it has 16 places"),
+    ],
+)
+def test_shapes_that_do_not_fit(shapes: dict[str, tuple[int, ...]], entries: dict[str, int], message: str) -> None:
+    with pytest.raises(se.ShapeError, match=message):
+        se.partition(PRODUCT, 4, shapes, entries)
+
+
+def test_workers_that_are_no_power_of_two() -> None:
+    with pytest.raises(se.PlanError, match="workers is 6; give a power of two"):
+        se.partition(PRODUCT, 6, SQUARES)

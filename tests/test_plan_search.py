@@ -1,0 +1,25 @@
+"""The search over the rules: nothing that they lead to costs less, and what it finds computes what was asked for."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from random_relations import Problem, problems
+from random_runs import random_runs
+from test_implementation_algebra import expect_equal
+
+from sparseeinsum.algebra.implementation.compile import translated
+from sparseeinsum.algebra.implementation.cost import Sites, cost_of
+from sparseeinsum.algebra.implementation.rewriting import RULES, reachable
+from sparseeinsum.algebra.implementation.search import best_plan
+from sparseeinsum.algebra.implementation.simulate import simulate
+from sparseeinsum.algebra.relational.evaluate import evaluate
+
+
+@random_runs(60)
+@given(problems(4), st.sampled_from([2, 3, 5]))
+def test_nothing_that_rules_lead_to_is_cheaper(problem: Problem, count: int) -> None:
+    sites = Sites(count)
+    plan = best_plan(problem.expression, problem.placements, sites)
+    expect_equal(simulate(plan, problem.inputs, count).relation(), evaluate(problem.expression, problem.inputs))
+    every = reachable(translated(problem.expression, problem.placements), RULES.values(), 150)
+    cheapest = min(every, key=lambda each: cost_of(each, sites).total(sites))
+    assert cost_of(plan, sites).total(sites) <= cost_of(cheapest, sites).total(sites) * (1 + 1e-9), (plan, cheapest)

@@ -1,0 +1,143 @@
+"""Plans whose labels are cut among workers: what they promote, that results stay the same, and what they say."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import sparseeinsum as se
+from sparseeinsum.cli import main
+from sparseeinsum.examples import (
+    FEED_FORWARD,
+    GCN,
+    MULTI_HEAD_ATTENTION,
+    Matrix,
+    citation_graph,
+    feed_forward_inputs,
+    feed_forward_reference,
+    gcn_inputs,
+    gcn_reference,
+    load,
+    multi_head_attention_inputs,
+    multi_head_attention_reference,
+)
+from sparseeinsum.language.tensors import DEMOTED, keys_of
+
+PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
+
+
+def assert_cut(plan: se.Plan) -> None:
+    """Every label that is cut has keys, of which none belongs to two workers."""
+    assert plan.partitioned is not None
+    tiles = {step.einsum.output.tensor: step.choice for step in plan.partitioned.best.steps}
+    for step in plan.decomposed.steps:
+        wanted = tiles[step.einsum.output.tensor]
+        for label, tile, whole in zip(step.einsum.labels, step.choice, wanted, strict=True):
+            if whole != DEMOTED:
+                bound = plan.decomposed.graph.bound_of(step.einsum, label)
+                assert tile != DEMOTED
+                assert whole % tile == 0
+                assert keys_of(tile, bound) >= keys_of(whole, bound)
+
+
+GRAPH = gcn_inputs(citation_graph(200, 1200, 64, 1500), hidden=32, classes=8)
+ATTENTION = multi_head_attention_inputs(24, heads=4, width=6)
+NETWORK = feed_forward_inputs(40, 30, 20, 10)
+CASES: dict[str, tuple[str, Mapping[str, Matrix], NDArray[np.float64]]] = {
+    "convolutions": (GCN, GRAPH, gcn_reference(GRAPH)),
+    "attention": (MULTI_HEAD_ATTENTION, ATTENTION, multi_head_attention_reference(ATTENTION)),
+    "network": (FEED_FORWARD, NETWORK, feed_forward_reference(NETWORK)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results_are_those_of_one_worker(name: str) -> None:
+    text, inputs, expected = CASES[name]
+    with load(se.connect(), inputs) as db:
+        for workers in (1, 2, 16):
+            plan = db.plan(text, workers=workers)
+            assert_cut(plan)
+            np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_plans_have_as_many_calls_as_workers() -> None:
+    with se.connect() as db:
+        db.tensor("A", np.ones((64, 64)))
+        db.tensor("B", np.ones((64, 64)))
+        plan = db.plan(PRODUCT, workers=16)
+        assert plan.partitioned is not None
+        assert [step.calls for step in plan.partitioned.best.steps] == [16]
+        assert plan.partitioned.workers == 16
+
+
+def test_a_sparse_operand_moves_its_entries_with_their_keys() -> None:
+    rng = np.random.default_rng(0)
+    sparse = np.where(rng.random((64, 64)) < 0.02, 1.0, 0.0)
+    with se.connect() as db:
+        db.tensor("A", sparse, promoted=["dim_0", "dim_1"])
+        db.tensor("B", rng.random((64, 512)))
+        plan = db.plan(PRODUCT, workers=8)
+        assert plan.partitioned is not None
+        assert plan.partitioned.vectors["C"]["k"] == 8
+        assert plan.partitioned.best.join < 3 * 8 * np.count_nonzero(sparse) + 2 * 64 * 512
+        np.testing.assert_allclose(db.run(plan)["C"].to_numpy(), sparse @ db.run("D[i, j] = B[i, j]")["D"].to_numpy())
+
+
+def test_pinned_labels_are_cut_only_as_they_are_pinned() -> None:
+    with se.connect() as db:
+        db.tensor("A", np.ones((64, 64)))
+        db.tensor("B", np.ones((64, 64)))
+        plan = db.plan(PRODUCT, workers=8, pin={"C": ["i"]})
+        assert plan.partitioned is not None
+        assert plan.partitioned.vectors["C"] == {"i": 8, "k": 1, "j": 1}
+        tiled = db.plan(PRODUCT, workers=8, pin={"C": {"i": 48, "k": 16}})
+        assert tiled.partitioned is not None
+        assert tiled.partitioned.vectors["C"] == {"i": 1, "k": 4, "j": 1}
+        by_hand = db.plan("C[I:4, k] = sum(A[I:4, j] * B[j, k])", workers=64)
+        assert by_hand.partitioned is not None
+        assert by_hand.partitioned.vectors["C"]["i"] <= 16
+        np.testing.assert_array_equal(db.run(by_hand)["C"].to_numpy(), np.full((64, 64), 64.0))
+
+
+def test_a_dense_plan_has_no_keys_to_cut_by() -> None:
+    with se.connect() as db:
+        db.tensor("A", np.ones((64, 64)))
+        db.tensor("B", np.ones((64, 64)))
+        with pytest.raises(se.PlanError, match="no decomposition of C keeps to"):
+            db.plan(PRODUCT, workers=8, optimizer="dense")
+        assert db.plan(PRODUCT, workers=1, optimizer="dense").notation() == ["C[i, k] = sum(A[i, j] * B[j, k])"]
+
+
+def test_several_plans_keep_to_one_partition() -> None:
+    with se.connect() as db:
+        db.tensor("A", np.ones((32, 32)))
+        db.tensor("B", np.ones((32, 32)))
+        plans = db.plan(PRODUCT, workers=4, top=3)
+        assert len(plans) > 1
+        for plan in plans:
+            assert_cut(plan)
+            np.testing.assert_array_equal(db.run(plan)["C"].to_numpy(), np.full((32, 32), 32.0))
+
+
+def test_explanations_tell_of_workers(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
+    path = f"{tmp_path}/products.duckdb"
+    with se.connect(path) as db:
+        db.tensor("A", np.ones((32, 32)))
+        db.tensor("B", np.ones((32, 32)))
+        plan = db.plan(PRODUCT, workers=4)
+        assert plan.partitioned is not None
+        explained = plan.partitioned.explain()
+        assert plan.explain().endswith(explained)
+    assert main(["explain", "--database", path, "--text", PRODUCT, "--workers", "4"]) == 0
+    assert capsys.readouterr().out.rstrip().endswith(explained)
+    assert main(["explain", "--database", path, "--text", PRODUCT, "--workers", "5"]) == 1
+    assert "workers is 5; give a power of two" in capsys.readouterr().err
+
+
+def test_plans_of_one_machine_know_nothing_of_workers() -> None:
+    with se.connect() as db:
+        db.tensor("A", np.ones((8, 8)))
+        plan = db.plan("S[] = sum(A[i, j])")
+        assert plan.partitioned is None
+        assert "workers" not in plan.explain()

@@ -1,0 +1,229 @@
+"""The tensor relational algebra: the paper's examples, types, and what breaks uniqueness and continuity."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sparseeinsum.algebra.relational.absence import Absent, Extent
+from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
+from sparseeinsum.algebra.relational.expressions import (
+    Aggregation,
+    Complete,
+    Concat,
+    Expression,
+    Filter,
+    Input,
+    Join,
+    Rekey,
+    Tile,
+    Transform,
+    sum_of,
+)
+from sparseeinsum.algebra.relational.folds import Aggregate, Repeated
+from sparseeinsum.algebra.relational.kernels import (
+    ADD,
+    MATRIX_PRODUCT,
+    SUBTRACT,
+    PythonKernel,
+    einsum_kernel,
+    elementwise,
+)
+from sparseeinsum.algebra.relational.key_functions import read_key_map, read_predicate
+from sparseeinsum.algebra.relational.keys import KeyMap, selected
+from sparseeinsum.algebra.relational.types import RelationType
+from sparseeinsum.errors import AlgebraError
+from sparseeinsum.semantics.exactness import JoinKind
+
+Matrix = NDArray[np.float64]
+
+A = np.array([[1.0, 2, 5, 6], [3, 4, 7, 8], [9, 10, 13, 14], [11, 12, 15, 16]])  # as in section 2.2
+B = np.array([[1.0, 2, 5, 6, 9, 10, 13, 14], [3, 4, 7, 8, 11, 12, 15, 16]])  # as in section 3.1
+R_A = Input("A", RelationType((2, 2), (2, 2)))
+R_B = Input("B", RelationType((2,), (2, 4)))
+DIAGONAL = einsum_kernel("ii->i")
+
+
+def blocks(matrix: Matrix, rows: int, columns: int) -> Relation:
+    """A matrix in blocks of this size, the last ones smaller."""
+    return {
+        (i, j): matrix[i * rows : (i + 1) * rows, j * columns : (j + 1) * columns]
+        for i in range(-(-matrix.shape[0] // rows))
+        for j in range(-(-matrix.shape[1] // columns))
+    }
+
+
+STORED: dict[str, Relation] = {"A": blocks(A, 2, 2), "B": {(0,): B[:, :4], (1,): B[:, 4:]}}
+
+
+def expect(expression: Expression, wanted: Mapping[tuple[int, ...], object]) -> None:
+    found = evaluate(expression, STORED)
+    assert found.keys() == wanted.keys()
+    for key, array in wanted.items():
+        np.testing.assert_array_equal(found[key], np.asarray(array, float), err_msg=str(key))
+
+
+def test_aggregation_by_the_second_key() -> None:
+    expect(sum_of(R_A, [1]), {(0,): [[10, 12], [14, 16]], (1,): [[18, 20], [22, 24]]})
+
+
+def test_aggregation_of_everything() -> None:
+    expect(Aggregation(R_A, (), Repeated(ADD)), {(): [[28, 32], [36, 40]]})
+
+
+def test_matrix_product() -> None:
+    pairs = Join(R_A, R_A, (1,), (0,), MATRIX_PRODUCT)
+    np.testing.assert_array_equal(evaluate(pairs, STORED)[0, 1, 0], [[111, 122], [151, 166]])
+    assert pairs.type == RelationType((2, 2, 2), (2, 2))
+    expect(sum_of(pairs, [0, 2]), dict(blocks(A @ A, 2, 2)))
+
+
+def test_diagonal_blocks() -> None:
+    on_diagonal = Filter(R_A, read_predicate(lambda i, j: i == j, 2))
+    assert (on_diagonal.type.frontier, on_diagonal.type.is_continuous) == ((2, 2), False)
+    rekeyed = Rekey(on_diagonal, read_key_map(lambda i, j: i, 2))
+    assert rekeyed.type == RelationType((2,), (2, 2))  # without holes
+    expect(Transform(rekeyed, DIAGONAL), {(0,): [1, 4], (1,): [13, 16]})
+
+
+def test_tile_rekey_and_concat() -> None:
+    tiled = Tile(R_B, 1, 2)
+    wanted: Relation = {(0, 0): B[:, :2], (0, 1): B[:, 2:4], (1, 0): B[:, 4:6], (1, 1): B[:, 6:]}
+    expect(tiled, wanted)
+    numbered = Rekey(tiled, read_key_map(lambda k0, k1: 2 * k0 + k1, 2))
+    assert numbered.type == RelationType((4,), (2, 2))
+    expect(numbered, {(number,): array for number, array in enumerate(wanted.values())})
+    expect(Concat(tiled, 1, 1), dict(STORED["B"]))
+    expect(Concat(numbered, 0, 1), {(): B})
+
+
+def test_tiles_that_do_not_divide() -> None:
+    whole = Input("W", RelationType((), (2, 8)))
+    tiled = Tile(whole, 1, 3)
+    assert tiled.type == RelationType((3,), (2, 3), is_ragged=True)
+    relation = evaluate(tiled, {"W": {(): B}})
+    assert [array.shape for array in relation.values()] == [(2, 3), (2, 3), (2, 2)]
+    again = Concat(tiled, 0, 1, Extent(8, 8, None))
+    np.testing.assert_array_equal(evaluate(again, {"W": {(): B}})[()], B)
+    assert not Tile(tiled, 1, 2).type.is_continuous  # the last array has one piece, the others two
+
+
+def test_order_of_groups() -> None:
+    columns_first = Aggregation(R_A, (1, 0), Aggregate("max"))
+    expect(columns_first, {(j, i): array for (i, j), array in STORED["A"].items()})
+
+
+@pytest.mark.parametrize("kind", [JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL])
+def test_joins_that_keep_what_has_no_partner(kind: JoinKind) -> None:
+    left: Relation = {(0,): np.array([1.0]), (2,): np.array([3.0])}
+    right: Relation = {(2,): np.array([10.0]), (3,): np.array([20.0])}
+    with_holes = RelationType((4,), (1,), is_continuous=False)
+    absent = Absent(-1, (Extent(1, 4, 0),))
+    joined = Join(Input("L", with_holes), Input("R", with_holes), (0,), (0,), SUBTRACT, kind, (absent, absent))
+    wanted = {(2,): [-7.0]}
+    wanted |= {(0,): [2.0]} if kind != JoinKind.RIGHT else {}
+    wanted |= {(3,): [-21.0]} if kind != JoinKind.LEFT else {}
+    assert {key: array.tolist() for key, array in evaluate(joined, {"L": left, "R": right}).items()} == wanted
+
+
+def test_holes_are_filled() -> None:
+    sparse = Input("S", RelationType((2, 2), (2,), is_continuous=False, is_ragged=True))
+    complete = Complete(sparse, Absent(7, (Extent(2, 3, 1),)), (2, 2))
+    found = evaluate(Transform(complete, einsum_kernel("i->")), {"S": {(0, 0): np.array([1.0, 2.0])}})
+    assert {key: float(array) for key, array in found.items()} == {(0, 0): 3, (0, 1): 7, (1, 0): 14, (1, 1): 7}
+
+
+def test_nearest_neighbour() -> None:
+    """Section 6.2; arrays hold pairs of a distance and a number of a point, of which the lesser is kept."""
+    rng = np.random.default_rng(0)
+    query, points, metric = rng.normal(size=4), rng.normal(size=(6, 4)), rng.normal(size=(4, 4))
+    metric = metric @ metric.T
+    stored: dict[str, Relation] = {
+        "q": {(i,): query[2 * i : 2 * i + 2] for i in range(2)},
+        "X": blocks(points, 3, 2),
+        "A": blocks(metric, 2, 2),
+        "number": {(0,): np.arange(3.0), (1,): np.arange(3.0) + 3},
+    }
+    types = {"q": ((2,), (2,)), "X": ((2, 2), (3, 2)), "A": ((2, 2), (2, 2)), "number": ((2,), (3,))}
+    q, x, metrics, number = (Input(name, RelationType(*each)) for name, each in types.items())
+    less = einsum_kernel("j,nj->nj", join=SUBTRACT.expression)
+    difference = Rekey(Join(q, x, (0,), (1,), less), selected(2, (1, 0)))
+    projected = sum_of(Join(difference, metrics, (1,), (0,), MATRIX_PRODUCT), [0, 2])
+    products = Join(projected, difference, (0, 1), (0, 1), elementwise("mul", 2))
+    distances = Transform(sum_of(products, [0]), einsum_kernel("nj->n"))
+    lesser = PythonKernel(
+        "lesser", lambda u, v: u if tuple(u) <= tuple(v) else v, lambda u, v: u, operands=2, is_foldable=True
+    )
+    least = PythonKernel(
+        "least",
+        lambda d, n: np.array([d.min(), n[d.argmin()]]),
+        lambda d, n: (2,),
+        operands=2,
+    )
+    nearest = Aggregation(Join(distances, number, (0,), (0,), least), (), Repeated(lesser))
+    found = evaluate(nearest, stored)[()]
+    every = np.einsum("ni,ij,nj->n", query - points, metric, query - points)
+    assert found[1] == every.argmin()
+    np.testing.assert_allclose(found[0], every.min())
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Rekey(R_A, read_key_map(lambda i, j: i, 2)), "makes the key <0> of several; keys must be unique"),
+        (lambda: Rekey(R_A, read_key_map(lambda i, j: (i - 1, j), 2)), "a part is below 0: <-1, 0>"),
+        (lambda: Rekey(R_A, read_key_map(lambda i: i, 1)), "maps keys of 1 parts, and is given keys of 2"),
+        (lambda: Rekey(R_A, KeyMap(2, selected(2, (0, 1)).parts, 2)), "a rekey makes one key of one"),
+        (lambda: Join(R_A, R_A, (1,), (), MATRIX_PRODUCT), "1 keys of the left relation are to equal 0"),
+        (lambda: Join(R_A, R_A, (2,), (0,), MATRIX_PRODUCT), "names the part 2 of keys that have 2"),
+        (lambda: Join(R_A, R_B, (1,), (0,), einsum_kernel("ij,kj->ik")), "the label j has 2 indices, and 4"),
+        (lambda: Join(R_A, R_B, (1,), (0,), ADD), r"needs arrays of one bound, and they have \(2, 2\) and \(2, 4\)"),
+        (lambda: Join(R_A, R_A, (0,), (0,), ADD, JoinKind.FULL), "must be on all keys of the side"),
+        (lambda: Join(R_A, R_A, (0, 1), (0, 1), ADD, JoinKind.LEFT), "must know what the missing side holds"),
+        (lambda: Aggregation(R_A, (0, 0), Aggregate("sum")), "names a part of the key twice"),
+        (lambda: Aggregation(R_A, (0,), Repeated(SUBTRACT)), "associative and commutative"),
+        (lambda: Aggregate("mean"), "'mean' is no aggregate"),
+        (lambda: Transform(R_A, ADD), "takes 2 arrays, and is given 1"),
+        (lambda: Tile(R_A, 2, 1), "arrays of 2 axes have no axis 2"),
+        (lambda: Tile(R_A, 1, 0), "they have 1 or more"),
+        (lambda: Concat(R_A, 2, 0), "have no part 2 to be concatenated by"),
+        (lambda: Filter(R_A, read_predicate(lambda i: i < 1, 1)), "a filter of keys of 1 parts"),
+        (lambda: read_predicate(lambda i, j: i, 2), "a filter needs a condition"),
+        (lambda: read_predicate(lambda i, j: i == 0 and j == 0, 2), "write & | ~ instead"),
+        (lambda: read_key_map(lambda i: i // 0, 1), "divided by whole numbers above 0"),
+        (lambda: read_key_map(lambda i: 1.5, 1), "1.5 is none"),
+        (lambda: einsum_kernel("ij->k"), "specifies no kernel"),
+    ],
+)
+def test_what_does_not_fit_is_refused(make: object, message: str) -> None:
+    assert callable(make)
+    with pytest.raises(AlgebraError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("relation", "message"),
+    [
+        ({(0, 0): A[:2, :2]}, "3 of the 4 keys below"),
+        ({**STORED["A"], (2, 0): A[:2, :2]}, "is not below the frontier"),
+        ({**STORED["A"], (0, 0): A[:2, :1]}, "the relation's bound is"),
+    ],
+)
+def test_relations_that_break_their_type_are_refused(relation: Relation, message: str) -> None:
+    with pytest.raises(AlgebraError, match=message):
+        evaluate(R_A, {"A": relation})
+
+
+def test_predicates_can_be_negated() -> None:
+    kept = read_predicate(lambda i, j: ~((i == j) | (i < 1)), 2)
+    assert str(kept) == "k0 != k1 & k0 >= 1"
+    assert list(evaluate(Filter(R_A, kept), STORED)) == [(1, 0)]
+
+
+def test_a_part_that_is_missing_is_told_of() -> None:
+    with_hole = Filter(R_A, read_predicate(lambda i, j: i + j < 2, 2))
+    with pytest.raises(AlgebraError, match="2 of 4 indices are there to be concatenated; give it a fill"):
+        evaluate(Concat(with_hole, 1, 1), STORED)
+    found = evaluate(Concat(with_hole, 1, 1, fill=0), STORED)
+    np.testing.assert_array_equal(found[(1,)], [[9, 10, 0, 0], [11, 12, 0, 0]])

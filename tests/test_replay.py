@@ -1,0 +1,109 @@
+"""The replay of partitioned programs, against workers that really execute them, and against the costs of the search."""
+
+import random
+
+import numpy as np
+import pytest
+from partitioned_execution import Cluster
+from partitioned_programs import all_vectors, task_of, tiles_of
+
+from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partitioned
+from sparseeinsum.decompose.eindecomp.replay import KINDS, Replay, replay
+from sparseeinsum.decompose.eindecomp.search import Found, TransferTask, Vectors, search
+from sparseeinsum.examples import FEED_FORWARD, MATRIX_CHAIN, MULTI_HEAD_ATTENTION
+from sparseeinsum.semantics.dense import evaluate_program
+
+CASES: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
+    "chain": (MATRIX_CHAIN, {"A": (8, 4), "B": (4, 16), "C": (8, 2), "D": (2, 8), "E": (8, 16)}),
+    "ragged": ("Z[i, k] = sum(X[i, j] * Y[j, k])\nW[k, i] = max(Z[i, l] + Z[l, k])", {"X": (7, 5), "Y": (5, 7)}),
+    "feed forward": (FEED_FORWARD, {"X": (6, 8), "W1": (8, 4), "B1": (4,), "W2": (4, 5), "B2": (5,)}),
+    "attention": (
+        MULTI_HEAD_ATTENTION,
+        {"X": (4, 6), **dict.fromkeys(("WQ", "WK", "WV"), (6, 2, 3)), "WO": (2, 3, 6)},
+    ),
+    "diagonal": ("T[i] = A[i, i] * B[i]\nS[] = sum(T[i] * B[j])\nU[j] = S[] * B[j]", {"A": (8, 8), "B": (8,)}),
+    "empty": ("Z[i, k] = sum(X[i, j] * Y[j, k])\nW[k] = sum(Z[i, k])", {"X": (0, 3), "Y": (3, 4)}),
+}
+
+
+def drawn(task: TransferTask, rng: random.Random) -> Vectors:
+    return {name: rng.choice(choices) for name, choices in task.choices.items()}
+
+
+def as_partitioned(task: TransferTask, vectors: Vectors, workers: int) -> Partitioning:
+    return partitioned(task, Found(vectors, task.floats(vectors), is_optimal=False), workers)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_workers_that_execute_a_program_move_what_the_replay_says(name: str) -> None:
+    text, shapes = CASES[name]
+    inputs = {each: np.random.default_rng(0).standard_normal(shape) for each, shape in shapes.items()}
+    rng = random.Random(0)
+    for workers in (1, 2, 4, 8):
+        task = task_of(text, workers, shapes)
+        expected = evaluate_program(task.model.graph, inputs)
+        for vectors in (search(task).vectors, *(drawn(task, rng) for _ in range(5))):
+            partitioning = as_partitioned(task, vectors, workers)
+            found = replay(partitioning)
+            cluster = Cluster(partitioning, found.placed, inputs)
+            for result, array in cluster.run().items():
+                np.testing.assert_allclose(array, expected[result], rtol=1e-12, atol=1e-12)
+            assert_moved(found, cluster)
+
+
+def assert_moved(found: Replay, cluster: Cluster) -> None:
+    for kind in KINDS:
+        traffic = found.traffic[kind]
+        sent, received = np.zeros_like(traffic.sent), np.zeros_like(traffic.sent)
+        for (of, source, target), floats in cluster.moved.items():
+            if of == kind:
+                sent[source] += floats
+                received[target] += floats
+        np.testing.assert_array_equal(traffic.sent, sent)
+        np.testing.assert_array_equal(traffic.received, received)
+
+
+@pytest.mark.parametrize("name", ["chain", "feed forward", "attention"])
+def test_costs_are_upper_bounds_of_what_is_moved(name: str) -> None:
+    text, shapes = CASES[name]
+    rng = random.Random(1)
+    for workers in (2, 4, 8):
+        task = task_of(text, workers, shapes)
+        for _ in range(20):
+            partitioning = as_partitioned(task, drawn(task, rng), workers)
+            found = replay(partitioning)
+            assert found.traffic["join"].floats <= partitioning.join
+            assert found.traffic["aggregation"].floats == pytest.approx(partitioning.aggregation, rel=1e-12)
+            assert found.traffic["repartition"].floats <= partitioning.repartition * (1 + 1e-12)
+
+
+def test_a_product_by_rows_moves_one_operand_to_all_others() -> None:
+    task = task_of("Z[i, k] = sum(X[i, j] * Y[j, k])", 4, {"X": (8, 8), "Y": (8, 8)})
+    found = replay(as_partitioned(task, {"Z": tiles_of(task, "Z", i=4)}, 4))
+    np.testing.assert_array_equal(found.traffic["join"].received, [0, 64, 64, 64])
+    np.testing.assert_array_equal(found.traffic["join"].sent, [192, 0, 0, 0])
+    np.testing.assert_array_equal(found.operations, [128] * 4)
+    assert (found.total.floats, found.total.imbalance, found.imbalance) == (192, 4 / 3, 1)
+
+
+def test_results_that_stay_where_they_are_are_not_moved() -> None:
+    task = task_of("Z[i, k] = relu(X[i, k])\nW[i, k] = exp(Z[i, k])", 8, {"X": (64, 64)})
+    for vectors in all_vectors(task):
+        found = replay(as_partitioned(task, vectors, 8))
+        assert (found.total.floats == 0) == (vectors["Z"] == vectors["W"])
+
+
+def test_sparse_tensors_move_what_they_hold() -> None:
+    task = task_of("Z[i, k] = sum(X[i, j] * Y[j, k])", 4, {"X": (8, 8), "Y": (8, 8)})
+    partitioning = as_partitioned(task, {"Z": tiles_of(task, "Z", i=4)}, 4)
+    assert replay(partitioning, {"Y": 0.25}).total.floats == 48
+
+
+def test_a_thousand_workers() -> None:
+    task = task_of(MATRIX_CHAIN, 1024, dict.fromkeys("ABCDE", (4096, 4096)))
+    partitioning = partitioned(task, search(task), 1024)
+    found = replay(partitioning)
+    assert len(found.operations) == 1024
+    assert 0 < found.total.floats < partitioning.floats
+    assert found.total.sent.sum() == found.total.received.sum()
+    assert found.imbalance == 1
