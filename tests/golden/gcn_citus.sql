@@ -223,7 +223,7 @@ WITH (
 SELECT
   COALESCE(
     tensor_stack(t.val, t.dim_0, 256, 16, CAST(0 AS DOUBLE PRECISION)),
-    tensor_fill(4096, CAST(0 AS DOUBLE PRECISION))
+    tensor_fill(4096 + COUNT(*), CAST(0 AS DOUBLE PRECISION))
   ) AS val
 FROM "W2_by_dim_0_1" AS t;
 
