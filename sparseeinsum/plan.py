@@ -185,7 +185,7 @@ class Plan:
 
         Raises:
             ValueError: Another style.
-            PlanError: Another dialect.
+            PlanError: Another dialect, or a plan for a Citus cluster in one statement.
         """
         if dialect is not None and dialect.lower() not in (self.dialect.name, *self.dialect.aliases):
             raise PlanError(
@@ -293,6 +293,11 @@ class Plan:
         boundaries: Mapping[str, tuple[int, ...]],
         kept: Mapping[Kept, exp.Table],
     ) -> tuple[Statement, ...]:
+        if self.dialect.distributes and not tables:
+            raise PlanError(
+                "on a Citus cluster every operator of a plan fills a table in its place, so that no single statement "
+                'computes an output; for SQL text, ask for sql("staged")'
+            )
         deliveries = {name: delivery(self.decomposed, name) for name in self.outputs}
         return staged_statements(self.definitions, deliveries, tables, self.dialect, boundaries, kept)
 

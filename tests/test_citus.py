@@ -236,6 +236,13 @@ class TestRuns:
         assert plan.transferred_bytes > 0
         assert " between machines; planned in " in plan.explain(analyze=True)
 
+    def test_sql_is_of_several_statements(self, db: se.Database) -> None:
+        db.tensor("A", sp.csr_array(np.eye(5)), distribute="dim_0")
+        plan = db.plan("Y[i] = sum(A[i, j])")
+        assert "create_distributed_table('\"Y\"', 'i')" in plan.sql("staged")
+        with pytest.raises(se.PlanError, match="every operator of a plan fills a table"):
+            plan.sql()
+
     def test_a_run_in_a_transaction_of_the_users(self, db: se.Database) -> None:
         with db.connection.transaction(force_rollback=True):
             db.tensor("A", np.arange(6.0).reshape(3, 2), distribute="dim_0")
