@@ -70,9 +70,9 @@ def stages(formula: Formula, rows: int) -> dict[str, str]:
         for name, array in arrays.items()
     }
     graph = bind(program, tensors)
-    reading = read(graph.einsums, graph)
+    reading = read(graph.einsums, graph.einsums[-1:], graph)
     clock = [time.perf_counter()]
-    classes = saturate([reading.term], reading.bounds, reading.same)
+    classes = saturate(reading.terms, reading.bounds, reading.same)
     clock.append(time.perf_counter())
     sizes = sizes_of(classes, reading.bounds, {leaf: DENSITY if leaf.tensor == "X" else 1.0 for leaf in classes.leaves})
     extractor = Extractor.of(classes, sizes)

@@ -15,7 +15,7 @@ from sparseeinsum.checking import Finding, check_source
 from sparseeinsum.dbt_project.writing import write_models
 from sparseeinsum.engines.duckdb import open_duckdb
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.postgresql.engine import is_postgresql, open_postgresql
+from sparseeinsum.engines.postgresql.opening import is_postgresql, open_postgresql
 from sparseeinsum.errors import EngineError, SemanticsError
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.eingraph import Program
@@ -97,6 +97,7 @@ class Database:
         keys: Mapping[str, str] | None = None,
         index: Sequence[str] | None = None,
         value: str | None = None,
+        distribute: str | None = None,
     ) -> StoredTensor:
         """Load a tensor into a table of its own name, in place of one loaded before.
 
@@ -134,6 +135,9 @@ class Database:
             index: Columns of indices of rows, in axis order; by default all but that of the values.
             value: Column of values of rows; by default the last one, or, where `index` is given, none: every row counts
                 as 1.
+            distribute: On a Citus cluster, the axis whose key column is the distribution column of the table, or
+                `replicated` for a reference table, which every machine has whole. By default small data are replicated,
+                and others distributed by their first key column.
 
         Raises:
             DataError: The data are no tensor; the first such row is named, and the database is as it was.
@@ -145,7 +149,7 @@ class Database:
             raise ValueError(f"duplicates {duplicates!r} is neither 'error' nor 'sum'")
         description = completed(Description(name, axes, shape, fill, dtype, keys or {}), data, index)
         given = read(description, data, Columns(index, value))
-        return tables.load(self._engine, description, given, promoted, duplicates == "sum", order)
+        return tables.load(self._engine, description, given, promoted, duplicates == "sum", order, distribute)
 
     def tensor_from_table(
         self,

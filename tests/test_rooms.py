@@ -105,6 +105,7 @@ def test_modules_are_found() -> None:
     assert own_imports("sparseeinsum.decompose.search") == {
         "sparseeinsum.decompose.choice",
         "sparseeinsum.decompose.model",
+        "sparseeinsum.decompose.repartition_tables",
         "sparseeinsum.language.eingraph",
     }
     assert "sparseeinsum.pipeline" in own_imports("sparseeinsum.database")

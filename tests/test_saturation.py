@@ -152,7 +152,7 @@ def reading(matrix: se.Matrix) -> Reading:
     program = se.program({"R": matrix})
     tensors = {name: _tensor(name) for name in program.inputs}
     graph = bind(program, tensors)
-    return read(graph.einsums, graph)
+    return read(graph.einsums, graph.einsums[-1:], graph)
 
 
 def _tensor(name: str) -> Tensor:
@@ -213,8 +213,8 @@ def _holds(classes: Classes, node: Node, term: Term, labels: Mapping[str, str]) 
 @pytest.mark.parametrize("method", REWRITES)
 def test_saturation_derives_what_systemml_does_by_hand(method: str) -> None:
     for left, right in REWRITES[method]:
-        given, wanted = reading(left()), reading(right()).term
-        classes = saturate([given.term], given.bounds, [*given.same, *known_constants([given.term])])
+        given, wanted = reading(left()), reading(right()).terms[0]
+        classes = saturate(given.terms, given.bounds, [*given.same, *known_constants(given.terms)])
         assert classes.is_saturated
         is_zero = isinstance(wanted, Mul) and wanted.left == Number(0.0)
         assert finds(classes, classes.roots[0], Number(0.0) if is_zero else wanted, {}), str(right())
@@ -222,13 +222,13 @@ def test_saturation_derives_what_systemml_does_by_hand(method: str) -> None:
 
 def test_limits_end_it_with_what_is_found() -> None:
     given = reading(((X - U @ V.T) ** 2).sum())
-    whole = saturate([given.term], given.bounds, given.same, Limits(seconds=60))
+    whole = saturate(given.terms, given.bounds, given.same, Limits(seconds=60))
     assert whole.is_saturated
     for limits in (Limits(nodes=200), Limits(rounds=3), Limits(seconds=0)):
-        found = saturate([given.term], given.bounds, given.same, limits)
+        found = saturate(given.terms, given.bounds, given.same, limits)
         assert not found.is_saturated
         assert found.count() < whole.count()
-        assert finds(found, found.roots[0], given.term, {})
+        assert finds(found, found.roots[0], given.terms[0], {})
 
 
 @pytest.mark.parametrize("method", REWRITES)
@@ -253,10 +253,10 @@ def test_expressions_that_explode_are_saturated_in_part() -> None:
         sums = [se.matrix(f"A{factor}") + se.matrix(f"B{factor}") for factor in range(factors)]
         expression = functools.reduce(operator.mul, sums)
         given = reading((expression * (U @ V.T)).sum())
-        found = saturate([given.term], given.bounds, given.same, limits)
+        found = saturate(given.terms, given.bounds, given.same, limits)
         assert not found.is_saturated
         assert found.count() < 2 * limits.nodes
-        assert finds(found, found.roots[0], given.term, {})
+        assert finds(found, found.roots[0], given.terms[0], {})
         sizes = sizes_of(found, given.bounds, dict.fromkeys(found.leaves, 1.0))
         extractor = Extractor.of(found, sizes)
         assert extractor.shared(found.roots).cost <= extractor.greedy(found.roots).cost

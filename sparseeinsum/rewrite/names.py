@@ -18,3 +18,11 @@ class Names:
         self._last[base] = number
         self._taken.add(f"{base}_{number}".lower())
         return f"{base}_{number}"
+
+    def take(self, names: Iterable[str]) -> None:
+        """Names that are given to something now."""
+        self._taken |= {name.lower() for name in names}
+
+    def copy(self) -> "Names":
+        """The same, to invent names that are given to nothing yet."""
+        return Names(self._taken)

@@ -1,5 +1,6 @@
-"""Saturation: EinSums that alone read one another in, the term that the last one computes out."""
+"""Saturation: EinSums that read one another in, the terms that some of them compute out."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -8,6 +9,7 @@ import numpy as np
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar
 from sparseeinsum.rewrite.chains import dtype_of
+from sparseeinsum.rewrite.saturation.labels import common_names
 from sparseeinsum.rewrite.saturation.terms import (
     Add,
     Apply,
@@ -29,18 +31,38 @@ _MOST_ARGUMENTS = 3
 
 
 @dataclass(frozen=True, slots=True)
+class Root:
+    """What one EinSum computes.
+
+    Attributes:
+        term: It, under names of labels that all roots share; no two sums in it take the same label.
+        labels: Those of its result, by these names.
+        output: Its result as it was written.
+    """
+
+    term: Term
+    labels: tuple[str, ...]
+    output: Reference
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """What EinSums compute.
 
     Attributes:
-        term: Of the last one; no two sums in it take the same label.
+        roots: Of those that were asked for.
         bounds: Of all labels.
-        same: Terms in it that differ in the labels of their sums alone.
+        same: Terms that differ in the labels of their sums alone.
     """
 
-    term: Term
+    roots: tuple[Root, ...]
     bounds: Mapping[str, int]
     same: tuple[tuple[Term, Term], ...]
+
+    @property
+    def terms(self) -> list[Term]:
+        """The terms of all roots."""
+        return [root.term for root in self.roots]
 
 
 def is_readable(einsum: EinSum, graph: EinGraph) -> bool:
@@ -69,39 +91,91 @@ def _is_number(expression: Scalar) -> bool:
             return isinstance(expression, Literal)
 
 
-def read(einsums: Sequence[EinSum], graph: EinGraph) -> Reading:
-    """The term of the last of some readable EinSums, with those before it in their readers."""
-    reader = _Reader({einsum.output.tensor: einsum for einsum in einsums[:-1]}, graph)
-    term = reader.result(einsums[-1], {label: label for label in einsums[-1].output.labels})
-    return Reading(term, reader.bounds, tuple(reader.same))
+def read(einsums: Sequence[EinSum], roots: Sequence[EinSum], graph: EinGraph) -> Reading:
+    """The terms of some readable EinSums, those before them in their readers; what several read is in each of them.
+
+    Args:
+        einsums: In topological order.
+        roots: Those whose terms to read.
+        graph: Has the tensors.
+    """
+    reader = _Reader({einsum.output.tensor: einsum for einsum in einsums}, graph, common_names(einsums))
+    reader.taken.update(label for root in roots for label in reader.common(root))
+    found = tuple(map(reader.root, roots))
+    return Reading(found, reader.bounds, tuple(reader.same))
 
 
 @dataclass(slots=True)
 class _Reader:
     inside: Mapping[str, EinSum]
     graph: EinGraph
+    names: Mapping[tuple[str, str], str]
     bounds: dict[str, int] = field(default_factory=dict)
     same: list[tuple[Term, Term]] = field(default_factory=list)
+    copies: dict[tuple[str, tuple[str, ...]], list[Term]] = field(default_factory=dict)
+    used: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)  # copies, in the current root
+    shared: set[str] = field(default_factory=set)  # labels of results that several read
+    taken: set[str] = field(default_factory=set)  # labels that sums in terms cannot take
 
-    def result(self, einsum: EinSum, names: dict[str, str]) -> Term:
-        """What an EinSum computes, its output's labels under other names."""
-        labels = dict(names)
-        for label in einsum.output.labels:
-            self.bounds.setdefault(labels[label], self.graph.bound_of(einsum, label))
+    def __post_init__(self) -> None:
+        readers = Counter(operand.tensor for einsum in self.inside.values() for operand in einsum.operands)
+        for name, einsum in self.inside.items():
+            for label in einsum.labels:
+                self.bounds[self.names[name, label]] = self.graph.bound_of(einsum, label)
+            if readers[name] > 1:
+                self.shared |= {self.names[name, label] for label in einsum.output.labels}
+        self.taken |= self.shared
+
+    def root(self, einsum: EinSum) -> Root:
+        """What an EinSum computes, on its own."""
+        self.used.clear()
+        labels = self.common(einsum)
+        return Root(self._result(einsum, labels), labels, einsum.output)
+
+    def common(self, einsum: EinSum) -> tuple[str, ...]:
+        """The labels of a result, as all roots name them."""
+        return tuple(self.names[einsum.output.tensor, label] for label in einsum.output.labels)
+
+    def _result(self, einsum: EinSum, own: tuple[str, ...]) -> Term:
+        """What an EinSum computes, the labels of its result under other names.
+
+        What is read again in the same term has sums over other labels, as products of sums are sums of products.
+        """
+        place = einsum.output.tensor, own
+        number = self.used.get(place, 0)
+        self.used[place] = number + 1
+        copies = self.copies.setdefault(place, [])
+        if number == len(copies):
+            copies.append(self._again(copies[0]) if copies else self._written_out(einsum, own))
+        return copies[number]
+
+    def _written_out(self, einsum: EinSum, own: tuple[str, ...]) -> Term:
+        labels = dict(zip(einsum.output.labels, own, strict=True))
         for label in einsum.aggregated:
-            labels[label] = self._fresh(label, self.graph.bound_of(einsum, label))
+            labels[label] = self._fresh(self.names[einsum.output.tensor, label], self.graph.bound_of(einsum, label))
         term = self._term(einsum.join, einsum, labels)
         for label in reversed(einsum.aggregated):
-            own = labels[label]
-            term = Sum(own, term) if einsum.aggregate == "sum" else Fold(str(einsum.aggregate), own, term)
+            taken = labels[label]
+            term = Sum(taken, term) if einsum.aggregate == "sum" else Fold(str(einsum.aggregate), taken, term)
+        self._align(einsum, own, labels, term)
         return term
+
+    def _align(self, einsum: EinSum, own: tuple[str, ...], labels: Mapping[str, str], term: Term) -> None:
+        """Say the same with the labels of results that others read, too, so that they are seen to be shared."""
+        if own != self.common(einsum):
+            return
+        common = {labels[label]: self.names[einsum.output.tensor, label] for label in einsum.aggregated}
+        aligned = {fresh: name for fresh, name in common.items() if name in self.shared}
+        if aligned:
+            self.same.append((term, renamed(term, aligned)))
 
     def _fresh(self, label: str, bound: int) -> str:
         """A label that no sum takes yet: the one given, or with a number."""
         name, number = label, 1
-        while name in self.bounds:
+        while name in self.taken or (number > 1 and name in self.bounds):
             number += 1
             name = f"{label}{number}"
+        self.taken.add(name)
         self.bounds[name] = bound
         return name
 
@@ -123,18 +197,22 @@ class _Reader:
         einsum = self.inside.get(reference.tensor)
         if einsum is None:
             return Leaf(Reference(reference.tensor, own))
-        return self.result(einsum, dict(zip(einsum.output.labels, own, strict=True)))
+        return self._result(einsum, own)
 
     def _power(self, base: Term, exponent: int) -> Term:
         """A product of a term with itself, the labels of sums being others each time."""
         term = base
         for _ in range(exponent - 1):
-            names = {label: self._fresh(label, self.bounds[label]) for label in bound_labels(base)}
-            again = renamed(base, names)
-            if names:
-                self.same.extend(zip(_sums_in(base), _sums_in(again), strict=True))
-            term = Mul(term, again)
+            term = Mul(term, self._again(base))
         return term
+
+    def _again(self, base: Term) -> Term:
+        """The same term, the labels of sums being others."""
+        names = {label: self._fresh(label, self.bounds[label]) for label in bound_labels(base)}
+        again = renamed(base, names)
+        if names:
+            self.same.extend(zip(_sums_in(base), _sums_in(again), strict=True))
+        return again
 
 
 def _sums_in(term: Term) -> list[Term]:
