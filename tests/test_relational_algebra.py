@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from random_relations import sum_of
 
 from sparseeinsum.algebra.relational.absence import Absent, Extent
 from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
@@ -19,7 +20,6 @@ from sparseeinsum.algebra.relational.expressions import (
     Rekey,
     Tile,
     Transform,
-    sum_of,
 )
 from sparseeinsum.algebra.relational.folds import Aggregate, Repeated
 from sparseeinsum.algebra.relational.kernels import (

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_relations import Problem, problems
+from random_relations import Problem, problems, sum_of
 from random_runs import random_runs
 
 from sparseeinsum.algebra.implementation.compile import computed, translated
@@ -24,10 +24,10 @@ from sparseeinsum.algebra.implementation.plans import (
 )
 from sparseeinsum.algebra.implementation.product_rules import Product
 from sparseeinsum.algebra.implementation.rewriting import RULES, rewritten
-from sparseeinsum.algebra.implementation.search import best_plan, best_plans
+from sparseeinsum.algebra.implementation.search import best_plans
 from sparseeinsum.algebra.implementation.simulate import replay, simulate
 from sparseeinsum.algebra.relational.evaluate import Relation
-from sparseeinsum.algebra.relational.expressions import Expression, Input, Join, Transform, sum_of
+from sparseeinsum.algebra.relational.expressions import Expression, Input, Join, Transform
 from sparseeinsum.algebra.relational.folds import Aggregate
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT, MULTIPLY, SUBTRACT, einsum_kernel, elementwise
 from sparseeinsum.algebra.relational.traversal import in_order
@@ -35,6 +35,10 @@ from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.errors import AlgebraError
 
 SUM = Aggregate("sum")
+
+
+def best_plan(expression: Expression, placements: dict[str, Placement], sites: Sites) -> Plan:
+    return best_plans([expression], placements, sites)[0]
 
 
 def matrix(name: str, shape: tuple[int, int], parts: tuple[int, int], placement: Placement = SCATTERED) -> Placed:
