@@ -13,14 +13,16 @@ import sparseeinsum as se
 from sparseeinsum.algebra.relational.dense import array_of, relation_of
 from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
 from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.statistics.measure import is_complete
 
 pytestmark = pytest.mark.engines("duckdb", reason="nothing runs in the database")
 
 
 def results_of(plan: se.Plan, arrays: Mapping[str, Array], keeps_fill: bool) -> dict[str, Array]:
     """What the expressions of a plan give, evaluated by numpy."""
+    complete = {name for name, stored in plan.stored.items() if is_complete(stored, plan.measured[name])}
     relations: dict[str, Relation] = {
-        name: relation_of(arrays[name], stored.tensor, stored.decomposition, keeps_fill or is_complete(plan, name))
+        name: relation_of(arrays[name], stored.tensor, stored.decomposition, keeps_fill or name in complete)
         for name, stored in plan.stored.items()
     }
     algebra = plan.algebra()
@@ -31,11 +33,6 @@ def results_of(plan: se.Plan, arrays: Mapping[str, Array], keeps_fill: bool) -> 
         name: array_of(evaluate(expression, relations), tensors[name], layouts[name])
         for name, expression in algebra.outputs.items()
     }
-
-
-def is_complete(plan: se.Plan, name: str) -> bool:
-    stored = plan.stored[name]
-    return plan.measured[name].tuples == stored.decomposition.most_tuples(stored.tensor.shape)
 
 
 @pytest.mark.parametrize("family", ["float64", "mixed"])

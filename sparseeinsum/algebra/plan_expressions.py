@@ -13,6 +13,7 @@ from sparseeinsum.algebra.operators import (
     Contract,
     Convert,
     Densify,
+    Indices,
     Kept,
     Relation,
     Resident,
@@ -136,6 +137,8 @@ class PlanExpressions:
                 return _restricted(self.of(given), given.schema.decomposition.promoted.index(axis), first, last)
             case Convert(given):
                 return Transform(self.of(given), _IS_TRUE)
+            case Indices():
+                raise TypeError("keys without values are no relation of the algebra; what they complete is")
             case Contract():
                 return _Contraction(relation, tuple(map(self.of, relation.inputs))).expression()
 
