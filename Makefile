@@ -44,6 +44,7 @@ bench: $(VENV)/ready
 	$(BIN)/python -m bench.memory
 	$(BIN)/python -m bench.rewriting
 	$(BIN)/python -m bench.paper_tables
+	$(BIN)/python -m bench.eindecomp
 	$(BIN)/python -m bench.regret
 
 $(VENV)/ready: pyproject.toml

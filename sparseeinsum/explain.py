@@ -123,6 +123,7 @@ class Explanation:
         planning_seconds: By stage.
         analysis: Of a run, if there was one.
         runners_up: How many other plans to show.
+        transferred_bytes: Expected to go from machine to machine; None where there is one.
     """
 
     decomposed: DecomposedGraph
@@ -134,6 +135,7 @@ class Explanation:
     planning_seconds: Mapping[str, float]
     analysis: Analysis | None
     runners_up: int
+    transferred_bytes: float | None = None
 
     def write(self) -> str:
         """The explanation as text."""
@@ -153,8 +155,9 @@ class Explanation:
         """How many EinSums, expected and planning time."""
         planned = ", ".join(f"{stage} {write_seconds(taken)}" for stage, taken in self.planning_seconds.items())
         count = len(self.decomposed.steps)
+        moved = "" if self.transferred_bytes is None else f", {write_bytes(self.transferred_bytes)} between machines"
         return (
-            f"{count} EinSum{'s' if count != 1 else ''}, expected {write_seconds(self.decomposed.seconds)}; "
+            f"{count} EinSum{'s' if count != 1 else ''}, expected {write_seconds(self.decomposed.seconds)}{moved}; "
             f"planned in {write_seconds(sum(self.planning_seconds.values()))} ({planned})"
         )
 

@@ -46,12 +46,13 @@ from sparseeinsum.semantics.exactness import ExactGraph, Values, evaluate_exactl
 from sparseeinsum.statistics.blocks import measure_blocks, with_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import Estimator, make_estimator
-from sparseeinsum.statistics.measure import Measurement
+from sparseeinsum.statistics.measure import Measurement, is_complete
 from sparseeinsum.statistics.order import ascending_axes
 from sparseeinsum.storage.catalogue import Catalogue, require
 from sparseeinsum.storage.generated import generated_source, successor_source
 from sparseeinsum.storage.inputs import stored_inputs
-from sparseeinsum.storage.measuring import identifying_axes, is_complete, measure_all
+from sparseeinsum.storage.measuring import identifying_axes, measure_all
+from sparseeinsum.storage.placing import placed
 
 # Of the memory, for an operand that is kept there: every thread that puts tuples into it may have one of its own.
 _RESIDENT_SHARE = 0.25
@@ -249,10 +250,12 @@ class _Making:
         complete = frozenset(name for name in stored if is_complete(stored[name], self.data.measured[name]))
         identifying = {name: identifying_axes(stored[name], self.data.measured[name]) for name in stored}
         inputs = Inputs(stored, self.exact.values, complete, identifying)
+        definitions = translate(decomposed, inputs, self.exact.evaluations, keeps_shared=engine.sql.has_workers)
+        on_machines = placed(definitions, stored, self.alternatives.model, engine)
         return Plan(
             self.program,
             decomposed,
-            translate(decomposed, inputs, self.exact.evaluations, keeps_shared=engine.sql.has_workers),
+            on_machines.definitions,
             self.alternatives,
             stored,
             self.data.measured,
@@ -265,6 +268,7 @@ class _Making:
             self.planning_seconds,
             engine.stage_namer(decomposed.seconds),
             lambda plan: analyze_plan(plan, engine),
+            transferred_bytes=on_machines.total_bytes,
         )
 
 

@@ -119,6 +119,7 @@ class Case:
     layout: str
     outputs: tuple[str, ...]
     nonfinite: str
+    workers: int | None = None
 
     def load(self, db: se.Database) -> None:
         for name, array in self.inputs.items():
@@ -133,6 +134,7 @@ class Case:
             outputs=self.outputs,
             nonfinite=self.nonfinite,
             tiles=self.tiles,
+            workers=self.workers,
         )
 
     @property

@@ -87,7 +87,8 @@ class Drawn:
 
     def placement(self, arity: int) -> Placement:
         dims = [position for position in self.draw(st.permutations(range(arity))) if self.draw(st.booleans())]
-        return self.choose([EVERYWHERE, SCATTERED, partitioned(*dims), partitioned(*dims)])
+        placements = [EVERYWHERE, SCATTERED, partitioned(*dims), partitioned(*dims)]
+        return self.draw(st.sampled_from(placements))
 
     def grown(self, given: Expression) -> Expression:
         """One operator more, if one drawn can be."""

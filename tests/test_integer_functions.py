@@ -16,6 +16,7 @@ LEAST, GREATEST = -(2**63), 2**63 - 1
 MANY_ROWS = 400_000  # several threads get some of them
 
 SCALARS: dict[str, Oracle] = {
+    "tensor_hash(u) - tensor_hash(tensor_slice(u, 0, 0, [1, 6]))": lambda r: np.zeros(len(r.u), np.int64),
     "tensor_add(u, v)": lambda r: r.u + r.v,
     "tensor_sub(u, v)": lambda r: r.u - r.v,
     "tensor_mul(u, v)": lambda r: r.u * r.v,

@@ -104,7 +104,7 @@ class TestWorkers:
         assert not any("Workers Planned" in plan for plan in plans)
 
     def test_get_no_array_of_fill_with_their_part_of_a_plan(self, db: se.Database) -> None:
-        """That stands for the absent rows of an operand that is one array, and would be written out number by number."""
+        """It stands for what an operand that is one array lacks, and would be written out number by number."""
         db.tensor("W", np.ones((100, 100)))
         plan = db.plan("Y[i] = sum(W[i, j] * W[k, j])", pin={"Y": ""})
         assert "tensor_fill" in plan.sql()

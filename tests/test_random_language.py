@@ -1,6 +1,7 @@
 """Any program, any data: storage, decomposition and optimizer never change what numpy says."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,6 +34,20 @@ def test_results_are_numpys(
         plan = check(shared_db, case)
         COUNTED["with operands read by index"] += plan is not None and bool(indexed_steps(plan))
         COUNTED["with products put together"] += plan is not None and bool(plan.rewriting.composed)
+
+    run()
+
+
+@pytest.mark.engines("duckdb", reason="SQL has tiles as it has without workers")
+def test_results_are_numpys_where_labels_are_cut_among_workers(shared_db: se.Database) -> None:
+    @random_runs(30)
+    @given(st.data())
+    def run(data: st.DataObject) -> None:
+        case = data.draw(
+            cases(data.draw(st.sampled_from(list(FAMILIES))), data.draw(st.sampled_from(["dp", "greedy"])))
+        )
+        count(case, "workers")
+        check(shared_db, replace(case, workers=data.draw(st.sampled_from([2, 4, 16]))))
 
     run()
 

@@ -104,7 +104,7 @@ def test_tiles_that_do_not_divide() -> None:
     assert tiled.type == RelationType((3,), (2, 3), is_ragged=True)
     relation = evaluate(tiled, {"W": {(): B}})
     assert [array.shape for array in relation.values()] == [(2, 3), (2, 3), (2, 2)]
-    again = Concat(tiled, 0, 1, extent=8)
+    again = Concat(tiled, 0, 1, Extent(8, 8, None))
     np.testing.assert_array_equal(evaluate(again, {"W": {(): B}})[()], B)
     assert not Tile(tiled, 1, 2).type.is_continuous  # the last array has one piece, the others two
 
@@ -129,7 +129,7 @@ def test_joins_that_keep_what_has_no_partner(kind: JoinKind) -> None:
 
 def test_holes_are_filled() -> None:
     sparse = Input("S", RelationType((2, 2), (2,), is_continuous=False, is_ragged=True))
-    complete = Complete(sparse, Absent(7, (Extent(2, 3, 1),)))
+    complete = Complete(sparse, Absent(7, (Extent(2, 3, 1),)), (2, 2))
     found = evaluate(Transform(complete, einsum_kernel("i->")), {"S": {(0, 0): np.array([1.0, 2.0])}})
     assert {key: float(array) for key, array in found.items()} == {(0, 0): 3, (0, 1): 7, (1, 0): 14, (1, 1): 7}
 

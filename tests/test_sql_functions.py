@@ -42,6 +42,7 @@ SCALARS: dict[str, Oracle] = {
     "tensor_finite('W', u, s)": lambda r: r.u,
     "tensor_finite('W', s, 0)": lambda r: r.s,
     "tensor_is_finite(tensor_div(u, v))": lambda r: np.asarray(np.isfinite(r.u / r.v).all(axis=1)),
+    "tensor_hash(u) - tensor_hash(tensor_slice(u, 0, 0, [1, 6]))": lambda r: np.zeros(len(r.u)),
     "tensor_map('relu', u)": lambda r: np.maximum(r.u, 0),
     "tensor_map('exp(u) - 2 * u ^ 2', u)": lambda r: np.exp(r.u) - 2 * r.u**2,
     "tensor_map('tanh', s)": lambda r: np.tanh(r.s),
@@ -120,6 +121,10 @@ LITERALS: list[tuple[str, list[Any]]] = [
     ("tensor_einsum(' i , j -> j i ', [1, 2], [3, 4], [2, 2])", [3, 6, 4, 8]),
     ("tensor_einsum('Ii->I', [1, 2, 3, 4], [2, 2])", [3, 7]),
     ("tensor_einsum('ij->i', [], [2, 0])", [0, 0]),
+    ("tensor_matmul([1.0, 2, 3, 4, 5, 6], [1.0, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1], [1, 6, 2])", [9.0, 12.0]),
+    ("tensor_einsum('ij,i->j', [1.0, 0, 0, 1, 1, 0, 0, 1, 1, 0], [1.0, 2, 3, 4, 5], [5, 2])", [9.0, 6.0]),
+    ("tensor_einsum('ii,ij->j', [1.0, 0, 0, 2], [1.0, 2, 3, 4], [2, 2])", [7.0, 10.0]),
+    ("tensor_einsum('i,j->j', [1.0, 2, 3, 4, 5], [1.0, 2], [5, 2])", [15.0, 30.0]),
     ("tensor_reduce('max', 'u', 'ij->i', []::DOUBLE[], [2, 0])", [-np.inf, -np.inf]),
     ("tensor_slice([1, 2, 3], 0, 2, [3])", [3]),
     ("tensor_slice([], 1, 0, [0, 2])", []),
@@ -151,6 +156,18 @@ LITERALS: list[tuple[str, list[Any]]] = [
 def test_literals(connection: Connection, call: str, expected: list[Any]) -> None:
     (row,) = connection.execute(f"SELECT {call}").fetchall()
     assert repr(row[0]) == repr(expected)
+
+
+def test_hashes_tell_arrays_apart(connection: Connection) -> None:
+    arrays = {
+        "BIGINT": ["", "0", "0, 0", "1, 2", "2, 1", "1, 3", "-1, 2"],
+        "FLOAT": ["", "0", "'-0'", "0, 0", "1, 2", "2, 1", "'nan', '1'", "'inf', '1'"],
+        "DOUBLE": ["", "0", "'-0'", "0, 0", "1, 2", "2, 1", "1, 2.0000000000000004", "'nan', '1'", "'inf', '1'"],
+    }
+    for kind, known in arrays.items():
+        calls = ", ".join(f"tensor_hash([{each}]::{kind}[])" for each in known)
+        (hashes,) = connection.execute(f"SELECT {calls}").fetchall()
+        assert len(set(hashes)) == len(known)
 
 
 NUMBER_LITERALS: list[tuple[str, float]] = [

@@ -231,6 +231,50 @@ def contract(plan, u, v, w, add_line):
 
 
 @njit
+def contract_real(plan, u, v, w):
+    """As contract, for real numbers: a vector times the rows of a matrix takes several of them at a time."""
+    if plan[0] == 2 and not is_empty(plan):
+        for columns in range(2):
+            n, k = PLAN_HEADER + 4 * columns, PLAN_HEADER + 4 * (1 - columns)
+            if plan[n + 3] == 1 and plan[k + 3] == 0 and plan[n + 1] + plan[n + 2] == 1:
+                if plan[n + 2] == 1:
+                    _add_rows(w, plan[n], u, plan[k + 1], v, plan[k + 2], plan[k])
+                else:
+                    _add_rows(w, plan[n], v, plan[k + 2], u, plan[k + 1], plan[k])
+                return 0
+    return contract(plan, u, v, w, add_line)
+
+
+@njit
+def _add_rows(w, extent, scales, scale_step, rows, row_step, count):
+    """Add `count` rows of `extent` elements to w, each times its scale; w is read and written once for four of them."""
+    w = w[:extent]
+    together = count - count % 4
+    for first in range(0, together, 4):
+        at, scale = first * row_step, first * scale_step
+        _add_four_scaled(
+            w,
+            scales[scale],
+            rows[at : at + extent],
+            scales[scale + scale_step],
+            rows[at + row_step : at + row_step + extent],
+            scales[scale + 2 * scale_step],
+            rows[at + 2 * row_step : at + 2 * row_step + extent],
+            scales[scale + 3 * scale_step],
+            rows[at + 3 * row_step : at + 3 * row_step + extent],
+        )
+    for row in range(together, count):
+        _add_scaled(w, scales[row * scale_step], rows[row * row_step : row * row_step + extent])
+
+
+@njit(fastmath={"contract"})
+def _add_four_scaled(w, a, s, b, t, c, u, d, v):
+    """W += a * s + b * t + c * u + d * v; s, t, u, v: (n,) as w."""
+    for i in range(w.size):
+        w[i] += a * s[i] + b * t[i] + c * u[i] + d * v[i]
+
+
+@njit
 def _matrix_labels(plan):
     """Labels (m, n, k) of the largest matrix product in the plan; -1 each where gemm does not pay or fit.
 

@@ -11,6 +11,9 @@ ADD, SUBTRACT, MULTIPLY, DIVIDE = 0, 1, 2, 3
 
 NOT_FINITE = -24
 
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd: no two words become one
+_HALF = np.uint64(32)
+
 
 @njit
 def combine(operation, u, v, out):
@@ -105,3 +108,13 @@ def all_finite(u):
         if not np.isfinite(u[i]):
             return False
     return True
+
+
+@njit
+def hash_words(words):
+    """A number that changes with any of an array's words, and with their order, but for one change in 2^64; int64."""
+    found = np.uint64(words.size) * _MULTIPLIER
+    for i in range(words.size):
+        found = (found ^ np.uint64(words[i])) * _MULTIPLIER
+        found ^= found >> _HALF
+    return np.int64(found * _MULTIPLIER)

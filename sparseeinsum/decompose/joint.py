@@ -3,9 +3,11 @@
 Source: the SparseEinSum paper fixes shared results one after the other (section 8.2); here they are chosen together.
 """
 
+from dataclasses import replace
+
 from sparseeinsum.decompose.cover import search_rounds, single_rounds, tree_rounds
 from sparseeinsum.decompose.elimination import cheapest_plans
-from sparseeinsum.decompose.search import Candidate, Task
+from sparseeinsum.decompose.search import Candidate, Task, choices_within
 
 # Numbers in all tables together: of random graphs of 20 EinSums that all read two of the last results, those within it
 # took up to 0.1 s, those of four times as many up to 0.5 s.
@@ -18,8 +20,11 @@ def search_jointly(task: Task, k: int, limit: int = TABLE_LIMIT) -> list[Candida
     Plans found greedily bound the costs, which few choices keep of an EinSum that is far cheaper one way than another.
     """
     greedy = search_greedily(task, k)
-    narrowed = task.within(greedy[-1].cost) if len(greedy) == k else task
-    exact = cheapest_plans(narrowed, task.model.graph.einsums, {}, k, limit)
+    einsums = task.model.graph.einsums
+    narrowed = task
+    if len(greedy) == k:
+        narrowed = replace(task, choices=choices_within(task, einsums, greedy[-1].cost))
+    exact = cheapest_plans(narrowed, einsums, {}, k, limit)
     if exact is not None:
         return exact
     found = {candidate.choices: candidate for candidate in (*greedy, *search_by_cover(task, k))}

@@ -1,7 +1,8 @@
 """Decompose: what a search is asked, and what it answers: ways to compute a graph, each a choice for every EinSum."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.decompose.repartition_tables import repartition_table
 from sparseeinsum.language.eingraph import EinSum
 
 Choices = tuple[tuple[str, Choice], ...]  # (result, choice of its EinSum)
@@ -104,22 +106,25 @@ class Task:
         self, tensor: str, before: Sequence[Choice], wanted: Sequence[tuple[Choice, int]]
     ) -> NDArray[np.float64]:
         """Seconds of changes of decomposition: a row for each before, a column for each wanted, read so often."""
-        rows = [[self.repartition_seconds(tensor, tiles, after, reads) for after, reads in wanted] for tiles in before]
-        return np.array(rows)
 
-    def within(self, seconds: float) -> "Task":
-        """The task without choices that no plan makes that costs at most so much, which some plan does.
+        def price(tiles: Choice, after: Choice, reads: int) -> float:
+            return self.repartition_seconds(tensor, tiles, after, reads)
 
-        Those are they that cost more with every other EinSum as cheap as it gets by itself.
-        """
-        own: dict[str, dict[Choice, float]] = {}
-        for einsum in self.model.graph.einsums:
-            name = einsum.output.tensor
-            own[name] = {choice: self.own_cost(einsum, choice) for choice in self.choices[name]}
-        least = {name: min(costs.values()) for name, costs in own.items()}
-        slack = seconds * (1 + _ROUNDING) - sum(least.values())
-        kept = {
-            name: tuple(choice for choice, cost in costs.items() if not cost - least[name] > slack)
-            for name, costs in own.items()
-        }
-        return replace(self, choices=kept)
+        return repartition_table(before, wanted, partial(self.model.sizes_in_repartitions, tensor), price)
+
+
+def choices_within(task: Pricing, einsums: Iterable[EinSum], cost: float) -> dict[str, tuple[Choice, ...]]:
+    """The choices without those that no plan makes that costs at most so much, which some plan does.
+
+    Those are they that cost more with every other EinSum as cheap as it gets by itself.
+    """
+    own: dict[str, dict[Choice, float]] = {}
+    for einsum in einsums:
+        name = einsum.output.tensor
+        own[name] = {choice: task.own_cost(einsum, choice) for choice in task.choices[name]}
+    least = {name: min(costs.values()) for name, costs in own.items()}
+    slack = cost * (1 + _ROUNDING) - sum(least.values())
+    return {
+        name: tuple(choice for choice, each in costs.items() if not each - least[name] > slack)
+        for name, costs in own.items()
+    }

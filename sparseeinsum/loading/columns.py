@@ -20,8 +20,8 @@ from sparseeinsum.storage.dictionaries import Dictionaries, dictionaries_of, enc
 
 # A dense array is stored as entries where fewer than this share of its values differ from the fill.
 _SPARSE_BELOW = 0.25
-# Entries of a sparse matrix are stored in arrays where those take less, and entries more than this: the table of less is
-# one that everybody can read.
+# Entries of a sparse matrix are stored in arrays where those take less, and entries more than this: a table of fewer is
+# best as everybody can read it.
 _MOST_BYTES_OF_ENTRIES = 16 << 20
 # One array in a tuple may have so many bytes before another axis becomes a key.
 _LARGEST_ARRAY_BYTES = 1 << 20
@@ -62,7 +62,7 @@ def columns_of(
         given: The data.
         promoted: Axes to store as key columns, and their tiles; by default chosen by density and size.
         dictionaries: Those of the database, which get the natural keys of the data.
-        entry_bytes: That an entry takes in a table.
+        entry_bytes: That an entry takes in a table; 0 where entries are to stay entries.
 
     Raises:
         DataError: The data are of a type that cannot be stored, or an index is out of range.

@@ -7,12 +7,13 @@ from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import relation_of, table_of_rows
+from sparseeinsum.statistics.machines import aggregates_of
 from sparseeinsum.statistics.measure import Executor
 from sparseeinsum.statistics.templates import filled, template, union_all
 
 # PostgreSQL hashes a record by looking up the type of each of its columns, in every row; a hash of numbers takes half
-# of the time.
-_HASHES_RECORDS_SLOWLY = frozenset({"postgresql"})
+# of the time. Of arrays it looks at every element for itself, which takes several times as long as the kernel.
+_HASHES_RECORDS_SLOWLY = frozenset({"postgresql", "citus"})
 
 
 def fingerprints(stored: Sequence[StoredTensor], executor: Executor) -> list[object]:
@@ -34,7 +35,9 @@ def fingerprints_statement(stored: tuple[StoredTensor, ...], dialect: str) -> st
     selects = []
     for place, each in enumerate(stored):
         number = exp.Literal.number(place).as_("number")
-        selects.append(exp.select(number, *fingerprint_projections(each, dialect)).from_(_rows_of(each, dialect)))
+        keys = [exp.column(key, quoted=True) for key in each.keys]
+        projections = [number, *fingerprint_projections(each, dialect)]
+        selects.append(aggregates_of(_rows_of(each, dialect), projections, keys, dialect))
     return union_all(selects).sql(dialect)
 
 
@@ -54,12 +57,10 @@ def _rows_of(stored: StoredTensor, dialect: str) -> exp.Table | exp.Subquery:
 
 def _template_of(stored: StoredTensor, dialect: str) -> str:
     """Name of the template that hashes a tensor's rows."""
-    is_number = stored.decomposition.is_scalar and stored.tensor.dtype == "float64" and not stored.casts
-    return (
-        "fingerprint_of_numbers"
-        if is_number and not stored.looked_up and dialect in _HASHES_RECORDS_SLOWLY
-        else "fingerprint"
-    )
+    is_plain = stored.tensor.dtype == "float64" and not stored.casts and not stored.looked_up
+    if not is_plain or dialect not in _HASHES_RECORDS_SLOWLY:
+        return "fingerprint"
+    return "fingerprint_of_numbers" if stored.decomposition.is_scalar else "fingerprint_of_arrays"
 
 
 def _with_columns(projection: exp.Expr, keys: Sequence[exp.Expr], value: exp.Expr) -> exp.Expr:

@@ -91,7 +91,7 @@ def computed(node: Expression, inputs: tuple[Plan, ...]) -> Plan:
             return transformed(given, kernel)
         case Tile():
             return LocalMap(given, node.keys, node.cut)
-        case Complete(_, absent):
-            return LocalComplete(given, absent)
+        case Complete(_, absent, frontier):
+            return LocalComplete(given, absent, frontier)
         case _:
             raise TypeError(f"no operator: {node!r}")

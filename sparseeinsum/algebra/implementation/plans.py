@@ -11,13 +11,14 @@ from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement
 from sparseeinsum.algebra.relational.absence import Absent
 from sparseeinsum.algebra.relational.compositions import Cut
 from sparseeinsum.algebra.relational.expressions import Input
-from sparseeinsum.algebra.relational.folds import Fold
+from sparseeinsum.algebra.relational.folds import Concatenation, Fold
 from sparseeinsum.algebra.relational.kernels import Kernel, commutes
-from sparseeinsum.algebra.relational.keys import KeyMap, KeyPredicate, identity
+from sparseeinsum.algebra.relational.keys import Key, KeyMap, KeyPredicate, identity
 from sparseeinsum.algebra.relational.tuples import Pairing
 from sparseeinsum.algebra.relational.types import (
     RelationType,
     aggregated_type,
+    completed_type,
     filtered_type,
     joined_type,
     mapped_type,
@@ -185,7 +186,10 @@ class LocalAggregation:
     def __post_init__(self) -> None:
         given = self.input.type
         gone = tuple(part for position, part in enumerate(given.frontier) if position not in self.group_by)
-        object.__setattr__(self, "type", aggregated_type(given, self.group_by, self.fold.bound(given.bound, gone)))
+        found = aggregated_type(given, self.group_by, self.fold.bound(given.bound, gone))
+        if isinstance(self.fold, Concatenation) and self.fold.extent.varies:
+            found = replace(found, is_ragged=True)
+        object.__setattr__(self, "type", found)
         object.__setattr__(self, "placement", self._placement())
 
     def _placement(self) -> Placement:
@@ -285,10 +289,12 @@ class LocalComplete:
     Attributes:
         input: Everywhere or partitioned, so that every site knows which those are.
         absent: What is put in.
+        frontier: Above all keys that there are to be.
     """
 
     input: "Plan"
     absent: Absent
+    frontier: Key
 
     def __post_init__(self) -> None:
         placement = self.input.placement
@@ -298,8 +304,7 @@ class LocalComplete:
     @property
     def type(self) -> RelationType:
         """The input's, without holes."""
-        given = self.input.type
-        return RelationType(given.frontier, given.bound, True, given.is_ragged)
+        return completed_type(self.input.type, self.frontier)
 
     @property
     def placement(self) -> Placement:

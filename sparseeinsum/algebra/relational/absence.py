@@ -22,6 +22,11 @@ class Extent:
     bound: int
     key: int | None
 
+    @property
+    def varies(self) -> bool:
+        """Whether the last array has fewer."""
+        return self.key is not None and self.bound % self.tile != 0
+
     def at(self, key: Key) -> int:
         """In the array of a key."""
         return self.tile if self.key is None else max(0, min(self.tile, self.bound - key[self.key] * self.tile))

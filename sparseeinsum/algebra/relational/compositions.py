@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from sparseeinsum.algebra.relational.kernels import Bound, Kernel
 from sparseeinsum.algebra.relational.laws import EVERYTHING, Law
+from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.dtypes import Array
 
 
@@ -193,3 +194,80 @@ class Cut(Kernel):
 
     def __str__(self) -> str:
         return f"axis {self.axis} in pieces of {self.size}"
+
+
+@dataclass(frozen=True, slots=True)
+class DropAxis(Kernel):
+    """An axis of one index left out.
+
+    Attributes:
+        axis: Of the array.
+    """
+
+    axis: int
+
+    @property
+    def operands(self) -> int:
+        """One."""
+        return 1
+
+    def bound(self, *bounds: Bound) -> Bound:
+        """That of the array, without the axis."""
+        self.check(*bounds)
+        (bound,) = bounds
+        if bound[self.axis] > 1:
+            raise AlgebraError(f"the axis {self.axis} of {bound} has several indices, and cannot be left out")
+        return (*bound[: self.axis], *bound[self.axis + 1 :])
+
+    def apply(self, *arrays: Array) -> Array:
+        """The array without it."""
+        return arrays[0].reshape(self.bound(arrays[0].shape))
+
+    def operations(self, *bounds: Bound) -> float:
+        """None."""
+        return 0.0
+
+    @property
+    def commutes_with(self) -> frozenset[Law]:
+        """Everything."""
+        return EVERYTHING
+
+    def __str__(self) -> str:
+        return f"without axis {self.axis}"
+
+
+@dataclass(frozen=True, slots=True)
+class InsertAxis(Kernel):
+    """An axis of one index put in.
+
+    Attributes:
+        axis: Of the result.
+    """
+
+    axis: int
+
+    @property
+    def operands(self) -> int:
+        """One."""
+        return 1
+
+    def bound(self, *bounds: Bound) -> Bound:
+        """That of the array, with the axis."""
+        self.check(*bounds)
+        return (*bounds[0][: self.axis], 1, *bounds[0][self.axis :])
+
+    def apply(self, *arrays: Array) -> Array:
+        """The array with it."""
+        return arrays[0].reshape(self.bound(arrays[0].shape))
+
+    def operations(self, *bounds: Bound) -> float:
+        """None."""
+        return 0.0
+
+    @property
+    def commutes_with(self) -> frozenset[Law]:
+        """Everything."""
+        return EVERYTHING
+
+    def __str__(self) -> str:
+        return f"with an axis {self.axis}"

@@ -5,18 +5,19 @@ holes, which the paper's have not: `Complete` fills them, and a join may keep tu
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from sparseeinsum.algebra.relational.absence import Absent
+from sparseeinsum.algebra.relational.absence import Absent, Extent
 from sparseeinsum.algebra.relational.compositions import Cut
 from sparseeinsum.algebra.relational.folds import Aggregate, Concatenation, Fold
 from sparseeinsum.algebra.relational.kernels import Kernel
-from sparseeinsum.algebra.relational.keys import KeyMap, KeyPredicate, appended
+from sparseeinsum.algebra.relational.keys import Key, KeyMap, KeyPredicate, appended
 from sparseeinsum.algebra.relational.tuples import Pairing
 from sparseeinsum.algebra.relational.types import (
     RelationType,
     aggregated_type,
+    completed_type,
     filtered_type,
     joined_type,
     mapped_type,
@@ -239,14 +240,14 @@ class Concat:
         input: What is put together.
         key: Position of that part of the key.
         axis: Of the arrays.
-        extent: Indices of the axis afterwards; by default all that there can be.
+        extent: Indices of the axis afterwards, from the rest of the key; by default all that there can be.
         fill: What is put in where a tuple is absent; None where none may be.
     """
 
     input: "Expression"
     key: int
     axis: int
-    extent: int | None = None
+    extent: Extent | None = None
     fill: Number | None = None
     type: RelationType = field(init=False, compare=False, repr=False)
 
@@ -259,7 +260,9 @@ class Concat:
         if not given.is_continuous and self.fill is None and given.keys() is None:
             raise AlgebraError("a relation with holes is concatenated with a fill for what is absent; give it one")
         bound = self.concatenation.bound(given.bound, ())
-        object.__setattr__(self, "type", aggregated_type(given, self.group_by, bound))
+        found = aggregated_type(given, self.group_by, bound)
+        is_ragged = given.is_ragged or (self.extent is not None and self.extent.varies)
+        object.__setattr__(self, "type", replace(found, is_ragged=is_ragged))
 
     @property
     def group_by(self) -> tuple[int, ...]:
@@ -271,7 +274,7 @@ class Concat:
         """What becomes of the arrays of a group."""
         tile = self.input.type.bound[self.axis]
         most = tile * self.input.type.frontier[self.key]
-        return Concatenation(self.axis, tile, most if self.extent is None else self.extent, self.fill)
+        return Concatenation(self.axis, tile, self.extent or Extent(most, most, None), self.fill)
 
     @property
     def inputs(self) -> "tuple[Expression, ...]":
@@ -286,15 +289,16 @@ class Complete:
     Attributes:
         input: A relation with holes.
         absent: What is put in.
+        frontier: Above all keys that there are to be.
     """
 
     input: "Expression"
     absent: Absent
+    frontier: Key
     type: RelationType = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        given = self.input.type
-        object.__setattr__(self, "type", RelationType(given.frontier, given.bound, True, given.is_ragged))
+        object.__setattr__(self, "type", completed_type(self.input.type, self.frontier))
 
     @property
     def inputs(self) -> "tuple[Expression, ...]":

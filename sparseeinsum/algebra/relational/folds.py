@@ -37,10 +37,11 @@ class Fold(ABC):
         """Bound of the result, from those of the arrays and of the parts of the key that a group does not share."""
 
     @abstractmethod
-    def fold(self, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
+    def fold(self, group: Key, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
         """The result.
 
         Args:
+            group: The parts of their keys that all share.
             keys: For every array, the parts of its key that the group does not share.
             arrays: At least one.
         """
@@ -74,7 +75,7 @@ class Aggregate(Fold):
         """That of the arrays."""
         return bound
 
-    def fold(self, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
+    def fold(self, group: Key, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
         """By numpy."""
         bounds = {array.shape for array in arrays}
         if len(bounds) > 1:
@@ -122,7 +123,7 @@ class Repeated(Fold):
             raise AlgebraError(f"{self.kernel} makes arrays {self.kernel.bound(bound, bound)} of two {bound}")
         return bound
 
-    def fold(self, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
+    def fold(self, group: Key, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
         """One after the other."""
         return reduce(self.kernel.apply, arrays)
 
@@ -161,16 +162,16 @@ class Compensated(Fold):
         """That of the arrays."""
         return bound
 
-    def fold(self, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
+    def fold(self, group: Key, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
         """The aggregate of all, those left out included."""
-        found = self.aggregate.fold(keys, arrays)
+        found = self.aggregate.fold(group, keys, arrays)
         present = sum(math.prod(extent.at(key) for extent in self.extents) for key in keys)
         missing = self.indices - present
         if missing <= 0:
             return found
         name, dtype = self.aggregate.name, str(found.dtype)
         rest = np.full(found.shape, repeated(name, np.asarray(self.constant), missing, dtype))
-        return self.aggregate.fold([(), ()], [found, rest])
+        return self.aggregate.fold(group, [(), ()], [found, rest])
 
     def __str__(self) -> str:
         return f"{self.aggregate} of {self.indices} indices, {self.constant!r} where nothing is"
@@ -183,22 +184,26 @@ class Concatenation(Fold):
     Attributes:
         axis: Of the arrays.
         tile: Indices that the arrays have along it; the last one may have fewer.
-        extent: Of the axis afterwards.
+        extent: Of the axis afterwards, from the key that a group shares.
         fill: What is put in for arrays that are absent; None where none may be.
     """
 
     axis: int
     tile: int
-    extent: int
+    extent: Extent
     fill: Number | None
 
     def bound(self, bound: Bound, frontier: Key) -> Bound:
         """That of the arrays, but for the axis."""
-        return tuple(self.extent if at == self.axis else size for at, size in enumerate(bound))
+        return self._with_extent(bound, self.extent.tile)
 
-    def fold(self, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
+    def _with_extent(self, bound: Bound, extent: int) -> Bound:
+        return tuple(extent if at == self.axis else size for at, size in enumerate(bound))
+
+    def fold(self, group: Key, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
         """Every array at the place that its key says."""
-        shape = self.bound(arrays[0].shape, ())
+        extent = self.extent.at(group)
+        shape = self._with_extent(arrays[0].shape, extent)
         made: Array = np.full(shape, 0 if self.fill is None else self.fill, arrays[0].dtype)
         before = (slice(None),) * self.axis
         present = 0
@@ -206,12 +211,12 @@ class Concatenation(Fold):
             start = key[0] * self.tile
             made[(*before, slice(start, start + array.shape[self.axis]))] = array
             present += array.shape[self.axis]
-        if self.fill is None and present != self.extent:
-            raise AlgebraError(f"{present} of {self.extent} indices are there to be concatenated; give it a fill")
+        if self.fill is None and present != extent:
+            raise AlgebraError(f"{present} of {extent} indices are there to be concatenated; give it a fill")
         return made
 
     def __str__(self) -> str:
-        return f"concatenation to {self.extent}"
+        return f"concatenation to {self.extent.tile}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,10 +239,10 @@ class Mapped(Fold):
         folded = self.fold_of.bound(given, frontier)
         return folded if self.after is None else self.after.bound(folded)
 
-    def fold(self, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
+    def fold(self, group: Key, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
         """One after the other."""
         given = arrays if self.before is None else [self.before.apply(array) for array in arrays]
-        folded = self.fold_of.fold(keys, given)
+        folded = self.fold_of.fold(group, keys, given)
         return folded if self.after is None else self.after.apply(folded)
 
     def __str__(self) -> str:

@@ -30,7 +30,7 @@ class Payloads(ABC):
         """All that a kernel makes of one."""
 
     @abstractmethod
-    def fold(self, fold: Fold, keys: Sequence[Key], values: Sequence[Any]) -> Any:  # noqa: ANN401
+    def fold(self, fold: Fold, group: Key, keys: Sequence[Key], values: Sequence[Any]) -> Any:  # noqa: ANN401
         """What a fold makes of a group."""
 
     @abstractmethod
@@ -53,9 +53,9 @@ class Arrays(Payloads):
         """The arrays that it computes."""
         return kernel.pieces(value)
 
-    def fold(self, fold: Fold, keys: Sequence[Key], values: Sequence[Array]) -> Array:
+    def fold(self, fold: Fold, group: Key, keys: Sequence[Key], values: Sequence[Array]) -> Array:
         """The array that it computes."""
-        return fold.fold(keys, values)
+        return fold.fold(group, keys, values)
 
     def absent(self, absent: Absent, key: Key) -> Array:
         """An array of the fill."""
@@ -77,7 +77,7 @@ class Bounds(Payloads):
         """The bounds of what it would compute."""
         return kernel.bounds_of_pieces(value)
 
-    def fold(self, fold: Fold, keys: Sequence[Key], values: Sequence[Bound]) -> Bound:
+    def fold(self, fold: Fold, group: Key, keys: Sequence[Key], values: Sequence[Bound]) -> Bound:
         """The bound of what it would compute."""
         return fold.bound(values[0], ())
 
@@ -103,7 +103,7 @@ def folded(tuples: Iterable[tuple[Key, Any]], group_by: tuple[int, ...], fold: F
     found = []
     for key, group in groups.items():
         group.sort(key=lambda each: each[0])
-        found.append((key, payloads.fold(fold, [rest for rest, _ in group], [value for _, value in group])))
+        found.append((key, payloads.fold(fold, key, [rest for rest, _ in group], [value for _, value in group])))
     return found
 
 

@@ -14,6 +14,7 @@ from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partitio
 from sparseeinsum.decompose.eindecomp.search import Found, TransferTask, search_best
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.decompose.eindecomp.vectors import viable_choices
+from sparseeinsum.decompose.joint import TABLE_LIMIT
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.errors import PlanError
@@ -84,7 +85,7 @@ def _tried(alternatives: Alternatives, task: TransferTask, workers: int) -> _Tri
         PlanError: None of them has a plan.
     """
     ways, refused = [], None
-    for found in search_best(task, _CANDIDATES):
+    for found in search_best(task, _CANDIDATES, TABLE_LIMIT):
         cut = {
             einsum.output.tensor: promoted_tiles(einsum, found.vectors[einsum.output.tensor])
             for einsum in alternatives.model.graph.einsums
@@ -103,7 +104,7 @@ def _tried(alternatives: Alternatives, task: TransferTask, workers: int) -> _Tri
 
 
 def _priced(found: Found, within: Alternatives, task: TransferTask, plan: DecomposedGraph, workers: int) -> _Tried:
-    held = replace(task, model=replace(task.model, stored_floats=_held(within.model, plan)))
+    held = replace(task, model=task.model.holding(_held(within.model, plan)))
     moved = held.floats(found.vectors) * FLOAT_BYTES * within.model.constants.transfer_seconds_per_byte
     return _Tried(found, within, held, plan.seconds / workers + moved)
 

@@ -85,7 +85,7 @@ def _real(dtype: types.Float, bits: types.Integer) -> Numbers:
 
     @njit
     def contract(plan, u, v, w):
-        return contraction.contract(plan, u, v, w, contraction.add_line)
+        return contraction.contract_real(plan, u, v, w)
 
     @njit
     def check(program, constants, aggregate):

@@ -88,6 +88,7 @@ def _elementwise_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel
 
 def _measuring_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
     dtype, identity_of, count_not_finite = numbers.dtype, numbers.identity_of, numbers.count_not_finite
+    bits, words = numbers.bits, numbers.words
 
     def norm(row, out, size, scratch):
         array_at(out, 1, dtype)[0] = np.sqrt(elementwise.sum_of_squares(array(row, 0)))
@@ -125,6 +126,11 @@ def _measuring_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
         array_at(out, 1, word)[0] = elementwise.all_finite(array(row, 0))
         return 0
 
+    def hash_row(row, out, size, scratch):
+        address, length = argument(row, 0)
+        array_at(out, 1, word)[0] = elementwise.hash_words(array_at(address, length * words, bits))
+        return 0
+
     return {
         "norm": RowKernel(norm),
         "nnz": RowKernel(nnz),
@@ -133,6 +139,7 @@ def _measuring_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
         "greatest": RowKernel(greatest),
         "check_finite": RowKernel(check_finite),
         "is_finite": RowKernel(is_finite),
+        "hash": RowKernel(hash_row),
     }
 
 

@@ -1,0 +1,278 @@
+"""Floats that partitioned programs move, beside the partitions that people make by a rule, for 2 to 1,024 workers.
+
+    python -m bench.eindecomp
+
+Nothing is timed but the search, and nothing runs: what is moved at most is counted by the formulas of the EinDecomp
+paper, what is moved indeed by a replay of every call on its worker. The first tables have the shapes of the paper's
+figures 7 and 8 (matrix chains), 9 (a classifier's training step) and 10 (a layer of LLaMA). EinDecomp's are the best
+vectors of all, where tables are not too large; those of longest paths are what the paper does where results are shared.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.table import Table
+
+import sparseeinsum as se
+from bench.timing import CONSOLE
+from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partitioned
+from sparseeinsum.decompose.eindecomp.search import Found, linearised
+from sparseeinsum.examples import GCN, MATRIX_CHAIN, MULTI_HEAD_ATTENTION
+
+# One step of training by gradient descent: b is the batch, m features, h hidden, o labels.
+TRAINING_STEP = """
+H[b, h]  = relu(sum(X[b, m] * W1[m, h]))
+Y[b, o]  = sigmoid(sum(H[b, h] * W2[h, o]))
+D2[b, o] = Y[b, o] - L[b, o]
+G2[h, o] = sum(H[b, h] * D2[b, o])
+D1[b, h] = sum(D2[b, o] * W2[h, o]) * (H[b, h] > 0)
+G1[m, h] = sum(X[b, m] * D1[b, h])
+V1[m, h] = W1[m, h] - 0.1 * G1[m, h]
+V2[h, o] = W2[h, o] - 0.1 * G2[h, o]
+"""
+
+# A layer of LLaMA on a prompt: b is the batch, s and t positions, m the width, h heads, d their width, f hidden.
+LLAMA_LAYER = """
+N1[b, s]       = sum(X[b, s, m] ^ 2)
+R1[b, s, m]    = X[b, s, m] * G1[m] / sqrt(N1[b, s] / bound(m) + 1e-5)
+Q[b, s, h, d]  = sum(R1[b, s, m] * WQ[m, h, d])
+K[b, t, h, d]  = sum(R1[b, t, m] * WK[m, h, d])
+V[b, t, h, d]  = sum(R1[b, t, m] * WV[m, h, d])
+P[b, h, s, t]  = softmax[t](sum(Q[b, s, h, d] * K[b, t, h, d]) / sqrt(bound(d)))
+O[b, s, h, d]  = sum(P[b, h, s, t] * V[b, t, h, d])
+A[b, s, m]     = X[b, s, m] + sum(O[b, s, h, d] * WO[h, d, m])
+N2[b, s]       = sum(A[b, s, m] ^ 2)
+R2[b, s, m]    = A[b, s, m] * G2[m] / sqrt(N2[b, s] / bound(m) + 1e-5)
+Z[b, s, f]     = sum(R2[b, s, m] * W1[m, f])
+U[b, s, f]     = Z[b, s, f] * sigmoid(Z[b, s, f]) * sum(R2[b, s, m] * W3[m, f])
+Y[b, s, m]     = A[b, s, m] + sum(U[b, s, f] * W2[f, m])
+"""
+
+Shapes = Mapping[str, tuple[int, ...]]
+Schemes = Mapping[str, Mapping[str, int | str]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program of certain shapes on so many workers.
+
+    Attributes:
+        name: What it is.
+        text: The program.
+        shapes: Of its inputs.
+        workers: How many.
+        schemes: Partitions by axes of tensors to compare with.
+        entries: Of sparse inputs.
+    """
+
+    name: str
+    text: str
+    shapes: Shapes
+    workers: int
+    schemes: Schemes
+    entries: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What one partition of a case moves.
+
+    Attributes:
+        case: The program and its shapes.
+        workers: How many.
+        partition: Whose.
+        floats: At most: into joins, of aggregations and of repartitions.
+        join: Of these, into joins.
+        aggregation: Of these, of partial results.
+        repartition: Of these, between EinSums.
+        ratio: At most, in times of what those of EinDecomp are.
+        replayed: Floats that are moved indeed.
+        replayed_ratio: The same in times of those of EinDecomp.
+        busiest: Floats to the worker that gets most.
+        imbalance: Operations of the busiest worker in times of the mean.
+        is_optimal: Whether no other vectors that keep to the rule move fewer floats at most.
+        search_seconds: That it took to find.
+    """
+
+    case: str
+    workers: int
+    partition: str
+    floats: float
+    join: float
+    aggregation: float
+    repartition: float
+    ratio: float
+    replayed: float
+    replayed_ratio: float
+    busiest: float
+    imbalance: float
+    is_optimal: bool
+    search_seconds: float
+
+
+def chain(size: int, is_square: bool) -> Shapes:
+    """Section 9.2, experiment 1: square matrices, or A: s x .1s, B: .1s x s, C: s x .1s, D: .1s x 10s, E: 10s x s."""
+    if is_square:
+        return dict.fromkeys("ABCDE", (size, size))
+    tenth, tenfold = size // 10, 10 * size
+    return {"A": (size, tenth), "B": (tenth, size), "C": (size, tenth), "D": (tenth, tenfold), "E": (tenfold, size)}
+
+
+def classifier(features: int, batch: int) -> Shapes:
+    """Experiment 2: AmazonCat-14K, 8,192 hidden neurons."""
+    hidden, labels = 8192, 14588
+    return {"X": (batch, features), "W1": (features, hidden), "W2": (hidden, labels), "L": (batch, labels)}
+
+
+def llama(batch: int, positions: int) -> Shapes:
+    """Experiment 3: a layer of the model of 7 billion parameters."""
+    width, heads, head_width, hidden = 4096, 32, 128, 11008
+    projections = dict.fromkeys(("WQ", "WK", "WV"), (width, heads, head_width))
+    up = dict.fromkeys(("W1", "W3"), (width, hidden))
+    norms = dict.fromkeys(("G1", "G2"), (width,))
+    return {
+        "X": (batch, positions, width),
+        **norms,
+        **projections,
+        "WO": (heads, head_width, width),
+        **up,
+        "W2": (hidden, width),
+    }
+
+
+OF_CHAIN: Schemes = {"rows": {"A": "i"}}
+OF_CLASSIFIER: Schemes = {"data parallel": {"X": "b"}, "model parallel": {"W1": "h"}}
+OF_LLAMA: Schemes = {
+    "Megatron": {"WQ": "h", "W1": "f"},
+    "sequence": {"X": "s"},
+    "attention": {"WQ": "h"},
+    "data parallel": {"X": "b"},
+}
+OF_ATTENTION: Schemes = {"attention": {"WQ": "h"}, "sequence": {"X": "s"}}
+ATTENTION_SHAPES: Shapes = {
+    "X": (4096, 4096),
+    **dict.fromkeys(("WQ", "WK", "WV"), (4096, 32, 128)),
+    "WO": (32, 128, 4096),
+}
+# Of the graph ogbn-arxiv, with loops.
+GCN_SHAPES: Shapes = {
+    "A": (169343, 169343),
+    "D": (169343, 169343),
+    "X": (169343, 128),
+    "W1": (128, 256),
+    "W2": (256, 40),
+}
+GCN_ENTRIES = {"A": 2484941, "D": 169343}
+OF_GCN: Schemes = {"rows": {"A": 0}, "hidden": {"W1": 1}}
+
+
+def cases_of_figures() -> Iterator[Case]:
+    """Shapes and workers of the paper's figures 7 to 10."""
+    for workers in (16, 4):
+        for is_square in (True, False):
+            for size in (10240, 20480, 40960):
+                name = f"7 and 8: chain, {size:,}, {'uniform' if is_square else 'skewed'}"
+                yield Case(name, MATRIX_CHAIN, chain(size, is_square), workers, OF_CHAIN, {})
+    for batch in (128, 512):
+        for features in (8192, 65536, 597540):
+            name = f"9: classifier, {features:,}, batch {batch}"
+            yield Case(name, TRAINING_STEP, classifier(features, batch), 4, OF_CLASSIFIER, {})
+    prompts = [(8, batch, 4096) for batch in (1, 2, 4, 8)]
+    prompts += [(workers, 8, 1024) for workers in (2, 4, 8)] + [(workers, 4, 4096) for workers in (2, 4)]
+    for workers, batch, positions in prompts:
+        name = f"10: LLaMA layer, {positions:,}, batch {batch}"
+        yield Case(name, LLAMA_LAYER, llama(batch, positions), workers, OF_LLAMA, {})
+
+
+def cases_by_workers(most: int) -> Iterator[Case]:
+    """Every program on 2, 4, 8 and more workers."""
+    for workers in (2**doublings for doublings in range(1, most.bit_length())):
+        yield Case("chain, 20,480, uniform", MATRIX_CHAIN, chain(20480, True), workers, OF_CHAIN, {})
+        yield Case("chain, 20,480, skewed", MATRIX_CHAIN, chain(20480, False), workers, OF_CHAIN, {})
+        yield Case("attention, 32 heads", MULTI_HEAD_ATTENTION, ATTENTION_SHAPES, workers, OF_ATTENTION, {})
+        yield Case("classifier, batch 512", TRAINING_STEP, classifier(65536, 512), workers, OF_CLASSIFIER, {})
+        yield Case("LLaMA layer, batch 8", LLAMA_LAYER, llama(8, 1024), workers, OF_LLAMA, {})
+        yield Case("GCN, ogbn-arxiv", GCN, GCN_SHAPES, workers, OF_GCN, GCN_ENTRIES)
+
+
+def run(case: Case) -> list[Figure]:
+    """EinDecomp's partition, and those by rules."""
+    start = time.perf_counter()
+    found = se.partition(case.text, case.workers, case.shapes, case.entries)
+    timed = [("EinDecomp", found.best, time.perf_counter() - start)]
+    start = time.perf_counter()
+    paths = linearised(found.task)
+    of_paths = Found(paths, found.task.floats(paths), is_optimal=False)
+    timed.append(("longest paths", partitioned(found.task, of_paths, case.workers), time.perf_counter() - start))
+    start = time.perf_counter()
+    timed.append(("SQRT", found.even(), time.perf_counter() - start))
+    for name, scheme in case.schemes.items():
+        start = time.perf_counter()
+        timed.append((name, found.along(scheme), time.perf_counter() - start))
+    replayed = found.replay().total.floats
+    return [_figure(case, found, *each, replayed) for each in timed]
+
+
+def _figure(
+    case: Case, found: se.PartitionedProgram, name: str, each: Partitioning, seconds: float, replayed: float
+) -> Figure:
+    replay = found.replay(each)
+    total = replay.total
+    return Figure(
+        case.name,
+        case.workers,
+        name,
+        each.floats,
+        each.join,
+        each.aggregation,
+        each.repartition,
+        each.floats / found.floats,
+        total.floats,
+        total.floats / replayed if replayed else 1.0,
+        float(total.received.max()),
+        replay.imbalance,
+        each.is_optimal,
+        seconds,
+    )
+
+
+def report(title: str, figures: Sequence[Figure]) -> None:
+    """Print a table."""
+    table = Table(title=f"{title}; times those of EinDecomp", title_justify="left")
+    for heading in ("case", "p", "partition"):
+        table.add_column(heading)
+    headings = ("Mfloats at most", "times", "replayed", "times", "busiest gets", "search s")
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for each in figures:
+        table.add_row(
+            *((each.case, f"{each.workers:,}") if each.partition == "EinDecomp" else ("", "")),
+            each.partition + ("" if each.is_optimal else " *"),
+            f"{each.floats / 1e6:,.1f}",
+            f"{each.ratio:.2f}",
+            f"{each.replayed / 1e6:,.1f}",
+            f"{each.replayed_ratio:.2f}",
+            f"{each.busiest / 1e6:,.1f}",
+            f"{each.search_seconds:.2f}",
+        )
+    CONSOLE.print(table)
+    if not all(each.is_optimal for each in figures):
+        CONSOLE.print("* of longest paths or short lists of vectors: others may move fewer")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--most", type=int, default=1024, help="workers of the largest cases (default: 1024)")
+    parser.add_argument("--output", type=Path, default=Path("bench/results"), help="folder for the figures as JSON")
+    asked = parser.parse_args()
+    of_figures = [figure for case in cases_of_figures() for figure in run(case)]
+    by_workers = [figure for case in cases_by_workers(asked.most) for figure in run(case)]
+    report("The paper's figures 7 to 10", of_figures)
+    report("By number of workers", by_workers)
+    asked.output.mkdir(parents=True, exist_ok=True)
+    kept = [asdict(figure) for figure in (*of_figures, *by_workers)]
+    (asked.output / "eindecomp.json").write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")

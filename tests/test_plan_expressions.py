@@ -1,0 +1,77 @@
+"""Every plan as expressions of the tensor relational algebra: evaluated, they give what numpy says."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from random_programs import FAMILIES, Array, Case, cases
+from random_runs import random_runs
+
+import sparseeinsum as se
+from sparseeinsum.algebra.relational.dense import array_of, relation_of
+from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
+from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.statistics.measure import is_complete
+
+pytestmark = pytest.mark.engines("duckdb", reason="nothing runs in the database")
+
+
+def results_of(plan: se.Plan, arrays: Mapping[str, Array], keeps_fill: bool) -> dict[str, Array]:
+    """What the expressions of a plan give, evaluated by numpy."""
+    complete = {name for name, stored in plan.stored.items() if is_complete(stored, plan.measured[name])}
+    relations: dict[str, Relation] = {
+        name: relation_of(arrays[name], stored.tensor, stored.decomposition, keeps_fill or name in complete)
+        for name, stored in plan.stored.items()
+    }
+    algebra = plan.algebra()
+    for name, expression in algebra.einsums.items():
+        relations[name] = evaluate(expression, relations)
+    tensors, layouts = plan.decomposed.graph.tensors, plan.decomposed.layouts
+    return {
+        name: array_of(evaluate(expression, relations), tensors[name], layouts[name])
+        for name, expression in algebra.outputs.items()
+    }
+
+
+@pytest.mark.parametrize("family", ["float64", "mixed"])
+def test_expressions_of_random_plans(shared_db: se.Database, family: str) -> None:
+    assert family in FAMILIES
+
+    @random_runs(30)
+    @given(st.data())
+    def run(data: st.DataObject) -> None:
+        case: Case = data.draw(cases(family, data.draw(st.sampled_from(["dp", "greedy", "relational", "dense"]))))
+        case.load(shared_db)
+        try:
+            plan = case.plan(shared_db)
+        except se.SemanticsError:
+            return
+        arrays = {
+            name: array.astype(plan.stored[name].tensor.dtype)
+            for name, array in case.inputs.items()
+            if name in plan.stored
+        }
+        with np.errstate(all="ignore"):
+            found = results_of(plan, arrays, data.draw(st.booleans()))
+        for name, array in found.items():
+            case.expect(name, array)
+
+    run()
+
+
+def test_it_is_written(db: se.Database) -> None:
+    db.tensor("A", np.eye(4), promoted={"dim_0": 1, "dim_1": 1})
+    db.tensor("H", np.ones((4, 6)), promoted={"dim_0": 1})
+    plan = db.plan("T[i, m] = sum(A[i, j] * H[j, m])", pin={"T": {"i": 1, "j": 1}}, layout="any")
+    written = """\
+T
+  aggregation by <0>, sum: <4> with holes of [6]
+    join on <1> = <0>, w[m] = u[] * v[m]: <4, 4> with holes of [6]
+      A: <4, 4> with holes of []
+      H: <4> of [6]"""
+    assert str(plan.algebra()) == written
+    tiled = db.plan("T[i, m] = sum(A[i, j] * H[j, m])", pin={"T": {"i": 2, "m": 3}}, layout="any")
+    (expression,) = tiled.algebra().einsums.values()
+    assert {type(each).__name__ for each in in_order(expression)} >= {"Rekey", "Tile", "Concat", "Join"}
