@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Self, overload
 import duckdb
 import pyarrow as pa
 
-from sparseeinsum import pipeline, running
+from sparseeinsum import pipeline, relational_queries, running
+from sparseeinsum.algebra.relational.building import TensorRelation
 from sparseeinsum.checking import Finding, check_source
 from sparseeinsum.dbt_project.writing import write_models
 from sparseeinsum.engines.duckdb import open_duckdb
@@ -27,7 +28,7 @@ from sparseeinsum.loading.sources.readers import read
 from sparseeinsum.plan import Plan
 from sparseeinsum.plan_options import plan_options
 from sparseeinsum.progress import shown_progress
-from sparseeinsum.results.results import Results
+from sparseeinsum.results.results import Results, TensorResult
 from sparseeinsum.results.streams import ResultStream
 from sparseeinsum.results.targets import Destination, targets_of
 from sparseeinsum.saved_plans.files import read_plan
@@ -374,7 +375,7 @@ class Database:
             parameters: For program text, numbers in place of those that it declares, as in `param eta = 0.1`.
             workers: A power of two: labels are cut into as many pieces of work, so that workers that have one each
                 would send each other little. Keys stand for the pieces, or for parts of them; `plan.partitioned`
-                tells what would be moved.
+                tells what would be moved. The cost is that of all workers together, with what is moved.
 
         Raises:
             CatalogueError: A tensor is not there.
@@ -508,6 +509,37 @@ class Database:
                 streamed = pipeline.stream_program(self._read(program, parameters), self._engine, options, show, replan)
             deliveries = transaction.enter_context(streamed)
             return ResultStream(self._engine, deliveries, transaction.pop_all())
+
+    def relation(self, name: str) -> TensorRelation:
+        """A tensor as a relation of keys and arrays, for expressions of the tensor relational algebra.
+
+        Key columns of its table are keys, in axis order; arrays are its arrays. `compute` computes what becomes of it.
+
+        Args:
+            name: Of the tensor.
+
+        Raises:
+            CatalogueError: There is no such tensor.
+            DataError: Its rows are no tensor.
+        """
+        return relational_queries.open_relation(name, self._engine)
+
+    def compute(self, relation: TensorRelation) -> TensorResult:
+        """Compute a relation in the database.
+
+        Returns:
+            A tensor whose first axes, k0, k1, ..., are the keys, and whose others, a0, a1, ..., are those of arrays;
+            keys that have no tuple hold its fill, 0.
+
+        Raises:
+            AlgebraError: It has what SQL does not compute, or makes a key twice.
+            EngineError: A tensor has changed since the relation was written, or the database refused a statement.
+        """
+        return relational_queries.compute_relation(relation, self._engine)
+
+    def relation_sql(self, relation: TensorRelation) -> str:
+        """The SELECT that computes a relation."""
+        return relational_queries.relation_sql(relation, self._engine)
 
     def close(self) -> None:
         """Close the database, if it was opened here."""

@@ -34,7 +34,7 @@ from sparseeinsum.saved_plans.files import write_plan
 from sparseeinsum.semantics.exactness import Evaluation
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import Estimator
-from sparseeinsum.statistics.measure import Measurement
+from sparseeinsum.statistics.measure import Measurement, is_complete
 
 
 @dataclass(frozen=True)  # no slots: its statements are written once and kept
@@ -110,8 +110,7 @@ class Plan:
 
         Printed, it has a line for every operator, with the frontier of its keys and the bound of its arrays.
         """
-        found = ((name, self.measured[name].tuples, stored) for name, stored in self.stored.items())
-        complete = {name for name, tuples, each in found if tuples == each.decomposition.most_tuples(each.tensor.shape)}
+        complete = {name for name, stored in self.stored.items() if is_complete(stored, self.measured[name])}
         deliveries = {name: delivery(self.decomposed, name) for name in self.outputs}
         return plan_algebra(self.definitions, deliveries, self.statistics, complete)
 

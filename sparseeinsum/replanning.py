@@ -24,8 +24,7 @@ from sparseeinsum.rewrite.composition import composed
 from sparseeinsum.semantics.exactness import Values, evaluate_exactly
 from sparseeinsum.statistics.counts import count_entries, counted_statistics, is_countable
 from sparseeinsum.statistics.estimators import Estimator
-from sparseeinsum.statistics.measure import Measurement, measure
-from sparseeinsum.storage.measuring import is_complete
+from sparseeinsum.statistics.measure import Measurement, is_complete, measure
 
 _OFF = 2.0  # times more tuples than expected, or fewer, from which on the rest is looked at
 _SCAN_SECONDS_PER_BYTE = 4e-9  # of a table: 0.1 s for a million entries with two keys

@@ -174,6 +174,9 @@ class PricedByHand(CostModel):
     def repartition_cost(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> float:
         return 0.0 if before == after else self._draw(tensor, before, after)
 
+    def sizes_in_repartitions(self, tensor: str, tiles: Choice) -> tuple[float, ...]:
+        return tiles
+
     def _draw(self, *of: object) -> float:
         """The same number between 0 and 1, or infinity, whenever it is asked for the same."""
         drawn = random.Random(f"{self.seed} {of}").random()

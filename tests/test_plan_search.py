@@ -14,7 +14,7 @@ from sparseeinsum.algebra.implementation.simulate import simulate
 from sparseeinsum.algebra.relational.evaluate import evaluate
 
 
-@random_runs(60)
+@random_runs(30)
 @given(problems(4), st.sampled_from([2, 3, 5]))
 def test_nothing_that_rules_lead_to_is_cheaper(problem: Problem, count: int) -> None:
     sites = Sites(count)

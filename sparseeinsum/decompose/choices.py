@@ -16,6 +16,11 @@ from sparseeinsum.language.tensors import DEMOTED
 _MOST_TILINGS = 1024  # choices of one EinSum, where its labels have tiles
 MOST_LABELS = 8  # that are promoted or not one by one: their subsets are looked at for every two EinSums that meet
 
+# An EinSum that has no more indices than this takes less time than to start an operator: of more labels than a few, all
+# are promoted or none, lest to plan a network of small tensors take far longer than to compute it.
+_SMALL = 1 << 14
+_FEW_LABELS = 4
+
 
 def allowed_choices(
     model: CostModel,
@@ -96,7 +101,8 @@ def all_choices(
     """Every label demoted, promoted or in one of its tiles; those promoted by hand stay so, and those pinned alone.
 
     Of an EinSum that would have more choices than are looked at, the labels have no tiles; and of many labels, those of
-    the smaller bounds are promoted only where all are, the same ones in all EinSums of the same labels.
+    the smaller bounds are promoted only where all are, the same ones in all EinSums of the same labels. Of one that has
+    few indices in all, that is so for all labels, if they are more than a few.
 
     Args:
         einsum: Of these labels.
@@ -121,12 +127,13 @@ def all_choices(
         state if label in given else (*state, *_parts_of(tiles.get(label, ()), cut.get(label), state))
         for state, label in zip(states, einsum.labels, strict=True)
     ]
-    if math.prod(map(len, tiled)) <= _MOST_TILINGS:
-        return itertools.product(*tiled)
     free = sorted(frozenset(einsum.labels) - given.keys() - cut.keys(), key=lambda label: (-bounds[label], label))
-    if len(free) <= MOST_LABELS:
+    is_small = len(free) > _FEW_LABELS and math.prod(bounds.values()) <= _SMALL
+    if not is_small and math.prod(map(len, tiled)) <= _MOST_TILINGS:
+        return itertools.product(*tiled)
+    if not is_small and len(free) <= MOST_LABELS:
         return itertools.product(*states)
-    fixed = frozenset(free[MOST_LABELS:])
+    fixed = frozenset(free if is_small else free[MOST_LABELS:])
     few = [(DEMOTED,) if label in fixed else state for label, state in zip(einsum.labels, states, strict=True)]
     return itertools.chain(itertools.product(*few), [tuple(given.get(label, 1) for label in einsum.labels)])
 

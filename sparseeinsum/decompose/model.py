@@ -337,6 +337,13 @@ class CostModel:
             stacks=between != after,
         )
 
+    def sizes_in_repartitions(self, tensor: str, tiles: Choice) -> tuple[float, ...]:
+        """All that the cost of a repartition follows from, of the tiles before, between or afterwards."""
+        shape = self.graph.tensors[tensor].shape
+        keys = [keys_of(tile, bound) for tile, bound in zip(tiles, shape, strict=True) if tile != DEMOTED]
+        is_number = all(tile == 1 for tile in tiles)
+        return *self._size(tensor, tiles), self._mean_size(tensor, tiles), max(keys, default=0), is_number
+
     def repartition_cost(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> float:
         """Seconds of changing a tensor's decomposition, to be read so often; without end where memory is not enough."""
         return self.move(tensor, before, after, reads).seconds(self.constants)

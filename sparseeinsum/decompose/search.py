@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.decompose.repartition_tables import repartition_table
 from sparseeinsum.language.eingraph import EinSum
 
 Choices = tuple[tuple[str, Choice], ...]  # (result, choice of its EinSum)
@@ -104,8 +106,11 @@ class Task:
         self, tensor: str, before: Sequence[Choice], wanted: Sequence[tuple[Choice, int]]
     ) -> NDArray[np.float64]:
         """Seconds of changes of decomposition: a row for each before, a column for each wanted, read so often."""
-        rows = [[self.repartition_seconds(tensor, tiles, after, reads) for after, reads in wanted] for tiles in before]
-        return np.array(rows)
+
+        def price(tiles: Choice, after: Choice, reads: int) -> float:
+            return self.repartition_seconds(tensor, tiles, after, reads)
+
+        return repartition_table(before, wanted, partial(self.model.sizes_in_repartitions, tensor), price)
 
 
 def choices_within(task: Pricing, einsums: Iterable[EinSum], cost: float) -> dict[str, tuple[Choice, ...]]:

@@ -103,6 +103,15 @@ class Renderer:
         source = self._add_block(block, relation.schema, is_joined)
         self._sources[Computed(relation.schema)] = source
 
+    def provide(self, schema: Schema, source: Source) -> None:
+        """Let a relation be read where a source says."""
+        self._sources[Computed(schema)] = source
+
+    def add(self, schema: Schema, select: exp.Select, comment: str, is_joined: bool) -> None:
+        """Make the block of a relation from its SELECT."""
+        block = Block(schema.tensor.name, select, comment, is_aggregated=False)
+        self.provide(schema, self._add_block(block, schema, is_joined))
+
     def _make_source(self, relation: Relation) -> Source:
         match relation:
             case Stored(stored) if stored.looked_up:

@@ -223,7 +223,7 @@ class _Compiler:
             query.add_comments([f" what has no row holds {write_number(source.schema.tensor.fill)} "])
         computes = tuple(definition.name for definition in inlined)
         value_type = computed_type(source.schema.tensor.dtype, source.schema.decomposition.is_scalar)
-        whole = _with_blocks(query, blocks, self.dialect)
+        whole = with_blocks(query, blocks, self.dialect)
         return Statement(name, whole, computes, stage, self.dialect, value_type=value_type)
 
     def _needed(self, relation: Relation, tables: Mapping[str, object]) -> list[Definition]:
@@ -247,7 +247,8 @@ class _Compiler:
         return [definition for definition in self.definitions if definition.name in needed]
 
 
-def _with_blocks(query: exp.Select, blocks: Sequence[Block], dialect: Dialect) -> exp.Select:
+def with_blocks(query: exp.Select, blocks: Sequence[Block], dialect: Dialect) -> exp.Select:
+    """A query with the blocks that it reads before it, each materialized where that is right."""
     selects = [query, *(block.select for block in blocks)]
     references = Counter(table.name for select in selects for table in select.find_all(exp.Table))
     joined = _beneath_joins(query, blocks)

@@ -21,6 +21,7 @@ _REFINED_FACTORS = 6  # 301 pairs
 _FEW_FACTORS = 20  # whose trees are refined in parts of EXACT_FACTORS
 _MOST_TRIALS = 24
 _MOST_JOINS = 20_000  # after which no other greedy order is tried: about 1 s
+_CHEAP = 100_000.0  # of multiplications and entries, which take less time than to look for fewer
 _MOST_PARTNERS = 12  # of one group, where a label has many holders
 _MATTERS = 1e-3  # share of the whole work below which a part of the tree is left as it is
 _TEMPERATURES = (1.0, 0.3)
@@ -135,13 +136,14 @@ def steps(tree: Tree) -> list[int]:
 
 
 def _greedy_orders(estimates: Estimates) -> Iterator[Tree]:
-    """Greedy orders: the first by the estimates alone, the others with noise from a fixed seed."""
+    """Greedy orders: the first by the estimates alone, the others with noise from a fixed seed; until one is cheap."""
     chance = random.Random(0)
     before = estimates.looked_at
     for trial in range(_MOST_TRIALS):
         temperature = _TEMPERATURES[trial // 2 % 2] if trial > 1 else 0.0
-        yield _Greedy(estimates, chance, temperature, _SHARES[trial % 2]).order()
-        if estimates.looked_at - before > _MOST_JOINS:
+        order = _Greedy(estimates, chance, temperature, _SHARES[trial % 2]).order()
+        yield order
+        if estimates.looked_at - before > _MOST_JOINS or estimates.cost(order) <= _CHEAP:
             return
 
 

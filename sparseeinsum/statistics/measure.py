@@ -57,6 +57,11 @@ class Measurement:
     fingerprint: object
 
 
+def is_complete(stored: StoredTensor, measured: Measurement) -> bool:
+    """Whether every tuple that there can be is there."""
+    return measured.tuples == stored.decomposition.most_tuples(stored.tensor.shape)
+
+
 def measure(stored: StoredTensor, executor: Executor, fingerprint: object = None) -> Measurement:
     """Scan a stored tensor.
 

@@ -312,3 +312,18 @@ Expression: TypeAlias = Input | Aggregation | Join | Rekey | Filter | Transform 
 def sum_of(input: Expression, group_by: Sequence[int]) -> Aggregation:
     """The aggregation that adds up."""
     return Aggregation(input, tuple(group_by), Aggregate("sum"))
+
+
+def with_inputs(node: Expression, inputs: Sequence[Expression]) -> Expression:
+    """The same operator on other inputs.
+
+    Raises:
+        AlgebraError: It does not fit them.
+    """
+    match node:
+        case Input():
+            return node
+        case Join():
+            return replace(node, left=inputs[0], right=inputs[1])
+        case _:
+            return replace(node, input=inputs[0])

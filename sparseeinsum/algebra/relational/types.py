@@ -180,6 +180,14 @@ def mapped_type(given: RelationType, mapping: KeyMap, bound: Bound) -> RelationT
     return _with_keys(mapped, bound, given.is_ragged)
 
 
+def is_unique(given: RelationType, mapping: KeyMap) -> bool:
+    """Whether it is known that no two keys of a relation become one."""
+    if mapping.is_identity or _keeps_all(mapping, given.frontier):
+        return True
+    keys = given.keys()  # which were looked at when the type was made
+    return keys is not None and keys.shape[1] * mapping.copies <= LARGEST_GRID
+
+
 def check_keys(keys: Keys, mapping: KeyMap) -> None:
     """Refuse keys that are made twice, or that are below 0."""
     if keys.size and int(keys.min()) < 0:
@@ -212,7 +220,7 @@ def _keeps_all(mapping: KeyMap, frontier: Sequence[int]) -> bool:
             case _:
                 pass
     wanted = {*map(Position, range(mapping.arity))} | ({Copy()} if mapping.copies > 1 else set())
-    negative = any(isinstance(part, Operation | Whole) and _lowest(part) < 0 for part in mapping.parts)
+    negative = any(isinstance(part, Operation | Whole) and lowest(part) < 0 for part in mapping.parts)
     return wanted <= pieces and not negative
 
 
@@ -226,30 +234,30 @@ def _highest(part: KeyExpression, frontier: Sequence[int], copies: int) -> int:
         case Whole(value):
             return value
         case Operation("-", left, right):
-            return _highest(left, frontier, copies) - _lowest(right)
+            return _highest(left, frontier, copies) - lowest(right)
         case Operation("%", left, Whole(base)):
-            return min(base - 1, _highest(left, frontier, copies)) if _lowest(left) >= 0 else base - 1
-        case Operation("*", left, right) if _lowest(left) < 0 or _lowest(right) < 0:
+            return min(base - 1, _highest(left, frontier, copies)) if lowest(left) >= 0 else base - 1
+        case Operation("*", left, right) if lowest(left) < 0 or lowest(right) < 0:
             raise AlgebraError("keys are multiplied by numbers of 0 or more")
         case Operation(symbol, left, right):
             values = (_highest(left, frontier, copies), _highest(right, frontier, copies))
             return int(value_of(Operation(symbol, Whole(values[0]), Whole(values[1])), ()))
 
 
-def _lowest(part: KeyExpression) -> int:
+def lowest(part: KeyExpression) -> int:
     """A number that no value of a part of a key is below."""
     match part:
         case Whole(value):
             return value
         case Operation("+" | "*", left, right):
-            lowest = (_lowest(left), _lowest(right))
-            return lowest[0] + lowest[1] if part.symbol == "+" else min(0, *lowest)
+            sides = (lowest(left), lowest(right))
+            return sides[0] + sides[1] if part.symbol == "+" else min(0, *sides)
         case Operation("-", left, Whole(value)):
-            return _lowest(left) - value
+            return lowest(left) - value
         case Operation("-", _, _):
             return -(1 << 62)
         case Operation("//", left, Whole(base)):
-            return _lowest(left) // base
+            return lowest(left) // base
         case _:
             return 0
 

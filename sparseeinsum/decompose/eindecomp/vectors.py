@@ -15,7 +15,7 @@ from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.tensors import DEMOTED, keys_of
 
-MOST_VECTORS = 10_000  # of one EinSum; of more, labels of small bounds stay whole
+MOST_VECTORS = 3003  # of one EinSum, as six labels have on 1,024 workers; of more, labels of small bounds stay whole
 
 
 def check_workers(workers: int) -> int:

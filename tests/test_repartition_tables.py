@@ -1,0 +1,53 @@
+"""Prices of many changes of a decomposition at once: those that each has by itself."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from cost_models import CONSTANTS, EMBEDDED
+from evaluated_programs import evaluated
+from hypothesis import given
+from hypothesis import strategies as st
+from random_runs import random_runs
+
+from sparseeinsum.decompose.memory import Memory
+from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.decompose.search import Task
+from sparseeinsum.statistics.estimate import Statistics
+
+
+def task_of(shape: tuple[int, ...], entries: float, limit_bytes: float) -> Task:
+    """A tensor A of this shape, that is copied."""
+    known = {"A": Statistics(entries, tuple(min(bound, entries) for bound in shape), shape)}
+    labels = ", ".join("ijklmnop"[: len(shape)])
+    graph, evaluations = evaluated(f"B[{labels}] = 2 * A[{labels}]", known)
+    memory = Memory(limit_bytes, threads=2, vector_rows=64)
+    return Task(CostModel(graph, known, evaluations, CONSTANTS, EMBEDDED, memory), {}, {}, {})
+
+
+@random_runs(30)
+@given(data=st.data())
+def test_each_change_costs_what_it_does_alone(data: st.DataObject) -> None:
+    shape = tuple(data.draw(st.lists(st.sampled_from([1, 2, 2, 2, 5, 12]), min_size=3, max_size=4)))
+    entries = data.draw(st.integers(1, math.prod(shape)))
+    task = task_of(shape, entries, data.draw(st.sampled_from([math.inf, 1e6, 1e4, 1e3])))
+    tiles = list(itertools.product((0, 1, 2, 4), repeat=len(shape)))[:: data.draw(st.integers(1, 5))]
+    wanted = [(each, data.draw(st.integers(1, 3))) for each in tiles]
+    found = task.repartition_costs("A", tiles, wanted)
+    alone = [[task.model.repartition_cost("A", one, *other) for other in wanted] for one in tiles]
+    np.testing.assert_array_equal(found, alone)
+
+
+def test_changes_of_equal_sizes_are_priced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    priced = []
+
+    def counted(model: CostModel, tensor: str, *change: object) -> float:
+        priced.append(change)
+        return 1.0
+
+    monkeypatch.setattr(CostModel, "repartition_cost", counted)
+    tiles = list(itertools.product((0, 1), repeat=8))
+    table = task_of((2,) * 8, 256, math.inf).repartition_costs("A", tiles, [(each, 1) for each in tiles])
+    assert len(priced) < 1000 < table.size == 1 << 16
+    np.testing.assert_array_equal(table, 1 - np.eye(len(tiles)))
