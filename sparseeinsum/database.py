@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from sparseeinsum import pipeline, relational_queries, running
-from sparseeinsum.algebra.relational.building import TensorRelation
+from sparseeinsum.algebra.building import TensorRelation
 from sparseeinsum.checking import Finding, check_source
 from sparseeinsum.dbt_project.writing import write_models
 from sparseeinsum.engines.duckdb import open_duckdb
