@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from dense_relations import array_of, relation_of
 from hypothesis import given
 from hypothesis import strategies as st
 from random_programs import FAMILIES, Array, Case, cases
 from random_runs import random_runs
 
 import sparseeinsum as se
-from sparseeinsum.algebra.relational.dense import array_of, relation_of
 from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
 from sparseeinsum.algebra.relational.traversal import in_order
 from sparseeinsum.statistics.measure import is_complete

@@ -114,6 +114,22 @@ def test_what_is_moved_is_priced() -> None:
         assert seconds == pytest.approx(moved * 8 * model.constants.transfer_seconds_per_byte)
 
 
+def test_waiting_for_the_busiest_is_priced() -> None:
+    """10 rows on 8 workers are 5 pieces of 2: each takes as long as 1.6 rows, were all workers busy."""
+    with se.connect() as db:
+        db.tensor("A", np.ones((10, 64)))
+        db.tensor("B", np.ones((64, 64)))
+        plan = db.plan(PRODUCT, workers=8, pin={"C": {"i": 2}})
+        assert plan.partitioned is not None
+        assert plan.partitioned.vectors["C"] == {"i": 5, "k": 1, "j": 1}
+        model = plan.alternatives.model
+        alone = CostModel(model.graph, model.statistics, model.evaluations, model.constants)
+        (step,) = plan.decomposed.steps
+        moved = plan.partitioned.floats * 8 * model.constants.transfer_seconds_per_byte
+        expected = 1.6 * alone.vertex_cost(step.einsum, step.choice).seconds + moved
+        assert model.vertex_cost(step.einsum, step.choice).seconds == pytest.approx(expected)
+
+
 def test_pinned_labels_are_cut_only_as_they_are_pinned() -> None:
     with se.connect() as db:
         db.tensor("A", np.ones((64, 64)))

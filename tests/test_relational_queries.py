@@ -44,6 +44,15 @@ def test_nearest_neighbour(db: se.Database) -> None:
         .aggregate(by=[], fold="min")
     )
     every = np.einsum("ni,ij,nj->n", points - query, metric, points - query)
+    blocks: dict[str, Relation] = {
+        "q": {(i,): query[2 * i : 2 * i + 2] for i in range(2)},
+        "X": {(n, i): points[3 * n : 3 * n + 3, 2 * i : 2 * i + 2] for n in range(2) for i in range(2)},
+        "A": {(i, j): metric[2 * i : 2 * i + 2, 2 * j : 2 * j + 2] for i in range(2) for j in range(2)},
+        "number": {(n,): np.arange(3.0) + 3 * n for n in range(2)},
+    }
+    assert nearest.evaluate(blocks)[()] == every.argmin()
+    way = nearest.distributed(2, {"X": (0,), "number": (0,)})
+    assert way.moved() <= way.transfer < way.plain_transfer
     np.testing.assert_allclose(db.compute(distances).to_numpy().ravel(), every)
     assert float(db.compute(nearest).to_numpy()) == every.argmin()
 

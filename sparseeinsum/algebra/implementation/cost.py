@@ -30,11 +30,13 @@ class Sites:
         count: How many sites there are.
         memory_floats: That each has for what one operator reads and makes; None for as many as it takes.
         operation_floats: How many floats could be moved, in all, in the time of one operation of the busiest site.
+        network_share: What a float counts that moves without the busiest site waiting for it.
     """
 
     count: int
     memory_floats: float | None = None
     operation_floats: float = 0.01  # 10 Gb/s a site against 10 billion operations a second, on some 10 sites
+    network_share: float = 0.1  # enough that of two plans for which all wait as long the one that moves less is better
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,8 @@ class Cost:
         """What plans are compared by, in floats: what moves, and work; infinite where the memory is too small."""
         if sites.memory_floats is not None and self.memory > sites.memory_floats:
             return float("inf")
-        return self.broadcast + self.waited + self.operations * sites.operation_floats
+        waiting = self.broadcast + self.waited + self.operations * sites.operation_floats
+        return waiting + self.transfer * sites.network_share
 
     def __add__(self, other: "Cost") -> "Cost":
         return Cost(

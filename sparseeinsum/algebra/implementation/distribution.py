@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from sparseeinsum.algebra.implementation.compile import translated
 from sparseeinsum.algebra.implementation.cost import Cost, Sites, cost_by_operator
 from sparseeinsum.algebra.implementation.counts import Counts
 from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement, partitioned
@@ -32,10 +33,12 @@ class Distribution:
     Attributes:
         plans: What computes each result, by its name.
         sites: That they are made for.
+        plain: The plans that table 1 of the paper makes, with no rule applied.
     """
 
     plans: Mapping[str, Plan]
     sites: Sites
+    plain: tuple[Plan, ...]
 
     @property
     def cost(self) -> Cost:
@@ -46,6 +49,11 @@ class Distribution:
     def transfer(self) -> float:
         """Floats moved between sites, as section 5.3 counts them."""
         return self.cost.transfer
+
+    @property
+    def plain_transfer(self) -> float:
+        """The same of the plans without rules."""
+        return sum((cost for _, _, cost in cost_by_operator(self.plain, self.sites)), Cost()).transfer
 
     def moved(self, sites: int | None = None, keys: Mapping[str, Sequence[Key]] | None = None) -> int:
         """Floats that really go from one site to another, replayed from keys and bounds alone.
@@ -66,11 +74,13 @@ class Distribution:
 
     def __str__(self) -> str:
         floats = {id(plan): cost.transfer for plan, _, cost in self._operators()}
+        saved = f"{self.plain_transfer:,.0f} without rules"
+        headline = f"{self.transfer:,.0f} floats moved between {self.sites.count} sites; {saved}"
         parts = [
             f"{name}\n{write_tree(plan, lambda each: _line(each, floats[id(each)]))}"
             for name, plan in self.plans.items()
         ]
-        return "\n\n".join([f"{self.transfer:,.0f} floats moved between {self.sites.count} sites", *parts])
+        return "\n\n".join([headline, *parts])
 
 
 def distribute(
@@ -96,7 +106,8 @@ def distribute(
     placements = {name: _placement(name, lies) for name, lies in stored.items()}
     asked = Sites(sites, memory_floats)
     plans = best_plans(list(expressions.values()), placements, asked)
-    return Distribution(dict(zip(expressions, plans, strict=True)), asked)
+    plain = tuple(translated(expression, placements) for expression in expressions.values())
+    return Distribution(dict(zip(expressions, plans, strict=True)), asked, plain)
 
 
 def _placement(name: str, lies: Sequence[int] | str) -> Placement:

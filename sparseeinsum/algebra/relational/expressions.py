@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from sparseeinsum.algebra.relational.absence import Absent, Extent
 from sparseeinsum.algebra.relational.compositions import Cut
-from sparseeinsum.algebra.relational.folds import Aggregate, Concatenation, Fold
+from sparseeinsum.algebra.relational.folds import Concatenation, Fold
 from sparseeinsum.algebra.relational.kernels import Kernel
 from sparseeinsum.algebra.relational.keys import Key, KeyMap, KeyPredicate, appended
 from sparseeinsum.algebra.relational.tuples import Pairing
@@ -307,11 +307,6 @@ class Complete:
 
 
 Expression: TypeAlias = Input | Aggregation | Join | Rekey | Filter | Transform | Tile | Concat | Complete
-
-
-def sum_of(input: Expression, group_by: Sequence[int]) -> Aggregation:
-    """The aggregation that adds up."""
-    return Aggregation(input, tuple(group_by), Aggregate("sum"))
 
 
 def with_inputs(node: Expression, inputs: Sequence[Expression]) -> Expression:

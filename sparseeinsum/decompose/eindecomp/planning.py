@@ -69,7 +69,7 @@ def plan_for_workers(alternatives: Alternatives, workers: int) -> WorkersPlan:
     task = TransferTask(TransferModel(model.graph, model.statistics, model.evaluations, stored), choices)
     best: _Tried | None = None
     for _ in range(_MOST_ROUNDS):
-        tried = _tried(alternatives, task)
+        tried = _tried(alternatives, task, workers)
         if best is not None and tried.seconds >= best.seconds:
             break
         best = tried
@@ -80,7 +80,7 @@ def plan_for_workers(alternatives: Alternatives, workers: int) -> WorkersPlan:
     return WorkersPlan(best.alternatives, best.task, partitioned(best.task, found, workers))
 
 
-def _tried(alternatives: Alternatives, task: TransferTask) -> _Tried:
+def _tried(alternatives: Alternatives, task: TransferTask, workers: int) -> _Tried:
     """The best of the vectors that move the fewest floats.
 
     Raises:
@@ -92,7 +92,7 @@ def _tried(alternatives: Alternatives, task: TransferTask) -> _Tried:
             einsum.output.tensor: promoted_tiles(einsum, found.vectors[einsum.output.tensor])
             for einsum in alternatives.model.graph.einsums
         }
-        within = replace(alternatives, model=with_workers(alternatives.model, task, found.vectors), cut=cut)
+        within = replace(alternatives, model=with_workers(alternatives.model, task, found.vectors, workers), cut=cut)
         try:
             (plan,) = within.best(1)
         except PlanError as error:

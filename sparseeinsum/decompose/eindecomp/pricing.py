@@ -2,9 +2,11 @@
 
 What a vector moves of a tensor is a share of all that the tensor takes, more than 1 where several workers get the same;
 what the tensor takes, keys included, depends on the tiles that the model prices. So bytes that are moved are priced
-together with the work of every choice. Seconds are of all workers together.
+together with the work of every choice. Seconds are of all workers together, those included in which some wait for the
+one that has the largest piece of an EinSum.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 
@@ -13,31 +15,34 @@ from sparseeinsum.decompose.cost import Work
 from sparseeinsum.decompose.eindecomp.search import TransferTask, Vectors
 from sparseeinsum.decompose.model import CostModel, VertexCost
 from sparseeinsum.language.eingraph import EinSum
+from sparseeinsum.language.tensors import extent_of
 from sparseeinsum.semantics.exactness import Absence
 
 
 @dataclass(frozen=True, slots=True)
-class MovedShares:
-    """What an EinSum moves, in times of what tensors take.
+class WorkersShares:
+    """What an EinSum takes of workers.
 
     Attributes:
+        busiest: Work of the busiest worker, in times of the mean: more than 1 where pieces are uneven or too few.
         operands: Their names, and how often all of each is moved: into calls, and before that to be cut otherwise.
-        result: How often all of it is moved as partial results.
+        result: How often all of the result is moved, as partial results.
     """
 
+    busiest: float
     operands: tuple[tuple[str, float], ...]
     result: float
 
 
 @dataclass(frozen=True)
 class WorkersCostModel(CostModel):
-    """A cost model that counts what is moved between workers, too.
+    """A cost model that counts what is moved between workers, and that they wait, too.
 
     Attributes:
-        shares: What EinSums move, by result; others, as those of a plan that is made anew on the way, move nothing.
+        shares: What EinSums take, by result; others, as those of a plan made anew on the way, are of one worker.
     """
 
-    shares: Mapping[str, MovedShares] = field(default_factory=dict)
+    shares: Mapping[str, WorkersShares] = field(default_factory=dict)
 
     def _priced(self, einsum: EinSum, choice: Choice, absence: Absence, index: int | None = None) -> VertexCost:
         cost = super()._priced(einsum, choice, absence, index)
@@ -49,23 +54,28 @@ class WorkersCostModel(CostModel):
             found = self._operand(operand, reference_tiles(einsum, operand, choice), dense)
             read += share * found.tuples * found.tuple_bytes
         name, tiles = einsum.output.tensor, result_tiles(einsum, choice)
-        join = Work(bytes_moved=read)
-        aggregation = Work(bytes_moved=shares.result * self.tuples(name, tiles) * self.tuple_bytes(name, tiles))
-        seconds = cost.seconds + (join + aggregation).seconds(self.constants)
-        return replace(cost, join=cost.join + join, aggregation=cost.aggregation + aggregation, seconds=seconds)
+        made = shares.result * self.tuples(name, tiles) * self.tuple_bytes(name, tiles)
+        join = cost.join.times(shares.busiest) + Work(bytes_moved=read)
+        aggregation = cost.aggregation.times(shares.busiest) + Work(bytes_moved=made)
+        filling = cost.filling.times(shares.busiest)
+        seconds = (join + aggregation + filling).seconds(self.constants)
+        return replace(cost, join=join, aggregation=aggregation, filling=filling, seconds=seconds)
 
 
-def with_workers(model: CostModel, task: TransferTask, vectors: Vectors) -> WorkersCostModel:
-    """The same model with what these vectors move."""
+def with_workers(model: CostModel, task: TransferTask, vectors: Vectors, workers: int) -> WorkersCostModel:
+    """The same model with what these vectors take of so many workers."""
     given = {each.name: getattr(model, each.name) for each in fields(CostModel) if each.init}
     tiles = {each.output.tensor: result_tiles(each, vectors[each.output.tensor]) for each in model.graph.einsums}
     shares = {
-        each.output.tensor: _shares(task, each, vectors[each.output.tensor], tiles) for each in model.graph.einsums
+        each.output.tensor: _shares(task, each, vectors[each.output.tensor], tiles, workers)
+        for each in model.graph.einsums
     }
     return WorkersCostModel(**given, shares=shares)
 
 
-def _shares(task: TransferTask, einsum: EinSum, vector: Choice, tiles: Mapping[str, Choice]) -> MovedShares:
+def _shares(
+    task: TransferTask, einsum: EinSum, vector: Choice, tiles: Mapping[str, Choice], workers: int
+) -> WorkersShares:
     moved = task.model.moved(einsum, vector)
     operands = []
     for operand in einsum.operands:
@@ -75,4 +85,6 @@ def _shares(task: TransferTask, einsum: EinSum, vector: Choice, tiles: Mapping[s
         before = task.repartition(name, tiles[name], wanted) if name in tiles else 0.0
         operands.append((name, joined + (before / pieces.floats if pieces.floats else 0.0)))
     floats = task.model.floats(einsum.output.tensor)
-    return MovedShares(tuple(operands), moved.aggregation / floats if floats else 0.0)
+    bounds = [max(task.model.graph.bound_of(einsum, label), 1) for label in einsum.labels]
+    largest = math.prod(extent_of(tile, bound) / bound for tile, bound in zip(vector, bounds, strict=True))
+    return WorkersShares(largest * workers, tuple(operands), moved.aggregation / floats if floats else 0.0)
