@@ -64,7 +64,7 @@ def better_formulas(group: Group, graph: EinGraph, known: Known, price: Pricer, 
         return None
     reading = read(group.einsums, group.roots, graph)
     # That a tensor is constant or empty is not told: plans are run on other data, too.
-    together, is_saturated = _extracted(reading, reading.terms, known, Limits())
+    together, is_saturated = _extracted(reading, known, Limits())
     chosen = _chosen(group, reading, together, prices, names)
     if not is_saturated and len(group.roots) > 1 and len(chosen.derivations) < len(group.roots):
         ways = _some_alone(reading, chosen, known)
@@ -115,23 +115,21 @@ def _of_fewer_labels(reading: Reading, terms: Sequence[Term]) -> frozenset[str]:
 
 def _some_alone(reading: Reading, chosen: _Chosen, known: Known) -> Iterator[tuple[Term, ...]]:
     """Terms of all roots: where one was chosen that; else what is found for the root on its own, looking less far."""
-    count = len(reading.roots)
-    limits = Limits(seconds=Limits().seconds / count, nodes=Limits().nodes // count)
+    limits = replace(Limits(), seconds=Limits().seconds / len(reading.roots))
     ways: list[Sequence[Term]] = []
     for root in reading.roots:
         derivation = chosen.derivations.get(root.output.tensor)
         if derivation is not None:
             ways.append([derivation.computed] * 2)
         else:
-            ways.append([term for (term,) in _extracted(reading, [root.term], known, limits)[0]])
+            alone = replace(reading, roots=(root,), same=reading.same_of(root))
+            ways.append([term for (term,) in _extracted(alone, known, limits)[0]])
     yield from zip(*ways, strict=True)
 
 
-def _extracted(
-    reading: Reading, terms: Sequence[Term], known: Known, limits: Limits
-) -> tuple[list[tuple[Term, ...]], bool]:
+def _extracted(reading: Reading, known: Known, limits: Limits) -> tuple[list[tuple[Term, ...]], bool]:
     """Terms as they are chosen greedily, and by integer programming; and whether saturation came to its end."""
-    classes = saturate(terms, reading.bounds, reading.same, limits)
+    classes = saturate(reading.terms, reading.bounds, reading.same, limits)
     densities = {leaf: _density(leaf, known) for leaf in classes.leaves}
     extractor = Extractor.of(classes, sizes_of(classes, reading.bounds, densities))
     choices = [extractor.greedy(classes.roots), extractor.shared(classes.roots)]
