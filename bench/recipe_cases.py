@@ -148,8 +148,8 @@ def attention(graph: Graph, width: int = 64) -> Recipe:
     links = sp.csr_array(graph.adjacency + sp.eye_array(nodes))
     query, key, value = (rng.normal(size=(nodes, width)) for _ in range(3))
     program = """
-        E[s, t] = sum(G[s, t] * Q[s, d] * K[t, d])
-        M[s, t] = where(G[s, t] != 0, E[s, t] / sqrt(bound(Q, 1)), -inf)
+        E[s, t] = G[s, t] * sum(Q[s, d] * K[t, d]) / sqrt(bound(Q, 1))
+        M[s, t] = where(G[s, t] != 0, E[s, t], -inf)
         P[s, t] = softmax[t](M[s, t])
         Y[s, d] = sum(P[s, t] * V[t, d])
     """

@@ -1,6 +1,6 @@
 """Einstein summations over tables: the optimiser splits every tensor between SQL and dense kernels in the database."""
 
-from sparseeinsum.algebra.relational.building import TensorRelation
+from sparseeinsum.algebra.building import TensorRelation
 from sparseeinsum.arrays import einsum
 from sparseeinsum.contraction_paths import ContractionPath, contract_path
 from sparseeinsum.database import Database, connect

@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from sparseeinsum import pipeline, relational_queries, running
-from sparseeinsum.algebra.relational.building import TensorRelation
+from sparseeinsum.algebra.building import TensorRelation
 from sparseeinsum.checking import Finding, check_source
 from sparseeinsum.dbt_project.writing import write_models
 from sparseeinsum.engines.duckdb import open_duckdb
@@ -375,7 +375,8 @@ class Database:
             parameters: For program text, numbers in place of those that it declares, as in `param eta = 0.1`.
             workers: A power of two: labels are cut into as many pieces of work, so that workers that have one each
                 would send each other little. Keys stand for the pieces, or for parts of them; `plan.partitioned`
-                tells what would be moved.
+                tells what would be moved. The cost is that of all workers together, with what is moved
+                and what they wait for the busiest.
 
         Raises:
             CatalogueError: A tensor is not there.

@@ -1,6 +1,6 @@
 """Expressions of the tensor relational algebra, written by hand, on the tensors of a database: opened, and computed."""
 
-from sparseeinsum.algebra.relational.building import TensorRelation
+from sparseeinsum.algebra.building import TensorRelation
 from sparseeinsum.algebra.relational.dense import type_of
 from sparseeinsum.algebra.relational.expressions import Expression, Input
 from sparseeinsum.algebra.relational.traversal import in_order

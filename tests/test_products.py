@@ -198,3 +198,33 @@ def check_products(db: se.Database, data: st.DataObject) -> None:
         value = value.T
     found = db.run("\n".join(lines), optimizer=data.draw(st.sampled_from(("dp", "greedy", "relational"))))
     np.testing.assert_allclose(found["Y"].to_numpy(), value, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "S[i, j] = A[i, j] * sum(U[i, k] * V[k, j]) / sqrt(bound(U, 1))",
+        "S[i, j] = A[i, j] * (sum(U[i, k] * V[k, j] * 3) / (3 * sqrt(bound(U, 1))))",
+        "P[i, j] = sum(U[i, k] * V[k, j]) / sqrt(bound(U, 1))\nS[i, j] = A[i, j] * P[i, j]",
+    ],
+)
+def test_constants_keep_no_product_apart(db: se.Database, text: str) -> None:
+    arrays = load_sampled(db)
+    plan = db.plan(text)
+    assert plan.cost < 0.3 * db.plan(text, rewrite=False).cost
+    wanted = arrays["A"] * (arrays["U"] @ arrays["V"]) / np.sqrt(60)
+    np.testing.assert_allclose(db.run(plan)["S"].to_numpy(), wanted, rtol=1e-9)
+
+
+def test_constants_are_multiplied_with_sums_not_with_their_terms(db: se.Database) -> None:
+    arrays = load_chain(db)
+    plan = db.plan("T[i, k] = sum(B[i, j] * C[j, k] / -4)", layout="any")
+    assert [step.einsum.is_multilinear for step in plan.decomposed.steps] == [True, False]
+    np.testing.assert_allclose(db.run(plan)["T"].to_numpy(), arrays["B"] @ arrays["C"] / -4, rtol=1e-9, atol=1e-9)
+
+
+def test_sums_that_may_overflow_keep_their_constants(db: se.Database) -> None:
+    db.tensor("B", np.full((2, 3), 1e200))
+    db.tensor("C", np.full((3, 2), 1e108))
+    found = db.run("T[i, k] = sum(B[i, j] * 1e-200 * C[j, k])")["T"].to_numpy()
+    np.testing.assert_allclose(found, np.full((2, 2), 3e108), rtol=1e-9)

@@ -53,13 +53,17 @@ class Cluster:
 def transfer_bytes(size_bytes: float, before: Distribution, after: Distribution, cluster: Cluster) -> float:
     """What goes from machine to machine to bring a relation of a size from one distribution into another.
 
+    What is broadcast goes to the coordinator first, unless it is there.
+
     >>> two = Cluster(sites=2, parts=8)
-    >>> transfer_bytes(100.0, Hashed(0), Replicated(), two), transfer_bytes(100.0, Hashed(0), Hashed(1), two)
+    >>> transfer_bytes(100.0, Central(), Replicated(), two), transfer_bytes(100.0, Hashed(0), Hashed(1), two)
     (200.0, 100.0)
     """
     if before == after:
         return 0.0
-    return size_bytes * (cluster.sites if isinstance(after, Replicated) else 1)
+    if not isinstance(after, Replicated):
+        return size_bytes
+    return size_bytes * (cluster.sites + (0 if isinstance(before, Central) else 1))
 
 
 def gathering_bytes(size_bytes: float, cluster: Cluster) -> float:

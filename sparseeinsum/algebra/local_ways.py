@@ -41,7 +41,7 @@ _ON_ONE_MACHINE = Way((Replicated(),), Central())
 
 
 def local_ways(relation: Relation, is_grouped: bool) -> Iterator[Way]:
-    """All ways to compute an operator whose operands are in tables: on the machines, nothing on the coordinator.
+    """All ways to compute an operator whose operands are in tables: on the machines, where they share its work.
 
     Args:
         relation: A Slice, Stack, Densify or Contract.
@@ -67,6 +67,8 @@ def _hashed(axes: tuple[int, ...]) -> list[Hashed]:
 def _ways_of_repartition(relation: Slice | Stack) -> Iterator[Way]:
     before, after = relation.input.schema.decomposition, relation.schema.decomposition
     yield _ON_ONE_MACHINE
+    if isinstance(relation, Stack) and not relation.schema.keys:  # one array is put together in one place
+        yield Way((Central(),), Central())
     spread: list[Distribution] = [*_hashed(before.promoted), Scattered()]
     for distribution in spread:
         has_key = isinstance(distribution, Hashed) and before.tiles[distribution.axis] == after.tiles[distribution.axis]

@@ -23,6 +23,9 @@ from sparseeinsum.statistics.estimate import LabelStatistics, Statistics, dense_
 
 MOST_OPERANDS = 2
 
+# Sums of these may be multiplied by a constant afterwards: but for rounding, that is the same.
+_ROUNDED = frozenset(("float64", "float32", "complex128", "complex64"))
+
 # An aggregate over a label that one factor alone has is taken first where it leaves at most this share of the entries.
 _WORTH_REDUCING = 0.5
 
@@ -49,16 +52,21 @@ def binarise(
     einsums: list[EinSum] = []
     for written in graph.einsums:
         for einsum in with_real_parts(written, known, names):
-            parts = _Breaking(einsum, known, names).parts() if _may_break(einsum) else [einsum]
+            parts = _Breaking(einsum, known, names).parts() if _may_break(einsum, known) else [einsum]
             known.learn(parts[-1])
             einsums.extend(parts)
     return EinGraph(MappingProxyType({**graph.tensors, **known.shapes()}), tuple(einsums), graph.outputs)
 
 
-def _may_break(einsum: EinSum) -> bool:
-    """Whether there are too many operands, or one of two that may lose a label before the other is joined."""
+def _may_break(einsum: EinSum, known: Known) -> bool:
+    """Whether there are too many operands, or one of two that may lose a label first, or constants in a sum of two."""
     if len(einsum.operands) != MOST_OPERANDS:
         return len(einsum.operands) > MOST_OPERANDS
+    chain = chain_of(
+        einsum.join, einsum.aggregate, [known.tensors[each.tensor].tensor.dtype for each in einsum.operands]
+    )
+    if einsum.aggregate == "sum" and chain is not None and chain.operator == "mul" and chain.around != Operand(0):
+        return True
     first, second = (frozenset(operand.labels) for operand in einsum.operands)
     return not (first ^ second) <= frozenset(einsum.output.labels)
 
@@ -233,9 +241,20 @@ class _Breaking:
             first, second = tree[group]
             pair = Call(chain.operator, (parts[first], parts[second]))
             if group == estimates.network.everything:
-                return substituted(chain.around, {0: pair})
+                return substituted(chain.around, {0: self._unscaled(pair, chain, aggregate, wanted)})
             parts[group] = self._computed(pair, aggregate, frozenset(estimates.labels(group)))
         raise AssertionError("a chain has two factors")
+
+    def _unscaled(self, pair: Scalar, chain: Chain, aggregate: str | None, wanted: frozenset[str]) -> Scalar:
+        """A sum of products alone, where constants are to be multiplied with it: kernels are much faster without."""
+        if chain.around == Operand(0) or aggregate != "sum" or chain.operator != "mul" or self._labels(pair) <= wanted:
+            return pair
+        output = Reference(self.einsum.output.tensor, self._ordered(wanted & self._labels(pair)))
+        return (
+            self._computed(pair, aggregate, wanted)
+            if self.known.is_surely_finite(self._einsum(output, pair, aggregate), _ROUNDED)
+            else pair
+        )
 
     def _network(self, chain: Chain, factors: list[Scalar], wanted: frozenset[str], is_early: bool) -> Network:
         results = [self._result(factor) for factor in factors]

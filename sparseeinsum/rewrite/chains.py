@@ -65,13 +65,14 @@ class Chain:
         return fill in _ANNIHILATORS[self.operator]
 
 
-def chain_of(expression: Scalar, aggregate: str | None, dtypes: Sequence[str]) -> Chain | None:
-    """The factors of an expression; None where it is no chain of two or more that any order computes as well.
+def chain_of(expression: Scalar, aggregate: str | None, dtypes: Sequence[str], fewest: int = 2) -> Chain | None:
+    """The factors of an expression; None where it is no chain of so many or more that any order computes as well.
 
     Args:
         expression: What is aggregated.
         aggregate: The aggregate, or None.
         dtypes: Dtypes of the operands.
+        fewest: Factors that it must have: 1, where one beside constants will do.
     """
     operator = _operator(expression)
     if operator is None:
@@ -83,7 +84,7 @@ def chain_of(expression: Scalar, aggregate: str | None, dtypes: Sequence[str]) -
         return None  # true + true is true, but 2 after one of them met a number
     factors = _collected(found, operator)
     kinds = [dtype_of(factor, dtypes) for factor in factors]
-    if len(factors) < 2 or not ITEM_BYTES.keys() >= set(kinds):
+    if len(factors) < fewest or not ITEM_BYTES.keys() >= set(kinds):
         return None
     if dtype_of(around, [promoted(kinds)]) != dtype_of(expression, dtypes):
         return None  # a weak literal: 2 * u is int64 for a bool u, and float64 beside a float32 v
@@ -116,7 +117,9 @@ def _operator(expression: Scalar) -> str | None:
                 expression, is_negative = argument, True
             case Call("add" | "sub", _):
                 return "add"
-            case Call("mul", _) | Call("div", (_, Literal())):
+            case Call("mul", _):
+                return "mul"
+            case Call("div", (_, divisor)) if not operands_of(divisor):
                 return "mul"
             case Call("and" | "or" | "min" | "max" as operator, _) if not is_negative:
                 return operator
@@ -135,10 +138,10 @@ def _flattened(expression: Scalar, operator: str) -> tuple[list[Scalar], Scalar]
             case "mul", Call("neg", (argument,)):
                 waiting.append(argument)
                 outside.append(("neg", ()))
-            case "mul", Call("div", (dividend, Literal(divisor) as literal)) if divisor != 0 and np.isfinite(divisor):
+            case "mul", Call("div", (dividend, divisor)) if _is_finite(divisor) and evaluate(divisor, ()) != 0:
                 waiting.append(dividend)
-                outside.append(("div", (literal,)))
-            case _, Literal(value) if np.isfinite(value):
+                outside.append(("div", (divisor,)))
+            case _ if _is_finite(current):
                 outside.append((operator, (current,)))
             case _:
                 parts = _parts(current, operator)
@@ -148,6 +151,11 @@ def _flattened(expression: Scalar, operator: str) -> tuple[list[Scalar], Scalar]
     for function, others in reversed(outside):
         around = Call(function, (around, *others))
     return found, around
+
+
+def _is_finite(expression: Scalar) -> bool:
+    """Whether an expression is a finite constant."""
+    return not operands_of(expression) and bool(np.isfinite(evaluate(expression, ())))
 
 
 def _parts(expression: Scalar, operator: str) -> tuple[Scalar, ...]:

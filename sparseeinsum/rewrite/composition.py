@@ -78,8 +78,10 @@ def _together(graph: EinGraph, einsum: EinSum, operand: Reference, part: EinSum)
 
 def _is_factor(graph: EinGraph, einsum: EinSum, position: int, part: EinSum) -> bool:
     """Whether an operand is joined with the others as the factors of its own EinSum are, in any order."""
-    outer, inner = chain_in(graph, einsum), chain_in(graph, part)
-    if outer is None or inner is None or outer.operator != inner.operator or inner.around != Operand(0):
+    outer, inner = (chain_in(graph, each, fewest=1) for each in (einsum, part))
+    if outer is None or inner is None or outer.operator != inner.operator:
+        return False
+    if inner.around != Operand(0) and inner.operator != "mul":  # of what is added, a sum has as many as terms
         return False
     return Operand(position) in outer.factors and (part.aggregate is None or outer.distributes(part.aggregate))
 
@@ -106,10 +108,10 @@ def _untaken(label: str, taken: Collection[str]) -> str:
     return name
 
 
-def chain_in(graph: EinGraph, einsum: EinSum) -> Chain | None:
-    """The factors that an EinSum of a graph joins in any order; None where it does not."""
+def chain_in(graph: EinGraph, einsum: EinSum, fewest: int = 2) -> Chain | None:
+    """The factors that an EinSum of a graph joins in any order, at least so many; None where it does not."""
     dtypes = [graph.tensors[operand.tensor].dtype for operand in einsum.operands]
-    return chain_of(einsum.join, einsum.aggregate, dtypes)
+    return chain_of(einsum.join, einsum.aggregate, dtypes, fewest)
 
 
 def _substituted(einsum: EinSum, position: int, part: EinSum, aggregate: str | None) -> EinSum:

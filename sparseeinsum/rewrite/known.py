@@ -4,7 +4,7 @@ All that this room asks of semantics and statistics it asks here.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum
@@ -77,6 +77,11 @@ class Known:
     def result(self, einsum: EinSum) -> KnownTensor:
         """What an EinSum of one or two known operands would compute."""
         return self._evaluated(einsum)[0]
+
+    def is_surely_finite(self, einsum: EinSum, dtypes: Collection[str]) -> bool:
+        """Whether an EinSum of known operands computes finite numbers of one of some dtypes, without a look at each."""
+        found, evaluation = self._evaluated(einsum)
+        return found.tensor.dtype in dtypes and found.is_all_finite and not evaluation.detects_nonfinite
 
     def learn(self, einsum: EinSum) -> Evaluation:
         """Add the result of an EinSum; returns what is exact for it."""

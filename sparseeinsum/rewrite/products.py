@@ -53,7 +53,8 @@ def put_together(
         written = [einsum for name in group for einsum in computing[name]]
         whole = composed(graph, group[:-1]).producer_of(group[-1])
         assert whole is not None
-        if _is_cheaper(whole, written, known, price):
+        is_whole = not any(operand.tensor in group for operand in whole.operands)  # as not of a diagonal of a part
+        if is_whole and _is_cheaper(whole, written, known, price):
             cheaper |= set(group[:-1])
     return binarise(composed(graph, cheaper), statistics, values) if cheaper else apart
 
@@ -74,7 +75,7 @@ def _parts(graph: EinGraph, pinned: Collection[str]) -> frozenset[str]:
 def _is_product(graph: EinGraph, einsum: EinSum) -> bool:
     if einsum.promoted or einsum.aggregate not in (None, "sum"):
         return False
-    chain = chain_in(graph, einsum)
+    chain = chain_in(graph, einsum, fewest=1)
     if einsum.join != Operand(0) and (chain is None or chain.operator != "mul"):
         return False
     dtypes = {graph.tensors[operand.tensor].dtype for operand in einsum.operands}

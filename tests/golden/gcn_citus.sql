@@ -1,12 +1,28 @@
-CREATE UNLOGGED TABLE "A_by_dim_0_dim_1_1" AS
+CREATE UNLOGGED TABLE "D_by_dim_0_dim_1_1" AS
+SELECT
+  t.dim_0,
+  t.dim_1,
+  t.val
+FROM main."D" AS t;
+
+SELECT
+  create_reference_table('"D_by_dim_0_dim_1_1"');
+
+CREATE UNLOGGED TABLE "A_by_dim_0_dim_1_1" (
+  dim_0 BIGINT,
+  dim_1 BIGINT,
+  val DOUBLE PRECISION
+);
+
+SELECT
+  create_distributed_table('"A_by_dim_0_dim_1_1"', 'dim_1');
+
+INSERT INTO "A_by_dim_0_dim_1_1"
 SELECT
   t.dim_0,
   t.dim_1,
   t.val
 FROM main."A" AS t;
-
-SELECT
-  create_reference_table('"A_by_dim_0_dim_1_1"');
 
 CREATE UNLOGGED TABLE "T0" (
   i BIGINT,
@@ -23,22 +39,12 @@ SELECT
   u.dim_0 AS i,
   v.dim_1 AS k,
   tensor_sum(tensor_mul(u.val, v.val)) AS val
-FROM main."D" AS u
+FROM "D_by_dim_0_dim_1_1" AS u
 JOIN "A_by_dim_0_dim_1_1" AS v
   ON u.dim_1 = v.dim_0
 GROUP BY
   u.dim_0,
   v.dim_1;
-
-CREATE UNLOGGED TABLE "D_by_dim_0_dim_1_1" AS
-SELECT
-  t.dim_0,
-  t.dim_1,
-  t.val
-FROM main."D" AS t;
-
-SELECT
-  create_reference_table('"D_by_dim_0_dim_1_1"');
 
 CREATE UNLOGGED TABLE "T1" (
   i BIGINT,
@@ -203,17 +209,11 @@ JOIN "H_by_i_2" AS v
 GROUP BY
   u.i;
 
-CREATE UNLOGGED TABLE "W2_by_dim_0_1"
-WITH (
-  toast_tuple_target=8160
-) AS
+CREATE TEMPORARY TABLE "W2_by_dim_0_1" AS
 SELECT
   t.dim_0,
   t.val
 FROM main."W2" AS t;
-
-SELECT
-  create_reference_table('"W2_by_dim_0_1"');
 
 CREATE UNLOGGED TABLE "W2_by__1"
 WITH (

@@ -6,6 +6,7 @@ Source: sections 3.2 (uniqueness, continuity, frontiers) and 5.3 (the frontier o
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,10 +153,24 @@ def filtered_type(given: RelationType, predicate: KeyPredicate) -> RelationType:
     """Of the tuples that are left: the frontier of the keys that the predicate holds of."""
     if predicate.arity != given.arity:
         raise AlgebraError(f"a filter of keys of {predicate.arity} parts is given keys of {given.arity}")
+    return _known_once(_filtered, given, predicate)
+
+
+def _filtered(given: RelationType, predicate: KeyPredicate) -> RelationType:
     keys = given.keys()
     if keys is None:
         return RelationType(given.frontier, given.bound, False, given.is_ragged)
     return _with_keys(keys[:, predicate.holds_in_columns(keys)], given.bound, given.is_ragged)
+
+
+def _known_once(function: Callable[..., RelationType], given: RelationType, *arguments: object) -> RelationType:
+    """A type that takes a look at every key is made once, but where it rests on holes, which types are not told by."""
+    return _remembered(function, given, *arguments) if given.holes is None else function(given, *arguments)
+
+
+@lru_cache(maxsize=1024)
+def _remembered(function: Callable[..., RelationType], given: RelationType, *arguments: object) -> RelationType:
+    return function(given, *arguments)
 
 
 def mapped_type(given: RelationType, mapping: KeyMap, bound: Bound) -> RelationType:
@@ -168,6 +183,10 @@ def mapped_type(given: RelationType, mapping: KeyMap, bound: Bound) -> RelationT
         raise AlgebraError(f"{mapping} maps keys of {mapping.arity} parts, and is given keys of {given.arity}")
     if mapping.is_identity:
         return RelationType(given.frontier, bound, given.is_continuous, given.is_ragged, given.holes)
+    return _known_once(_mapped, given, mapping, bound)
+
+
+def _mapped(given: RelationType, mapping: KeyMap, bound: Bound) -> RelationType:
     frontier = tuple(_highest(part, given.frontier, mapping.copies) + 1 for part in mapping.parts)
     if given.is_continuous and _keeps_all(mapping, given.frontier):
         frontier = frontier if given.places else (0,) * len(frontier)

@@ -1,9 +1,12 @@
-"""Algebra, relational: expressions written by hand in Python, an operator a call."""
+"""Algebra: relational expressions written by hand in Python, an operator a call."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
+from sparseeinsum.algebra.implementation.distribution import Distribution, distribute
+from sparseeinsum.algebra.relational.evaluate import evaluate
 from sparseeinsum.algebra.relational.expressions import (
     Aggregation,
     Concat,
@@ -17,10 +20,11 @@ from sparseeinsum.algebra.relational.expressions import (
 from sparseeinsum.algebra.relational.folds import as_fold
 from sparseeinsum.algebra.relational.kernels import NAMES, EinSumKernel, Kernel, as_kernel
 from sparseeinsum.algebra.relational.key_functions import read_key_map, read_predicate
+from sparseeinsum.algebra.relational.keys import Key
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.algebra.relational.writing import write_expression
 from sparseeinsum.errors import AlgebraError, SparseEinsumError
-from sparseeinsum.language.dtypes import Number
+from sparseeinsum.language.dtypes import Array, Number
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.scalar import Call, Operand, Scalar
@@ -45,16 +49,16 @@ class TensorRelation:
         """How far keys go, and how large arrays are."""
         return self.expression.type
 
-    def aggregate(self, by: Sequence[int], fold: str = "sum") -> "TensorRelation":
+    def aggregate(self, by: Sequence[int], fold: str | Kernel = "sum") -> "TensorRelation":
         """One array for every group of tuples whose keys have the parts at these positions in common.
 
         Args:
             by: Positions in the key, in the order that the result has them.
-            fold: `sum`, `prod`, `max` or `min`, element by element.
+            fold: `sum`, `prod`, `max` or `min`, element by element; or a kernel of two arrays, which `evaluate` takes.
         """
         return TensorRelation(Aggregation(self.expression, tuple(by), as_fold(fold)))
 
-    def join(self, other: "TensorRelation", on: Sequence[tuple[int, int]], kernel: str) -> "TensorRelation":
+    def join(self, other: "TensorRelation", on: Sequence[tuple[int, int]], kernel: str | Kernel) -> "TensorRelation":
         """Pairs of tuples, and a kernel of their arrays.
 
         The result has the keys of this relation, then those of the other one that are not joined on.
@@ -79,7 +83,7 @@ class TensorRelation:
         """The tuples for whose keys a condition holds, such as `lambda i, j: (i == j) & (i > 0)`."""
         return TensorRelation(Filter(self.expression, read_predicate(condition, self.type.arity)))
 
-    def transform(self, kernel: str) -> "TensorRelation":
+    def transform(self, kernel: str | Kernel) -> "TensorRelation":
         """A kernel of every array, u."""
         return TensorRelation(Transform(self.expression, read_kernel(kernel, 1)))
 
@@ -97,17 +101,40 @@ class TensorRelation:
         """
         return TensorRelation(Concat(self.expression, key, axis, fill=fill))
 
+    def evaluate(self, relations: Mapping[str, Mapping[Key, Array]]) -> dict[Key, Array]:
+        """The relation by numpy, outside of the database, which kernels in Python may be part of.
+
+        Args:
+            relations: Arrays by their keys, of every tensor by name.
+        """
+        return evaluate(self.expression, relations)
+
+    def distributed(
+        self,
+        sites: int,
+        stored: Mapping[str, Sequence[int] | str] = MappingProxyType({}),
+        memory_floats: float | None = None,
+    ) -> Distribution:
+        """The cheapest way found to compute it on several sites.
+
+        Args:
+            sites: How many there are.
+            stored: How tensors lie, by name: positions of the keys that they are partitioned by, or `everywhere`.
+            memory_floats: That a site has for what one operator reads and makes.
+        """
+        return distribute({"result": self.expression}, sites, stored, memory_floats)
+
     def __str__(self) -> str:
         return write_expression(self.expression)
 
 
-def read_kernel(text: str, operands: int) -> Kernel:
-    """A kernel as text: an EinSum of u and v, or the name of a function.
+def read_kernel(text: str | Kernel, operands: int) -> Kernel:
+    """A kernel, as one or as text: an EinSum of u and v, or the name of a function.
 
     Raises:
         AlgebraError: It is none of so many arrays.
     """
-    if "=" not in text:
+    if isinstance(text, Kernel) or "=" not in text:
         return as_kernel(text, operands)
     try:
         program = lower_text(text)
