@@ -45,6 +45,7 @@ bench: $(VENV)/ready
 	$(BIN)/python -m bench.rewriting
 	$(BIN)/python -m bench.paper_tables
 	$(BIN)/python -m bench.eindecomp
+	$(BIN)/python -m bench.relational_algebra
 	$(BIN)/python -m bench.regret
 
 $(VENV)/ready: pyproject.toml

@@ -1,26 +1,27 @@
-"""Formulas of machine learning, as people write them: losses and inner loops of five algorithms (SPORES, section 4.2).
+"""Formulas of machine learning, as people write them: losses, gradients, and inner loops of five algorithms.
 
-X is sparse, rows by columns; U, V and the like are dense and narrow, others are vectors.
+    python -m bench.learning [--rows 8000] [--steps 5]
+
+runs the loops, and prints what each step finds (SPORES, section 4.2). X is sparse, rows by columns; U, V and the like
+are dense and narrow, others are vectors.
 """
 
-from collections.abc import Callable, Mapping
+import argparse
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse
+from rich.table import Table
 
 import sparseeinsum as se
+from bench.timing import CONSOLE
 from sparseeinsum.examples import Matrix
 
 RANK = 10
 DENSITY = 0.001
-EPSILON = 1e-3
-
-X = se.matrix("X")
-U, V, W, H = (se.matrix(name) for name in ("U", "V", "W", "H"))
-P = se.vector("P")
-labels, weights, direction = (se.vector(name) for name in ("labels", "weights", "direction"))
 
 
 @dataclass(frozen=True)
@@ -28,37 +29,95 @@ class Formula:
     """Something to compute, and from which tensors.
 
     Attributes:
-        build: The results, by name.
-        tensors: What they read besides X: for each the axes, rows of X, columns of X, or a rank.
+        text: The program.
+        tensors: What it reads besides X: for each the axes, rows of X, columns of X, or a rank.
+        state: Of a loop, the tensors that results of a step replace, by those.
+        objective: Of a loop, the result that is to fall.
     """
 
-    build: Callable[[], Mapping[str, se.Matrix]]
+    text: str
     tensors: Mapping[str, str]
-
-
-def _glm() -> dict[str, se.Matrix]:
-    """A conjugate gradient's product with the Hessian of logistic regression."""
-    return {"G": X.T @ (P * (1 - P) * (X @ direction)) + 0.1 * direction}
-
-
-def _svm() -> dict[str, se.Matrix]:
-    """Objective and gradient of an L2 support vector machine."""
-    out = (1 - labels * (X @ weights)).relu().named("margin")
-    return {"loss": (out**2).sum() * 0.5 + 0.05 * (weights.T @ weights), "G": 0.1 * weights - X.T @ (out * labels)}
+    state: Mapping[str, str] | None = None
+    objective: str = ""
 
 
 FORMULAS: dict[str, Formula] = {
-    "sum((X - U V')^2)": Formula(lambda: {"L": ((X - U @ V.T) ** 2).sum()}, {"U": "rk", "V": "ck"}),
-    "sum((X + U V')^2)": Formula(lambda: {"L": ((X + U @ V.T) ** 2).sum()}, {"U": "rk", "V": "ck"}),
-    "ALS: (U V' - X) V + 0.1 U": Formula(lambda: {"G": (U @ V.T - X) @ V + 0.1 * U}, {"U": "rk", "V": "ck"}),
-    "PNMF: sum(W H)": Formula(lambda: {"S": (W @ H.T).sum()}, {"W": "rk", "H": "ck"}),
-    "PNMF: X' W / colsums": Formula(lambda: {"G": H * (X.T @ W) / (H * W.colsums() + EPSILON)}, {"W": "rk", "H": "ck"}),
-    "MLR: P X - P P X": Formula(lambda: {"G": P * X - P * P * X}, {"P": "r"}),
-    "MLR: X'(Q - P rowsums(Q))": Formula(
-        lambda: {"G": X.T @ (U * (X @ V) - U * (U * (X @ V)).rowsums())}, {"U": "rk", "V": "ck"}
+    "sum((X - U V')^2)": Formula("L = sum((X - U @ V.T)^2)", {"U": "rk", "V": "ck"}),
+    "sum((X + U V')^2)": Formula("L = sum((X + U @ V.T)^2)", {"U": "rk", "V": "ck"}),
+    "ALS: (U V' - X) V + 0.1 U": Formula("G = (U @ V.T - X) @ V + 0.1 * U", {"U": "rk", "V": "ck"}),
+    "PNMF: sum(W H)": Formula("S = sum(W @ H.T)", {"W": "rk", "H": "ck"}),
+    "PNMF: X' W / colsums": Formula("G = H * (X.T @ W) / (H * colsums(W) + 1e-3)", {"W": "rk", "H": "ck"}),
+    "MLR: P X - P P X": Formula("G = P * X - P * rowsums(P) * X", {"P": "r"}),
+    "MLR: X'(Q - P rowsums(Q))": Formula("G = X.T @ (P * (X @ V) - P * rowsums(P * (X @ V)))", {"P": "rk", "V": "ck"}),
+    "GLM: X'(P (1 - P) (X d))": Formula("G = X.T @ (P * (1 - P) * (X @ d)) + 0.1 * d", {"P": "r", "d": "c"}),
+    "SVM: loss and gradient": Formula(
+        """
+        margin = relu(1 - y * (X @ w))
+        loss = 0.5 * sum(margin^2) + 0.05 * w.T @ w
+        G = 0.1 * w - X.T @ (margin * y)
+        """,
+        {"y": "r", "w": "c"},
     ),
-    "GLM: X'(P (1 - P) (X d))": Formula(_glm, {"P": "r", "direction": "c"}),
-    "SVM: loss and gradient": Formula(_svm, {"labels": "r", "weights": "c"}),
+}
+
+LOOPS: dict[str, Formula] = {
+    "ALS, a step of gradients": Formula(
+        """
+        loss = sum((X - U @ V.T)^2) + 0.1 * (sum(U^2) + sum(V^2))
+        next_U = U - 1e-5 * ((U @ V.T - X) @ V + 0.1 * U)
+        next_V = V - 1e-5 * ((U @ V.T - X).T @ U + 0.1 * V)
+        """,
+        {"U": "rk", "V": "ck"},
+        {"next_U": "U", "next_V": "V"},
+        "loss",
+    ),
+    "PNMF, a multiplicative step": Formula(
+        """
+        loss = sum(W @ H.T) - sum(X * log(W @ H.T + 1e-9))
+        next_H = H * ((X / (W @ H.T + 1e-9)).T @ W) / colsums(W)
+        """,
+        {"W": "rk", "H": "ck"},
+        {"next_H": "H"},
+        "loss",
+    ),
+    "MLR, a step of gradients": Formula(
+        """
+        E = exp(X @ B)
+        P = E / (1 + rowsums(E))
+        loss = sum(log(1 + rowsums(E))) - sum(Y * (X @ B))
+        D = P * (X @ V)
+        curvature = sum(V * (X.T @ (D - P * rowsums(D))))
+        next_B = B - 1e-2 * (X.T @ (P - Y))
+        """,
+        {"B": "ck", "V": "ck", "Y": "rk"},
+        {"next_B": "B"},
+        "loss",
+    ),
+    "GLM, a step along a direction": Formula(
+        """
+        P = sigmoid(X @ w)
+        loss = sum(log(1 + exp(X @ w))) - y.T @ (X @ w) + 0.05 * w.T @ w
+        d = X.T @ (y - P) - 0.1 * w
+        curvature = d.T @ (X.T @ (P * (1 - P) * (X @ d)) + 0.1 * d)
+        next_w = w + d.T @ d / (curvature + 1e-9) * d
+        """,
+        {"w": "c", "y": "r"},
+        {"next_w": "w"},
+        "loss",
+    ),
+    "SVM, a step along a direction": Formula(
+        """
+        margin = relu(1 - y * (X @ w))
+        active = where(margin > 0, 1.0, 0.0)
+        loss = 0.5 * sum(margin^2) + 0.05 * w.T @ w
+        d = X.T @ (margin * y) - 0.1 * w
+        curvature = sum(active * (X @ d)^2) + 0.1 * d.T @ d
+        next_w = w + d.T @ d / (curvature + 1e-9) * d
+        """,
+        {"w": "c", "y": "r"},
+        {"next_w": "w"},
+        "loss",
+    ),
 }
 
 
@@ -69,3 +128,41 @@ def tensors_of(formula: Formula, rows: int, columns: int) -> dict[str, Matrix]:
     sparse: Any = scipy.sparse.random_array((rows, columns), density=DENSITY, rng=random)
     dense = {name: random.random([bounds[axis] for axis in axes]) for name, axes in formula.tensors.items()}
     return {"X": scipy.sparse.csr_array(sparse), **dense}
+
+
+def loaded(formula: Formula, rows: int) -> se.Database:
+    """A database with the tensors of a formula; X has half as many columns as rows."""
+    database = se.connect()
+    for name, array in tensors_of(formula, rows, rows // 2).items():
+        database.tensor(name, array)
+    return database
+
+
+def steps_of(loop: Formula, database: se.Database) -> Iterator[tuple[float, float]]:
+    """Run a loop: after each step the objective, and the seconds that it took, planning included."""
+    while True:
+        start = time.perf_counter()
+        results = database.run(loop.text, outputs=[*(loop.state or ()), loop.objective])
+        seconds = time.perf_counter() - start
+        for result, name in (loop.state or {}).items():
+            database.tensor(name, results[result].to_numpy())
+        yield float(results[loop.objective].to_numpy()), seconds
+
+
+def main(rows: int, steps: int) -> None:
+    """Run all loops for some steps, and print what they find."""
+    table = Table("loop", "objective, step by step", "seconds of a step", title=f"{rows:,} rows", title_justify="left")
+    for name, loop in LOOPS.items():
+        with loaded(loop, rows) as database:
+            found = [each for each, _ in zip(steps_of(loop, database), range(steps), strict=False)]
+        values = ", ".join(f"{value:.6g}" for value, _ in found)
+        table.add_row(name, values, f"{np.median([seconds for _, seconds in found]):.4f}")
+    CONSOLE.print(table)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=8000, help="of X (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=5, help="of every loop (default: %(default)s)")
+    asked = parser.parse_args()
+    main(asked.rows, asked.steps)

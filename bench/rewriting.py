@@ -4,29 +4,46 @@
 
 X has half as many columns as rows, and one entry in a thousand. Where the formula as written would compute too many
 numbers, it is left out. Results of both are compared. Then: what planning takes, and what the stages of rewriting take
-(SPORES, figures 16 and 17): saturation, and the choice of a formula greedily and by integer programming.
+(SPORES, figures 16 and 17): saturation with few matches of rules that would explode, and with all; and the choice of a
+formula greedily and by integer programming.
 """
 
 import argparse
-import itertools
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.table import Table
 
 import sparseeinsum as se
-from bench.learning import DENSITY, FORMULAS, Formula, tensors_of
+from bench.learning import DENSITY, FORMULAS, LOOPS, Formula, loaded, tensors_of
 from bench.timing import CONSOLE, Figure, race, report
 from sparseeinsum.language.binding import bind
+from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.tensors import Axis, Tensor
-from sparseeinsum.rewrite.saturation.egraph import saturate
+from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
+from sparseeinsum.rewrite.groups import groups_of
+from sparseeinsum.rewrite.saturation.egraph import Limits, saturate
 from sparseeinsum.rewrite.saturation.extraction import Extractor
 from sparseeinsum.rewrite.saturation.reading import read
 from sparseeinsum.rewrite.saturation.sizes import sizes_of
 
-STAGES = ("nodes", "saturation s", "sizes s", "greedy s", "integer program s", "its cost to greedy's")
+STAGES = (
+    "nodes",
+    "saturation s",
+    "all nodes",
+    "all s",
+    "sizes s",
+    "greedy s",
+    "integer program s",
+    "its cost to greedy's",
+)
+
+_UNBOUNDED = Limits(seconds=5, nodes=1_000_000)
+
+T = TypeVar("T")
 
 _MOST_NUMBERS = 2e8  # of one result as written
 _ROUNDING = 1e-6
@@ -34,12 +51,10 @@ _ROUNDING = 1e-6
 
 def plans_of(name: str, formula: Formula, rows: int) -> tuple[se.Database, dict[str, se.Plan]]:
     """A database, and plans of the formula there; both have been run and agree."""
-    database = se.connect()
-    for tensor, array in tensors_of(formula, rows, rows // 2).items():
-        database.tensor(tensor, array)
-    program = se.program(dict(formula.build()))
-    plans = {"rewritten": database.plan(program)}
-    written = database.plan(program, rewrite=False)
+    database = loaded(formula, rows)
+    outputs = [*(formula.state or ()), *([formula.objective] if formula.objective else [])]
+    plans = {"rewritten": database.plan(formula.text, outputs=outputs)}
+    written = database.plan(formula.text, outputs=outputs, rewrite=False)
     if largest_result(written) <= _MOST_NUMBERS:
         plans["as written"] = written
         found = [database.run(plan) for plan in plans.values()]
@@ -61,50 +76,67 @@ def largest_result(plan: se.Plan) -> float:
 
 
 def stages(formula: Formula, rows: int) -> dict[str, str]:
-    """Seconds that the stages of rewriting take for the first result of a formula, and how many nodes there are."""
-    first, *_ = dict(formula.build()).items()
-    program = se.program(dict([first]))
+    """Seconds that the stages of rewriting take for the largest group of a formula, and how many nodes there are.
+
+    Saturation is measured with all matches of rules, too, until nothing changes or five seconds are over.
+    """
     arrays = tensors_of(formula, rows, rows // 2)
     tensors = {
         name: Tensor(name, tuple(Axis(f"a{axis}", bound) for axis, bound in enumerate(array.shape)))
         for name, array in arrays.items()
     }
-    graph = bind(program, tensors)
-    reading = read(graph.einsums, graph.einsums[-1:], graph)
-    clock = [time.perf_counter()]
-    classes = saturate(reading.terms, reading.bounds, reading.same)
-    clock.append(time.perf_counter())
-    sizes = sizes_of(classes, reading.bounds, {leaf: DENSITY if leaf.tensor == "X" else 1.0 for leaf in classes.leaves})
-    extractor = Extractor.of(classes, sizes)
-    clock.append(time.perf_counter())
-    choices = []
-    for choose in (extractor.greedy, extractor.shared):
-        choices.append(choose(classes.roots))
-        clock.append(time.perf_counter())
-    taken = [f"{after - before:.3f}" for before, after in itertools.pairwise(clock)]
-    better = f"{choices[1].cost / choices[0].cost:.2f}"
-    ended = "" if classes.is_saturated else ", limit"
-    return dict(zip(STAGES, [f"{classes.count():,}{ended}", *taken, better], strict=True))
+    graph = bind(lower_text(formula.text, shapes=lambda name: arrays[name].shape), tensors)
+    merged = merge_common_subexpressions(graph, {})
+    groups = groups_of(merged, ())
+    if not groups:
+        return dict.fromkeys(STAGES, "-")  # products alone
+    group = max(groups, key=lambda group: len(group.einsums))
+    reading = read(group.einsums, group.roots, merged)
+    clock = Clock()
+    every = clock.time(lambda: saturate(reading.terms, reading.bounds, reading.same, _UNBOUNDED))
+    classes = clock.time(lambda: saturate(reading.terms, reading.bounds, reading.same))
+    densities = {leaf: DENSITY if leaf.tensor == "X" else 1.0 for leaf in classes.leaves}
+    extractor = clock.time(lambda: Extractor.of(classes, sizes_of(classes, reading.bounds, densities)))
+    greedy = clock.time(lambda: extractor.greedy(classes.roots))
+    shared = clock.time(lambda: extractor.shared(classes.roots))
+    found = [f"{each.count():,}{'' if each.is_saturated else ', limit'}" for each in (classes, every)]
+    all_seconds, seconds, *rest = clock.seconds
+    cells = [found[0], seconds, found[1], all_seconds, *rest, f"{shared.cost / greedy.cost:.2f}"]
+    return dict(zip(STAGES, cells, strict=True))
+
+
+class Clock:
+    """Notes how long things take, in seconds."""
+
+    def __init__(self) -> None:
+        self.seconds: list[str] = []
+
+    def time(self, compute: Callable[[], T]) -> T:
+        """Compute something."""
+        start = time.perf_counter()
+        found = compute()
+        self.seconds.append(f"{time.perf_counter() - start:.3f}")
+        return found
 
 
 def main(sizes: list[int], repeat: int, output: Path) -> None:
     """Race all formulas at all sizes, and show what planning took."""
     figures: list[Figure] = []
     planning = Table("formula", "rows", "planning s", "rewritten", title="Planning", title_justify="left")
-    for name, formula in FORMULAS.items():
+    for name, formula in (FORMULAS | LOOPS).items():
         for rows in sizes:
             database, plans = plans_of(name, formula, rows)
             runs = {kind: partial(database.run, plan, replan=False) for kind, plan in plans.items()}
             figures += race(f"{name}, {rows:,} rows", runs, dict.fromkeys(runs, repeat), "rewritten", pause=0)
             start = time.perf_counter()
-            plan = database.plan(se.program(dict(formula.build())))
+            plan = database.plan(formula.text)
             seconds = time.perf_counter() - start
             shares = ", ".join(f"{result} {share:.2g}" for result, share in plan.rewriting.shares.items())
             planning.add_row(name, f"{rows:,}", f"{seconds:.3f}", shares)
     report("Formulas", figures, "rewritten", output / "rewriting.json")
     CONSOLE.print(planning)
     breakdown = Table("formula", *STAGES, title="Rewriting", title_justify="left")
-    for name, formula in FORMULAS.items():
+    for name, formula in (FORMULAS | LOOPS).items():
         breakdown.add_row(name, *stages(formula, sizes[-1]).values())
     CONSOLE.print(breakdown)
 

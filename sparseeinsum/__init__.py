@@ -1,5 +1,6 @@
 """Einstein summations over tables: the optimiser splits every tensor between SQL and dense kernels in the database."""
 
+from sparseeinsum.algebra.building import TensorRelation
 from sparseeinsum.arrays import einsum
 from sparseeinsum.contraction_paths import ContractionPath, contract_path
 from sparseeinsum.database import Database, connect
@@ -56,6 +57,7 @@ __all__ = [
     "StatisticsError",
     "Table",
     "TensorExpression",
+    "TensorRelation",
     "TensorResult",
     "__version__",
     "bound",

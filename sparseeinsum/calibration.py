@@ -15,7 +15,7 @@ from sparseeinsum.database import Database, connect
 from sparseeinsum.decompose.constants import constants_for, store_constants
 from sparseeinsum.decompose.cost import CostConstants
 from sparseeinsum.decompose.fit import Fit, Observation, Residual, fit_constants, residuals
-from sparseeinsum.engines.postgresql.engine import is_postgresql
+from sparseeinsum.engines.postgresql.opening import is_postgresql
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.examples import (
     FEED_FORWARD,

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Self, overload
 import duckdb
 import pyarrow as pa
 
-from sparseeinsum import pipeline, running
+from sparseeinsum import pipeline, relational_queries, running
+from sparseeinsum.algebra.building import TensorRelation
 from sparseeinsum.checking import Finding, check_source
 from sparseeinsum.dbt_project.writing import write_models
 from sparseeinsum.engines.duckdb import open_duckdb
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.postgresql.engine import is_postgresql, open_postgresql
+from sparseeinsum.engines.postgresql.opening import is_postgresql, open_postgresql
 from sparseeinsum.errors import EngineError, SemanticsError
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.eingraph import Program
@@ -27,7 +28,7 @@ from sparseeinsum.loading.sources.readers import read
 from sparseeinsum.plan import Plan
 from sparseeinsum.plan_options import plan_options
 from sparseeinsum.progress import shown_progress
-from sparseeinsum.results.results import Results
+from sparseeinsum.results.results import Results, TensorResult
 from sparseeinsum.results.streams import ResultStream
 from sparseeinsum.results.targets import Destination, targets_of
 from sparseeinsum.saved_plans.files import read_plan
@@ -96,6 +97,7 @@ class Database:
         keys: Mapping[str, str] | None = None,
         index: Sequence[str] | None = None,
         value: str | None = None,
+        distribute: str | None = None,
     ) -> StoredTensor:
         """Load a tensor into a table of its own name, in place of one loaded before.
 
@@ -133,6 +135,9 @@ class Database:
             index: Columns of indices of rows, in axis order; by default all but that of the values.
             value: Column of values of rows; by default the last one, or, where `index` is given, none: every row counts
                 as 1.
+            distribute: On a Citus cluster, the axis whose key column is the distribution column of the table, or
+                `replicated` for a reference table, which every machine has whole. By default small data are replicated,
+                and others distributed by their first key column.
 
         Raises:
             DataError: The data are no tensor; the first such row is named, and the database is as it was.
@@ -144,7 +149,7 @@ class Database:
             raise ValueError(f"duplicates {duplicates!r} is neither 'error' nor 'sum'")
         description = completed(Description(name, axes, shape, fill, dtype, keys or {}), data, index)
         given = read(description, data, Columns(index, value))
-        return tables.load(self._engine, description, given, promoted, duplicates == "sum", order)
+        return tables.load(self._engine, description, given, promoted, duplicates == "sum", order, distribute)
 
     def tensor_from_table(
         self,
@@ -370,7 +375,8 @@ class Database:
             parameters: For program text, numbers in place of those that it declares, as in `param eta = 0.1`.
             workers: A power of two: labels are cut into as many pieces of work, so that workers that have one each
                 would send each other little. Keys stand for the pieces, or for parts of them; `plan.partitioned`
-                tells what would be moved.
+                tells what would be moved. The cost is that of all workers together, with what is moved
+                and what they wait for the busiest.
 
         Raises:
             CatalogueError: A tensor is not there.
@@ -504,6 +510,37 @@ class Database:
                 streamed = pipeline.stream_program(self._read(program, parameters), self._engine, options, show, replan)
             deliveries = transaction.enter_context(streamed)
             return ResultStream(self._engine, deliveries, transaction.pop_all())
+
+    def relation(self, name: str) -> TensorRelation:
+        """A tensor as a relation of keys and arrays, for expressions of the tensor relational algebra.
+
+        Key columns of its table are keys, in axis order; arrays are its arrays. `compute` computes what becomes of it.
+
+        Args:
+            name: Of the tensor.
+
+        Raises:
+            CatalogueError: There is no such tensor.
+            DataError: Its rows are no tensor.
+        """
+        return relational_queries.open_relation(name, self._engine)
+
+    def compute(self, relation: TensorRelation) -> TensorResult:
+        """Compute a relation in the database.
+
+        Returns:
+            A tensor whose first axes, k0, k1, ..., are the keys, and whose others, a0, a1, ..., are those of arrays;
+            keys that have no tuple hold its fill, 0.
+
+        Raises:
+            AlgebraError: It has what SQL does not compute, or makes a key twice.
+            EngineError: A tensor has changed since the relation was written, or the database refused a statement.
+        """
+        return relational_queries.compute_relation(relation, self._engine)
+
+    def relation_sql(self, relation: TensorRelation) -> str:
+        """The SELECT that computes a relation."""
+        return relational_queries.relation_sql(relation, self._engine)
 
     def close(self) -> None:
         """Close the database, if it was opened here."""

@@ -1,6 +1,6 @@
 """What a plan says of itself in a terminal: notation, schemas, expected and actual sizes, and where the time goes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -14,6 +14,7 @@ from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.render.relations import write_schema
 from sparseeinsum.render.statements import Statement
+from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.rewriting import Rewriting
 from sparseeinsum.semantics.exactness import Evaluation, JoinKind
 from sparseeinsum.statistics.columns import NUMBER_TYPES
@@ -122,6 +123,7 @@ class Explanation:
         planning_seconds: By stage.
         analysis: Of a run, if there was one.
         runners_up: How many other plans to show.
+        transferred_bytes: Expected to go from machine to machine; None where there is one.
     """
 
     decomposed: DecomposedGraph
@@ -133,6 +135,7 @@ class Explanation:
     planning_seconds: Mapping[str, float]
     analysis: Analysis | None
     runners_up: int
+    transferred_bytes: float | None = None
 
     def write(self) -> str:
         """The explanation as text."""
@@ -152,8 +155,9 @@ class Explanation:
         """How many EinSums, expected and planning time."""
         planned = ", ".join(f"{stage} {write_seconds(taken)}" for stage, taken in self.planning_seconds.items())
         count = len(self.decomposed.steps)
+        moved = "" if self.transferred_bytes is None else f", {write_bytes(self.transferred_bytes)} between machines"
         return (
-            f"{count} EinSum{'s' if count != 1 else ''}, expected {write_seconds(self.decomposed.seconds)}; "
+            f"{count} EinSum{'s' if count != 1 else ''}, expected {write_seconds(self.decomposed.seconds)}{moved}; "
             f"planned in {write_seconds(sum(self.planning_seconds.values()))} ({planned})"
         )
 
@@ -242,16 +246,12 @@ class Explanation:
             f"{name}: the same as {kept}, which is computed once for both"
             for name, kept in self.rewriting.merged.items()
         ]
-        notes += [
-            f"{name}: computed by an equal formula, expected to take {share:.2g} times as long as the one written, and "
-            "rounded otherwise (rewrite=False keeps to what is written)"
-            for name, share in self.rewriting.shares.items()
-        ]
+        notes += [line for each in self.rewriting.derivations.items() for line in _derivation_lines(*each)]
         notes += [
             f"{whole}: its product is computed in another order than written, without {', '.join(names)} "
             "(rewrite=False keeps to what is written)"
             for whole, names in _by_value(self.rewriting.composed).items()
-            if whole not in self.rewriting.shares
+            if whole not in self.rewriting.derivations
         ]
         for step in self.decomposed.steps:
             name = step.einsum.output.tensor
@@ -274,6 +274,21 @@ class Explanation:
                 notes.append(f"{name}: a run ends where it turns NaN or infinite (nonfinite='allow' lets it go on)")
         notes += [replanning.told for replanning in self.analysis.replannings] if self.analysis is not None else []
         return notes
+
+
+def _derivation_lines(name: str, derivation: Derivation) -> Iterator[str]:
+    """The formula that a result is computed by, and why it is equal to the one written."""
+    seconds = f"{write_seconds(derivation.seconds)} instead of {write_seconds(derivation.seconds_written)}"
+    yield (
+        f"{name}: computed by an equal formula, expected to take {seconds} ({derivation.share:.2g} times as long), and "
+        "rounded otherwise (rewrite=False keeps to what is written)"
+    )
+    written, computed = derivation.formulas
+    yield f"{name}: written as {written}"
+    yield f"{name}: computed as {computed}"
+    laws = derivation.laws()
+    if laws:
+        yield f"{name}: which is equal by {', '.join(laws)}"
 
 
 def _compensates(step: Step, evaluation: Evaluation) -> bool:

@@ -32,6 +32,7 @@ from sparseeinsum.results.targets import Target
 from sparseeinsum.rewrite.algebraic import improve
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
+from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.first_indices import find_first_indices, successors_needed
 from sparseeinsum.rewrite.late_sums import sum_late
 from sparseeinsum.rewrite.parts import parts_of
@@ -45,12 +46,13 @@ from sparseeinsum.semantics.exactness import ExactGraph, Values, evaluate_exactl
 from sparseeinsum.statistics.blocks import measure_blocks, with_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import Estimator, make_estimator
-from sparseeinsum.statistics.measure import Measurement
+from sparseeinsum.statistics.measure import Measurement, is_complete
 from sparseeinsum.statistics.order import ascending_axes
 from sparseeinsum.storage.catalogue import Catalogue, require
 from sparseeinsum.storage.generated import generated_source, successor_source
 from sparseeinsum.storage.inputs import stored_inputs
-from sparseeinsum.storage.measuring import identifying_axes, is_complete, measure_all
+from sparseeinsum.storage.measuring import identifying_axes, measure_all
+from sparseeinsum.storage.placing import placed
 
 # Of the memory, for an operand that is kept there: every thread that puts tuples into it may have one of its own.
 _RESIDENT_SHARE = 0.25
@@ -63,7 +65,7 @@ def make_plans(program: Program, engine: Engine, options: PlanOptions) -> list[P
         data = _read_data(program, engine, options)
     with clock.stage("optimizer"), bounded(engine, options.most_bytes, options.estimating_bytes):
         bound = _bind(program, data.stored, options, engine)
-        binary, shares = _rewritten(bound, data, engine, options)
+        binary, derivations = _rewritten(bound, data, engine, options)
         pins = _pins(bound, binary, options)
         merged = merge_common_subexpressions(binary, pins)
         exact = evaluate_exactly(merged, data.values, _allows_nonfinite(options))
@@ -71,7 +73,7 @@ def make_plans(program: Program, engine: Engine, options: PlanOptions) -> list[P
         alternatives = _alternatives(exact, data, engine, options, layouts, pins)
         divided = None if options.workers is None else plan_for_workers(alternatives, options.workers)
         found = (alternatives if divided is None else divided.alternatives).chosen(options.top)
-    rewriting = Rewriting.between(bound, exact.graph, shares)
+    rewriting = Rewriting.between(bound, exact.graph, derivations)
     made = _Making(program, engine, options, data, rewriting, exact, alternatives, clock.seconds)
     if divided is None:
         return [made.plan(decomposed) for decomposed in found]
@@ -183,25 +185,26 @@ def _orders(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, Sto
 
 def _rewritten(
     bound: EinGraph, data: _Data, engine: Engine, options: PlanOptions
-) -> tuple[EinGraph, Mapping[str, float]]:
+) -> tuple[EinGraph, Mapping[str, Derivation]]:
     """The graph as EinSums of one or two operands each, in a cheap order.
 
     Formulas are replaced by equal ones, and products that several EinSums compute put together before; sums over what
-    is absent are taken apart after. Also, of results that another formula computes, the share of the time expected.
+    is absent are taken apart after. Also, of results that another formula computes, that formula.
     """
     known, values = data.statistics, data.values
     if _allows_nonfinite(options):
         return binarise(bound, known, values, allows_nonfinite=True), {}
     price = partial(least_seconds, constants=constants_for(engine.costs))
-    binary, shares = binarise(bound, known, values), {}
+    binary = binarise(bound, known, values)
+    derivations: Mapping[str, Derivation] = {}
     if options.rewrites:
         pinned = options.pin.keys()
         improved = improve(bound, binary, known, values, price, options.pin)
         binary = put_together(improved.graph, improved.apart, known, values, price, pinned)
         binary = sum_late(binary, known, values, price, pinned)
-        shares = dict(improved.shares)
+        derivations = improved.derivations
     sparse = compensate(binary, known, values, price)
-    return find_first_indices(sparse, data.successors, known, values, price), shares
+    return find_first_indices(sparse, data.successors, known, values, price), derivations
 
 
 def _alternatives(
@@ -247,10 +250,12 @@ class _Making:
         complete = frozenset(name for name in stored if is_complete(stored[name], self.data.measured[name]))
         identifying = {name: identifying_axes(stored[name], self.data.measured[name]) for name in stored}
         inputs = Inputs(stored, self.exact.values, complete, identifying)
+        definitions = translate(decomposed, inputs, self.exact.evaluations, keeps_shared=engine.sql.has_workers)
+        on_machines = placed(definitions, stored, self.alternatives.model, engine)
         return Plan(
             self.program,
             decomposed,
-            translate(decomposed, inputs, self.exact.evaluations, keeps_shared=engine.sql.has_workers),
+            on_machines.definitions,
             self.alternatives,
             stored,
             self.data.measured,
@@ -263,6 +268,7 @@ class _Making:
             self.planning_seconds,
             engine.stage_namer(decomposed.seconds),
             lambda plan: analyze_plan(plan, engine),
+            transferred_bytes=on_machines.total_bytes,
         )
 
 

@@ -34,7 +34,7 @@ from sparseeinsum.saved_plans.files import write_plan
 from sparseeinsum.semantics.exactness import Evaluation
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import Estimator
-from sparseeinsum.statistics.measure import Measurement
+from sparseeinsum.statistics.measure import Measurement, is_complete
 
 
 @dataclass(frozen=True)  # no slots: its statements are written once and kept
@@ -58,6 +58,7 @@ class Plan:
         stage_of: Names the table that keeps a result while the plan runs.
         analyze: Runs the plan where it was made, and tells what that took.
         kept_before: Names of relations in tables that plans made whose rest this one is.
+        transferred_bytes: Expected to go from machine to machine, where tables are spread over several.
         partitioned: How it is cut among workers; None where nobody asked.
     """
 
@@ -77,6 +78,7 @@ class Plan:
     stage_of: Callable[[str], exp.Table]
     analyze: Callable[["Plan"], Analysis]
     kept_before: frozenset[str] = frozenset()
+    transferred_bytes: float = 0.0
     partitioned: PartitionedProgram | None = None
 
     @property
@@ -108,8 +110,7 @@ class Plan:
 
         Printed, it has a line for every operator, with the frontier of its keys and the bound of its arrays.
         """
-        found = ((name, self.measured[name].tuples, stored) for name, stored in self.stored.items())
-        complete = {name for name, tuples, each in found if tuples == each.decomposition.most_tuples(each.tensor.shape)}
+        complete = {name for name, stored in self.stored.items() if is_complete(stored, self.measured[name])}
         deliveries = {name: delivery(self.decomposed, name) for name in self.outputs}
         return plan_algebra(self.definitions, deliveries, self.statistics, complete)
 
@@ -167,6 +168,7 @@ class Plan:
             self.planning_seconds,
             self.analyze(self) if analyze else None,
             top - 1,
+            self.transferred_bytes if self.dialect.distributes else None,
         )
 
     def sql(self, style: str = "cte", dialect: str | None = None) -> str:
@@ -182,7 +184,7 @@ class Plan:
 
         Raises:
             ValueError: Another style.
-            PlanError: Another dialect.
+            PlanError: Another dialect, or a plan for a Citus cluster in one statement.
         """
         if dialect is not None and dialect.lower() not in (self.dialect.name, *self.dialect.aliases):
             raise PlanError(
@@ -226,6 +228,8 @@ class Plan:
 
     def staged(self) -> tuple[str, ...]:
         """Results that a run keeps in temporary tables."""
+        if self.dialect.distributes:
+            return tuple(each.name for each in self.definitions)
         model = self.alternatives.model
         staged = staged_results(self.decomposed, model, self.dialect.computes_whole)
         if not self.dialect.has_workers:
@@ -288,6 +292,11 @@ class Plan:
         boundaries: Mapping[str, tuple[int, ...]],
         kept: Mapping[Kept, exp.Table],
     ) -> tuple[Statement, ...]:
+        if self.dialect.distributes and not tables:
+            raise PlanError(
+                "on a Citus cluster every operator of a plan fills a table in its place, so that no single statement "
+                'computes an output; for SQL text, ask for sql("staged")'
+            )
         deliveries = {name: delivery(self.decomposed, name) for name in self.outputs}
         return staged_statements(self.definitions, deliveries, tables, self.dialect, boundaries, kept)
 

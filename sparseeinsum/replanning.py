@@ -24,8 +24,7 @@ from sparseeinsum.rewrite.composition import composed
 from sparseeinsum.semantics.exactness import Values, evaluate_exactly
 from sparseeinsum.statistics.counts import count_entries, counted_statistics, is_countable
 from sparseeinsum.statistics.estimators import Estimator
-from sparseeinsum.statistics.measure import Measurement, measure
-from sparseeinsum.storage.measuring import is_complete
+from sparseeinsum.statistics.measure import Measurement, is_complete, measure
 
 _OFF = 2.0  # times more tuples than expected, or fewer, from which on the rest is looked at
 _SCAN_SECONDS_PER_BYTE = 4e-9  # of a table: 0.1 s for a million entries with two keys
@@ -51,6 +50,8 @@ def replan(plan: Plan, tables: Mapping[str, int], engine: Engine) -> Replanned |
     Raises:
         EngineError: The database refused a scan.
     """
+    if plan.dialect.distributes:  # where tables are put is planned for the whole
+        return None
     *_, name = tables
     expected, tuples = plan.expected_sizes(name).tuples, tables[name]
     more = max(tuples, 1.0) / max(expected, 1.0)

@@ -20,10 +20,10 @@ from sparseeinsum.results.execution import (
 )
 from sparseeinsum.results.targets import Table, Target
 from sparseeinsum.statistics.fingerprints import fingerprints
-from sparseeinsum.statistics.measure import Measurement
+from sparseeinsum.statistics.measure import Measurement, is_complete
 from sparseeinsum.storage.catalogue import check_relation
 from sparseeinsum.storage.inputs import stored_inputs
-from sparseeinsum.storage.measuring import identifying_axes, is_complete, measure_all
+from sparseeinsum.storage.measuring import identifying_axes, measure_all
 from sparseeinsum.storage.ownership import check_target
 from sparseeinsum.validity import broken_rewriting, evaluations_for
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from sparseeinsum.database import Database
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.postgresql.engine import open_session
+from sparseeinsum.engines.postgresql.opening import open_session
 from sparseeinsum.engines.postgresql.server_session import ServerSession
 from sparseeinsum.errors import (
     CatalogueError,

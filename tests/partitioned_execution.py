@@ -17,6 +17,13 @@ Array = NDArray[np.float64]
 FOLDS = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 
 
+def ranges(grid: Grid, piece: int) -> tuple[slice, ...]:
+    """The indices of one piece."""
+    places = np.unravel_index(piece, grid.shape) if grid.shape else ()
+    tiles = zip(places, grid.tiles, grid.bounds, strict=True)
+    return tuple(slice(place * tile, min((place + 1) * tile, bound) if tile else bound) for place, tile, bound in tiles)
+
+
 @dataclass
 class Cluster:
     """Workers, and what they got from each other: (kind, sender, receiver) -> floats."""
@@ -59,18 +66,18 @@ class Cluster:
         operand = step.einsum.operands[number]
         wanted = self._grid(step, operand)
         if operand.tensor in self.inputs:
-            return {piece: self.inputs[operand.tensor][wanted.ranges(piece)] for piece in range(wanted.count)}
+            return {piece: self.inputs[operand.tensor][ranges(wanted, piece)] for piece in range(wanted.count)}
         grid, blocks = self.blocks[operand.tensor]
         if grid == wanted:
             return blocks
         sources, targets = self.placed[operand.tensor].homes, self.placed[step.einsum.output.tensor].operands[number]
         found = {}
         for piece in range(wanted.count):
-            ranges = wanted.ranges(piece)
-            found[piece] = np.full([each.stop - each.start for each in ranges], np.nan)
+            owned = ranges(wanted, piece)
+            found[piece] = np.full([each.stop - each.start for each in owned], np.nan)
             for other, block in blocks.items():
                 here, there = [], []
-                for own, its in zip(ranges, grid.ranges(other), strict=True):
+                for own, its in zip(owned, ranges(grid, other), strict=True):
                     start, stop = max(own.start, its.start), max(min(own.stop, its.stop), max(own.start, its.start))
                     here.append(slice(start - own.start, stop - own.start))
                     there.append(slice(start - its.start, stop - its.start))
@@ -99,5 +106,5 @@ class Cluster:
         grid, blocks = self.blocks[name]
         whole = np.full(grid.bounds, np.nan)
         for piece, block in blocks.items():
-            whole[grid.ranges(piece)] = block
+            whole[ranges(grid, piece)] = block
         return whole

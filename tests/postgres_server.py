@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +42,16 @@ class PostgresServer:
         assert finished.returncode == 0, finished.stderr
         return finished.stdout
 
+    @property
+    def is_running(self) -> bool:
+        """Whether nobody has stopped it."""
+        return (self.folder / "data" / "postmaster.pid").exists()
+
+    def stop(self) -> None:
+        """Stop it, as it would be by a crash."""
+        program = Path(self.pg_config).with_name("pg_ctl")
+        _run(program, "-D", self.folder / "data", "-m", "immediate", "-w", "stop")
+
     def connect(self, database: str = "postgres") -> psycopg.Connection:
         return psycopg.connect(f"host={self.folder} user={_USER} dbname={database}", autocommit=True)
 
@@ -71,24 +81,48 @@ def missing_python() -> str:
 @contextmanager
 def start_server() -> Iterator[PostgresServer]:
     """A server on a socket in a temporary folder, gone with all that was in it afterwards."""
-    folder = Path(tempfile.mkdtemp(prefix="sparseeinsum-postgres-"))
-    folder.chmod(0o755)
-    try:
+    with _temporary_folder() as folder:
         programs = _copy_installation(folder) if _OTHER is None else Path(_OTHER)
-        data = folder / "data"
-        data.mkdir()
-        if os.geteuid() == 0:
-            for owned in (folder, data):
-                shutil.chown(owned, _USER)
-        _run(programs / "initdb", "-D", data, "-U", _USER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
-        settings = f"-c listen_addresses='' -c fsync=off -c max_connections=20 -k {folder}"
-        _run(programs / "pg_ctl", "-D", data, "-l", folder / "log", "-o", settings, "-w", "start")
-        try:
-            yield PostgresServer(str(programs / "pg_config"), folder)
-        finally:
-            _run(programs / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+        with _running(programs, folder, ["-c max_connections=20"]) as server:
+            yield server
+
+
+@contextmanager
+def start_beside(server: PostgresServer, settings: Sequence[str]) -> Iterator[PostgresServer]:
+    """Another server of the same programs, with data and settings of its own."""
+    with (
+        _temporary_folder() as folder,
+        _running(Path(server.pg_config).parent, folder, settings) as other,
+    ):
+        yield other
+
+
+@contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="sparseeinsum-postgres-"))
+    try:
+        folder.chmod(0o755)
+        yield folder
     finally:
         shutil.rmtree(folder)
+
+
+@contextmanager
+def _running(programs: Path, folder: Path, settings: Sequence[str]) -> Iterator[PostgresServer]:
+    data = folder / "data"
+    data.mkdir()
+    if os.geteuid() == 0:
+        for owned in (folder, data):
+            shutil.chown(owned, _USER)
+    _run(programs / "initdb", "-D", data, "-U", _USER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
+    whole = ["-c listen_addresses=''", "-c fsync=off", f"-k {folder}", *settings]
+    _run(programs / "pg_ctl", "-D", data, "-l", folder / "log", "-o", " ".join(whole), "-w", "start")
+    server = PostgresServer(str(programs / "pg_config"), folder)
+    try:
+        yield server
+    finally:
+        if server.is_running:
+            server.stop()
 
 
 def _copy_installation(folder: Path) -> Path:

@@ -1,6 +1,5 @@
 """Random expressions of the tensor relational algebra, of small relations of whole numbers, and where those lie."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -87,7 +86,8 @@ class Drawn:
 
     def placement(self, arity: int) -> Placement:
         dims = [position for position in self.draw(st.permutations(range(arity))) if self.draw(st.booleans())]
-        return self.choose([EVERYWHERE, SCATTERED, partitioned(*dims), partitioned(*dims)])
+        placements = [EVERYWHERE, SCATTERED, partitioned(*dims), partitioned(*dims)]
+        return self.draw(st.sampled_from(placements))
 
     def grown(self, given: Expression) -> Expression:
         """One operator more, if one drawn can be."""
@@ -190,5 +190,6 @@ def scale_of(relation: Relation) -> float:
     return max([1.0, *(float(np.abs(array).max(initial=0)) for array in relation.values() if array.size)])
 
 
-def is_small(expression: Expression) -> bool:
-    return math.prod(expression.type.frontier) <= MOST_TUPLES
+def sum_of(given: Expression, group_by: Sequence[int]) -> Aggregation:
+    """The aggregation that adds up."""
+    return Aggregation(given, tuple(group_by), Aggregate("sum"))

@@ -38,11 +38,15 @@ def column_types(db: se.Database, table: str) -> dict[str, str]:
     return {column.name: column.sql_type for column in engine_of(db).columns(f"SELECT * FROM {table}")}
 
 
+_OF_POSTGRESQL = (
+    "SELECT table_schema, table_name FROM information_schema.tables "
+    "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"
+)
 _RELATIONS = {
     "duckdb": "SELECT database_name, schema_name, table_name FROM duckdb_tables() WHERE NOT internal UNION ALL "
     "SELECT database_name, schema_name, view_name FROM duckdb_views() WHERE NOT internal",
-    "postgresql": "SELECT table_schema, table_name FROM information_schema.tables "
-    "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')",
+    "postgresql": _OF_POSTGRESQL,
+    "citus": _OF_POSTGRESQL,
 }
 
 

@@ -14,8 +14,9 @@ from random_algebra import SHAPES, expressions, programs, total_of
 
 import sparseeinsum as se
 from sparseeinsum.language.binding import bind
-from sparseeinsum.language.eingraph import EinGraph
+from sparseeinsum.language.eingraph import EinGraph, Reference
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.names import Names
 from sparseeinsum.rewrite.saturation.building import build
 from sparseeinsum.rewrite.saturation.choices import terms_of
@@ -23,7 +24,7 @@ from sparseeinsum.rewrite.saturation.egraph import Limits, saturate
 from sparseeinsum.rewrite.saturation.extraction import Extractor
 from sparseeinsum.rewrite.saturation.reading import read
 from sparseeinsum.rewrite.saturation.sizes import sizes_of
-from sparseeinsum.rewrite.saturation.terms import Number, free_labels
+from sparseeinsum.rewrite.saturation.terms import Add, Leaf, Mul, Number, Sum, free_labels
 from sparseeinsum.semantics.dense import evaluate_program
 
 EXAMPLES = int(os.environ.get("EXAMPLES", "40"))
@@ -186,3 +187,28 @@ def test_of_several_results_those_are_rewritten_that_gain(factors: se.Database, 
     product = arrays["U"] @ arrays["V"].T
     np.testing.assert_allclose(results["L"].to_numpy(), (difference(arrays) ** 2).sum(), rtol=1e-9)
     np.testing.assert_allclose(results["M"].to_numpy(), 2 * product + arrays["X"].toarray(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.engines("duckdb", reason="rewriting knows no engine but by its prices")
+def test_explanations_tell_both_formulas_and_the_laws(factors: se.Database) -> None:
+    plan = factors.plan(GRADIENT)
+    derivation = plan.rewriting.derivations["G"]
+    written, computed = (f"R[i, l] = {formula}" for formula in derivation.formulas)
+    assert se.equivalent(written, GRADIENT.replace("G", "R"))
+    assert se.equivalent(written, computed)
+    assert derivation.seconds < derivation.seconds_written / 2
+    assert "sum[i](a * b) = a * sum[i](b) where a lacks i" in derivation.laws()
+    assert "functions have equal forms" not in derivation.laws()
+    explained = plan.explain()
+    for line in ("G: written as sum[j]((sum[k](", "G: computed as ", "G: which is equal by "):
+        assert line in explained
+
+
+def test_laws_that_are_needed() -> None:
+    a, b, c = (Leaf(Reference(name, ("i",))) for name in "abc")
+    distributed = Add(Mul(a, b), Mul(a, c))
+    derivation = Derivation(Sum("i", Mul(a, Add(b, c))), Sum("i", distributed), {"i": 3}, (), 2.0, 1.0)
+    assert derivation.laws() == ["a * (b + c) = a * b + a * c"]
+    assert derivation.share == 0.5
+    wrong = Derivation(Sum("i", Mul(a, Add(b, c))), Sum("i", Add(Mul(a, b), c)), {"i": 3}, (), 2.0, 1.0)
+    assert wrong.laws() == []

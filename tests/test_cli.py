@@ -33,6 +33,13 @@ def test_run_shows_results_in_order(database: str, capsys: pytest.CaptureFixture
     assert cells == [["0", "0", "4"], ["1", "0", "23"], ["1", "1", "18"]]
 
 
+def test_explain_shows_the_algebra(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "-d", database, "-t", PRODUCT, "-o", "relational", "--algebra"]) == 0
+    printed = capsys.readouterr().out
+    assert "aggregation by <0, 2>, sum" in printed
+    assert "join on <1> = <0>, u * v" in printed
+
+
 def test_run_keeps_results_in_tables(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "-d", database, "-t", PRODUCT, "--into", "C=scores", "--rows", "1"]) == 0
     assert "C is in scores" in capsys.readouterr().out

@@ -62,7 +62,7 @@ def _dims(plan: Plan) -> Iterable[int]:
     return plan.placement.dims if plan.placement.spread == Spread.PARTITIONED else range(plan.type.arity)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(problems(), st.sampled_from([1, 2, 3, 5]))
 def test_table_1(problem: Problem, sites: int) -> None:
     plan = translated(problem.expression, problem.placements)
@@ -74,7 +74,7 @@ def test_rules() -> None:
     """Any plan, any rule anywhere: the same relation; and every rule has been tried."""
     tried: Counter[str] = Counter()
 
-    @settings(max_examples=250, deadline=None)
+    @settings(max_examples=160, deadline=None)
     @given(problems(), st.sampled_from([2, 3, 4]), st.data())
     def run(problem: Problem, sites: int, data: st.DataObject) -> None:
         plan = translated(problem.expression, problem.placements)
@@ -84,7 +84,7 @@ def test_rules() -> None:
             names = [name for name, others in steps.items() if others]
             if not names:
                 break
-            name = data.draw(st.sampled_from(names))
+            name = min(names, key=lambda each: tried[each])  # so that those that seldom apply are tried, too
             plan = data.draw(st.sampled_from(steps[name]))
             tried[name] += 1
             expect_equal(simulate(plan, problem.inputs, sites).relation(), wanted)

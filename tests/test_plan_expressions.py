@@ -4,23 +4,25 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from dense_relations import array_of, relation_of
 from hypothesis import given
 from hypothesis import strategies as st
 from random_programs import FAMILIES, Array, Case, cases
 from random_runs import random_runs
 
 import sparseeinsum as se
-from sparseeinsum.algebra.relational.dense import array_of, relation_of
 from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
 from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.statistics.measure import is_complete
 
 pytestmark = pytest.mark.engines("duckdb", reason="nothing runs in the database")
 
 
 def results_of(plan: se.Plan, arrays: Mapping[str, Array], keeps_fill: bool) -> dict[str, Array]:
     """What the expressions of a plan give, evaluated by numpy."""
+    complete = {name for name, stored in plan.stored.items() if is_complete(stored, plan.measured[name])}
     relations: dict[str, Relation] = {
-        name: relation_of(arrays[name], stored.tensor, stored.decomposition, keeps_fill or is_complete(plan, name))
+        name: relation_of(arrays[name], stored.tensor, stored.decomposition, keeps_fill or name in complete)
         for name, stored in plan.stored.items()
     }
     algebra = plan.algebra()
@@ -33,16 +35,11 @@ def results_of(plan: se.Plan, arrays: Mapping[str, Array], keeps_fill: bool) -> 
     }
 
 
-def is_complete(plan: se.Plan, name: str) -> bool:
-    stored = plan.stored[name]
-    return plan.measured[name].tuples == stored.decomposition.most_tuples(stored.tensor.shape)
-
-
 @pytest.mark.parametrize("family", ["float64", "mixed"])
 def test_expressions_of_random_plans(shared_db: se.Database, family: str) -> None:
     assert family in FAMILIES
 
-    @random_runs(30)
+    @random_runs(20)
     @given(st.data())
     def run(data: st.DataObject) -> None:
         case: Case = data.draw(cases(family, data.draw(st.sampled_from(["dp", "greedy", "relational", "dense"]))))
@@ -78,3 +75,24 @@ T
     tiled = db.plan("T[i, m] = sum(A[i, j] * H[j, m])", pin={"T": {"i": 2, "m": 3}}, layout="any")
     (expression,) = tiled.algebra().einsums.values()
     assert {type(each).__name__ for each in in_order(expression)} >= {"Rekey", "Tile", "Concat", "Join"}
+
+
+def test_it_is_distributed(db: se.Database) -> None:
+    """A graph network on four sites: sparse weights of edges lie by rows, features go to all, and little else moves."""
+    rng = np.random.default_rng(0)
+    edges = np.where(rng.random((40, 40)) < 0.1, 1.0, 0.0)
+    db.tensor("A", edges, promoted={"dim_0": 1, "dim_1": 1})
+    db.tensor("H", rng.normal(size=(40, 8)), promoted={"dim_0": 1})
+    db.tensor("W", rng.normal(size=(8, 4)), promoted={})
+    text = "T[i, m] = sum(A[i, j] * H[j, m])\nY[i, n] = relu(sum(T[i, m] * W[m, n]))"
+    plan = db.plan(text, pin={"T": {"i": 1, "j": 1}, "Y_sum": {"i": 1}, "Y": {"i": 1}}, layout="any", rewrite=False)
+    found = plan.algebra().distributed(4, {"A": (0,), "H": (0,), "W": "everywhere"})
+    assert found.transfer <= 4 * 40 * 8
+    assert "broadcast" in str(found)
+    assert found.moved(keys={"A": list(zip(*map(list, np.nonzero(edges)), strict=True))}) <= found.transfer
+    with pytest.raises(se.AlgebraError, match="give its keys"):
+        found.moved()
+    with pytest.raises(se.AlgebraError, match="A lies 'somewhere'"):
+        plan.algebra().distributed(4, {"A": "somewhere"})
+    with pytest.raises(se.AlgebraError, match="there are 0 sites"):
+        plan.algebra().distributed(0)

@@ -189,9 +189,10 @@ EXPRESSIONS = [
 
 
 def test_random_calls_as_in_the_extension(connection: psycopg.Connection, extension: psycopg.Connection) -> None:
-    """Odd and ordinary arguments; of several errors in a call, either may be told."""
+    """Odd and ordinary arguments; of several errors in a call, either may be told. Hashes are of each variant's own."""
     rng = random.Random(0)
-    calls = [random_call(rng, rng.choice(FUNCTIONS)) for _ in range(1000)]
+    known = [function for function in FUNCTIONS if function.name != "tensor_hash"]
+    calls = [random_call(rng, rng.choice(known)) for _ in range(1000)]
     calls += [call.format(expression) for call in WELL_FORMED for expression in EXPRESSIONS]
     found, expected = (_results(each, calls) for each in (connection, extension))
     for call, result, wanted in zip(calls, found, expected, strict=True):

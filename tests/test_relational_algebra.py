@@ -5,7 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from random_relations import sum_of
 
+from sparseeinsum.algebra.building import read_kernel
 from sparseeinsum.algebra.relational.absence import Absent, Extent
 from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
 from sparseeinsum.algebra.relational.expressions import (
@@ -19,7 +21,6 @@ from sparseeinsum.algebra.relational.expressions import (
     Rekey,
     Tile,
     Transform,
-    sum_of,
 )
 from sparseeinsum.algebra.relational.folds import Aggregate, Repeated
 from sparseeinsum.algebra.relational.kernels import (
@@ -27,11 +28,13 @@ from sparseeinsum.algebra.relational.kernels import (
     MATRIX_PRODUCT,
     SUBTRACT,
     PythonKernel,
+    commutes,
     einsum_kernel,
     elementwise,
 )
 from sparseeinsum.algebra.relational.key_functions import read_key_map, read_predicate
 from sparseeinsum.algebra.relational.keys import KeyMap, selected
+from sparseeinsum.algebra.relational.laws import Law
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.semantics.exactness import JoinKind
@@ -227,3 +230,60 @@ def test_a_part_that_is_missing_is_told_of() -> None:
         evaluate(Concat(with_hole, 1, 1), STORED)
     found = evaluate(Concat(with_hole, 1, 1, fill=0), STORED)
     np.testing.assert_array_equal(found[(1,)], [[9, 10, 0, 0], [11, 12, 0, 0]])
+
+
+SCALARS = (
+    "u[i]",
+    "-u[i]",
+    "abs(u[i])",
+    "relu(u[i])",
+    "3 * u[i]",
+    "-2 * u[i]",
+    "u[i] / 4",
+    "u[i] ^ 2",
+    "u[i] ^ 3",
+    "exp(u[i])",
+    "tanh(2 * u[i]) + 1",
+    "sign(u[i]) - 0.5",
+    "u[i] + u[i]",
+    "u[i] * u[i]",
+    "u[i] + 1",
+    "sqrt(abs(u[i]))",
+    "2 - u[i]",
+    "relu(-u[i])",
+)
+OF_TWO = {
+    Law.SUM: ("add",),
+    Law.PRODUCT: ("mul",),
+    Law.ORDER: ("max", "min"),
+    Law.ANY: ("sub", "add", "mul", "max", "min"),
+}
+
+
+@pytest.mark.parametrize("text", SCALARS)
+def test_laws_hold(text: str) -> None:
+    """Whatever a kernel is said to commute with, it commutes with, and most of what it commutes with is known."""
+    kernel = read_kernel(f"w[i] = {text}", 1)
+    rng = np.random.default_rng(0)
+    u, v = rng.normal(size=(2, 50))
+    for law, names in OF_TWO.items():
+        holds = [
+            np.allclose(
+                kernel.apply(elementwise(name, 2).apply(u, v)),
+                elementwise(name, 2).apply(kernel.apply(u), kernel.apply(v)),
+            )
+            for name in names
+        ]
+        assert all(holds) or law not in kernel.commutes_with, law
+        assert commutes(kernel, law) == all(holds) or text in ("sqrt(abs(u[i]))", "sign(u[i]) - 0.5"), law
+
+
+def test_declared_kernels() -> None:
+    """A function in Python may be said to commute with sums; what it returns is checked."""
+    trace = PythonKernel("trace", np.trace, lambda bound: (), laws=frozenset({Law.SUM}))
+    assert commutes(trace, Aggregate("sum").law)
+    assert not commutes(trace, Aggregate("max").law)
+    expect(Transform(R_A, trace), {key: np.trace(array) for key, array in STORED["A"].items()})
+    wrong = PythonKernel("wrong", np.trace, lambda bound: bound)
+    with pytest.raises(AlgebraError, match=r"wrong returned an array of shape \(\); it is declared to be \(2, 2\)"):
+        evaluate(Transform(R_A, wrong), STORED)

@@ -48,6 +48,7 @@ ROOMS = (
     "checking",
     "sql_texts",
     "dbt_project",
+    "relational_queries",
     "database",
     "server_functions",
     "arrays",
@@ -104,6 +105,7 @@ def test_modules_are_found() -> None:
     assert own_imports("sparseeinsum.decompose.search") == {
         "sparseeinsum.decompose.choice",
         "sparseeinsum.decompose.model",
+        "sparseeinsum.decompose.repartition_tables",
         "sparseeinsum.language.eingraph",
     }
     assert "sparseeinsum.pipeline" in own_imports("sparseeinsum.database")

@@ -1,35 +1,53 @@
 """Transfer cost: the worked numbers of the paper (tables 4, 6 and 9), and what simulated sites really move."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_relations import Problem, problems
+from random_relations import Problem, problems, sum_of
 from random_runs import random_runs
 
-from sparseeinsum.algebra.implementation.compile import computed, translated
-from sparseeinsum.algebra.implementation.cost import Cost, Sites, cost_by_operator, cost_of, transfer
+from bench.relational_algebra import neighbours
+from bench.relational_plans import (
+    DATA_PARALLEL,
+    FFNN_SHAPES,
+    MODEL_PARALLEL,
+    NEIGHBOURS,
+    PRINTED,
+    PRINTED_DATA_PARALLEL,
+    SHAPES,
+    data_parallel,
+    data_parallel_parts,
+    horizontal,
+    matrix,
+    model_parallel,
+    model_parallel_parts,
+    nearest_neighbour,
+    product,
+    three_ways,
+    training_step,
+    vertical,
+    whole_cost,
+)
+from sparseeinsum.algebra.implementation.compile import translated
+from sparseeinsum.algebra.implementation.cost import Sites, cost_by_operator, cost_of, transfer
 from sparseeinsum.algebra.implementation.placements import SCATTERED, Placement, partitioned
 from sparseeinsum.algebra.implementation.plans import (
     Broadcast,
-    LocalAggregation,
     LocalJoin,
     Placed,
     Plan,
     Shuffle,
-    transformed,
 )
-from sparseeinsum.algebra.implementation.product_rules import Product
 from sparseeinsum.algebra.implementation.rewriting import RULES, rewritten
-from sparseeinsum.algebra.implementation.search import best_plan, best_plans
+from sparseeinsum.algebra.implementation.search import best_plans
 from sparseeinsum.algebra.implementation.simulate import replay, simulate
 from sparseeinsum.algebra.relational.evaluate import Relation
-from sparseeinsum.algebra.relational.expressions import Expression, Input, Join, Transform, sum_of
+from sparseeinsum.algebra.relational.expressions import Expression, Input, Join
 from sparseeinsum.algebra.relational.folds import Aggregate
-from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT, MULTIPLY, SUBTRACT, einsum_kernel, elementwise
+from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT, einsum_kernel
 from sparseeinsum.algebra.relational.traversal import in_order
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.errors import AlgebraError
@@ -37,44 +55,8 @@ from sparseeinsum.errors import AlgebraError
 SUM = Aggregate("sum")
 
 
-def matrix(name: str, shape: tuple[int, int], parts: tuple[int, int], placement: Placement = SCATTERED) -> Placed:
-    """A matrix in so many blocks."""
-    assert all(size % count == 0 for size, count in zip(shape, parts, strict=True))
-    bound = tuple(size // count for size, count in zip(shape, parts, strict=True))
-    return Placed(Input(name, RelationType(parts, bound)), placement)
-
-
-def product(left: Placed, right: Placed) -> Product:
-    pairs = LocalJoin(Broadcast(left), right, (1,), (0,), MATRIX_PRODUCT)
-    return Product(pairs, left, right, (0, 2), SUM)
-
-
-SHAPES = {
-    "two general": (40_000, 40_000, 40_000),
-    "a common large dim": (10_000, 640_000, 10_000),
-    "two large dims": (80_000, 10_000, 80_000),
-}
-# Table 4, as printed.
-PRINTED = {
-    "two general": (1.6e10, 1.6e10, 1.6e10),
-    "a common large dim": (6.4e10, 1.0e9, 6.4e10),
-    "two large dims": (8.0e9, 6.4e10, 8.0e9),
-}
-
-
-def three_ways(shape: tuple[int, int, int], sites: int) -> tuple[Plan, Plan, Plan]:
-    """BMM, CMM and RMM, of matrices that lie as each of them wants."""
-    rows, inner, columns = shape
-    by_rows = (matrix("X", (rows, inner), (1, 1)), matrix("Y", (inner, columns), (1, sites), partitioned(1)))
-    by_inner = (
-        matrix("X", (rows, inner), (1, sites), partitioned(1)),
-        matrix("Y", (inner, columns), (sites, 1), partitioned(0)),
-    )
-    half = sites // 2
-    in_both = (matrix("X", (rows, inner), (half, 1)), matrix("Y", (inner, columns), (1, half)))
-    broadcast = product(*by_rows).broadcast()
-    (without_shuffle,) = RULES["R2-4"](broadcast)
-    return without_shuffle, product(*by_inner).cross(), product(*in_both).replicated()
+def best_plan(expression: Expression, placements: dict[str, Placement], sites: Sites) -> Plan:
+    return best_plans([expression], placements, sites)[0]
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -102,52 +84,6 @@ def test_search_finds_the_winner_of_table_4(name: str, way: str) -> None:
         assert (joins[0].placement.dims == (1,)) == (way == "cross")
 
 
-def nearest_neighbour(points: int, features: int, parts: tuple[int, int]) -> tuple[Expression, dict[str, Input]]:
-    """Section 6.2, up to distances; points are cut into so many parts by rows, and by features."""
-    by_rows, by_features = parts
-    sizes = (points // by_rows, features // by_features)
-    inputs = {
-        "q": Input("q", RelationType((by_features,), (sizes[1],))),
-        "X": Input("X", RelationType(parts, sizes)),
-        "A": Input("A", RelationType((by_features, by_features), (sizes[1], sizes[1]))),
-    }
-    difference = Join(inputs["X"], inputs["q"], (1,), (0,), einsum_kernel("nj,j->nj", join=SUBTRACT.expression))
-    projected = sum_of(Join(difference, inputs["A"], (1,), (0,), MATRIX_PRODUCT), [0, 2])
-    products = Join(projected, difference, (0, 1), (0, 1), MULTIPLY)
-    return Transform(sum_of(products, [0]), einsum_kernel("nj->n")), inputs
-
-
-def horizontal(points: int, features: int, sites: int) -> Plan:
-    """Opt4Horizontal: query and metric go everywhere, points stay where they are, by rows."""
-    expression, _ = nearest_neighbour(points, features, (sites, 1))
-    found: dict[int, Plan] = {}
-    for each in in_order(expression):
-        inputs = tuple(found[id(operand)] for operand in each.inputs)
-        if isinstance(each, Input):
-            placed = Placed(each, partitioned(0))
-            found[id(each)] = placed if each.name == "X" else Broadcast(placed)
-        else:
-            found[id(each)] = computed(each, inputs)
-    return found[id(expression)]
-
-
-def vertical(points: int, features: int, sites: int) -> Plan:
-    """Opt4Vertical: the query goes everywhere, points and metric meet by features (CMM)."""
-    _, inputs = nearest_neighbour(points, features, (1, sites))
-    x, q = Placed(inputs["X"], partitioned(1)), Placed(inputs["q"], partitioned(0))
-    difference = LocalJoin(x, Broadcast(q), (1,), (0,), einsum_kernel("nj,j->nj", join=SUBTRACT.expression))
-    pairs = LocalJoin(difference, Placed(inputs["A"], partitioned(0)), (1,), (0,), MATRIX_PRODUCT)
-    projected = LocalAggregation(Shuffle(pairs, (2,)), (0, 2), SUM)
-    products = LocalJoin(projected, difference, (0, 1), (0, 1), MULTIPLY)
-    distances = transformed(products, einsum_kernel("nj->n"))
-    return LocalAggregation(Shuffle(LocalAggregation(distances, (0,), SUM), (0,)), (0,), SUM)
-
-
-# Table 6 prints the two losers the wrong way round: 8 sites times 1.5e6 points of 6e3 features are 7.2e10 floats, and
-# 8 times 1e5 features squared 8.0e10.
-NEIGHBOURS = {(1_500_000, 6_000): (2.9e8, 7.2e10), (6_000, 100_000): (8.0e10, 4.8e9)}
-
-
 @pytest.mark.parametrize(("points", "features"), NEIGHBOURS)
 def test_nearest_neighbours_of_table_6(points: int, features: int) -> None:
     wanted = NEIGHBOURS[points, features]
@@ -165,91 +101,13 @@ def test_nearest_neighbours_of_table_6(points: int, features: int) -> None:
         assert cost_of(found, Sites(8)).total(Sites(8)) <= cost_of(best, Sites(8)).total(Sites(8))
 
 
-FFNN_SHAPES = {  # batch, features, hidden neurons, labels
-    "Google 100k": (10_000, 1_600, 100_000, 10),
-    "Google 150k": (10_000, 1_600, 150_000, 10),
-    "Google 200k": (10_000, 1_600, 200_000, 10),
-    "Amazon 1k": (1_000, 597_540, 1_000, 14_588),
-    "Amazon 3k": (1_000, 597_540, 3_000, 14_588),
-    "Amazon 5k": (1_000, 597_540, 5_000, 14_588),
-    "Amazon 7k": (1_000, 597_540, 7_000, 14_588),
-}
-PRINTED_DATA_PARALLEL = {
-    "Google 100k": 9.7e8,
-    "Google 150k": 1.5e9,
-    "Google 200k": 1.9e9,
-    "Amazon 1k": 3.7e9,
-    "Amazon 3k": 1.1e10,
-    "Amazon 5k": 1.8e10,
-    "Amazon 7k": 2.6e10,
-}
-
-
-def training_step(shape: tuple[int, int, int, int], parts: tuple[int, int, int, int]) -> tuple[Expression, Expression]:
-    """New weights of two layers, in blocks: batch, features, hidden neurons and labels are cut into so many parts."""
-    batch, features, hidden, labels = (
-        RelationType((count,), (-(-size // count),)) for size, count in zip(shape, parts, strict=True)
-    )
-
-    def of(name: str, first: RelationType, second: RelationType) -> Input:
-        return Input(name, RelationType((*first.frontier, *second.frontier), (*first.bound, *second.bound)))
-
-    x, w1, w2 = of("X", batch, features), of("W1", features, hidden), of("W2", hidden, labels)
-    target = of("T", batch, labels)
-    both = ((0, 1), (0, 1))
-    activation = Transform(sum_of(Join(x, w1, (1,), (0,), MATRIX_PRODUCT), [0, 2]), elementwise("relu", 1))
-    output = Transform(sum_of(Join(activation, w2, (1,), (0,), MATRIX_PRODUCT), [0, 2]), elementwise("sigmoid", 1))
-    error = Join(output, target, *both, SUBTRACT)
-    from_left, from_right = einsum_kernel("ni,nj->ij"), einsum_kernel("nj,ij->ni")
-    gradient2 = sum_of(Join(activation, error, (0,), (0,), from_left), [1, 2])
-    back = sum_of(Join(error, w2, (1,), (1,), from_right), [0, 2])
-    hidden_error = Join(back, Transform(activation, elementwise("sign", 1)), *both, MULTIPLY)
-    gradient1 = sum_of(Join(x, hidden_error, (0,), (0,), from_left), [1, 2])
-    return Join(w1, gradient1, *both, SUBTRACT), Join(w2, gradient2, *both, SUBTRACT)
-
-
-DATA_PARALLEL = {name: partitioned(0) for name in ("X", "T")}
-MODEL_PARALLEL = {"X": partitioned(1), "W1": partitioned(0), "W2": partitioned(1), "T": partitioned(1)}
-
-
-def data_parallel(shape: tuple[int, int, int, int], sites: int) -> tuple[Plan, ...]:
-    """Weights go everywhere, each site has a part of the batch, gradients are added up over all sites."""
-    steps = training_step(shape, (sites, 1, 1, 1))
-    return by_hand(steps, lambda each: isinstance(each, Input) and each.name in ("W1", "W2"), DATA_PARALLEL)
-
-
-def model_parallel(shape: tuple[int, int, int, int], sites: int) -> tuple[Plan, ...]:
-    """Weights are partitioned by features and by labels; the hidden layer and its errors go everywhere."""
-    steps = training_step(shape, (1, sites, 1, sites))
-    (new_w1, _) = steps
-    assert isinstance(new_w1, Join)
-    gradient = new_w1.right.inputs[0]
-    hidden_error = gradient.inputs[1]
-    activation = hidden_error.inputs[1].inputs[0]
-    return by_hand(steps, lambda each: each in (hidden_error, activation), MODEL_PARALLEL)
-
-
-def by_hand(
-    steps: tuple[Expression, ...], goes_everywhere: Callable[[Expression], bool], placements: dict[str, Placement]
-) -> tuple[Plan, ...]:
-    """The plan in which some results go everywhere, and sums of terms on several sites are shuffled to be added up."""
-    found: dict[int, Plan] = {}
-    for each in (each for step in steps for each in in_order(step)):
-        if id(each) in found:
-            continue
-        if isinstance(each, Input):
-            plan: Plan = Placed(each, placements.get(each.name, SCATTERED))
-        else:
-            plan = computed(each, tuple(found[id(operand)] for operand in each.inputs))
-        if plan.placement.pending is not None:
-            every = tuple(range(plan.type.arity))
-            plan = LocalAggregation(Shuffle(plan, every), every, SUM)
-        found[id(each)] = Broadcast(plan) if goes_everywhere(each) else plan
-    return tuple(found[id(step)] for step in steps)
-
-
-def whole_cost(plans: tuple[Plan, ...], sites: Sites) -> Cost:
-    return sum((cost for _, _, cost in cost_by_operator(plans, sites)), Cost())
+def test_tables_of_the_benchmark() -> None:
+    """Where blocks lie as the paper's best plan has them, what is chosen moves no more than that."""
+    figures = neighbours()
+    for case in {each.case for each in figures}:
+        moved = {each.plan: each.moved for each in figures if each.case == case}
+        assert moved["chosen"] <= min(moved["Opt4Horizontal"], moved["Opt4Vertical"])
+        assert all(each.moved <= each.transfer for each in figures)
 
 
 @pytest.mark.parametrize("name", FFNN_SHAPES)
@@ -266,8 +124,10 @@ def test_training_steps_of_table_9(name: str) -> None:
 
 def test_search_finds_no_worse_training_step() -> None:
     shape, sites = FFNN_SHAPES["Google 100k"], Sites(5)
-    found = best_plans(training_step(shape, (5, 1, 1, 1)), DATA_PARALLEL, sites)
-    assert whole_cost(found, sites).total(sites) <= whole_cost(data_parallel(shape, 5), sites).total(sites)
+    found = best_plans(training_step(shape, data_parallel_parts(5)), DATA_PARALLEL, sites)
+    by_hand = whole_cost(data_parallel(shape, 5), sites)
+    assert whole_cost(found, sites).total(sites) <= by_hand.total(sites)
+    assert whole_cost(found, sites).transfer <= by_hand.transfer
 
 
 def test_training_steps_compute_the_same() -> None:
@@ -281,8 +141,8 @@ def test_training_steps_compute_the_same() -> None:
     back = error @ dense["W2"].T * np.sign(hidden)
     wanted = (dense["W1"] - dense["X"].T @ back, dense["W2"] - hidden.T @ error)
     for parts, placements, plans in (
-        ((2, 1, 1, 1), DATA_PARALLEL, data_parallel(shape, 2)),
-        ((1, 2, 1, 2), MODEL_PARALLEL, model_parallel(shape, 2)),
+        (data_parallel_parts(2), DATA_PARALLEL, data_parallel(shape, 2)),
+        (model_parallel_parts(2), MODEL_PARALLEL, model_parallel(shape, 2)),
     ):
         inputs: dict[str, Relation] = {
             name: {

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from sparseeinsum.algebra.distribution import Distribution
 from sparseeinsum.language.dtypes import Number, is_complex
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import (
@@ -145,10 +146,28 @@ class Stack:
 
 
 @dataclass(frozen=True, slots=True)
+class Indices:
+    """All keys that tuples of a schema can have, and no values."""
+
+    of: Schema
+
+    @property
+    def schema(self) -> Schema:
+        """Whose keys they are."""
+        return self.of
+
+
+@dataclass(frozen=True, slots=True)
 class Densify:
-    """All tuples made present, absent ones holding the fill."""
+    """All tuples made present, absent ones holding the fill.
+
+    Attributes:
+        input: What may lack some.
+        indices: All keys in a table; None where they are counted up when the relation is read.
+    """
 
     input: "Relation"
+    indices: "Kept | None" = None
 
     @property
     def schema(self) -> Schema:
@@ -196,13 +215,15 @@ class Kept:
 
     Attributes:
         input: What is kept.
-        axis: Position of the promoted axis whose keys the passes divide.
+        axis: Position of the promoted axis whose keys the passes divide, where there are several.
         count: How many passes.
+        distribution: Where the tuples of the table are, of several machines; None where there is one.
     """
 
     input: "Relation"
     axis: int
     count: int
+    distribution: Distribution | None = None
 
     @property
     def schema(self) -> Schema:
@@ -211,9 +232,9 @@ class Kept:
 
     def passes(self) -> tuple["Relation", ...]:
         """The input in parts that have no key in common."""
-        tile, axis = self.schema.decomposition.tiles[self.axis], self.schema.tensor.axes[self.axis]
         if self.count == 1:
             return (self.input,)
+        tile, axis = self.schema.decomposition.tiles[self.axis], self.schema.tensor.axes[self.axis]
         ranges = key_ranges(keys_of(tile, axis.bound), self.count)
         return tuple(Restrict(self.input, self.axis, first, last) for first, last in ranges)
 
@@ -288,4 +309,4 @@ class Convert:
         return self.input.schema
 
 
-Relation = Stored | Computed | Slice | Stack | Densify | Resident | Restrict | Kept | Contract | Convert
+Relation = Stored | Computed | Slice | Stack | Indices | Densify | Resident | Restrict | Kept | Contract | Convert

@@ -7,12 +7,15 @@ filter. Relations that plans keep in tables, or in memory, are what they are com
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import indent
+from types import MappingProxyType
 
+from sparseeinsum.algebra.implementation.distribution import Distribution, distribute
 from sparseeinsum.algebra.operators import (
     Computed,
     Contract,
     Convert,
     Densify,
+    Indices,
     Kept,
     Relation,
     Resident,
@@ -36,6 +39,7 @@ from sparseeinsum.algebra.relational.expressions import (
     Rekey,
     Tile,
     Transform,
+    with_inputs,
 )
 from sparseeinsum.algebra.relational.folds import Aggregate, Compensated, Fold
 from sparseeinsum.algebra.relational.kernels import NAMES, EinSumKernel, Elementwise, Kernel
@@ -48,6 +52,7 @@ from sparseeinsum.algebra.relational.keys import (
     Whole,
     selected,
 )
+from sparseeinsum.algebra.relational.traversal import in_order
 from sparseeinsum.algebra.relational.writing import write_expression
 from sparseeinsum.algebra.translate import Definition
 from sparseeinsum.language.eingraph import EinSum, Reference
@@ -69,10 +74,40 @@ class PlanAlgebra:
     einsums: Mapping[str, Expression]
     outputs: Mapping[str, Expression]
 
+    def distributed(
+        self,
+        sites: int,
+        stored: Mapping[str, Sequence[int] | str] = MappingProxyType({}),
+        memory_floats: float | None = None,
+    ) -> Distribution:
+        """The cheapest way found to compute all of it on several sites; see `distribute`.
+
+        Args:
+            sites: How many there are.
+            stored: How inputs lie, by name: positions of the keys that they are partitioned by, or `everywhere`.
+            memory_floats: That a site has for what one operator reads and makes.
+        """
+        known: dict[str, Expression] = {}
+        for name, expression in self.einsums.items():
+            known[name] = _put_together(expression, known)
+        wanted = {name: _put_together(expression, known) for name, expression in self.outputs.items()}
+        return distribute(wanted, sites, stored, memory_floats)
+
     def __str__(self) -> str:
         delivered = {name: each for name, each in self.outputs.items() if not isinstance(each, Input)}
         parts = [*self.einsums.items(), *((f"{name}, delivered", each) for name, each in delivered.items())]
         return "\n\n".join(f"{name}\n{indent(write_expression(each), '  ')}" for name, each in parts)
+
+
+def _put_together(expression: Expression, known: Mapping[str, Expression]) -> Expression:
+    """The expression with what computes its inputs in their places, where that is known."""
+    found: dict[int, Expression] = {}
+    for each in in_order(expression):
+        if isinstance(each, Input):
+            found[id(each)] = known.get(each.name, each)
+        else:
+            found[id(each)] = with_inputs(each, [found[id(operand)] for operand in each.inputs])
+    return found[id(expression)]
 
 
 def plan_algebra(
@@ -136,6 +171,8 @@ class PlanExpressions:
                 return _restricted(self.of(given), given.schema.decomposition.promoted.index(axis), first, last)
             case Convert(given):
                 return Transform(self.of(given), _IS_TRUE)
+            case Indices():
+                raise TypeError("keys without values are no relation of the algebra; what they complete is")
             case Contract():
                 return _Contraction(relation, tuple(map(self.of, relation.inputs))).expression()
 

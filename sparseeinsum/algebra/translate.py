@@ -9,12 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from sparseeinsum.algebra.dependencies import has_single_pairs
+from sparseeinsum.algebra.distribution import Distribution
 from sparseeinsum.algebra.operators import (
     Compensation,
     Computed,
     Contract,
     Convert,
     Densify,
+    Indices,
     Kept,
     Relation,
     Resident,
@@ -33,11 +35,19 @@ from sparseeinsum.semantics.exactness import Evaluation, Values
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A named relation and what computes it."""
+    """A named relation and what computes it.
+
+    Attributes:
+        name: Of the result.
+        relation: The EinSum over its operands.
+        step: Of the plan.
+        distribution: Where the tuples of the result are, of several machines; None where there is one.
+    """
 
     name: str
     relation: Contract
     step: Step
+    distribution: Distribution | None = None
 
     def passes(self) -> tuple[Contract, ...]:
         """The same in parts that have no key in common, to be computed one after the other; one part, if in one."""
@@ -56,10 +66,13 @@ class Definition:
 
 
 def kept_in(relation: Relation) -> tuple[Kept, ...]:
-    """What a relation reads out of tables of its own."""
-    if isinstance(relation, Densify | Resident):
-        relation = relation.input
-    return (relation,) if isinstance(relation, Kept) else ()
+    """What a relation reads out of tables of its own, each after those that it is made of."""
+    if isinstance(relation, Stored | Computed | Indices | Contract):
+        return ()
+    found = kept_in(relation.input)
+    if isinstance(relation, Densify) and relation.indices is not None:
+        found += kept_in(relation.indices)
+    return (*found, relation) if isinstance(relation, Kept) else found
 
 
 def _restricted(contract: Contract, label: str, first: int, last: int) -> Contract:
@@ -138,7 +151,7 @@ def _definitions(plan: DecomposedGraph, inputs: Inputs, evaluations: Mapping[str
             compensation is None and has_single_pairs(step, relations, inputs.identifying),
         )
         yield Definition(name, contract, step)
-        is_whole = _is_aggregating(step) and not schema.keys  # one tuple, also of nothing
+        is_whole = is_aggregating(step) and not schema.keys  # one tuple, also of nothing
         is_full = not evaluation.values.has_fill
         known[name] = _Operand(Computed(schema), is_complete or is_whole or is_full, is_full)
 
@@ -225,7 +238,7 @@ def _resident(operand: _Operand, wanted: Decomposition, move: Move) -> _Operand:
     return _Operand(Resident(relation), relation.schema.tensor.size > 0, operand.is_full)
 
 
-def _is_aggregating(step: Step) -> bool:
+def is_aggregating(step: Step) -> bool:
     """Whether a step aggregates tuples: it promotes a label that its result lacks."""
     return not step.promoted <= frozenset(step.einsum.output.labels)
 

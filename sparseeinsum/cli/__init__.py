@@ -247,6 +247,7 @@ def _add_explain(commands_of: _Commands) -> None:
     _add_no_indexes(parser)
     _add_workers(parser)
     parser.add_argument("--analyze", action="store_true", help="run it, too, and show actual tuples and times")
+    parser.add_argument("--algebra", action="store_true", help="show it in the tensor relational algebra instead")
     parser.add_argument("--html", metavar="FILE", help="write it as a page for a browser, with a drawing, instead")
     parser.add_argument("--save", metavar="FILE", help="keep the plan in a file, for --plan")
     parser.set_defaults(command=commands.explain)

@@ -57,7 +57,9 @@ def run(asked: argparse.Namespace) -> None:
 def explain(asked: argparse.Namespace) -> None:
     """Print a plan's explanation or write it as a page, and keep the plan where that is asked for."""
     with _planned(asked) as (_, plan):
-        if asked.html is None:
+        if asked.algebra:
+            print(plan.algebra())
+        elif asked.html is None:
             print(plan.explain(analyze=asked.analyze))
         else:
             plan.to_html(asked.html, analyze=asked.analyze)

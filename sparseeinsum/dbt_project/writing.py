@@ -30,8 +30,13 @@ def write_models(plan: Plan, engine: Engine, folder: Path, program: str) -> tupl
         The files.
 
     Raises:
-        DbtError: There is no such project, or a file of the user's stands in the way.
+        DbtError: There is no such project, a file of the user's stands in the way, or the plan is for a cluster.
     """
+    if plan.dialect.distributes:
+        raise DbtError(
+            f"{engine.title} spreads the tables of plans over machines, which models of dbt do not; run the program "
+            "with db.run(program, into=...), or compile it on one PostgreSQL"
+        )
     if re.fullmatch(r"[^\W\d]\w*", program) is None:
         raise DbtError(f"{program!r} is no name for models; it takes letters, digits and underscores, as in page_rank")
     project = read_project(folder, program)

@@ -77,7 +77,7 @@ class Work:
             self.operators + other.operators,
         )
 
-    def times(self, count: int) -> "Work":
+    def times(self, count: float) -> "Work":
         """The work done so often."""
         return Work(
             self.tuples * count,

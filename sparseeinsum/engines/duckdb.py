@@ -12,6 +12,7 @@ from sparseeinsum import assets
 from sparseeinsum.engines.engine import Column, Relation
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
+from sparseeinsum.render.spreading import Spread
 from sparseeinsum.render.statements import Statement, created
 from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 
@@ -53,6 +54,12 @@ class DuckDB:
         with self._errors(statement) as text:
             self.connection.execute(text)
 
+    def cluster(self) -> None:
+        """None: there is one machine."""
+
+    def spread_of(self, table: exp.Table) -> None:
+        """None: one machine has all tables."""
+
     def arrow(self, statement: exp.Expr | str) -> pa.Table:
         """The result of a query as an Arrow table."""
         with self._errors(statement) as text:
@@ -81,7 +88,9 @@ class DuckDB:
         """Run a statement that keeps its rows in a temporary table; returns how many there are."""
         return sum(map(self._count, statement.texts))
 
-    def replace_table(self, table: exp.Table, query: exp.Select, key: Sequence[str] = ()) -> int:
+    def replace_table(
+        self, table: exp.Table, query: exp.Select, key: Sequence[str] = (), spread: Spread | None = None
+    ) -> int:
         """Create a permanent table from a query, which may read a table of that name that it replaces; its rows.
 
         The key is left out: no plan would use its index, which takes memory, and several times as long to build.
@@ -92,7 +101,7 @@ class DuckDB:
         """Add the rows of a query to a permanent table; returns how many."""
         return self._count(exp.insert(query, table.copy()))
 
-    def load_table(self, table: exp.Table, rows: pa.Table) -> None:
+    def load_table(self, table: exp.Table, rows: pa.Table, spread: Spread | None = None) -> None:
         """Create a permanent table from an Arrow table, in place of one of that name."""
         with self._registered_view(rows, _ROWS):
             self.replace_table(table, exp.select("*").from_(_ROWS))

@@ -8,8 +8,10 @@ from typing import Any, Protocol, Self
 import pyarrow as pa
 from sqlglot import exp
 
+from sparseeinsum.algebra.distribution import Cluster
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.spreading import Spread
 from sparseeinsum.render.statements import Statement
 
 
@@ -84,17 +86,26 @@ class Engine(Protocol):
     def stage(self, statement: Statement) -> int:
         """Run a statement that keeps its rows in a temporary table; returns how many there are."""
 
-    def replace_table(self, table: exp.Table, query: exp.Select, key: Sequence[str] = ()) -> int:
+    def replace_table(
+        self, table: exp.Table, query: exp.Select, key: Sequence[str] = (), spread: Spread | None = None
+    ) -> int:
         """Create a permanent table from a query, which may read a table of that name that it replaces; its rows.
 
         No two rows have the same values in all columns of the key, if there is one; an engine may have use for that.
+        On a cluster, its rows are spread over the machines where that is asked for.
         """
 
     def insert(self, table: exp.Table, query: exp.Select) -> int:
         """Add the rows of a query to a permanent table; returns how many."""
 
-    def load_table(self, table: exp.Table, rows: pa.Table) -> None:
-        """Create a permanent table from an Arrow table, in place of one of that name."""
+    def load_table(self, table: exp.Table, rows: pa.Table, spread: Spread | None = None) -> None:
+        """Create a permanent table from an Arrow table, in place of one of that name; see `replace_table`."""
+
+    def cluster(self) -> Cluster | None:
+        """The machines that tables are spread over; None where there is only one."""
+
+    def spread_of(self, table: exp.Table) -> Spread | None:
+        """How the rows of a table are spread over machines; None where one has them, or where it is a view."""
 
     def arrow(self, statement: exp.Expr | str) -> pa.Table:
         """The result of a query as an Arrow table."""

@@ -21,6 +21,7 @@ from sparseeinsum.storage.dictionaries import Dictionaries
 from sparseeinsum.storage.exactness import check_values
 from sparseeinsum.storage.existing_tables import described, relation_columns, relation_named
 from sparseeinsum.storage.ownership import claimed_table, drop_table_of, owned
+from sparseeinsum.storage.placing import spread_for
 
 _INCOMING = "sparseeinsum_incoming"
 
@@ -32,6 +33,7 @@ def load(
     promoted: Promoted,
     sums_duplicates: bool,
     order: Sequence[str] = (),
+    distribute: str | None = None,
 ) -> StoredTensor:
     """Store a tensor in a table of its own name, in place of one loaded before, and record it in the catalogue.
 
@@ -42,6 +44,7 @@ def load(
         promoted: Axes to store as key columns, and their tiles; None leaves it to the data.
         sums_duplicates: Whether values of a coordinate that is given twice are added up.
         order: Key columns by which to order the rows of the table; else by all of entries, or as they are given.
+        distribute: How to spread the rows over machines; see `spread_for`.
 
     Raises:
         CatalogueError: A table or view of that name is there that was not made by loading.
@@ -51,25 +54,30 @@ def load(
     if isinstance(given, Rows) and not can_read(engine, given.source):
         given = streamed(description.name, given)
     if isinstance(given, Stream):
-        return _load_stream(engine, EntryStream(description, given.batches), promoted, sums_duplicates, order)
+        return _load_stream(
+            engine, EntryStream(description, given.batches), promoted, sums_duplicates, order, distribute
+        )
     if isinstance(given, Rows):
-        return _load_rows(engine, description, given, promoted, sums_duplicates, order)
+        return _load_rows(engine, description, given, promoted, sums_duplicates, order, distribute)
     with engine.transaction():
         entry_bytes = 0 if order else engine.sql.entry_bytes  # what is ordered by its keys needs them
         columns = columns_of(description, given, promoted, Dictionaries(engine), entry_bytes)
-        return _load_columns(engine, columns, sums_duplicates, order)
+        return _load_columns(engine, columns, sums_duplicates, order, distribute)
 
 
-def _load_columns(engine: Engine, columns: Columns, sums_duplicates: bool, order: Sequence[str]) -> StoredTensor:
+def _load_columns(
+    engine: Engine, columns: Columns, sums_duplicates: bool, order: Sequence[str], distribute: str | None
+) -> StoredTensor:
     keys = checked_order(columns.tensor, columns.wanted, order)
-    arrangement = Arrangement(columns.wanted, sums_duplicates and columns.may_repeat, keys)
+    spread = spread_for(columns.tensor, columns.wanted, distribute, columns.table.nbytes, engine)
+    arrangement = Arrangement(columns.wanted, sums_duplicates and columns.may_repeat, keys, spread)
     is_as_wanted = not arrangement.sums and not keys and columns.wanted == columns.decomposition
     incoming = nullcontext() if is_as_wanted else engine.registered(columns.table, _INCOMING)
     with incoming:
         table = claimed_table(engine, columns.tensor.name)
         stored = stored_as(columns.tensor, columns.wanted, table.sql(engine.dialect))
         if is_as_wanted:
-            engine.load_table(table, columns.table)
+            engine.load_table(table, columns.table, spread)
         given = stored if is_as_wanted else stored_as(columns.tensor, columns.decomposition, _INCOMING)
         if columns.may_repeat and not arrangement.sums:
             check_repeated(engine, given)
@@ -80,7 +88,12 @@ def _load_columns(engine: Engine, columns: Columns, sums_duplicates: bool, order
 
 
 def _load_stream(
-    engine: Engine, stream: EntryStream, promoted: Promoted, sums_duplicates: bool, order: Sequence[str]
+    engine: Engine,
+    stream: EntryStream,
+    promoted: Promoted,
+    sums_duplicates: bool,
+    order: Sequence[str],
+    distribute: str | None,
 ) -> StoredTensor:
     """Batches go into a temporary table first: how they are to be stored is known when all of them are read."""
     with engine.transaction():
@@ -90,6 +103,8 @@ def _load_stream(
             tensor = stream.tensor(known)
             given = replace(stored_as(tensor, entries(len(tensor.axes)), _INCOMING), holds_keys=any(known))
             arrangement = _arrangement(tensor, promoted, sums_duplicates, order, stream.ascends)
+            spread = spread_for(tensor, arrangement.decomposition, distribute, None, engine)
+            arrangement = replace(arrangement, spread=spread)
             return _store_entries(engine, given, arrangement, table, may_repeat=not stream.ascends)
 
 
@@ -112,6 +127,7 @@ def _load_rows(
     promoted: Promoted,
     sums_duplicates: bool,
     order: Sequence[str],
+    distribute: str | None,
 ) -> StoredTensor:
     """Rows that the database can read, copied as they are before they are looked at several times."""
     name = description.name
@@ -129,6 +145,8 @@ def _load_rows(
         check_entries(entered, engine)
         table = claimed_table(engine, name)  # not before the rows are there, which may come from one that goes
         arrangement = _arrangement(entered.tensor, promoted, sums_duplicates, order, ascends=False)
+        spread = spread_for(entered.tensor, arrangement.decomposition, distribute, None, engine)
+        arrangement = replace(arrangement, spread=spread)
         stored = _store_entries(engine, entered, arrangement, table, may_repeat=True)
         engine.execute(exp.Drop(tables=[incoming], kind="TABLE"))
     return stored

@@ -1,10 +1,10 @@
 """Render: what differs between engines, as data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sparseeinsum.render.postgresql import PostgreSQL
+from sparseeinsum.render.postgresql import Citus, PostgreSQL
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class Dialect:
         computes_whole: Whether a CTE that is materialised is computed whole, however much of it is read.
         spills_states: Whether aggregation states that are arrays keep to the memory that a statement may take.
         has_workers: Whether parts of a statement run in processes that share tables and hash tables, but no CTEs.
+        distributes: Whether tables are spread over machines, so that every operator fills one in its place.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Dialect:
     computes_whole: bool
     spills_states: bool
     has_workers: bool
+    distributes: bool = False
 
 
 DUCKDB = Dialect(
@@ -107,6 +109,8 @@ POSTGRESQL = Dialect(
     spills_states=True,
     has_workers=True,
 )
+# Arrays are not laid into rows, for which a subquery is fenced: that would be computed on one machine.
+CITUS = replace(POSTGRESQL, name=Citus.__name__.lower(), largest_inline=None, has_workers=False, distributes=True)
 
 
 def write_sql(statement: exp.Expr, dialect: Dialect) -> str:

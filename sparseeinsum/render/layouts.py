@@ -214,17 +214,38 @@ def densify_select(relation: Densify, source: Source) -> exp.Select:
         only = exp.func("any_value", source.value("t"))  # of one tuple, or of none
         whole = exp.func("coalesce", only, _value_of_none(schema))
         return exp.select(exp.alias_(whole, VALUE_COLUMN)).from_(aliased(source.table, "t"))
+    everything, keys = _all_keys(schema)
+    return _filled(source, everything, keys)
+
+
+def filled_select(source: Source, indices: Source) -> exp.Select:
+    """The same where all keys are in a table."""
+    keys: dict[str, exp.Expr] = {key: indices.key(key, "g") for key in indices.schema.keys}
+    return _filled(source, aliased(indices.table, "g"), keys)
+
+
+def indices_of_keys(schema: Schema) -> exp.Select:
+    """All keys that tuples can have."""
+    everything, keys = _all_keys(schema)
+    return exp.select(*[exp.alias_(expression, key) for key, expression in keys.items()]).from_(everything)
+
+
+def _all_keys(schema: Schema) -> tuple[exp.Expr, dict[str, exp.Expr]]:
+    """A row for each of them, and every key by its axis's name as follows from the row."""
     position = exp.column(unused("position", schema), table="g")
     counts = schema.key_counts
-    keys = positions_at(position, counts)
     rows = exp.Table(this=call("RANGE", as_sql(product(counts.values()))))
     everything = exp.select(exp.column("range").as_(position.name)).from_(rows)
-    equal = [exp.EQ(this=source.key(key, "t"), expression=expression) for key, expression in keys.items()]
-    fill = fill_value(schema, lambda axis: keys[axis])
+    return everything.subquery("g"), positions_at(position, counts)
+
+
+def _filled(source: Source, everything: exp.Expr, keys: Mapping[str, exp.Expr]) -> exp.Select:
+    equal = [exp.EQ(this=source.key(key, "t"), expression=expression.copy()) for key, expression in keys.items()]
+    fill = fill_value(source.schema, lambda axis: keys[axis])
     value = exp.alias_(exp.func("coalesce", source.value("t"), fill), VALUE_COLUMN)
     return (
-        exp.select(*[exp.alias_(expression.copy(), key) for key, expression in keys.items()], value)
-        .from_(everything.subquery("g"))
+        exp.select(*[named(expression.copy(), key) for key, expression in keys.items()], value)
+        .from_(everything)
         .join(aliased(source.table, "t"), on=exp.and_(*equal), join_type="LEFT")
     )
 

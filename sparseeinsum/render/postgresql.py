@@ -170,3 +170,7 @@ class PostgreSQL(Postgres):
     """PostgreSQL as this package writes it."""
 
     Generator = PostgreSQLGenerator
+
+
+class Citus(PostgreSQL):
+    """The same on a Citus cluster."""

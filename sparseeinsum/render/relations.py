@@ -11,6 +11,7 @@ from sparseeinsum.algebra.operators import (
     Contract,
     Convert,
     Densify,
+    Indices,
     Kept,
     Relation,
     Resident,
@@ -24,7 +25,15 @@ from sparseeinsum.language.eingraph import Reference, write_reference
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join, is_grouped
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.layouts import convert_select, densify_select, resident_select, slice_select, stack_select
+from sparseeinsum.render.layouts import (
+    convert_select,
+    densify_select,
+    filled_select,
+    indices_of_keys,
+    resident_select,
+    slice_select,
+    stack_select,
+)
 from sparseeinsum.render.sources import Source, indices_select, plain_source, restricted_source, stored_source
 
 
@@ -94,6 +103,15 @@ class Renderer:
         source = self._add_block(block, relation.schema, is_joined)
         self._sources[Computed(relation.schema)] = source
 
+    def provide(self, schema: Schema, source: Source) -> None:
+        """Let a relation be read where a source says."""
+        self._sources[Computed(schema)] = source
+
+    def add(self, schema: Schema, select: exp.Select, comment: str, is_joined: bool) -> None:
+        """Make the block of a relation from its SELECT."""
+        block = Block(schema.tensor.name, select, comment, is_aggregated=False)
+        self.provide(schema, self._add_block(block, schema, is_joined))
+
     def _make_source(self, relation: Relation) -> Source:
         match relation:
             case Stored(stored) if stored.looked_up:
@@ -112,16 +130,24 @@ class Renderer:
                 return self.source(relation.input)
             case Restrict():
                 return restricted_source(relation, self._apart_from_joins(self.source(relation.input)))
-            case Slice() | Stack() | Densify() | Resident() | Convert():
-                source = self.source(relation.input)
-                if isinstance(relation, Slice):
-                    source = self._apart_from_joins(source)
-                    self._compute_once(source)
-                select = _SELECTS[type(relation)](relation, source)
+            case Slice() | Stack() | Indices() | Densify() | Resident() | Convert():
+                select = self._select(relation)
                 block = Block(_name_of(relation), select, _comment_of(relation), isinstance(relation, Stack))
                 return self._add_block(block, relation.schema, is_joined=isinstance(relation, Densify))
             case _:
                 raise TypeError(f"unsupported relation {type(relation).__name__}")
+
+    def _select(self, relation: Slice | Stack | Indices | Densify | Resident | Convert) -> exp.Select:
+        """The SELECT of a relation that is no EinSum."""
+        if isinstance(relation, Indices):
+            return indices_of_keys(relation.schema)
+        source = self.source(relation.input)
+        if isinstance(relation, Densify) and relation.indices is not None:
+            return filled_select(source, self.source(relation.indices))
+        if isinstance(relation, Slice):
+            source = self._apart_from_joins(source)
+            self._compute_once(source)
+        return _SELECTS[type(relation)](relation, source)
 
     def _apart_from_joins(self, source: Source) -> Source:
         """The source, computed on its own if its rows come straight out of a join.
@@ -173,20 +199,24 @@ def _uses_of_value(select: exp.Select, alias: str) -> int:
     return sum(column.table == alias and column.name == VALUE_COLUMN for column in select.find_all(exp.Column))
 
 
-def _name_of(relation: Slice | Stack | Densify | Resident | Convert) -> str:
+def _name_of(relation: Slice | Stack | Indices | Densify | Resident | Convert) -> str:
     schema = relation.schema
     name = f"{schema.tensor.name}_by_{'_'.join(schema.keys)}" if schema.keys else f"{schema.tensor.name}_whole"
     if isinstance(relation, Convert):
         return f"{schema.tensor.name}_{schema.tensor.dtype}"
     if isinstance(relation, Resident):
         return f"{schema.tensor.name}_resident"
+    if isinstance(relation, Indices):
+        return f"{name}_indices"
     return f"{name}_dense" if isinstance(relation, Densify) else name
 
 
-def _comment_of(relation: Slice | Stack | Densify | Resident | Convert) -> str:
+def _comment_of(relation: Slice | Stack | Indices | Densify | Resident | Convert) -> str:
     notation = write_schema(relation.schema)
     if isinstance(relation, Resident):
         return f"{notation}, all tuples in one array in memory while the statement runs"
+    if isinstance(relation, Indices):
+        return f"all keys of {notation}"
     return f"{notation}, every tuple present" if isinstance(relation, Densify) else notation
 
 

@@ -25,7 +25,9 @@ from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.calls import integer
 from sparseeinsum.render.dialects import Dialect, write_sql
 from sparseeinsum.render.relations import Block, Renderer
-from sparseeinsum.render.sources import aliased, fenced
+from sparseeinsum.render.sources import aliased, fenced, key_column, named
+from sparseeinsum.render.spreading import Spread, spread_of, spread_of_output
+from sparseeinsum.statistics.columns import computed_type
 
 
 @dataclass(frozen=True)  # no slots: its text is written once and kept
@@ -40,6 +42,9 @@ class Statement:
         dialect: Of the engine.
         passes: SELECTs of the passes after the first, whose rows go into the same table.
         keeps: The relation whose rows these are, where that is no result of an EinSum as it is computed.
+        spread: How the rows of the table are spread over machines, or of one that takes the output; None where one has
+            them.
+        value_type: SQL type of the values.
     """
 
     name: str
@@ -49,6 +54,8 @@ class Statement:
     dialect: Dialect
     passes: tuple[exp.Select, ...] = ()
     keeps: Kept | None = None
+    spread: Spread | None = None
+    value_type: str = ""
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
@@ -65,6 +72,8 @@ class Statement:
         """What to execute: the query, or the creation of its table and what each pass adds to it."""
         if self.stage is None:
             return (self.query,)
+        if self.spread is not None:
+            return self.spread.filling(self.stage, (self.query, *self.passes), self.value_type)
         added = (exp.Insert(this=self.stage.copy(), expression=query) for query in self.passes)
         return (created(self.stage, self.query), *added)
 
@@ -166,7 +175,8 @@ class _Compiler:
         if table is not None:
             name = table.name
             first, *others = (self._statement(name, part, table) for part in relation.passes())
-            yield replace(first, passes=tuple(other.query for other in others), keeps=relation)
+            spread = spread_of(relation.schema, relation.distribution)
+            yield replace(first, passes=tuple(other.query for other in others), keeps=relation, spread=spread)
 
     def stage(self, definition: Definition) -> Statement:
         """The statement that fills a temporary table, in as many passes as planned."""
@@ -175,7 +185,8 @@ class _Compiler:
             self._in_pass(definition, relation)._statement(definition.name, Computed(relation.schema), stage)
             for relation in definition.passes()
         )
-        return replace(first, passes=tuple(other.query for other in others))
+        spread = spread_of(definition.relation.schema, definition.distribution)
+        return replace(first, passes=tuple(other.query for other in others), spread=spread)
 
     def _in_pass(self, definition: Definition, relation: Contract) -> "_Compiler":
         """A compiler that takes a definition for another relation."""
@@ -184,7 +195,10 @@ class _Compiler:
 
     def deliver(self, name: str, relation: Relation) -> Statement:
         """The statement that returns an output."""
-        return self._statement(name, relation, None)
+        places = {definition.name: definition.distribution for definition in self.definitions}
+        return replace(
+            self._statement(name, relation, None), spread=spread_of_output(relation.schema, places.get(name))
+        )
 
     def _statement(self, name: str, relation: Relation, stage: exp.Table | None) -> Statement:
         tables = {tensor: table for tensor, table in self.staged.items() if table != stage}
@@ -198,14 +212,19 @@ class _Compiler:
             *blocks, last = blocks
             query = last.select.copy()
             query.add_comments([f" {last.comment} "])
+        elif source.stored is not None:
+            keys = [key_column(source, key, "t") for key in source.schema.keys]
+            query = exp.select(*keys, named(source.value("t"), VALUE_COLUMN)).from_(aliased(source.table, "t"))
         else:
             columns = [exp.column(column) for column in (*source.schema.keys, VALUE_COLUMN)]
             is_query = isinstance(source.table, exp.Query)
             query = exp.select(*columns).from_(aliased(source.table, "t") if is_query else source.table.copy())
         if stage is None and source.schema.tensor.fill:
             query.add_comments([f" what has no row holds {write_number(source.schema.tensor.fill)} "])
-        computed = tuple(definition.name for definition in inlined)
-        return Statement(name, _with_blocks(query, blocks, self.dialect), computed, stage, self.dialect)
+        computes = tuple(definition.name for definition in inlined)
+        value_type = computed_type(source.schema.tensor.dtype, source.schema.decomposition.is_scalar)
+        whole = with_blocks(query, blocks, self.dialect)
+        return Statement(name, whole, computes, stage, self.dialect, value_type=value_type)
 
     def _needed(self, relation: Relation, tables: Mapping[str, object]) -> list[Definition]:
         """The definitions that a statement must contain: of what is computed and not kept in a table, in order."""
@@ -223,10 +242,13 @@ class _Compiler:
                     pass
                 case Slice() | Stack() | Densify() | Resident() | Convert() | Restrict() | Kept() as reading:
                     waiting.append(reading.input)
+                    if isinstance(reading, Densify) and reading.indices is not None:
+                        waiting.append(reading.indices)
         return [definition for definition in self.definitions if definition.name in needed]
 
 
-def _with_blocks(query: exp.Select, blocks: Sequence[Block], dialect: Dialect) -> exp.Select:
+def with_blocks(query: exp.Select, blocks: Sequence[Block], dialect: Dialect) -> exp.Select:
+    """A query with the blocks that it reads before it, each materialized where that is right."""
     selects = [query, *(block.select for block in blocks)]
     references = Counter(table.name for select in selects for table in select.find_all(exp.Table))
     joined = _beneath_joins(query, blocks)

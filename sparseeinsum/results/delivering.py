@@ -48,7 +48,7 @@ def deliver(engine: Engine, statement: Statement, keyed: Statement, schema: Sche
     known = engine.columns_of(table) if target.mode == "append" else None
     if known is None:
         key = () if schema.has_dictionaries else schema.keys  # an index of long keys could not be built
-        count = engine.replace_table(table, keyed.query, key)
+        count = engine.replace_table(table, keyed.query, key, keyed.spread)
         if not schema.has_dictionaries:
             describe_table(engine, table, schema)
         return count

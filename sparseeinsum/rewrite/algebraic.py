@@ -12,6 +12,7 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.inference import result_tensor
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
+from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.formulas import better_formulas
 from sparseeinsum.rewrite.groups import groups_of
 from sparseeinsum.rewrite.known import Known
@@ -28,12 +29,12 @@ class Improved:
     Attributes:
         graph: EinSums of any number of operands.
         apart: The same of one or two operands each.
-        shares: Of those results, the share of the time that is expected with the new formula.
+        derivations: Of those results, the new formula.
     """
 
     graph: EinGraph
     apart: EinGraph
-    shares: Mapping[str, float]
+    derivations: Mapping[str, Derivation]
 
 
 def improve(
@@ -63,11 +64,11 @@ def improve(
     known = Known.of_graph(apart, statistics, values)
     names = Names(graph.tensors)
     replaced: dict[str, Sequence[EinSum]] = {}
-    shares: dict[str, float] = {}
+    derivations: dict[str, Derivation] = {}
     for group in groups:
         found = better_formulas(group, merged, known, price, names)
         if found is not None:
-            shares |= found.shares
+            derivations |= found.derivations
             replaced |= {einsum.output.tensor: () for einsum in group.einsums}
             replaced[group.einsums[-1].output.tensor] = found.einsums
     if not replaced:
@@ -75,7 +76,7 @@ def improve(
     better = _graph(
         _in_order(each for einsum in merged.einsums for each in replaced.get(einsum.output.tensor, [einsum])), merged
     )
-    return Improved(better, binarise(better, statistics, values), shares)
+    return Improved(better, binarise(better, statistics, values), derivations)
 
 
 def _in_order(einsums: Iterable[EinSum]) -> tuple[EinSum, ...]:

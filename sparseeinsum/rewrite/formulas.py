@@ -8,6 +8,7 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.inference import result_tensor
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
+from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.groups import Group
 from sparseeinsum.rewrite.known import Known
 from sparseeinsum.rewrite.names import Names
@@ -35,11 +36,11 @@ class Formulas:
 
     Attributes:
         einsums: In topological order.
-        shares: Of roots that another formula computes, the share of the time that is expected with it.
+        derivations: Of roots that another formula computes, that formula.
     """
 
     einsums: Sequence[EinSum]
-    shares: Mapping[str, float]
+    derivations: Mapping[str, Derivation]
 
 
 def better_formulas(group: Group, graph: EinGraph, known: Known, price: Pricer, names: Names) -> Formulas | None:
@@ -138,8 +139,9 @@ class _Candidate:
 
 def _worth_it(candidate: _Candidate, seconds: float, prices: "_Prices", names: Names) -> Formulas | None:
     """A candidate that takes so long, in which roots that gain little are computed as they were written."""
-    shares = {}
-    for root in candidate.reading.roots:
+    reading = candidate.reading
+    found = {}
+    for root, term in zip(reading.roots, candidate.terms, strict=True):
         name = root.output.tensor
         if name in candidate.as_written:
             continue
@@ -147,16 +149,17 @@ def _worth_it(candidate: _Candidate, seconds: float, prices: "_Prices", names: N
         without = prices.of(replace(candidate, left_out=frozenset([name])).einsums(names))
         seconds_written = prices.of(written.einsums(names))
         if seconds - without < _WORTH * (seconds_written - without):
-            shares[name] = max(0.0, seconds - without) / (seconds_written - without)
+            own = max(0.0, seconds - without)
+            found[name] = Derivation(root.term, term, reading.bounds, reading.same, seconds_written - without, own)
         else:
             candidate, seconds = written, seconds_written
     written_too = {einsum.output.tensor for einsum in candidate.group.needed_for(candidate.as_written)}
-    shares = {name: share for name, share in shares.items() if name not in written_too}
-    if not shares:
+    found = {name: derivation for name, derivation in found.items() if name not in written_too}
+    if not found:
         return None
     einsums = candidate.einsums(names)
     names.take(einsum.output.tensor for einsum in einsums)
-    return Formulas(einsums, shares)
+    return Formulas(einsums, found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.rewrite.assumptions import rewritten_results
 from sparseeinsum.rewrite.common_subexpressions import merged_results
 from sparseeinsum.rewrite.composition import composed_results
+from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.parts import part_names
 
 
@@ -19,23 +20,28 @@ class Rewriting:
         rewritten: Results of EinSums that are not as they were written.
         merged: Results as written that are computed once with others, by the names of those.
         composed: Results as written that are not computed, by the names of those that are computed without them.
-        shares: Of results that another formula computes, the share of the time that it is expected to take.
+        derivations: Of results that another formula computes, that formula.
     """
 
     parts: Mapping[str, tuple[str, ...]]
     rewritten: tuple[str, ...]
     merged: Mapping[str, str]
     composed: Mapping[str, str]
-    shares: Mapping[str, float]
+    derivations: Mapping[str, Derivation]
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Of results that another formula computes, the share of the time that it is expected to take."""
+        return {name: derivation.share for name, derivation in self.derivations.items()}
 
     @classmethod
-    def between(cls, written: EinGraph, graph: EinGraph, shares: Mapping[str, float]) -> "Rewriting":
+    def between(cls, written: EinGraph, graph: EinGraph, derivations: Mapping[str, Derivation]) -> "Rewriting":
         """What was done.
 
         Args:
             written: EinSums of any number of operands, in topological order.
             graph: The same, merged, of one or two operands each.
-            shares: Of results that another formula computes, the share of the time that it is expected to take.
+            derivations: Of results that another formula computes, that formula.
         """
         merged = merged_results(written, graph)
         results = {einsum.output.tensor for einsum in written.einsums}
@@ -44,7 +50,7 @@ class Rewriting:
             rewritten_results(written, graph),
             merged,
             composed_results(written, graph, merged),
-            shares,
+            derivations,
         )
 
     def taken_apart_as(self, graph: EinGraph) -> "Rewriting":

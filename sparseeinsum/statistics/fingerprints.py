@@ -7,12 +7,13 @@ from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import relation_of, table_of_rows
+from sparseeinsum.statistics.machines import aggregates_of
 from sparseeinsum.statistics.measure import Executor
 from sparseeinsum.statistics.templates import filled, template, union_all
 
 # PostgreSQL hashes a record by looking up the type of each of its columns, in every row; a hash of numbers takes half
 # of the time. Of arrays it looks at every element for itself, which takes several times as long as the kernel.
-_HASHES_RECORDS_SLOWLY = frozenset({"postgresql"})
+_HASHES_RECORDS_SLOWLY = frozenset({"postgresql", "citus"})
 
 
 def fingerprints(stored: Sequence[StoredTensor], executor: Executor) -> list[object]:
@@ -34,7 +35,9 @@ def fingerprints_statement(stored: tuple[StoredTensor, ...], dialect: str) -> st
     selects = []
     for place, each in enumerate(stored):
         number = exp.Literal.number(place).as_("number")
-        selects.append(exp.select(number, *fingerprint_projections(each, dialect)).from_(_rows_of(each, dialect)))
+        keys = [exp.column(key, quoted=True) for key in each.keys]
+        projections = [number, *fingerprint_projections(each, dialect)]
+        selects.append(aggregates_of(_rows_of(each, dialect), projections, keys, dialect))
     return union_all(selects).sql(dialect)
 
 

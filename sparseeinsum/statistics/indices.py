@@ -6,7 +6,9 @@ from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import DEMOTED, StoredTensor
 from sparseeinsum.statistics.columns import relation_of, value_of
 from sparseeinsum.statistics.extents import Extent, as_sql, extent, product
+from sparseeinsum.statistics.machines import SPREADING
 from sparseeinsum.statistics.numbers import number
+from sparseeinsum.statistics.templates import filled, template
 
 
 def index_column(position: int, table: str | None = None) -> exp.Column:
@@ -41,6 +43,10 @@ def _elements(stored: StoredTensor, dialect: str) -> exp.Select:
     """One row for every element of an array, with its place in it."""
     keys = [exp.column(key, quoted=True).as_(f"key_{i}") for i, key in enumerate(stored.keys)]
     value = value_of(stored)
+    if dialect in SPREADING:
+        query = filled(template("elements", dialect), {"relation": relation_of(stored, dialect), "value": value})
+        assert isinstance(query, exp.Select)
+        return query.select(*keys)
     places = exp.func("range", exp.func("len", value.copy(), dialect=dialect), dialect=dialect)
     unnested = [exp.Anonymous(this="UNNEST", expressions=[each]) for each in (value, places)]
     return exp.select(*keys, unnested[0].as_("element"), unnested[1].as_("place")).from_(relation_of(stored, dialect))

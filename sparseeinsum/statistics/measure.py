@@ -22,6 +22,7 @@ from sparseeinsum.statistics.columns import relation_of, table_of_rows, value_of
 from sparseeinsum.statistics.dictionaries import KEY_COLUMN, compared, dictionary_table, looked_up_rows
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.extents import Extent, as_sql, extents_of, product
+from sparseeinsum.statistics.machines import aggregates_of
 from sparseeinsum.statistics.templates import filled, placeholders, template, union_all
 
 
@@ -54,6 +55,11 @@ class Measurement:
     tuples: int
     values: Values
     fingerprint: object
+
+
+def is_complete(stored: StoredTensor, measured: Measurement) -> bool:
+    """Whether every tuple that there can be is there."""
+    return measured.tuples == stored.decomposition.most_tuples(stored.tensor.shape)
 
 
 def measure(stored: StoredTensor, executor: Executor, fingerprint: object = None) -> Measurement:
@@ -106,7 +112,8 @@ class _Scan:
 def _scan(stored: StoredTensor, dialect: str) -> _Scan:
     """The scan of one tensor: the template with its placeholders replaced."""
     projections = scan_projections(stored, dialect)
-    statement = exp.select(*projections).from_(relation_of(stored, dialect))
+    keys = [exp.column(key, quoted=True) for key in stored.keys]
+    statement = aggregates_of(relation_of(stored, dialect), projections, keys, dialect)
     return _Scan(statement.sql(dialect), tuple(projection.alias for projection in projections))
 
 

@@ -11,10 +11,13 @@ from sparseeinsum.statistics.columns import coordinate, value_of
 from sparseeinsum.statistics.extents import as_sql, extents_of, product
 from sparseeinsum.statistics.numbers import number
 
+# Dialects of engines that are extensions of others, whose statements they understand.
+_FOLDERS = {"citus": "postgresql"}
+
 
 def template(name: str, dialect: str) -> exp.Expr:
     """The query of `stats/<dialect>/<name>.sql`."""
-    return sqlglot.parse_one(assets.read(f"stats/{dialect}/{name}.sql"), dialect=dialect)
+    return sqlglot.parse_one(assets.read(f"stats/{_FOLDERS.get(dialect, dialect)}/{name}.sql"), dialect=dialect)
 
 
 def filled(query: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:

@@ -11,6 +11,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DataError, ShapeError
 from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import VALUE_COLUMN, Axis, Decomposition, StoredTensor, Tensor
+from sparseeinsum.render.spreading import Spread
 from sparseeinsum.render.statements import relation_query
 from sparseeinsum.statistics.columns import computed_type, coordinate, relation_of, stored_type, type_named, value_of
 from sparseeinsum.statistics.measure import check_rows
@@ -28,11 +29,13 @@ class Arrangement:
         decomposition: How they hold the tensor.
         sums: Whether values of a coordinate that is given twice are added up.
         order: Key columns by which they are ordered; else they lie as they are given.
+        spread: How they are spread over machines; None where there is one.
     """
 
     decomposition: Decomposition
     sums: bool = False
     order: tuple[str, ...] = ()
+    spread: Spread | None = None
 
 
 def checked_order(tensor: Tensor, decomposition: Decomposition, order: Sequence[str]) -> tuple[str, ...]:
@@ -60,14 +63,14 @@ def arrange(engine: Engine, given: StoredTensor, arrangement: Arrangement, table
         _check_sums(engine, given)
     query = _summed(engine, given) if arrangement.sums else _entries(engine, given, _value(given))
     if arrangement.decomposition == given.decomposition:
-        engine.replace_table(table, _ordered(query, arrangement.order))
+        engine.replace_table(table, _ordered(query, arrangement.order), spread=arrangement.spread)
         return
     temporary = exp.table_(_GIVEN, db=engine.sql.temporary_schema)
     whole = stored_as(given.tensor, given.decomposition, temporary.sql(engine.dialect))
     engine.create_temporary(temporary, query)
     cut = repartition(Stored(whole), arrangement.decomposition)
     select = relation_query(Convert(cut) if given.tensor.dtype == "bool" else cut, engine.sql)
-    engine.replace_table(table, _ordered(select, arrangement.order))
+    engine.replace_table(table, _ordered(select, arrangement.order), spread=arrangement.spread)
     engine.execute(exp.Drop(tables=[temporary], kind="TABLE"))
 
 

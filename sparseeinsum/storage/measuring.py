@@ -37,8 +37,3 @@ def identifying_axes(stored: StoredTensor, measured: Measurement) -> frozenset[i
     """Axes whose key no two tuples share."""
     distinct, tiles = measured.statistics.distinct, stored.decomposition.tiles
     return frozenset(axis for axis, tile in enumerate(tiles) if tile == 1 and distinct[axis] == measured.tuples)
-
-
-def is_complete(stored: StoredTensor, measured: Measurement) -> bool:
-    """Whether every tuple that there can be is there."""
-    return measured.tuples == stored.decomposition.most_tuples(stored.tensor.shape)

@@ -17,7 +17,9 @@ def claimed_table(engine: Engine, name: str) -> exp.Table:
     Raises:
         CatalogueError: A table or view of that name is there that was not made by loading, or the name cannot be had.
     """
-    known = Catalogue(engine).all()
+    catalogue = Catalogue(engine)
+    catalogue.prepare()  # a cluster makes no schema any more in a transaction that has filled a table
+    known = catalogue.all()
     check_name(name, known, engine)
     table = table_of(engine, name)
     replaced = owned(known, name)

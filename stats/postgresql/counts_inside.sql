@@ -1,13 +1,9 @@
 -- Counts the entries at every index of an axis inside the arrays, if there is any. `relation`, `value`, `fill`,
--- `position` (of the axis among those inside), `extents` (of those) and `bound` (of the axis) are replaced.
+-- `position` (of the axis among those inside) and `extents` (of those) are replaced.
 SELECT
-  place,
-  entries
+  unnested.number - 1 AS place,
+  unnested.entries
 FROM (
-  SELECT
-    GENERATE_SERIES(0, bound - 1) AS place,
-    UNNEST(TENSOR_NNZ_ALONG(value, position, extents, fill)) AS entries
-  FROM relation
+  SELECT TENSOR_NNZ_ALONG(value, position, extents, fill) AS counts FROM relation
 ) AS counted
-WHERE
-  NOT entries IS NULL
+CROSS JOIN LATERAL UNNEST(counted.counts) WITH ORDINALITY AS unnested(entries, number)

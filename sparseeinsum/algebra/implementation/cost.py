@@ -1,8 +1,9 @@
 """Algebra, implementation: what plans cost: floats moved between sites, and the work of the busiest site.
 
 Source: section 5.3: a broadcast of f floats costs f times the number of sites, a shuffle f. What lies already where it
-is to go costs nothing; tuples that wait to be folded are counted on every site that has some; and work breaks ties that
-the paper leaves to its reader, such as a plan that moves little because it computes all on one site.
+is to go costs nothing, and tuples that wait to be folded are counted on every site that has some. Plans are compared by
+what the busiest site receives and computes, which for plans that use all sites alike is the same: else the best one
+would often move little because it computes all on one site.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,11 +30,13 @@ class Sites:
         count: How many sites there are.
         memory_floats: That each has for what one operator reads and makes; None for as many as it takes.
         operation_floats: How many floats could be moved, in all, in the time of one operation of the busiest site.
+        network_share: What a float counts that moves without the busiest site waiting for it.
     """
 
     count: int
     memory_floats: float | None = None
     operation_floats: float = 0.01  # 10 Gb/s a site against 10 billion operations a second, on some 10 sites
+    network_share: float = 0.1  # enough that of two plans for which all wait as long the one that moves less is better
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +46,15 @@ class Cost:
     Attributes:
         broadcast: Floats, times the sites that they go to.
         shuffled: Floats.
+        waited: The same as if all sites received as many as the busiest one does, for which the others wait: more
+            than those shuffled, where few values of keys are spread over many sites.
         operations: Of the busiest site.
         memory: Floats of the busiest site, of the operator that has the most.
     """
 
     broadcast: float = 0.0
     shuffled: float = 0.0
+    waited: float = 0.0
     operations: float = 0.0
     memory: float = 0.0
 
@@ -58,15 +64,17 @@ class Cost:
         return self.broadcast + self.shuffled
 
     def total(self, sites: Sites) -> float:
-        """In floats moved: transfer and work; infinite where the memory is too small."""
+        """What plans are compared by, in floats: what moves, and work; infinite where the memory is too small."""
         if sites.memory_floats is not None and self.memory > sites.memory_floats:
             return float("inf")
-        return self.transfer + self.operations * sites.operation_floats
+        waiting = self.broadcast + self.waited + self.operations * sites.operation_floats
+        return waiting + self.transfer * sites.network_share
 
     def __add__(self, other: "Cost") -> "Cost":
         return Cost(
             self.broadcast + other.broadcast,
             self.shuffled + other.shuffled,
+            self.waited + other.waited,
             self.operations + other.operations,
             max(self.memory, other.memory),
         )
@@ -80,12 +88,13 @@ def operator_cost(plan: Plan, inputs: Sequence[Counts], made: Counts, sites: Sit
     memory = made.floats * busiest_share(made, plan.placement, sites.count)
     if not isinstance(plan, Broadcast | Shuffle):  # what moves is gone where it was
         memory += sum(counts.floats * share for counts, share in zip(inputs, shares, strict=True))
-    broadcast, shuffled, operations = 0.0, 0.0, 0.0
+    broadcast, shuffled, waited, operations = 0.0, 0.0, 0.0, 0.0
     match plan:
         case Broadcast() if not moves_nothing(plan):
             broadcast = inputs[0].floats * sites.count
         case Shuffle() if not (moves_nothing(plan) or plan.input.placement.is_everywhere):
             shuffled = inputs[0].floats
+            waited = made.floats * sites.count * busiest_share(made, plan.placement, sites.count)
         case LocalJoin():
             each = plan.kernel.operations(inputs[0].bound, inputs[1].bound)
             operations = each * made.tuples * busiest_share(made, plan.placement, sites.count)
@@ -93,7 +102,7 @@ def operator_cost(plan: Plan, inputs: Sequence[Counts], made: Counts, sites: Sit
             operations = inputs[0].floats * shares[0]
         case LocalMap(_, _, kernel):
             operations = kernel.operations(inputs[0].bound) * inputs[0].tuples * shares[0]
-    return Cost(broadcast, shuffled, operations, memory)
+    return Cost(broadcast, shuffled, waited, operations, memory)
 
 
 def cost_by_operator(plans: Iterable[Plan], sites: Sites) -> list[tuple[Plan, Counts, Cost]]:

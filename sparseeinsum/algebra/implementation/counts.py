@@ -6,6 +6,7 @@ Source: section 5.3 for relations without holes; SparseEinSum, sections 7.1 and 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -19,8 +20,8 @@ from sparseeinsum.algebra.implementation.plans import (
     Placed,
     Plan,
 )
-from sparseeinsum.algebra.relational.keys import Copy, KeyMap, KeyPredicate, grid
-from sparseeinsum.algebra.relational.types import RelationType
+from sparseeinsum.algebra.relational.keys import Copy, Key, KeyMap, KeyPredicate, grid
+from sparseeinsum.algebra.relational.types import Keys, RelationType
 from sparseeinsum.statistics.estimate import joined_distinct, joined_tuples, result_entries
 
 _SAMPLE = 1 << 12  # keys of a relation that has too many to look at
@@ -146,12 +147,21 @@ def _mapped(keys: KeyMap, distinct: Sequence[float], of: RelationType) -> list[f
 
 def _share(predicate: KeyPredicate, of: RelationType) -> float:
     """The share of the keys below a frontier that a predicate holds of; of many keys, of some."""
-    columns = of.keys()
-    if columns is None:
-        columns = grid(of.frontier)
+    if of.holes is not None:
+        return _mean(predicate, of.holes)
+    return _share_below(predicate, of.frontier)
+
+
+@lru_cache(maxsize=256)
+def _share_below(predicate: KeyPredicate, frontier: Key) -> float:
+    columns = grid(frontier)
     if columns is None:
         rng = np.random.default_rng(0)
-        columns = np.stack([rng.integers(0, most, _SAMPLE) for most in of.frontier])
+        columns = np.stack([rng.integers(0, most, _SAMPLE) for most in frontier])
+    return _mean(predicate, columns)
+
+
+def _mean(predicate: KeyPredicate, columns: Keys) -> float:
     return float(predicate.holds_in_columns(columns).mean()) if columns.shape[1] else 0.0
 
 

@@ -1,6 +1,5 @@
-"""Algebra, implementation: rules applied anywhere in a plan, and all plans that they lead to."""
+"""Algebra, implementation: rules applied anywhere in a plan."""
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
@@ -31,16 +30,3 @@ def rewritten(plan: Plan, rules: Iterable[Rule]) -> Iterator[Plan]:
                 continue
             if found.placement.pending == plan.placement.pending:
                 yield found
-
-
-def reachable(plan: Plan, rules: Iterable[Rule], most: int) -> list[Plan]:
-    """The plans that rules lead to, the given one first; no more than so many, those of the fewest steps."""
-    chosen = tuple(rules)
-    found = {plan: None}
-    waiting = deque([plan])
-    while waiting and len(found) < most:
-        for other in rewritten(waiting.popleft(), chosen):
-            if other not in found:
-                found[other] = None
-                waiting.append(other)
-    return list(found)[:most]

@@ -34,11 +34,6 @@ _MOST_EXPANDED = 8  # plans whose neighbours are looked at
 _ROUNDS = 3  # over the results that are read several times
 
 
-def best_plan(expression: Expression, placements: Mapping[str, Placement], sites: Sites) -> Plan:
-    """The cheapest plan found for an expression; see `best_plans`."""
-    return best_plans([expression], placements, sites)[0]
-
-
 def best_plans(
     expressions: Sequence[Expression], placements: Mapping[str, Placement], sites: Sites
 ) -> tuple[Plan, ...]:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from sparseeinsum.algebra.relational.absence import Absent, Extent
 from sparseeinsum.algebra.relational.compositions import Cut
-from sparseeinsum.algebra.relational.folds import Aggregate, Concatenation, Fold
+from sparseeinsum.algebra.relational.folds import Concatenation, Fold
 from sparseeinsum.algebra.relational.kernels import Kernel
 from sparseeinsum.algebra.relational.keys import Key, KeyMap, KeyPredicate, appended
 from sparseeinsum.algebra.relational.tuples import Pairing
@@ -309,6 +309,16 @@ class Complete:
 Expression: TypeAlias = Input | Aggregation | Join | Rekey | Filter | Transform | Tile | Concat | Complete
 
 
-def sum_of(input: Expression, group_by: Sequence[int]) -> Aggregation:
-    """The aggregation that adds up."""
-    return Aggregation(input, tuple(group_by), Aggregate("sum"))
+def with_inputs(node: Expression, inputs: Sequence[Expression]) -> Expression:
+    """The same operator on other inputs.
+
+    Raises:
+        AlgebraError: It does not fit them.
+    """
+    match node:
+        case Input():
+            return node
+        case Join():
+            return replace(node, left=inputs[0], right=inputs[1])
+        case _:
+            return replace(node, input=inputs[0])

@@ -89,6 +89,8 @@ def _is_increasing(expression: Scalar) -> bool:
             return _is_increasing(first) and _is_increasing(second)
         case Call("sub", (part, Literal(value))):
             return not isinstance(value, complex) and _is_increasing(part)
+        case Call("pow", (part, Literal(exponent))):
+            return isinstance(exponent, int) and exponent % 2 == 1 and exponent > 0 and _is_increasing(part)
         case Call("mul" | "div", (part, Literal(value))) | Call("mul", (Literal(value), part)):
             return not isinstance(value, complex) and value > 0 and _is_increasing(part)
         case _:

@@ -6,6 +6,7 @@ Source: sections 3.2 (uniqueness, continuity, frontiers) and 5.3 (the frontier o
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,10 +153,24 @@ def filtered_type(given: RelationType, predicate: KeyPredicate) -> RelationType:
     """Of the tuples that are left: the frontier of the keys that the predicate holds of."""
     if predicate.arity != given.arity:
         raise AlgebraError(f"a filter of keys of {predicate.arity} parts is given keys of {given.arity}")
+    return _known_once(_filtered, given, predicate)
+
+
+def _filtered(given: RelationType, predicate: KeyPredicate) -> RelationType:
     keys = given.keys()
     if keys is None:
         return RelationType(given.frontier, given.bound, False, given.is_ragged)
     return _with_keys(keys[:, predicate.holds_in_columns(keys)], given.bound, given.is_ragged)
+
+
+def _known_once(function: Callable[..., RelationType], given: RelationType, *arguments: object) -> RelationType:
+    """A type that takes a look at every key is made once, but where it rests on holes, which types are not told by."""
+    return _remembered(function, given, *arguments) if given.holes is None else function(given, *arguments)
+
+
+@lru_cache(maxsize=1024)
+def _remembered(function: Callable[..., RelationType], given: RelationType, *arguments: object) -> RelationType:
+    return function(given, *arguments)
 
 
 def mapped_type(given: RelationType, mapping: KeyMap, bound: Bound) -> RelationType:
@@ -168,6 +183,10 @@ def mapped_type(given: RelationType, mapping: KeyMap, bound: Bound) -> RelationT
         raise AlgebraError(f"{mapping} maps keys of {mapping.arity} parts, and is given keys of {given.arity}")
     if mapping.is_identity:
         return RelationType(given.frontier, bound, given.is_continuous, given.is_ragged, given.holes)
+    return _known_once(_mapped, given, mapping, bound)
+
+
+def _mapped(given: RelationType, mapping: KeyMap, bound: Bound) -> RelationType:
     frontier = tuple(_highest(part, given.frontier, mapping.copies) + 1 for part in mapping.parts)
     if given.is_continuous and _keeps_all(mapping, given.frontier):
         frontier = frontier if given.places else (0,) * len(frontier)
@@ -178,6 +197,14 @@ def mapped_type(given: RelationType, mapping: KeyMap, bound: Bound) -> RelationT
     mapped = mapping.apply_to_columns(keys)
     check_keys(mapped, mapping)
     return _with_keys(mapped, bound, given.is_ragged)
+
+
+def is_unique(given: RelationType, mapping: KeyMap) -> bool:
+    """Whether it is known that no two keys of a relation become one."""
+    if mapping.is_identity or _keeps_all(mapping, given.frontier):
+        return True
+    keys = given.keys()  # which were looked at when the type was made
+    return keys is not None and keys.shape[1] * mapping.copies <= LARGEST_GRID
 
 
 def check_keys(keys: Keys, mapping: KeyMap) -> None:
@@ -212,7 +239,7 @@ def _keeps_all(mapping: KeyMap, frontier: Sequence[int]) -> bool:
             case _:
                 pass
     wanted = {*map(Position, range(mapping.arity))} | ({Copy()} if mapping.copies > 1 else set())
-    negative = any(isinstance(part, Operation | Whole) and _lowest(part) < 0 for part in mapping.parts)
+    negative = any(isinstance(part, Operation | Whole) and lowest(part) < 0 for part in mapping.parts)
     return wanted <= pieces and not negative
 
 
@@ -226,30 +253,30 @@ def _highest(part: KeyExpression, frontier: Sequence[int], copies: int) -> int:
         case Whole(value):
             return value
         case Operation("-", left, right):
-            return _highest(left, frontier, copies) - _lowest(right)
+            return _highest(left, frontier, copies) - lowest(right)
         case Operation("%", left, Whole(base)):
-            return min(base - 1, _highest(left, frontier, copies)) if _lowest(left) >= 0 else base - 1
-        case Operation("*", left, right) if _lowest(left) < 0 or _lowest(right) < 0:
+            return min(base - 1, _highest(left, frontier, copies)) if lowest(left) >= 0 else base - 1
+        case Operation("*", left, right) if lowest(left) < 0 or lowest(right) < 0:
             raise AlgebraError("keys are multiplied by numbers of 0 or more")
         case Operation(symbol, left, right):
             values = (_highest(left, frontier, copies), _highest(right, frontier, copies))
             return int(value_of(Operation(symbol, Whole(values[0]), Whole(values[1])), ()))
 
 
-def _lowest(part: KeyExpression) -> int:
+def lowest(part: KeyExpression) -> int:
     """A number that no value of a part of a key is below."""
     match part:
         case Whole(value):
             return value
         case Operation("+" | "*", left, right):
-            lowest = (_lowest(left), _lowest(right))
-            return lowest[0] + lowest[1] if part.symbol == "+" else min(0, *lowest)
+            sides = (lowest(left), lowest(right))
+            return sides[0] + sides[1] if part.symbol == "+" else min(0, *sides)
         case Operation("-", left, Whole(value)):
-            return _lowest(left) - value
+            return lowest(left) - value
         case Operation("-", _, _):
             return -(1 << 62)
         case Operation("//", left, Whole(base)):
-            return _lowest(left) // base
+            return lowest(left) // base
         case _:
             return 0
 

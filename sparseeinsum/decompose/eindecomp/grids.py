@@ -48,12 +48,6 @@ class Grid:
         extents = [np.diff(self.cuts(axis)) for axis in range(len(self.tiles))]
         return _outer(extents, np.multiply)
 
-    def ranges(self, piece: int) -> tuple[slice, ...]:
-        """The indices of one piece."""
-        places = np.unravel_index(piece, self.shape) if self.shape else ()
-        cuts = (self.cuts(axis)[place : place + 2] for axis, place in enumerate(places))
-        return tuple(slice(int(start), int(end)) for start, end in cuts)
-
 
 def calls_of(graph: EinGraph, einsum: EinSum, choice: Choice) -> Grid:
     """The kernel calls of an EinSum."""

@@ -1,7 +1,7 @@
 """EinDecomp: which pieces of one partition vector meet which of another, counted for many pairs of vectors at once."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.language.tensors import DEMOTED, keys_of
-from sparseeinsum.statistics.estimate import Statistics
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,17 +24,25 @@ class Overlaps:
     is_cut: NDArray[np.bool_]
 
 
-def overlaps(statistics: Statistics, before: Sequence[Choice], after: Sequence[Choice]) -> Overlaps:
+def overlaps(
+    shape: Sequence[int], tuples_of: Callable[[Choice], float], before: Sequence[Choice], after: Sequence[Choice]
+) -> Overlaps:
     """How pieces of a tensor under some vectors meet its pieces under others.
 
     Along an axis, pieces of k_1 and k_2 tiles meet in k_1 + k_2 - (cuts that both have) places. Of a sparse tensor as
     many of these hold anything as of the finer tiles.
+
+    Args:
+        shape: Of the tensor.
+        tuples_of: Its pieces of some tiles that hold anything.
+        before: Vectors, as tiles.
+        after: Others.
     """
     segments = np.ones((len(before), len(after)))
     finer_keys, before_keys = segments.copy(), segments.copy()
     finer = np.zeros((len(before), len(after)), np.intp)  # mixed-radix number of the finer tiles of all axes
     axes = []
-    for axis, bound in enumerate(statistics.shape):
+    for axis, bound in enumerate(shape):
         tiles = sorted({each[axis] for each in (*before, *after)}, key=lambda tile: tile or bound + 1)
         number = {tile: place for place, tile in enumerate(tiles)}
         rows = np.array([number[each[axis]] for each in before])[:, None]
@@ -49,7 +56,7 @@ def overlaps(statistics: Statistics, before: Sequence[Choice], after: Sequence[C
         finer = finer * len(tiles) + finest
         axes.append(tiles)
     numbers, places = np.unique(finer, return_inverse=True)
-    tuples = np.array([statistics.tuples(_tiles_of(int(each), axes)) for each in numbers])
+    tuples = np.array([tuples_of(_tiles_of(int(each), axes)) for each in numbers])
     share = np.divide(segments, finer_keys, out=np.zeros_like(segments), where=finer_keys > 0)
     return Overlaps(tuples[places].reshape(segments.shape) * share, segments > before_keys)
 

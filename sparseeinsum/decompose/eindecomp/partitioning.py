@@ -8,7 +8,6 @@ from sparseeinsum.decompose.eindecomp.search import Found, TransferTask
 from sparseeinsum.decompose.eindecomp.transfer import Moved
 from sparseeinsum.decompose.eindecomp.vectors import pieces_of
 from sparseeinsum.language.eingraph import EinGraph, EinSum
-from sparseeinsum.language.tensors import extent_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +20,6 @@ class PartitionedEinSum:
         pieces: The same as pieces, by label.
         moved: Floats into its calls and between partial results.
         repartition: Floats to bring operands from the vectors in which they come out into those that it wants.
-        largest_share: Of all operations on dense tensors, those of the largest call: 1 / p where pieces are even.
     """
 
     einsum: EinSum
@@ -29,7 +27,6 @@ class PartitionedEinSum:
     pieces: tuple[tuple[str, int], ...]
     moved: Moved
     repartition: float
-    largest_share: float
 
     @property
     def calls(self) -> int:
@@ -94,7 +91,6 @@ def partitioned(task: TransferTask, found: Found, workers: int) -> Partitioning:
                 tuple(zip(einsum.labels, pieces_of(choice, bounds), strict=True)),
                 task.model.moved(einsum, choice),
                 task.reading_cost(einsum, choice, tiles),
-                math.prod(extent_of(tile, bound) / bound for tile, bound in zip(choice, bounds, strict=True)),
             )
         )
     return Partitioning(graph, workers, tuple(steps), found.is_optimal)

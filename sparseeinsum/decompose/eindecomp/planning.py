@@ -1,8 +1,9 @@
 """EinDecomp: plans for several workers: which labels are cut among them, together with what each computes by itself.
 
-Vectors that move few floats are tried with the best local plan that keeps to them: a label that is cut is promoted, in
-the tiles of the vector or in parts of them. What a vector moves depends on how tensors are held, as entries or arrays,
-which the local plan says: so the search goes on with what was found, until it finds the same again.
+Vectors that move few floats are tried with the best plan that keeps to them: a label that is cut is promoted, in the
+tiles of the vector or in parts of them, and what is moved is priced with the rest. How many floats a vector moves
+depends on how tensors are held, as entries or arrays, which the plan says: so the search goes on with what was found,
+until it finds nothing cheaper.
 """
 
 from collections.abc import Mapping
@@ -11,9 +12,11 @@ from dataclasses import dataclass, replace
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.choice import Choice, promoted_tiles, reference_tiles
 from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partitioned
+from sparseeinsum.decompose.eindecomp.pricing import with_workers
 from sparseeinsum.decompose.eindecomp.search import Found, TransferTask, search_best
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.decompose.eindecomp.vectors import viable_choices
+from sparseeinsum.decompose.joint import TABLE_LIMIT
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.errors import PlanError
@@ -42,7 +45,7 @@ class WorkersPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """Vectors, the best local plan that keeps to them, and both together: seconds of a worker and of what is moved."""
+    """Vectors, the plans that keep to them, and the seconds that the best of these takes all workers together."""
 
     found: Found
     alternatives: Alternatives
@@ -84,28 +87,23 @@ def _tried(alternatives: Alternatives, task: TransferTask, workers: int) -> _Tri
         PlanError: None of them has a plan.
     """
     ways, refused = [], None
-    for found in search_best(task, _CANDIDATES):
+    for found in search_best(task, _CANDIDATES, TABLE_LIMIT):
         cut = {
             einsum.output.tensor: promoted_tiles(einsum, found.vectors[einsum.output.tensor])
             for einsum in alternatives.model.graph.einsums
         }
-        within = replace(alternatives, cut=cut)
+        within = replace(alternatives, model=with_workers(alternatives.model, task, found.vectors, workers), cut=cut)
         try:
             (plan,) = within.best(1)
         except PlanError as error:
             refused = error
             continue
-        ways.append(_priced(found, within, task, plan, workers))
+        held = replace(task, model=task.model.holding(_held(within.model, plan)))
+        ways.append(_Tried(found, within, held, plan.seconds))
     if not ways:
         assert refused is not None
         raise refused
     return min(ways, key=lambda way: way.seconds)
-
-
-def _priced(found: Found, within: Alternatives, task: TransferTask, plan: DecomposedGraph, workers: int) -> _Tried:
-    held = replace(task, model=replace(task.model, stored_floats=_held(within.model, plan)))
-    moved = held.floats(found.vectors) * FLOAT_BYTES * within.model.constants.transfer_seconds_per_byte
-    return _Tried(found, within, held, plan.seconds / workers + moved)
 
 
 def _held(model: CostModel, plan: DecomposedGraph) -> dict[str, float]:

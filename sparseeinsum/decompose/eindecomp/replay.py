@@ -5,8 +5,8 @@ a worker, and only what that worker lacks is moved to it:
 
 - Inputs are there in any partition, each piece with one of the calls that read it.
 - A group is aggregated where one of its calls runs, and stays there.
-- An operand that comes out in another partition is put together, from the parts alone that are wanted, where one of the
-  calls runs that read the piece.
+- An operand that comes out in another partition is put together from the parts alone that are wanted; of the calls that
+  read the piece, where the one runs whose worker has most of it.
 
 Of the numberings of calls that follow from the order of its labels, an EinSum takes the one that moves least.
 """
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import reference_tiles, result_tiles
-from sparseeinsum.decompose.eindecomp.grids import Grid, Numbers, calls_of, meetings, pieces_read
+from sparseeinsum.decompose.eindecomp.grids import Grid, Meetings, Numbers, calls_of, meetings, pieces_read
 from sparseeinsum.decompose.eindecomp.partitioning import PartitionedEinSum, Partitioning
 from sparseeinsum.language.eingraph import EinGraph, Reference
 
@@ -176,12 +176,13 @@ class _Replaying:
             if before == grid:
                 homes = at
             else:
-                moves.append(self._repartition(operand.tensor, before, at, grid, homes))
+                met = meetings(before, grid)
+                homes = _nearest(met, at, read, workers, homes)
+                moves.append(self._repartition(operand.tensor, met, at, homes))
         sizes = self._floats(operand.tensor, grid)
         return homes, [*moves, _Move("join", homes[read], workers, sizes[read])]
 
-    def _repartition(self, tensor: str, before: Grid, at: Numbers, after: Grid, homes: Numbers) -> _Move:
-        met = meetings(before, after)
+    def _repartition(self, tensor: str, met: Meetings, at: Numbers, homes: Numbers) -> _Move:
         is_read = homes[met.second] >= 0
         sizes = self._density(tensor) * met.sizes[is_read]
         return _Move("repartition", at[met.first[is_read]], homes[met.second[is_read]], sizes)
@@ -216,3 +217,15 @@ def _first(pieces: Numbers, workers: Numbers, count: int) -> Numbers:
     homes = np.full(count, -1, np.int64)
     homes[pieces[::-1]] = workers[::-1]
     return homes
+
+
+def _nearest(met: Meetings, at: Numbers, read: Numbers, workers: Numbers, homes: Numbers) -> Numbers:
+    """For every piece that is put together, of the workers that read it the one that has most of it; else its home."""
+    numbers = int(max(at.max(initial=0), workers.max(initial=0))) + 1
+    places, inverse = np.unique(met.second * numbers + at[met.first], return_inverse=True)  # of a piece and a worker
+    sizes = np.bincount(inverse, weights=met.sizes, minlength=len(places))
+    is_reader = np.isin(places, read * numbers + workers)
+    order = np.argsort(sizes[is_reader], kind="stable")
+    nearest = homes.copy()
+    nearest[places[is_reader][order] // numbers] = places[is_reader][order] % numbers
+    return nearest

@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.decompose.elimination import cheapest_plans
+from sparseeinsum.decompose.search import Candidate
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 
 Vectors = Mapping[str, Choice]  # by the name of the result, as tiles
 
 TABLE_LIMIT = 20_000_000  # numbers in all tables together
 _SHORT_LISTS = (64, 32)  # vectors of an EinSum (measured: bench/eindecomp.py, a layer of LLaMA on 1,024 workers)
-_MOST_ROUNDS = 8  # of improving paths
+_MOST_ROUNDS = 4  # of improving paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,28 +99,28 @@ def search(task: TransferTask, limit: float = TABLE_LIMIT) -> Found:
 
 def search_best(task: TransferTask, k: int, limit: float = TABLE_LIMIT) -> list[Found]:
     """The k ways to give vectors that move the fewest floats, best first; a single one where tables are too large."""
-    exact = cheapest_plans(task, task.model.graph.einsums, {}, k, limit)
+    exact = _cheapest(task, task.model.graph.einsums, {}, k, limit)
     if exact is not None:
         return [Found(dict(each.choices), each.cost, is_optimal=each is exact[0]) for each in exact]
-    vectors = shortlisted(task, limit) or improved(task, linearised(task, limit), limit)
+    for count in _SHORT_LISTS:
+        task = shortlisted(task, count)
+        few = _cheapest(task, task.model.graph.einsums, {}, 1, limit)
+        if few is not None:
+            return [Found(dict(few[0].choices), few[0].cost, is_optimal=False)]
+    vectors = improved(task, linearised(task, limit), limit)
     return [Found(vectors, task.floats(vectors), is_optimal=False)]
 
 
-def shortlisted(task: TransferTask, limit: float = TABLE_LIMIT) -> Vectors | None:
-    """The best vectors among those of each EinSum that move the fewest by themselves; None where tables are too large.
+def shortlisted(task: TransferTask, count: int) -> TransferTask:
+    """The same with so many vectors of each EinSum: those that move the fewest floats by themselves.
 
-    Other vectors may be worth it by repartitions that they save.
+    Others may be worth it by repartitions that they save.
     """
-    einsums = task.model.graph.einsums
-    for count in _SHORT_LISTS:
-        lists = {
-            each.output.tensor: heapq.nsmallest(count, task.choices[each.output.tensor], partial(task.own_cost, each))
-            for each in einsums
-        }
-        found = cheapest_plans(replace(task, choices=lists), einsums, {}, 1, limit)
-        if found is not None:
-            return dict(found[0].choices)
-    return None
+    lists = {
+        each.output.tensor: heapq.nsmallest(count, task.choices[each.output.tensor], partial(task.own_cost, each))
+        for each in task.model.graph.einsums
+    }
+    return replace(task, choices=lists)
 
 
 def linearised(task: TransferTask, limit: float = TABLE_LIMIT) -> Vectors:
@@ -177,7 +178,7 @@ def longest_paths(graph: EinGraph) -> Iterator[tuple[EinSum, ...]]:
 
 def _parts(task: TransferTask, path: tuple[EinSum, ...], limit: float) -> Iterator[tuple[EinSum, ...]]:
     """A path, or halves of it, and so on, whose tables keep to the limit."""
-    if len(path) == 1 or cheapest_plans(task, path, {}, 1, limit) is not None:
+    if len(path) == 1 or _cheapest(task, path, {}, 1, limit) is not None:
         yield path
         return
     middle = len(path) // 2
@@ -187,6 +188,21 @@ def _parts(task: TransferTask, path: tuple[EinSum, ...], limit: float) -> Iterat
 
 def _solved(task: TransferTask, part: Sequence[EinSum], given: Mapping[str, Choice], limit: float) -> Vectors:
     """The best vectors of some EinSums; `given` are tiles of results that they read and others compute."""
-    found = cheapest_plans(task, part, given, 1, limit if len(part) > 1 else math.inf)
+    found = _cheapest(task, part, given, 1, limit if len(part) > 1 else math.inf)
     assert found is not None, "the tables of parts keep to the limit"
     return dict(found[0].choices)
+
+
+def _cheapest(
+    task: TransferTask, part: Sequence[EinSum], given: Mapping[str, Choice], k: int, limit: float
+) -> list[Candidate] | None:
+    """The k best vectors of some EinSums; None where tables would exceed the limit, those of repartitions included."""
+    made: dict[str, int] = {}
+    for einsum in part:
+        choices = task.choices[einsum.output.tensor]
+        for operand in einsum.operands:
+            if operand.tensor in made:
+                wanted = {reference_tiles(einsum, operand, choice) for choice in choices}
+                limit -= made[operand.tensor] * len(wanted)
+        made[einsum.output.tensor] = len({result_tiles(einsum, choice) for choice in choices})
+    return cheapest_plans(task, part, given, k, limit) if limit >= 0 else None

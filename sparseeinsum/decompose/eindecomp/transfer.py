@@ -8,6 +8,7 @@ Source: EinDecomp, section 7.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import DEMOTED, keys_of
 from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 from sparseeinsum.statistics.estimate import LabelStatistics, Statistics, by_label, dense_statistics, joined_tuples
+
+_LARGEST_TABLE = 1 << 20  # numbers of one that is computed at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,7 @@ class TransferModel:
     evaluations: Mapping[str, Evaluation]
     stored_floats: Mapping[str, float] = field(default_factory=dict)
     _moved: dict[tuple[str, Choice], Moved] = field(default_factory=dict, init=False, repr=False)
+    _tuples: dict[tuple[str, Choice], float] = field(default_factory=dict, repr=False)
 
     def floats(self, tensor: str) -> float:
         """Of a whole tensor."""
@@ -108,7 +112,18 @@ class TransferModel:
 
     def pieces(self, tensor: str, tiles: Choice) -> Pieces:
         """A tensor cut into tiles."""
-        return Pieces(self.statistics[tensor].tuples(tiles), self.floats(tensor))
+        return Pieces(self.tuples(tensor, tiles), self.floats(tensor))
+
+    def tuples(self, tensor: str, tiles: Choice) -> float:
+        """Pieces of a tensor that hold anything."""
+        known = self._tuples.get((tensor, tiles))
+        if known is None:
+            known = self._tuples[tensor, tiles] = self.statistics[tensor].tuples(tiles)
+        return known
+
+    def holding(self, stored_floats: Mapping[str, float]) -> "TransferModel":
+        """The same of tensors that take so many floats."""
+        return TransferModel(self.graph, self.statistics, self.evaluations, stored_floats, self._tuples)
 
     def moved(self, einsum: EinSum, choice: Choice) -> Moved:
         """What an EinSum moves whose operands come as it wants them, the cheapest exact way."""
@@ -138,9 +153,9 @@ class TransferModel:
             return Moved(calls, join, 0.0)
         result = self.pieces(einsum.output.tensor, result_tiles(einsum, choice))
         # Of a sparse result a call may have fewer entries than the whole group.
-        partial = min(result.mean, self._entries_joined(einsum) / calls) if calls else 0.0
-        share = partial / result.mean if result.mean else 1.0
-        return Moved(calls, join, aggregation_floats(calls, result.count, partial), share)
+        floats = min(result.mean, self._entries_joined(einsum) / calls) if calls else 0.0
+        share = floats / result.mean if result.mean else 1.0
+        return Moved(calls, join, aggregation_floats(calls, result.count, floats), share)
 
     def _entries_joined(self, einsum: EinSum) -> float:
         """Pairs of entries."""
@@ -167,9 +182,14 @@ class TransferModel:
 
     def repartition_table(self, tensor: str, before: Sequence[Choice], after: Sequence[Choice]) -> NDArray[np.float64]:
         """Floats moved by changes of a tensor's partition vector: a row for each before, a column for each after."""
-        statistics = self.statistics[tensor]
-        rows, columns = (np.array([statistics.tuples(tiles) for tiles in sides], float) for sides in (before, after))
-        met = overlaps(statistics, before, after)
+        rows = max(_LARGEST_TABLE // len(after), 1)
+        parts = [before[start : start + rows] for start in range(0, len(before), rows)]
+        return np.concatenate([self._repartitions(tensor, part, after) for part in parts])
+
+    def _repartitions(self, tensor: str, before: Sequence[Choice], after: Sequence[Choice]) -> NDArray[np.float64]:
+        tuples = partial(self.tuples, tensor)
+        rows, columns = (np.array([tuples(tiles) for tiles in sides], float) for sides in (before, after))
+        met = overlaps(self.graph.tensors[tensor].shape, tuples, before, after)
         return repartition_floats(self.floats(tensor), rows[:, None], columns[None, :], met)
 
 

@@ -7,7 +7,6 @@ pieces) indices, one that is not is DEMOTED, so that it is a choice like any oth
 Source: EinDecomp, sections 6 and 8.1.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
@@ -15,7 +14,7 @@ from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.tensors import DEMOTED, keys_of
 
-MOST_VECTORS = 10_000  # of one EinSum; of more, labels of small bounds stay whole
+MOST_VECTORS = 3003  # of one EinSum, as six labels have on 1,024 workers; of more, labels of small bounds stay whole
 
 
 def check_workers(workers: int) -> int:
@@ -29,20 +28,12 @@ def check_workers(workers: int) -> int:
     return workers
 
 
-def count_vectors(workers: int, labels: int) -> int:
-    """Partition vectors that there are for so many workers and labels: (N + D - 1)! / (N! (D - 1)!), p = 2^N.
-
-    >>> count_vectors(1024, 6), count_vectors(8, 3)
-    (3003, 10)
-    """
-    doublings = check_workers(workers).bit_length() - 1
-    return math.comb(doublings + labels - 1, doublings) if labels else int(workers == 1)
-
-
 def viable_choices(
     bounds: Sequence[int], workers: int, fixed: Mapping[int, int] = MappingProxyType({})
 ) -> tuple[Choice, ...]:
     """The tiles of all partition vectors that make as many kernel calls as there are workers.
+
+    For p = 2^N workers and D labels these are (N + D - 1)! / (N! (D - 1)!) vectors.
 
     No label is cut into more pieces than it has indices: where all of them together cannot make enough calls, the
     vectors are those that make the most. Where a bound is no multiple of the pieces, fewer may really arise.

@@ -152,7 +152,11 @@ class ClientSession:
             )
 
     def _engine_error(self, error: Exception, statement: str | None = None) -> EngineError:
-        lost = "the connection to the server is lost; connect again: " if self.connection.closed else ""
+        lost = ""
+        if self.connection.closed:
+            lost = "the connection to the server is lost; connect again: "
+        elif isinstance(error, self._driver.errors.ConnectionFailure):  # of this server's to another one
+            lost = "a machine of the cluster does not answer; bring it back, or remove it from the cluster: "
         return EngineError(f"{lost}{error}", statement)
 
     def _own_transaction(self) -> AbstractContextManager[object]:

@@ -1,35 +1,29 @@
 """Engines: PostgreSQL, in a session of whichever kind."""
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
 
 from sparseeinsum import assets
+from sparseeinsum.algebra.distribution import Cluster
 from sparseeinsum.engines.engine import Column, Relation
 from sparseeinsum.engines.postgresql import copy_format
-from sparseeinsum.engines.postgresql.client_session import ClientSession, load_driver
 from sparseeinsum.engines.postgresql.sessions import Session
-from sparseeinsum.engines.postgresql.vocabulary import Variant, find_variant
+from sparseeinsum.engines.postgresql.vocabulary import Variant
 from sparseeinsum.errors import CatalogueError, EngineError
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
+from sparseeinsum.render.spreading import INLINE_ARRAYS, Spread
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.statistics.columns import number_type, type_named
 
-if TYPE_CHECKING:
-    import psycopg
-
-_LEAST_VERSION = 150_000
 _UNDEFINED_COLUMN = "42703"  # SQLSTATEs
 _FULL = ("53200", "53100")  # memory, disk
 _LIMITS_OF_INT64 = (str(-(1 << 63)), str(1 << 63))  # the first beyond
 _INFINITE_FLOAT32 = "3.4028235677973366e38"  # the least that is rounded to it
-_LARGEST_ROW = 8160  # bytes, in a page of 8 KiB
-_INLINE_ARRAYS = exp.Property(this=exp.var("toast_tuple_target"), value=exp.Literal.number(_LARGEST_ROW))
 _MOST_KEY_COLUMNS = 32  # of an index
 _WORTH_WORKERS_SECONDS = 0.1  # expected of a plan; files of tables that are not temporary are synchronised
 _WORK_SHARE = 16  # of the memory, every sort and hash table of a statement may take
@@ -94,7 +88,7 @@ class PostgreSQL:
         Its rows are written by this process alone, but may be computed by workers, which PostgreSQL has for no INSERT.
         """
         is_temporary = table.db == self.sql.temporary_schema
-        properties = [exp.TemporaryProperty() if is_temporary else exp.UnloggedProperty(), _INLINE_ARRAYS.copy()]
+        properties = [exp.TemporaryProperty() if is_temporary else exp.UnloggedProperty(), INLINE_ARRAYS.copy()]
         whole = exp.Properties(expressions=properties)
         tuples = self._write(exp.Create(this=table.copy(), kind="TABLE", properties=whole, expression=query))
         self._analyze_stage(table, query)
@@ -126,14 +120,18 @@ class PostgreSQL:
         self.execute(analyze)
         self._set({_TARGET: str(before)})
 
-    def _create_permanent(self, table: exp.Table, columns: Sequence[Column]) -> None:
+    def _columns_kept(self, columns: Sequence[Column], spread: Spread | None) -> Sequence[Column]:
+        """Columns of a table for rows of given columns."""
+        return columns
+
+    def _create_permanent(self, table: exp.Table, columns: Sequence[Column], spread: Spread | None) -> None:
         """Create a table without rows, whose arrays are never compressed, and lie outside of rows that fill a page."""
         defined = [
             exp.ColumnDef(this=exp.to_identifier(each.name, quoted=True), kind=type_named(each.sql_type))
             for each in columns
         ]
         schema = exp.Schema(this=table.copy(), expressions=defined)
-        whole = exp.Properties(expressions=[_INLINE_ARRAYS.copy()])
+        whole = exp.Properties(expressions=[INLINE_ARRAYS.copy()])
         self.execute(exp.Create(this=schema, kind="TABLE", properties=whole))
         for each in columns:
             if each.sql_type.endswith("[]"):
@@ -149,11 +147,13 @@ class PostgreSQL:
             self._analyze_stage(statement.stage, statement.query)
         return tuples
 
-    def replace_table(self, table: exp.Table, query: exp.Select, key: Sequence[str] = ()) -> int:
+    def replace_table(
+        self, table: exp.Table, query: exp.Select, key: Sequence[str] = (), spread: Spread | None = None
+    ) -> int:
         """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
         old, new = self._old_and_new(table)
-        columns = self.columns(query)
-        self._create_permanent(new, columns)
+        columns = self._columns_kept(self.columns(query), spread)
+        self._create_permanent(new, columns, spread)
         tuples = self._write(exp.insert(query, new.copy()))
         if self._put_in_place(old, new, columns) and 0 < len(key) <= _MOST_KEY_COLUMNS:
             unique = exp.PrimaryKey(expressions=[exp.to_identifier(column) for column in key])
@@ -167,11 +167,11 @@ class PostgreSQL:
         self._analyze_permanent(table, self.columns(query))
         return tuples
 
-    def load_table(self, table: exp.Table, rows: pa.Table) -> None:
+    def load_table(self, table: exp.Table, rows: pa.Table, spread: Spread | None = None) -> None:
         """Create a permanent table from an Arrow table, in place of one of that name."""
         old, new = self._old_and_new(table)
         columns = [Column(each.name, copy_format.sql_type(each.type)) for each in rows.schema]
-        self._create_permanent(new, columns)
+        self._create_permanent(new, columns, spread)
         self._session.load(rows, new.sql(self.dialect))
         self._put_in_place(old, new, columns)
 
@@ -208,6 +208,14 @@ class PostgreSQL:
         """What reads a table, as messages name it."""
         found = self._session.fetch(assets.read("sql/postgresql/dependents.sql"), table.sql(self.dialect))
         return [str(dependent) for (dependent,) in found]
+
+    def cluster(self) -> Cluster | None:
+        """None: there is one machine."""
+        return None
+
+    def spread_of(self, table: exp.Table) -> Spread | None:
+        """None: one machine has all tables."""
+        return None
 
     def arrow(self, statement: exp.Expr | str) -> pa.Table:
         """The result of a query as an Arrow table."""
@@ -288,15 +296,21 @@ class PostgreSQL:
         Workers can read no temporary tables. What takes long is kept in tables that any process could read, under names
         that hold this one's number; nobody sees them, because the transaction that creates them drops them.
         """
+        shared = self._shared_stages() if seconds >= _WORTH_WORKERS_SECONDS and self.threads() > 1 else None
+        return shared or (
+            lambda name: exp.table_(
+                exp.to_identifier(f"sparseeinsum_{name}"), db=exp.to_identifier(self.sql.temporary_schema)
+            )
+        )
+
+    def _shared_stages(self) -> Callable[[str], exp.Table] | None:
+        """Names tables for results that any process could read; None where the user may create none."""
         query = "SELECT current_schema(), has_schema_privilege(current_schema(), 'CREATE'), pg_backend_pid()"
-        if seconds >= _WORTH_WORKERS_SECONDS and self.threads() > 1:
-            ((schema, may_create, process),) = self.rows(query)
-            if may_create:
-                return lambda name: exp.table_(
-                    exp.to_identifier(f"sparseeinsum_{process}_{name}"), db=exp.to_identifier(str(schema))
-                )
+        ((schema, may_create, process),) = self.rows(query)
+        if not may_create:
+            return None
         return lambda name: exp.table_(
-            exp.to_identifier(f"sparseeinsum_{name}"), db=exp.to_identifier(self.sql.temporary_schema)
+            exp.to_identifier(f"sparseeinsum_{process}_{name}"), db=exp.to_identifier(str(schema))
         )
 
     def location(self) -> tuple[str, str]:
@@ -378,48 +392,3 @@ class PostgreSQL:
 def _sqlstate(error: EngineError) -> str | None:
     """The code of the server's error."""
     return getattr(error.__cause__, "sqlstate", None)
-
-
-def is_postgresql(target: object) -> TypeGuard["str | psycopg.Connection[Any]"]:
-    """Whether a database that a user names, or a connection that they have, is of PostgreSQL."""
-    if isinstance(target, str):
-        return target.startswith(("postgresql://", "postgres://"))
-    driver = sys.modules.get("psycopg")
-    return driver is not None and isinstance(target, driver.Connection)
-
-
-def open_postgresql(target: "str | psycopg.Connection[Any]") -> PostgreSQL:
-    """Connect to a server, or take a connection that the user has.
-
-    Raises:
-        EngineError: The server cannot be reached, is too old, or the database lacks the functions.
-    """
-    psycopg = load_driver()
-    if isinstance(target, psycopg.Connection):
-        return open_session(ClientSession(target, psycopg, is_owned=False))
-    try:
-        connection = psycopg.connect(target, autocommit=True)
-        # A process that once compiled a query has every worker of its own load the compiler again.
-        connection.execute("SET jit = off")
-    except psycopg.Error as error:
-        raise EngineError(f"cannot connect: {error}") from error
-    session = ClientSession(connection, psycopg, is_owned=True)
-    try:
-        return open_session(session)
-    except EngineError:
-        session.close()
-        raise
-
-
-def open_session(session: Session) -> PostgreSQL:
-    """Take a session with a server.
-
-    Raises:
-        EngineError: The server is too old, or the database lacks the functions.
-    """
-    version = session.version
-    if version < _LEAST_VERSION:
-        raise EngineError(
-            f"this server is PostgreSQL {version // 10_000}; version {_LEAST_VERSION // 10_000} or later is needed"
-        )
-    return PostgreSQL(session, find_variant(session))

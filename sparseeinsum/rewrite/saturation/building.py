@@ -154,7 +154,7 @@ class _Builder:
             case Add() | Mul() | Apply():
                 if not is_whole and (term in self.known or term in self.roots or term in self.kept):
                     return self._scalar(self._named(term), operands)
-                function, arguments = _as_call(term)
+                function, arguments = as_call(term)
                 return Call(function, tuple(self._scalar(argument, operands) for argument in arguments))
             case Sum() | Fold():
                 return self._scalar(self._named(term), operands)
@@ -169,7 +169,7 @@ class _Builder:
         return Leaf(self.known[term])
 
 
-def _as_call(term: Add | Mul | Apply) -> tuple[str, tuple[Term, ...]]:
+def as_call(term: Add | Mul | Apply) -> tuple[str, tuple[Term, ...]]:
     """A function of the language, and what it is of; differences and quotients as such."""
     match term:
         case Add(left, Mul(Number(-1.0), right)) | Add(Mul(Number(-1.0), right), left):

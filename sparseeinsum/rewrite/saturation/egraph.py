@@ -1,8 +1,9 @@
 """Saturation: terms in, classes of equal terms out, by egglog and the rules in rules.egg."""
 
+import itertools
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,16 @@ from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.rewrite.saturation.terms import Add, Apply, Fold, Leaf, Mul, Number, Sum, Term, free_labels
 
 _RULES = Path(__file__).with_name("rules.egg").read_text(encoding="utf-8")
+
+LAWS = {
+    "reordering": "terms and factors stand in any order",
+    "distributing": "a * (b + c) = a * b + a * c",
+    "splitting": "sum(a + b) = sum(a) + sum(b)",
+    "moving": "sum[i](a * b) = a * sum[i](b) where a lacks i",
+    "swapping": "sums are taken in any order",
+    "functions": "functions have equal forms",
+}
+"""What every ruleset of equalities says."""
 
 # What can be told at once is: schemas and numbers until nothing changes, then all equalities once.
 _ROUND = "(run-schedule (saturate (run schema) (run numbers)) (run equalities))"
@@ -83,38 +94,82 @@ def saturate(
         same: Terms that are equal already: those that differ only in the labels that their sums take.
         limits: Where to end.
     """
+    writer = _Writer()
+    graph = _begun(writer, terms, bounds, same, LAWS)
+    is_saturated = False
+    for is_updated in _rounds(graph, limits):
+        is_saturated = not is_updated
+    _run(graph, "(run-schedule (saturate (run schema) (run numbers)))")
+    return _classes(graph, len(terms), writer.leaves(), is_saturated)
+
+
+def are_equal_by(
+    laws: Iterable[str],
+    one: Term,
+    other: Term,
+    bounds: Mapping[str, int],
+    same: Sequence[tuple[Term, Term]] = (),
+    limits: Limits = Limits(),  # frozen
+) -> bool:
+    """Whether some laws, and those of numbers, tell within limits that two terms are equal; the rest is as above."""
+    writer = _Writer()
+    graph = _begun(writer, [one, other], bounds, same, laws)
+    question = f"(check (= {writer.write(one)} {writer.write(other)}))"
+    return any(_holds(graph, question) for _ in itertools.chain([True], _rounds(graph, limits)))
+
+
+def _begun(
+    writer: "_Writer",
+    terms: Sequence[Term],
+    bounds: Mapping[str, int],
+    same: Sequence[tuple[Term, Term]],
+    laws: Iterable[str],
+) -> Any:  # noqa: ANN401  # of egglog, whose bindings have no types of their own
+    """A graph with terms, and rules of some laws."""
     # It takes a while to import, and most programs need none of it.
     from egglog.bindings import EGraph  # noqa: PLC0415
 
-    writer = _Writer()
-    lines = [_RULES]
+    lines = [_RULES, f"(unstable-combined-ruleset equalities {' '.join(laws)})"]
     lines += [f'(set (bound "{label}") {float(bound)!r})' for label, bound in bounds.items()]
     lines += [f"(RootOf {number} {writer.write(term)})" for number, term in enumerate(terms)]
     lines += [f"(union {writer.write(one)} {writer.write(other)})" for one, other in same]
     lines += writer.schemas()
     graph = EGraph()
     _run(graph, "\n".join(lines))
+    return graph
+
+
+def _rounds(graph: Any, limits: Limits) -> Iterator[bool]:  # noqa: ANN401
+    """Apply all rules again and again; after each round, whether that told anything new."""
     end = time.perf_counter() + limits.seconds
-    is_saturated = False
     before, size, explodes = 1, _size(graph), False
     for _ in range(limits.rounds):
         explodes = explodes or size * size / before > limits.nodes  # growing as it last did
         (report,) = _run(graph, _round_of_few(limits.nodes - size) if explodes else _ROUND)
-        is_saturated = not report.report.updated
         before, size = size, _size(graph)
-        if is_saturated or time.perf_counter() > end or size > limits.nodes or (explodes and size == before):
-            break
-    _run(graph, "(run-schedule (saturate (run schema) (run numbers)))")
-    return _classes(graph, len(terms), writer.leaves(), is_saturated)
+        yield report.report.updated
+        is_stuck = not report.report.updated or (explodes and size == before)
+        if is_stuck or time.perf_counter() > end or size > limits.nodes:
+            return
 
 
 def _round_of_few(nodes: int) -> str:
     return _ROUND_OF_FEW.format(most=max(_LEAST_MATCHES, int(nodes * _SHARE_OF_A_RULE)))
 
 
-def _run(graph: Any, text: str) -> list[Any]:  # noqa: ANN401  # of egglog, whose bindings have no types of their own
+def _run(graph: Any, text: str) -> list[Any]:  # noqa: ANN401
     found: list[Any] = graph.run_program(*graph.parse_program(text))
     return found
+
+
+def _holds(graph: Any, question: str) -> bool:  # noqa: ANN401
+    from egglog.bindings import EggSmolError  # noqa: PLC0415  # as above
+
+    try:
+        _run(graph, question)
+    except EggSmolError:
+        return False
+    return True
 
 
 def _size(graph: Any) -> int:  # noqa: ANN401

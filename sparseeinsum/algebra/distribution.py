@@ -1,0 +1,71 @@
+"""Algebra: where the tuples of a relation are on several machines, and what it costs to bring them elsewhere.
+
+Source: tensor relational algebra, section 4: relations whose tuples have a site; section 5.3: to broadcast f numbers to
+s sites is to transfer f * s of them, to shuffle them f. In Citus's words, a relation that is hashed is a table with a
+distribution column, one that is replicated a reference table, and one that is central a local table.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Hashed:
+    """Every tuple on the machine that the hash of a key says, the same one for equal keys of all relations.
+
+    Attributes:
+        axis: Position of the promoted axis whose key that is.
+    """
+
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replicated:
+    """All tuples on every machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scattered:
+    """Every tuple on one of the machines, by no rule that others go by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Central:
+    """All tuples on the machine that statements are sent to, the coordinator."""
+
+
+Distribution = Hashed | Replicated | Scattered | Central
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The machines that tables are spread over.
+
+    Attributes:
+        sites: How many there are.
+        parts: How many parts a table is cut into (shards), of which each is worked on by itself.
+    """
+
+    sites: int
+    parts: int
+
+
+def transfer_bytes(size_bytes: float, before: Distribution, after: Distribution, cluster: Cluster) -> float:
+    """What goes from machine to machine to bring a relation of a size from one distribution into another.
+
+    What is broadcast goes to the coordinator first, unless it is there.
+
+    >>> two = Cluster(sites=2, parts=8)
+    >>> transfer_bytes(100.0, Central(), Replicated(), two), transfer_bytes(100.0, Hashed(0), Hashed(1), two)
+    (200.0, 100.0)
+    """
+    if before == after:
+        return 0.0
+    if not isinstance(after, Replicated):
+        return size_bytes
+    return size_bytes * (cluster.sites + (0 if isinstance(before, Central) else 1))
+
+
+def gathering_bytes(size_bytes: float, cluster: Cluster) -> float:
+    """What goes to the coordinator where groups of such a size together are put together from parts in all shards."""
+    return size_bytes * cluster.parts

@@ -1,0 +1,174 @@
+"""Engines: PostgreSQL with Citus, whose tables are spread over machines; a session is one with the coordinator."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sparseeinsum.algebra.distribution import Cluster
+from sparseeinsum.engines.engine import Column
+from sparseeinsum.engines.postgresql.engine import PostgreSQL
+from sparseeinsum.engines.postgresql.sessions import Session
+from sparseeinsum.engines.postgresql.vocabulary import Variant
+from sparseeinsum.errors import EngineError
+from sparseeinsum.render.dialects import CITUS, Dialect
+from sparseeinsum.render.spreading import KEY_TYPE, Spread
+from sparseeinsum.render.statements import Statement
+
+_MACHINES = "pg_dist_node WHERE isactive AND shouldhaveshards AND noderole = 'primary'"
+
+# Tables with a distribution column of our type are in one colocation group, the first of as many shards: others, such
+# as those of users who ask for a group of their own, have equal keys on other machines. A reference table has no
+# distribution column, and is replicated by two-phase commit ('t'); a local table that Citus knows is not.
+_SPREAD = """
+SELECT
+  p.partmethod,
+  p.repmodel,
+  CASE WHEN p.colocationid = ours.id THEN column_to_column_name(p.logicalrelid, p.partkey) END
+FROM pg_dist_partition AS p
+CROSS JOIN (
+  SELECT MIN(colocationid) AS id
+  FROM pg_dist_colocation
+  WHERE shardcount = current_setting('citus.shard_count')::INT
+    AND replicationfactor = current_setting('citus.shard_replication_factor')::INT
+    AND distributioncolumntype = 'BIGINT'::REGTYPE
+) AS ours
+WHERE p.logicalrelid = pg_catalog.to_regclass($1)"""
+
+# A machine that does not answer is no reason to refuse the others: statements that need it say so.
+_LACKING = """
+SELECT nodename, nodeport
+FROM run_command_on_workers('SELECT COUNT(*) FROM pg_catalog.pg_extension WHERE extname = ''sparseeinsum''')
+WHERE success AND result = '0'
+ORDER BY nodename, nodeport"""
+
+# For transactions of ours. Settings for the rest of a transaction go to the workers, too. What the coordinator has of
+# reference tables is read over a connection, as of any other machine: a transaction that read it directly cannot write
+# to all machines afterwards. Every machine is written to over one connection: what was written over several in a
+# transaction cannot be joined, because none of them sees what another one has written.
+_SETTINGS = {
+    "citus.propagate_set_commands": "local",
+    "citus.enable_local_execution": "off",
+    "citus.multi_shard_modify_mode": "sequential",
+}
+
+
+class Citus(PostgreSQL):
+    """A connection to the coordinator of a cluster that has the functions of this package on every machine."""
+
+    title = "PostgreSQL with Citus"
+    sql: Dialect = CITUS
+
+    def cluster(self) -> Cluster:
+        """The machines that have shards, and how many shards a table has."""
+        ((sites, parts),) = self.rows(
+            f"SELECT (SELECT COUNT(*) FROM {_MACHINES}), current_setting('citus.shard_count')::INT"
+        )
+        return Cluster(int(str(sites)), int(str(parts)))
+
+    def spread_of(self, table: exp.Table) -> Spread | None:
+        """How the rows of a table are spread over machines; None where one has them, or where it is a view."""
+        for method, replication, column in self._session.fetch(_SPREAD, table.sql(self.dialect)):
+            if method == "n":
+                return Spread(None, is_replicated=True) if replication == "t" else None
+            return Spread(None if column is None else str(column))
+        return None
+
+    def stage(self, statement: Statement) -> int:
+        """Run a statement that keeps its rows in a table of a run; returns how many there are."""
+        if statement.spread is None:
+            return super().stage(statement)
+        assert statement.stage is not None
+        tuples = 0
+        for command in statement.commands:
+            written = self._write(command)
+            if isinstance(command, exp.Insert) or command.expression is not None:
+                tuples += written
+        self._analyze_stage(statement.stage, statement.query)
+        return tuples
+
+    def stage_namer(self, seconds: float) -> Callable[[str], exp.Table]:
+        """Names tables that keep results while a plan runs, which cannot be temporary on several machines.
+
+        Raises:
+            EngineError: The user may create none.
+        """
+        shared = self._shared_stages()
+        if shared is None:
+            raise EngineError(
+                "on a Citus cluster a run keeps results in tables of the first schema on the search_path, where this "
+                "user may create none; grant CREATE on it, or put another schema first"
+            )
+        return shared
+
+    def load_table(self, table: exp.Table, rows: pa.Table, spread: Spread | None = None) -> None:
+        """Create a permanent table from an Arrow table, in place of one of that name; its rows go to their machines."""
+        if spread is not None and spread.column is not None:
+            place = rows.schema.get_field_index(spread.column)
+            rows = rows.set_column(place, spread.column, rows.column(place).cast(pa.int64()))
+        super().load_table(table, rows, spread)
+
+    def _columns_kept(self, columns: Sequence[Column], spread: Spread | None) -> Sequence[Column]:
+        """Columns of a table for rows of given columns: the distribution column has the type of all of them."""
+        column = None if spread is None else spread.column
+        return [Column(each.name, KEY_TYPE) if each.name == column else each for each in columns]
+
+    def _create_permanent(self, table: exp.Table, columns: Sequence[Column], spread: Spread | None) -> None:
+        super()._create_permanent(table, columns, spread)
+        if spread is not None:
+            self.execute(spread.command(table))
+
+    @contextmanager
+    def _settings(self) -> Iterator[None]:
+        before = {name: self._setting(name) for name in _SETTINGS}
+        self._set(_SETTINGS)
+        with super()._settings():
+            yield
+        self._set(before)
+
+    def _setting(self, name: str) -> str:
+        ((value,),) = self.rows(f"SELECT current_setting('{name}')")
+        return str(value)
+
+    def _set(self, values: Mapping[str, str]) -> None:
+        """Settings for the rest of a transaction, on all machines."""
+        for name, value in values.items():
+            self.execute(
+                exp.Set(
+                    expressions=[
+                        exp.SetItem(this=exp.EQ(this=exp.var(name), expression=exp.Literal.string(value)), kind="LOCAL")
+                    ]
+                )
+            )
+
+    @contextmanager
+    def beside(self) -> Iterator["Citus"]:
+        """Another connection to the same database, which sees what is committed, whatever happens on this one."""
+        with self._session.beside() as other:
+            yield Citus(other, self._variant)
+
+
+def has_machines(session: Session) -> bool:
+    """Whether a session is one with the coordinator of a cluster that may have shards."""
+    if not session.fetch("SELECT 1 FROM pg_catalog.pg_extension WHERE extname = 'citus'"):
+        return False
+    return len(session.fetch(f"SELECT 1 FROM {_MACHINES} LIMIT 1")) > 0
+
+
+def check_machines(session: Session, variant: Variant) -> None:
+    """Refuse a cluster that lacks the functions of this package on some machine.
+
+    Raises:
+        EngineError: It does, or has portable functions, which machines do not share.
+    """
+    if variant is not Variant.EXTENSION:
+        raise EngineError(
+            "this is the coordinator of a Citus cluster, whose database has portable functions; drop them and run "
+            "CREATE EXTENSION sparseeinsum, which Citus does on every machine"
+        )
+    for host, port in session.fetch(_LACKING):
+        raise EngineError(
+            f"the machine {host}:{port} of this Citus cluster lacks the functions of this package; run `sparseeinsum "
+            "install postgres` on it, and in its database CREATE EXTENSION sparseeinsum"
+        )

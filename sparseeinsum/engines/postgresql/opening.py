@@ -1,0 +1,65 @@
+"""Engines: connections to PostgreSQL, as users name them, and what is at their other end."""
+
+import sys
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from sparseeinsum.engines.postgresql.citus import Citus, check_machines, has_machines
+from sparseeinsum.engines.postgresql.client_session import ClientSession, load_driver
+from sparseeinsum.engines.postgresql.engine import PostgreSQL
+from sparseeinsum.engines.postgresql.sessions import Session
+from sparseeinsum.engines.postgresql.vocabulary import find_variant
+from sparseeinsum.errors import EngineError
+
+if TYPE_CHECKING:
+    import psycopg
+
+_LEAST_VERSION = 150_000
+
+
+def is_postgresql(target: object) -> TypeGuard["str | psycopg.Connection[Any]"]:
+    """Whether a database that a user names, or a connection that they have, is of PostgreSQL."""
+    if isinstance(target, str):
+        return target.startswith(("postgresql://", "postgres://"))
+    driver = sys.modules.get("psycopg")
+    return driver is not None and isinstance(target, driver.Connection)
+
+
+def open_postgresql(target: "str | psycopg.Connection[Any]") -> PostgreSQL:
+    """Connect to a server, or take a connection that the user has.
+
+    Raises:
+        EngineError: The server cannot be reached, is too old, or the database lacks the functions.
+    """
+    psycopg = load_driver()
+    if isinstance(target, psycopg.Connection):
+        return open_session(ClientSession(target, psycopg, is_owned=False))
+    try:
+        connection = psycopg.connect(target, autocommit=True)
+        # A process that once compiled a query has every worker of its own load the compiler again.
+        connection.execute("SET jit = off")
+    except psycopg.Error as error:
+        raise EngineError(f"cannot connect: {error}") from error
+    session = ClientSession(connection, psycopg, is_owned=True)
+    try:
+        return open_session(session)
+    except EngineError:
+        session.close()
+        raise
+
+
+def open_session(session: Session) -> PostgreSQL:
+    """Take a session with a server.
+
+    Raises:
+        EngineError: The server is too old, or the database lacks the functions.
+    """
+    version = session.version
+    if version < _LEAST_VERSION:
+        raise EngineError(
+            f"this server is PostgreSQL {version // 10_000}; version {_LEAST_VERSION // 10_000} or later is needed"
+        )
+    variant = find_variant(session)
+    if has_machines(session):
+        check_machines(session, variant)
+        return Citus(session, variant)
+    return PostgreSQL(session, variant)

@@ -1,0 +1,46 @@
+"""Tensors as relations of keys and arrays, and back."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from sparseeinsum.algebra.relational.dense import absent_of, frontier_of
+from sparseeinsum.algebra.relational.evaluate import Relation
+from sparseeinsum.algebra.relational.keys import Key, every_key
+from sparseeinsum.language.dtypes import Array
+from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor
+
+
+def relation_of(array: Array, tensor: Tensor, decomposition: Decomposition, keeps_fill: bool = True) -> Relation:
+    """A tensor's relation.
+
+    Args:
+        array: All of it, of the tensor's shape.
+        tensor: What it is.
+        decomposition: Which axes are keys, and which lie inside arrays.
+        keeps_fill: Whether tuples that hold only the fill are there.
+    """
+    found: Relation = {}
+    for key in every_key(frontier_of(tensor, decomposition)):
+        part = array[_place(key, decomposition)].reshape(absent_of(tensor, decomposition).array(key).shape)
+        if keeps_fill or (part != tensor.fill).any():
+            found[key] = part
+    return found
+
+
+def array_of(relation: Mapping[Key, Array], tensor: Tensor, decomposition: Decomposition) -> Array:
+    """All of a tensor, from its relation."""
+    found: Array = np.full(tensor.shape, tensor.fill, tensor.dtype)
+    for key, array in relation.items():
+        place = _place(key, decomposition)
+        found[place] = array.reshape(found[place].shape)
+    return found
+
+
+def _place(key: Key, decomposition: Decomposition) -> tuple[slice, ...]:
+    """Where the array of a key lies."""
+    parts = dict(zip(decomposition.promoted, key, strict=True))
+    return tuple(
+        slice(None) if tile == DEMOTED else slice(parts[position] * tile, (parts[position] + 1) * tile)
+        for position, tile in enumerate(decomposition.tiles)
+    )

@@ -1,0 +1,284 @@
+CREATE UNLOGGED TABLE "D_by_dim_0_dim_1_1" AS
+SELECT
+  t.dim_0,
+  t.dim_1,
+  t.val
+FROM main."D" AS t;
+
+SELECT
+  create_reference_table('"D_by_dim_0_dim_1_1"');
+
+CREATE UNLOGGED TABLE "A_by_dim_0_dim_1_1" (
+  dim_0 BIGINT,
+  dim_1 BIGINT,
+  val DOUBLE PRECISION
+);
+
+SELECT
+  create_distributed_table('"A_by_dim_0_dim_1_1"', 'dim_1');
+
+INSERT INTO "A_by_dim_0_dim_1_1"
+SELECT
+  t.dim_0,
+  t.dim_1,
+  t.val
+FROM main."A" AS t;
+
+CREATE UNLOGGED TABLE "T0" (
+  i BIGINT,
+  k BIGINT,
+  val DOUBLE PRECISION
+);
+
+SELECT
+  create_distributed_table('"T0"', 'i');
+
+INSERT INTO "T0"
+/* T0[I, K] = sum(D[I, J] * A[J, K]) */
+SELECT
+  u.dim_0 AS i,
+  v.dim_1 AS k,
+  tensor_sum(tensor_mul(u.val, v.val)) AS val
+FROM "D_by_dim_0_dim_1_1" AS u
+JOIN "A_by_dim_0_dim_1_1" AS v
+  ON u.dim_1 = v.dim_0
+GROUP BY
+  u.dim_0,
+  v.dim_1;
+
+CREATE UNLOGGED TABLE "T1" (
+  i BIGINT,
+  l BIGINT,
+  val DOUBLE PRECISION
+);
+
+SELECT
+  create_distributed_table('"T1"', 'i');
+
+INSERT INTO "T1"
+/* T1[I, L] = sum(T0[I, K] * D[K, L]) */
+SELECT
+  u.i,
+  v.dim_1 AS l,
+  tensor_sum(tensor_mul(u.val, v.val)) AS val
+FROM "T0" AS u
+JOIN "D_by_dim_0_dim_1_1" AS v
+  ON u.k = v.dim_0
+GROUP BY
+  u.i,
+  v.dim_1;
+
+CREATE UNLOGGED TABLE "X_by_dim_0_dim_1_1" AS
+SELECT
+  t.dim_0,
+  t.dim_1,
+  t.val
+FROM main."X" AS t;
+
+SELECT
+  create_reference_table('"X_by_dim_0_dim_1_1"');
+
+CREATE UNLOGGED TABLE "T2" (
+  i BIGINT,
+  m BIGINT,
+  val DOUBLE PRECISION
+);
+
+SELECT
+  create_distributed_table('"T2"', 'i');
+
+INSERT INTO "T2"
+/* T2[I, M] = sum(T1[I, L] * X[L, M]) */
+SELECT
+  u.i,
+  v.dim_1 AS m,
+  tensor_sum(tensor_mul(u.val, v.val)) AS val
+FROM "T1" AS u
+JOIN "X_by_dim_0_dim_1_1" AS v
+  ON u.l = v.dim_0
+GROUP BY
+  u.i,
+  v.dim_1;
+
+CREATE UNLOGGED TABLE "W1_by_dim_0_1"
+WITH (
+  toast_tuple_target=8160
+) AS
+SELECT
+  t.dim_0,
+  t.val
+FROM main."W1" AS t;
+
+SELECT
+  create_reference_table('"W1_by_dim_0_1"');
+
+CREATE UNLOGGED TABLE "T3" (
+  i BIGINT,
+  val DOUBLE PRECISION[]
+)
+WITH (
+  toast_tuple_target=8160
+);
+
+SELECT
+  create_distributed_table('"T3"', 'i');
+
+INSERT INTO "T3"
+/* T3[I, n] = sum(T2[I, M] * W1[M, n]) */
+SELECT
+  u.i,
+  tensor_sum_scaled(u.val, v.val) AS val
+FROM "T2" AS u
+JOIN "W1_by_dim_0_1" AS v
+  ON u.m = v.dim_0
+GROUP BY
+  u.i;
+
+CREATE UNLOGGED TABLE "H" (
+  i BIGINT,
+  val DOUBLE PRECISION[]
+)
+WITH (
+  toast_tuple_target=8160
+);
+
+SELECT
+  create_distributed_table('"H"', 'i');
+
+INSERT INTO "H"
+/* H[I, n] = sigmoid(T3[I, n]) */
+SELECT
+  u.i,
+  tensor_map('sigmoid', u.val) AS val
+FROM "T3" AS u;
+
+CREATE UNLOGGED TABLE "H_by_i_1" (
+  i BIGINT
+)
+WITH (
+  toast_tuple_target=8160
+);
+
+SELECT
+  create_distributed_table('"H_by_i_1"', 'i');
+
+INSERT INTO "H_by_i_1"
+/* all keys of H[I, n] */
+SELECT
+  g.position AS i
+FROM (
+  SELECT
+    range AS position
+  FROM GENERATE_SERIES(CAST(0 AS BIGINT), 2707) AS range(range)
+) AS g;
+
+CREATE UNLOGGED TABLE "H_by_i_2"
+WITH (
+  toast_tuple_target=8160
+) AS
+/* H[I, n], every tuple present */
+SELECT
+  g.i,
+  COALESCE(t.val, tensor_fill(256, CAST(0.5 AS DOUBLE PRECISION))) AS val
+FROM "H_by_i_1" AS g
+LEFT JOIN "H" AS t
+  ON t.i = g.i;
+
+SELECT
+  create_reference_table('"H_by_i_2"');
+
+CREATE UNLOGGED TABLE "T4" (
+  i BIGINT,
+  val DOUBLE PRECISION[]
+)
+WITH (
+  toast_tuple_target=8160
+);
+
+SELECT
+  create_distributed_table('"T4"', 'i');
+
+INSERT INTO "T4"
+/* T4[I, n] = sum(T1[I, L] * H[L, n]) */
+SELECT
+  u.i,
+  tensor_sum_scaled(u.val, v.val) AS val
+FROM "T1" AS u
+JOIN "H_by_i_2" AS v
+  ON u.l = v.i
+GROUP BY
+  u.i;
+
+CREATE TEMPORARY TABLE "W2_by_dim_0_1" AS
+SELECT
+  t.dim_0,
+  t.val
+FROM main."W2" AS t;
+
+CREATE UNLOGGED TABLE "W2_by__1"
+WITH (
+  toast_tuple_target=8160
+) AS
+/* W2[dim_0, dim_1] */
+SELECT
+  COALESCE(
+    tensor_stack(t.val, t.dim_0, 256, 16, CAST(0 AS DOUBLE PRECISION)),
+    tensor_fill(4096 + COUNT(*), CAST(0 AS DOUBLE PRECISION))
+  ) AS val
+FROM "W2_by_dim_0_1" AS t;
+
+SELECT
+  create_reference_table('"W2_by__1"');
+
+CREATE UNLOGGED TABLE "T5" (
+  i BIGINT,
+  val DOUBLE PRECISION[]
+)
+WITH (
+  toast_tuple_target=8160
+);
+
+SELECT
+  create_distributed_table('"T5"', 'i');
+
+INSERT INTO "T5"
+/* T5[I, o] = sum(T4[I, n] * W2[n, o]) */
+SELECT
+  u.i,
+  tensor_matmul(u.val, v.val, ARRAY[1, 256, 16]) AS val
+FROM "T4" AS u
+CROSS JOIN "W2_by__1" AS v;
+
+CREATE UNLOGGED TABLE "Y" (
+  i BIGINT,
+  val DOUBLE PRECISION[]
+)
+WITH (
+  toast_tuple_target=8160
+);
+
+SELECT
+  create_distributed_table('"Y"', 'i');
+
+INSERT INTO "Y"
+/* Y[I, o] = sigmoid(T5[I, o]) */
+SELECT
+  u.i,
+  tensor_map('sigmoid', u.val) AS val
+FROM "T5" AS u;
+
+/* Y[I, O] */
+/* what has no row holds 0.5 */
+SELECT
+  s.i,
+  s.o,
+  s.val
+FROM (
+  SELECT
+    t.i,
+    GENERATE_SERIES(0, 15) AS o,
+    UNNEST(t.val) AS val
+  FROM "Y" AS t
+) AS s
+WHERE
+  s.val <> CAST(0.5 AS DOUBLE PRECISION);

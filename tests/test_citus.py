@@ -1,0 +1,277 @@
+"""Programs on a Citus cluster: results are numpy's, tables stay where they are, what fails leaves nothing behind."""
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from citus_cluster import Cluster, missing, start_cluster
+from hypothesis import given
+from hypothesis import strategies as st
+from postgres_server import PostgresServer
+from random_programs import FAMILIES, cases, check
+from random_runs import random_runs
+from reading import contents, engine_of, read_back
+
+import sparseeinsum as se
+from sparseeinsum.algebra.distribution import Hashed, Replicated
+from sparseeinsum.examples import (
+    GCN,
+    MATRIX_CHAIN,
+    attention_inputs,
+    attention_program,
+    attention_reference,
+    citation_graph,
+    gcn_inputs,
+    gcn_reference,
+    matrix_chain_inputs,
+    matrix_chain_reference,
+)
+from sparseeinsum.render.dialects import write_sql
+from sparseeinsum.storage import placing
+from sparseeinsum.storage.placing import distribution_of
+
+PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
+TABLES = """
+SELECT n.nspname || '.' || c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'v') AND c.relname LIKE 'sparseeinsum%'"""
+
+
+@pytest.fixture(scope="module")
+def cluster(postgres: PostgresServer) -> Iterator[Cluster]:
+    """A coordinator and two workers."""
+    reason = missing(postgres)
+    if reason:
+        pytest.skip(reason)
+    with start_cluster(postgres, 2) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def url(cluster: Cluster) -> str:
+    """A database of the cluster, in which tensors of tests take the places of others."""
+    return cluster.create_database("shared")
+
+
+@pytest.fixture
+def db(url: str) -> Iterator[se.Database]:
+    """The database, empty."""
+    with se.connect(url) as database:
+        yield database
+        for name in database.tensors():
+            database.drop_tensor(name)
+
+
+@pytest.fixture
+def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tensors of a few numbers are distributed as large ones are."""
+    monkeypatch.setattr(placing, "_MOST_REPLICATED", -1)
+
+
+def filling_queries(plan: se.Plan) -> list[str]:
+    """What fills tables of a run on all machines."""
+    spread = [each for each in plan.staged_statements if each.stage is not None and each.spread is not None]
+    return [write_sql(each.query, each.dialect) for each in spread if each.spread and each.spread.column]
+
+
+def explained(db: se.Database, query: str) -> str:
+    rows = db.connection.execute(f"EXPLAIN (COSTS OFF) {query}").fetchall()
+    return "\n".join(line for (line,) in rows)
+
+
+class TestExtension:
+    def test_it_reaches_all_machines(self, cluster: Cluster, url: str) -> None:
+        for server in (cluster.coordinator, *cluster.workers):
+            with server.connect("shared") as connection:
+                assert connection.execute("SELECT tensor_dot(ARRAY[1.0, 2.0], ARRAY[3.0, 4.0])").fetchone() == (11.0,)
+
+    def test_a_machine_without_it_is_named(self, cluster: Cluster) -> None:
+        url = cluster.create_database("half")
+        with cluster.workers[1].connect("half") as connection:
+            connection.execute("SET citus.enable_ddl_propagation = off; DROP EXTENSION sparseeinsum")
+        with pytest.raises(se.EngineError, match=f"the machine {cluster.workers[1].folder}:.* lacks the functions"):
+            se.connect(url)
+
+    def test_aggregates_are_computed_in_two_phases(self, db: se.Database) -> None:
+        """What groups have on each machine is put together there before it is sent."""
+        db.tensor("A", np.arange(60.0).reshape(20, 3), distribute="dim_0")
+        query = "SELECT tensor_sum(val) AS val FROM a"
+        assert db.connection.execute(query).fetchone() == (list(np.arange(60.0).reshape(20, 3).sum(axis=0)),)
+        verbose = db.connection.execute(f"EXPLAIN (VERBOSE, COSTS OFF) {query}").fetchall()
+        assert any("worker_partial_agg" in line for (line,) in verbose)
+
+
+class TestPlaces:
+    def test_tensors_are_where_users_say(self, db: se.Database) -> None:
+        matrix = sp.csr_array(np.arange(12.0).reshape(3, 4))
+        for given_place, place in (("dim_0", Hashed(0)), ("dim_1", Hashed(1)), ("replicated", Replicated())):
+            stored = db.tensor("A", matrix, distribute=given_place)
+            assert distribution_of(stored, engine_of(db)) == place
+            np.testing.assert_array_equal(read_back(db, "A"), matrix.toarray())
+
+    def test_small_tensors_are_replicated(self, db: se.Database) -> None:
+        assert distribution_of(db.tensor("A", np.eye(3)), engine_of(db)) == Replicated()
+        large = db.tensor("B", np.ones((1100, 1000)))
+        assert distribution_of(large, engine_of(db)) == Hashed(0)
+        assert db.statistics("B").entries == 1_100_000
+
+    def test_an_axis_without_a_key_column_is_refused(self, db: se.Database) -> None:
+        with pytest.raises(se.ShapeError, match=r"no key column dim_1 to distribute .* it has dim_0; or pass"):
+            db.tensor("A", np.eye(3), distribute="dim_1")
+        assert db.tensors() == {}
+
+    def test_results_stay_distributed(self, db: se.Database) -> None:
+        db.tensor("A", sp.csr_array(np.eye(5)), distribute="dim_0")
+        db.tensor("B", np.arange(10.0).reshape(5, 2))
+        db.run(PRODUCT, into={"C": "product"})
+        stored = db.tensor_from_table("P", "product", ["i", "k"], "val", shape=(5, 2))
+        assert distribution_of(stored, engine_of(db)) == Hashed(0)
+        np.testing.assert_array_equal(read_back(db, "P"), np.arange(10.0).reshape(5, 2))
+        db.connection.execute("DROP TABLE product")
+
+    def test_tables_of_users_are_read_where_they_are(self, db: se.Database) -> None:
+        db.connection.execute("CREATE TABLE local (i INT, v FLOAT8); INSERT INTO local VALUES (0, 2), (2, 4)")
+        db.connection.execute("CREATE TABLE spread (i BIGINT, j TEXT, v FLOAT8)")
+        db.connection.execute("SELECT create_distributed_table('spread', 'j', colocate_with => 'none')")
+        db.connection.execute("INSERT INTO spread VALUES (0, 'a', 1), (1, 'b', 3), (2, 'c', 5)")
+        db.tensor_from_table("L", "local", ["i"], "v", shape=(3,))
+        db.tensor_from_table("S", "spread", ["i"], "v", shape=(3,))
+        found = db.run("T[i] = L[i] + S[i]\nd[] = sum(L[i] * S[i])")
+        assert found["T"].to_numpy().tolist() == [3.0, 3.0, 9.0]
+        assert found["d"].to_numpy() == 22.0
+        db.connection.execute("DROP TABLE local, spread")
+
+    def test_statistics_are_those_of_one_machine(self, db: se.Database) -> None:
+        rng = np.random.default_rng(0)
+        sparse, dense = sp.csr_array(sp.random_array((40, 30), density=0.1, rng=rng)), rng.integers(0, 3, (8, 5, 4))
+        with se.connect() as other:
+            for name, data, promoted in (("A", sparse, None), ("B", dense, ["dim_0"]), ("C", dense, {"dim_0": 3})):
+                other.tensor(name, data, promoted=promoted)
+                for place in ("dim_0", "replicated"):
+                    db.tensor(name, data, promoted=promoted, distribute=place)
+                    assert db.statistics(name) == other.statistics(name)
+
+
+class TestRuns:
+    def test_joins_and_aggregates_run_where_the_rows_are(self, db: se.Database) -> None:
+        """Whole statements are sent to every shard; nothing comes to the coordinator on the way."""
+        db.tensor(
+            "A", sp.csr_array(sp.random_array((50, 40), density=0.2, rng=np.random.default_rng(0))), distribute="dim_0"
+        )
+        db.tensor("B", np.ones((40, 8)), distribute="dim_0")
+        plan = db.plan("T[i, k] = sum(A[i, j] * B[j, k])\nY[i, k] = relu(T[i, k])\nZ[i] = sum(A[i, j] * Y[i, k])")
+        queries = filling_queries(plan)
+        assert len(queries) >= 2
+        text = plan.sql("staged")
+        with db.connection.transaction(force_rollback=True):
+            db.connection.execute("SET LOCAL citus.enable_local_execution = off")
+            for command in text.split(";\n"):
+                if command.strip().startswith("INSERT"):
+                    shown = explained(db, command)
+                    assert "Distributed Subplan" not in shown
+                    assert "pull to coordinator" not in shown
+                    assert "Task Count: 8" in shown
+                if command.strip():
+                    db.connection.execute(command)
+
+    @pytest.mark.parametrize(
+        ("left", "right"), list(itertools.product(["dim_0", "dim_1", "replicated"], ["dim_0", "replicated"]))
+    )
+    def test_product(self, db: se.Database, left: str, right: str) -> None:
+        rng = np.random.default_rng(0)
+        first, second = sp.csr_array(sp.random_array((30, 40), density=0.2, rng=rng)), rng.normal(size=(40, 5))
+        db.tensor("A", first, distribute=left)
+        db.tensor("B", second, distribute=right)
+        for pin in ("i", "ij", "ijk"):
+            found = db.run(PRODUCT, pin={"C": pin})["C"].to_numpy()
+            np.testing.assert_allclose(found, np.asarray(first @ second), rtol=1e-12, atol=1e-12)
+
+    @pytest.mark.usefixtures("nothing_is_small")
+    def test_gcn(self, db: se.Database) -> None:
+        inputs = gcn_inputs(citation_graph())
+        for name, matrix in inputs.items():
+            db.tensor(name, matrix)
+        expected = np.asarray(gcn_reference(inputs))
+        np.testing.assert_allclose(db.run(GCN)["Y"].to_numpy(), expected, rtol=1e-9)
+
+    @pytest.mark.usefixtures("nothing_is_small")
+    def test_attention(self, db: se.Database) -> None:
+        inputs = attention_inputs(citation_graph(), width=64)
+        for name, matrix in inputs.items():
+            db.tensor(name, matrix)
+        found = db.run(attention_program(64)).popitem()[1].to_scipy()
+        expected = attention_reference(inputs)
+        np.testing.assert_allclose(found.toarray(), expected.toarray(), rtol=1e-8, atol=1e-12)
+
+    @pytest.mark.usefixtures("nothing_is_small")
+    def test_matrix_chain(self, db: se.Database) -> None:
+        inputs = matrix_chain_inputs(40)
+        for name, matrix in inputs.items():
+            db.tensor(name, matrix)
+        (result,) = db.run(MATRIX_CHAIN).values()
+        np.testing.assert_allclose(result.to_numpy(), matrix_chain_reference(inputs), rtol=1e-9)
+
+    @pytest.mark.usefixtures("nothing_is_small")
+    @pytest.mark.parametrize("family", FAMILIES)
+    def test_random_programs(self, db: se.Database, family: str) -> None:
+        @random_runs(5, "citus")
+        @given(st.data())
+        def run(data: st.DataObject) -> None:
+            optimizer = data.draw(st.sampled_from(["dp", "greedy", "relational", "dense"]))
+            check(db, data.draw(cases(family, optimizer)))
+
+        run()
+
+    def test_streams(self, db: se.Database) -> None:
+        db.tensor("A", np.arange(6.0).reshape(3, 2), distribute="dim_0")
+        with db.stream("Y[i, j] = A[i, j] * 2") as results:
+            batches = list(results["Y"])
+        assert sorted(value for batch in batches for value in batch["val"].to_pylist()) == [2.0, 4.0, 6.0, 8.0, 10.0]
+
+    def test_explain_tells_of_transfer(self, db: se.Database) -> None:
+        db.tensor("A", sp.csr_array(np.eye(5)), distribute="dim_0")
+        db.tensor("B", np.ones((5, 2)), distribute="dim_0")
+        plan = db.plan(PRODUCT)
+        assert plan.transferred_bytes > 0
+        assert " between machines; planned in " in plan.explain(analyze=True)
+
+    def test_sql_is_of_several_statements(self, db: se.Database) -> None:
+        db.tensor("A", sp.csr_array(np.eye(5)), distribute="dim_0")
+        plan = db.plan("Y[i] = sum(A[i, j])")
+        assert "create_distributed_table('\"Y\"', 'i')" in plan.sql("staged")
+        with pytest.raises(se.PlanError, match="every operator of a plan fills a table"):
+            plan.sql()
+
+    def test_a_run_in_a_transaction_of_the_users(self, db: se.Database) -> None:
+        with db.connection.transaction(force_rollback=True):
+            db.tensor("A", np.arange(6.0).reshape(3, 2), distribute="dim_0")
+            assert db.run("s[] = sum(A[i, j])")["s"].to_numpy() == 15.0
+        assert db.tensors() == {}
+
+
+class TestFailures:
+    def test_a_failed_run_leaves_nothing(self, db: se.Database) -> None:
+        db.tensor("A", np.full((3, 3), 1e300), distribute="dim_0")
+        before = contents(db)
+        with pytest.raises(se.EngineError, match="turned NaN or infinite"):
+            db.run("T[i, k] = sum(A[i, j] * A[j, k])\nY[i] = sum(T[i, k])")
+        assert contents(db) == before
+        assert db.connection.execute(TABLES).fetchall() == []
+
+    def test_a_lost_worker_is_told_and_nothing_is_left(self, postgres: PostgresServer) -> None:
+        reason = missing(postgres)
+        if reason:
+            pytest.skip(reason)
+        with start_cluster(postgres, 2) as cluster, se.connect(cluster.create_database("losing")) as db:
+            db.tensor("A", sp.csr_array(np.eye(20)), distribute="dim_0")
+            db.tensor("B", np.ones((20, 2)), distribute="dim_0")
+            plan = db.plan(PRODUCT)
+            cluster.workers[0].stop()
+            with pytest.raises(se.EngineError, match="a machine of the cluster does not answer"):
+                db.run(plan, into={"C": "product"})
+            with pytest.raises(se.EngineError, match="a machine of the cluster does not answer"):
+                db.tensor("D", np.ones((20, 2)), distribute="dim_0")
+            assert list(db.tensors()) == ["A", "B"]
+            assert db.connection.execute("SELECT to_regclass('product')").fetchone() == (None,)
+            assert db.connection.execute(TABLES).fetchall() == []

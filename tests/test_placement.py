@@ -1,0 +1,120 @@
+"""Where plans put what they compute on several machines, and the SQL for that; no cluster is needed to tell."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from test_golden_sql import PRODUCT, check_golden
+
+import sparseeinsum as se
+from sparseeinsum.algebra.distribution import (
+    Central,
+    Cluster,
+    Distribution,
+    Hashed,
+    Replicated,
+    Scattered,
+    gathering_bytes,
+    transfer_bytes,
+)
+from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.placement import Placed, place
+from sparseeinsum.examples import GCN, citation_graph, gcn_inputs
+from sparseeinsum.render.dialects import CITUS
+
+TWO = Cluster(sites=2, parts=8)
+EIGHT = Cluster(sites=8, parts=32)
+
+
+def placed(plan: se.Plan, cluster: Cluster, **stored: Distribution) -> tuple[Placed, se.Plan]:
+    """A plan's definitions on machines, and the plan that has them."""
+    model = plan.alternatives.model
+
+    def size_of(schema: Schema) -> float:
+        name, tiles = schema.tensor.name, schema.decomposition.tiles
+        return model.tuples(name, tiles) * model.tuple_bytes(name, tiles)
+
+    found = place(plan.definitions, stored, size_of, cluster)
+    return found, replace(plan, definitions=found.definitions, dialect=CITUS)
+
+
+def product(db: se.Database, rows: int, inner: int, columns: int, pin: str) -> se.Plan:
+    rng = np.random.default_rng(0)
+    db.tensor("A", sp.csr_array(sp.random_array((rows, inner), density=0.1, rng=rng)))
+    db.tensor("B", rng.normal(size=(inner, columns)))
+    return db.plan(PRODUCT, pin={"C": pin}, indexes=False)
+
+
+def test_transfer_is_what_the_paper_says() -> None:
+    """Section 5.3: f numbers are broadcast to s sites as f * s, and shuffled as f; what is there goes nowhere."""
+    for cluster in (TWO, EIGHT):
+        assert transfer_bytes(10.0, Central(), Replicated(), cluster) == 10.0 * cluster.sites
+        assert transfer_bytes(10.0, Hashed(0), Replicated(), cluster) == 10.0 * (cluster.sites + 1)
+        assert transfer_bytes(10.0, Scattered(), Hashed(1), cluster) == 10.0
+        assert transfer_bytes(10.0, Hashed(1), Hashed(1), cluster) == 0.0
+        assert gathering_bytes(10.0, cluster) == 10.0 * cluster.parts
+
+
+def test_colocated_operands_go_nowhere(db: se.Database) -> None:
+    found, _ = placed(product(db, 30, 20, 10, "ij"), TWO, A=Hashed(0), B=Replicated())
+    (definition,) = found.definitions
+    assert (found.total_bytes, definition.distribution) == (0.0, Hashed(0))
+    assert definition.kept() == ()
+
+
+@pytest.mark.parametrize(("rows", "columns", "moved"), [(2000, 3, "B"), (20, 300, "A")])
+def test_the_smaller_operand_is_broadcast(db: se.Database, rows: int, columns: int, moved: str) -> None:
+    """The other one stays: of C[i, k] = A[i, j] B[j, k], each machine computes some rows, or some columns."""
+    plan = product(db, rows, 50, columns, "ijk")
+    found, _ = placed(plan, TWO, A=Hashed(0), B=Hashed(1) if len(plan.stored["B"].keys) > 1 else Hashed(0))
+    (definition,) = found.definitions
+    broadcast = [each for each in definition.kept() if each.distribution == Replicated()]
+    assert [each.schema.tensor.name for each in broadcast] == [moved]
+
+
+def test_groups_that_span_machines_are_gathered_where_that_is_less(db: se.Database) -> None:
+    """A sum over the key by which an operand is distributed: parts of a small result are less than that operand."""
+    db.tensor("A", sp.csr_array(sp.random_array((3000, 4), density=0.9, rng=np.random.default_rng(0))))
+    plan = db.plan("s[j] = sum(A[i, j])", optimizer="relational", indexes=False)
+    found, _ = placed(plan, TWO, A=Hashed(0))
+    (definition,) = found.definitions
+    assert definition.kept() == ()
+    assert definition.distribution == Central()
+    at_keys, _ = placed(plan, TWO, A=Hashed(1))
+    assert (at_keys.total_bytes, at_keys.definitions[0].distribution) == (0.0, Hashed(0))
+
+
+@pytest.mark.parametrize("cluster", [TWO, EIGHT])
+@pytest.mark.parametrize("pin", ["i", "ij", "jk", "ijk"])
+def test_no_placement_of_the_inputs_is_refused(db: se.Database, pin: str, cluster: Cluster) -> None:
+    plan = product(db, 12, 10, 8, pin)
+    places: list[Distribution] = [Hashed(0), Replicated(), Scattered(), Central()]
+    least = {}
+    for left, right in itertools.product(places, places):
+        found, _ = placed(plan, cluster, A=left, B=right)
+        least[left, right] = found.total_bytes
+        assert all(each.distribution is not None for each in found.definitions)
+    assert 0.0 <= least[Replicated(), Replicated()] < least[Scattered(), Scattered()]
+
+
+def test_sql_of_a_product(db: se.Database) -> None:
+    """What creates and fills tables on a cluster: a shuffle, and a broadcast."""
+    plan = product(db, 30, 20, 10, "ij")
+    check_golden("matrix_product_citus_shuffled", placed(plan, TWO, A=Hashed(1), B=Hashed(0))[1].sql("staged"))
+    check_golden("matrix_product_citus_broadcast", placed(plan, TWO, A=Hashed(0), B=Central())[1].sql("staged"))
+
+
+def test_sql_of_gcn(db: se.Database) -> None:
+    for name, matrix in gcn_inputs(citation_graph()).items():
+        db.tensor(name, matrix)
+    plan = db.plan(GCN, rewrite=False, indexes=False)
+    hashed = {name: Hashed(0) for name in plan.stored}
+    check_golden("gcn_citus", placed(plan, TWO, **hashed)[1].sql("staged"))
+
+
+def test_one_machine_distributes_nothing(db: se.Database) -> None:
+    with pytest.raises(se.ShapeError, match="one machine here; leave distribute out"):
+        db.tensor("A", np.eye(3), distribute="dim_0")
+    assert db.tensors() == {}

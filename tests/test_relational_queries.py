@@ -1,0 +1,148 @@
+"""Expressions written by hand, computed in a database: what the reference evaluation says."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_relations import Problem, problems, scale_of
+
+import sparseeinsum as se
+from sparseeinsum.algebra.relational.dense import type_of
+from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
+from sparseeinsum.algebra.relational.expressions import Input
+from sparseeinsum.algebra.relational.traversal import in_order
+
+BOTH = pytest.mark.engines("duckdb", "postgresql")
+
+
+def relation_in(result: se.TensorResult, arity: int) -> Relation:
+    """Tuples of a result."""
+    rows = result.rows.to_pydict()
+    columns = [rows[f"k{at}"] for at in range(arity)]
+    shape = result.shape[arity:]
+    keys = list(zip(*columns, strict=True)) if columns else [()] * len(rows["val"])
+    return {key: np.asarray(value, float).reshape(shape) for key, value in zip(keys, rows["val"], strict=True)}
+
+
+@BOTH
+def test_nearest_neighbour(db: se.Database) -> None:
+    rng = np.random.default_rng(0)
+    query, points = rng.normal(size=4), rng.normal(size=(6, 4))
+    metric = np.eye(4) + 0.1
+    db.tensor("q", query, promoted={"dim_0": 2})
+    db.tensor("X", points, promoted={"dim_0": 3, "dim_1": 2})
+    db.tensor("A", metric, promoted={"dim_0": 2, "dim_1": 2})
+    db.tensor("number", np.arange(6.0), promoted={"dim_0": 3})
+    difference = db.relation("X").join(db.relation("q"), on=[(1, 0)], kernel="w[n, j] = u[n, j] - v[j]")
+    product = difference.join(db.relation("A"), on=[(1, 0)], kernel="w[n, k] = sum(u[n, j] * v[j, k])")
+    squares = product.aggregate(by=[0, 2]).join(difference, on=[(0, 0), (1, 1)], kernel="w[n] = sum(u[n, j] * v[n, j])")
+    distances = squares.aggregate(by=[0])
+    least = distances.transform("w[] = min(u[n])").aggregate(by=[], fold="min")
+    nearest = (
+        distances.join(least, on=[], kernel="w[n] = u[n] <= v[]")
+        .join(db.relation("number"), on=[(0, 0)], kernel="w[] = min(where(u[n] > 0, v[n], inf))")
+        .aggregate(by=[], fold="min")
+    )
+    every = np.einsum("ni,ij,nj->n", points - query, metric, points - query)
+    blocks: dict[str, Relation] = {
+        "q": {(i,): query[2 * i : 2 * i + 2] for i in range(2)},
+        "X": {(n, i): points[3 * n : 3 * n + 3, 2 * i : 2 * i + 2] for n in range(2) for i in range(2)},
+        "A": {(i, j): metric[2 * i : 2 * i + 2, 2 * j : 2 * j + 2] for i in range(2) for j in range(2)},
+        "number": {(n,): np.arange(3.0) + 3 * n for n in range(2)},
+    }
+    assert nearest.evaluate(blocks)[()] == every.argmin()
+    way = nearest.distributed(2, {"X": (0,), "number": (0,)})
+    assert way.moved() <= way.transfer < way.plain_transfer
+    np.testing.assert_allclose(db.compute(distances).to_numpy().ravel(), every)
+    assert float(db.compute(nearest).to_numpy()) == every.argmin()
+
+
+def test_diagonal_blocks(db: se.Database) -> None:
+    matrix = np.arange(36.0).reshape(6, 6)
+    db.tensor("M", matrix, promoted={"dim_0": 2, "dim_1": 2})
+    diagonal = db.relation("M").filter(lambda i, j: i == j).rekey(lambda i, j: i).transform("w[i] = u[i, i]")
+    np.testing.assert_array_equal(db.compute(diagonal).to_numpy(), np.diag(matrix).reshape(3, 2))
+    np.testing.assert_array_equal(db.compute(diagonal.concat(0, 0)).to_numpy(), np.diag(matrix))
+    assert "WHERE" in db.relation_sql(diagonal)
+
+
+@BOTH
+def test_tile_and_concat(db: se.Database) -> None:
+    rows = np.arange(24.0).reshape(3, 8)
+    db.tensor("B", rows, promoted=["dim_0"])
+    tiled = db.relation("B").tile(0, 2)
+    np.testing.assert_array_equal(db.compute(tiled).to_numpy(), rows.reshape(3, 4, 2))
+    ones = tiled.tile(0, 1)
+    np.testing.assert_array_equal(db.compute(ones).to_numpy(), rows.reshape(3, 4, 2, 1))
+    np.testing.assert_array_equal(db.compute(ones.concat(2, 0).concat(1, 0)).to_numpy(), rows)
+    joined = ones.rekey(lambda i, j, k: (i, j * 2 + k)).concat(1, 0)
+    np.testing.assert_array_equal(db.compute(joined).to_numpy(), rows)
+
+
+@BOTH
+def test_holes(db: se.Database) -> None:
+    sparse = np.zeros((4, 4))
+    sparse[[0, 1, 3], [1, 1, 0]] = [1.0, 2.0, 3.0]
+    db.tensor("S", sparse, promoted=["dim_0", "dim_1"])
+    relation = db.relation("S")
+    assert not relation.type.is_continuous
+    summed = db.compute(relation.aggregate(by=[1]))
+    assert summed.rows.sort_by("k0").to_pydict() == {"k0": [0, 1], "val": [3.0, 3.0]}
+    by_column = relation.rekey(lambda i, j: j)
+    with pytest.raises(se.AlgebraError, match="a rekey makes the key <1> of several"):
+        db.compute(by_column)
+    by_row = relation.rekey(lambda i, j: i)
+    assert db.compute(by_row).rows.sort_by("k0").to_pydict() == {"k0": [0, 1, 3], "val": [1.0, 2.0, 3.0]}
+
+
+def test_what_is_refused(db: se.Database) -> None:
+    db.tensor("W", np.arange(4))
+    db.tensor("R", np.ones(5), promoted={"dim_0": 2})
+    db.tensor("F", np.ones((2, 2)), promoted=["dim_0"])
+    flat = db.relation("F")
+    with pytest.raises(se.AlgebraError, match="W is int64; expressions written by hand compute with float64"):
+        db.compute(db.relation("W"))
+    with pytest.raises(se.AlgebraError, match="arrays of several sizes"):
+        db.compute(db.relation("R"))
+    with pytest.raises(se.AlgebraError, match="one EinSum of u and v"):
+        flat.join(flat, on=[(0, 0)], kernel="w[i] = u[i] * u[i]")
+    with pytest.raises(se.AlgebraError, match="cannot be read"):
+        flat.transform("w[i] = u[i")
+    with pytest.raises(se.AlgebraError, match="may be below 0"):
+        db.compute(flat.filter(lambda i: (i - 3) % 2 == 0))
+    with pytest.raises(se.AlgebraError, match="folded by sum, prod, max, min in SQL"):
+        db.compute(flat.aggregate(by=[], fold="logsumexp"))
+    with pytest.raises(se.CatalogueError):
+        db.relation("missing")
+    db.tensor("F", np.ones((3, 2)), promoted=["dim_0"])
+    with pytest.raises(se.EngineError, match="tensor F has changed since the relation was written"):
+        db.compute(flat)
+
+
+def test_random_expressions(shared_db: se.Database) -> None:
+    computed = 0
+
+    @settings(max_examples=40)
+    @given(problems(4), st.data())
+    def run(problem: Problem, data: st.DataObject) -> None:
+        nonlocal computed
+        for each in in_order(problem.expression):
+            if isinstance(each, Input):
+                keys, bound = each.type.frontier, each.type.bound
+                array = np.zeros((*keys, *bound))
+                for key, block in problem.inputs[each.name].items():
+                    array[key] = block
+                promoted = {f"dim_{at}": 1 for at in range(len(keys))}
+                stored = shared_db.tensor(each.name, array, promoted=promoted, fill=99)
+                assert type_of(stored.tensor, stored.decomposition, True) == each.type
+        wanted = evaluate(problem.expression, problem.inputs)
+        if not wanted:
+            return
+        found = relation_in(shared_db.compute(se.TensorRelation(problem.expression)), problem.expression.type.arity)
+        assert found.keys() == wanted.keys()
+        for key, array in wanted.items():
+            np.testing.assert_allclose(found[key], array, rtol=0, atol=scale_of(wanted) * 1e-9)
+        computed += 1
+
+    run()
+    assert computed > 20
