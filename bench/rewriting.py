@@ -41,7 +41,7 @@ STAGES = (
     "its cost to greedy's",
 )
 
-_UNBOUNDED = Limits(seconds=5, nodes=1_000_000)
+_UNBOUNDED = Limits(seconds=5, nodes=100_000)
 
 T = TypeVar("T")
 

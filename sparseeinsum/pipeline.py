@@ -35,6 +35,7 @@ from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressio
 from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.first_indices import find_first_indices, successors_needed
 from sparseeinsum.rewrite.late_sums import sum_late
+from sparseeinsum.rewrite.masked_sums import sum_where_read
 from sparseeinsum.rewrite.parts import parts_of
 from sparseeinsum.rewrite.products import put_together
 from sparseeinsum.rewrite.rewriting import Rewriting
@@ -202,6 +203,7 @@ def _rewritten(
         improved = improve(bound, binary, known, values, price, options.pin)
         binary = put_together(improved.graph, improved.apart, known, values, price, pinned)
         binary = sum_late(binary, known, values, price, pinned)
+        binary = sum_where_read(binary, known, values, price, pinned)
         derivations = improved.derivations
     sparse = compensate(binary, known, values, price)
     return find_first_indices(sparse, data.successors, known, values, price), derivations

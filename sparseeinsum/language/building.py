@@ -16,6 +16,7 @@ from typing import Any
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language import dtypes
 from sparseeinsum.language.eingraph import Program
+from sparseeinsum.language.expression_checks import check_depth
 from sparseeinsum.language.expressions import (
     LabelledExpression,
     NamedTensor,
@@ -27,7 +28,6 @@ from sparseeinsum.language.expressions import (
 from sparseeinsum.language.functions import register
 from sparseeinsum.language.lowering import lower_file, lower_text
 from sparseeinsum.language.matrices import Matrix
-from sparseeinsum.language.parsing import check_depth
 from sparseeinsum.language.syntax import (
     Assignment,
     Declaration,

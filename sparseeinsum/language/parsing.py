@@ -12,6 +12,7 @@ from lark.visitors import Transformer_NonRecursive
 
 from sparseeinsum.errors import ParseError, SparseEinsumError
 from sparseeinsum.language import dtypes
+from sparseeinsum.language.expression_checks import check_depth, check_labelled
 from sparseeinsum.language.parameters import Parameters
 from sparseeinsum.language.parse_errors import ALWAYS_ALLOWED, explain, without_statement
 from sparseeinsum.language.scalar import FUNCTIONS, complex_number, negated_number
@@ -35,9 +36,6 @@ from sparseeinsum.language.syntax import (
     TensorReference,
     is_promoted,
 )
-
-# Passes over expressions recurse: so deep is far from Python's limit, and deeper than kernels evaluate.
-_DEEPEST = 100
 
 _COMPARISONS = {FUNCTIONS[name].symbol: name for name in ("lt", "le", "gt", "ge", "eq", "ne")}
 
@@ -109,24 +107,6 @@ def _tree(source: Source, report: Report) -> Tree[Token]:
             if rest == text:
                 return Tree("start", [])
             text = rest
-
-
-def check_depth(expression: Expression, source: Source) -> None:
-    """Refuse what is nested too deep for passes that recurse.
-
-    Raises:
-        ParseError: It is.
-    """
-    waiting = [(expression, 1)]
-    while waiting:
-        current, depth = waiting.pop()
-        if depth > _DEEPEST:
-            problem = (
-                f"more than {_DEEPEST} functions and operators are nested here; give a part a statement of its own"
-            )
-            raise current.at.error(problem, source)
-        if isinstance(current, FunctionCall):
-            waiting.extend((argument, depth + 1) for argument in current.arguments)
 
 
 @cache
@@ -390,7 +370,7 @@ class _ToSyntax(Transformer_NonRecursive[Token, object]):
         target, value = parts
         assert isinstance(target, TensorReference)
         check_depth(value, self._source)
-        self._check_labelled(value)
+        check_labelled(value, self._source)
         return (Assignment(target, value),)
 
     @v_args(meta=True)
@@ -403,19 +383,6 @@ class _ToSyntax(Transformer_NonRecursive[Token, object]):
     def kinds(self, meta: Meta, tokens: list[Token]) -> tuple[Statement, ...]:
         kind, *names = map(str, tokens)
         return tuple(MatrixDeclaration(name, kind, self.position(meta)) for name in names)
-
-    def _check_labelled(self, value: Expression) -> None:
-        """Refuse linear algebra in a statement with labels."""
-        match value:
-            case MatrixName(name, at):
-                problem = f"{name} has no labels; a tensor needs its labels, as in A[i, j], also a scalar, as in eta[]"
-                raise self._error(f"{problem}; a parameter is declared before, as in param {name} = 0.1", at)
-            case FunctionCall(name, _, _, at) if name in (MATRIX_PRODUCT, TRANSPOSE):
-                problem = f"{name} is of matrices without labels, as in C = A @ B.T"
-                raise self._error(f"{problem}; with labels, write C[i, k] = sum(A[i, j] * B[k, j])", at)
-            case FunctionCall(_, _, arguments):
-                for argument in arguments:
-                    self._check_labelled(argument)
 
 
 def _unquoted(token: Token) -> str:

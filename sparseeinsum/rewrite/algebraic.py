@@ -5,7 +5,6 @@ In the place of results that read one another, such as sum((X - U V')^2), which 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from graphlib import TopologicalSorter
 from types import MappingProxyType
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum
@@ -80,12 +79,20 @@ def improve(
 
 
 def _in_order(einsums: Iterable[EinSum]) -> tuple[EinSum, ...]:
-    """EinSums, each after those that it reads."""
+    """EinSums, each after those that it reads, which are not moved further than that."""
     by_name = {einsum.output.tensor: einsum for einsum in einsums}
-    sorter = TopologicalSorter(
-        {name: [each.tensor for each in einsum.operands if each.tensor in by_name] for name, einsum in by_name.items()}
-    )
-    return tuple(by_name[name] for name in sorter.static_order())
+    ordered: dict[str, EinSum] = {}
+
+    def add(einsum: EinSum) -> None:
+        for operand in einsum.operands:
+            if operand.tensor in by_name and operand.tensor not in ordered:
+                add(by_name[operand.tensor])
+        ordered[einsum.output.tensor] = einsum
+
+    for einsum in by_name.values():
+        if einsum.output.tensor not in ordered:
+            add(einsum)
+    return tuple(ordered.values())
 
 
 def _graph(einsums: tuple[EinSum, ...], before: EinGraph) -> EinGraph:

@@ -1,6 +1,8 @@
 """Rewriting: a group of EinSums in; others that compute the same in much less time out, found by saturation."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -61,16 +63,44 @@ def better_formulas(group: Group, graph: EinGraph, known: Known, price: Pricer, 
     if before < _WORTH_LOOKING_SECONDS:
         return None
     reading = read(group.einsums, group.roots, graph)
-    candidates = [
-        _Candidate(group, reading, terms, keeps_shared, _of_fewer_labels(reading, terms))
-        for terms in _equal_terms(reading, known)
-        for keeps_shared in (False, True)
-    ]
-    priced = [(prices.of(einsums), candidate) for candidate in candidates if (einsums := candidate.einsums(names))]
+    # That a tensor is constant or empty is not told: plans are run on other data, too.
+    together, is_saturated = _extracted(reading, known, Limits())
+    chosen = _chosen(group, reading, together, prices, names)
+    if not is_saturated and len(group.roots) > 1 and len(chosen.derivations) < len(group.roots):
+        ways = _some_alone(reading, chosen, known)
+        chosen = min(chosen, _chosen(group, reading, ways, prices, names), key=lambda each: each.seconds)
+    return _formulas(chosen, names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """A candidate, the roots that it computes by other formulas, and the seconds that it takes."""
+
+    candidate: "_Candidate | None"
+    derivations: Mapping[str, Derivation]
+    seconds: float
+
+
+def _chosen(
+    group: Group, reading: Reading, ways: Iterable[tuple[Term, ...]], prices: "_Prices", names: Names
+) -> _Chosen:
+    """The cheapest of some ways to compute all roots, but for those that gain too little."""
+    found: dict[tuple[EinSum, ...], _Candidate] = {}
+    for terms, keeps_shared in itertools.product(dict.fromkeys(ways), (False, True)):
+        candidate = _Candidate(group, reading, terms, keeps_shared, _of_fewer_labels(reading, terms))
+        found.setdefault(tuple(candidate.einsums(names)), candidate)
+    priced = {prices.of(einsums): candidate for einsums, candidate in found.items() if einsums}
     if not priced:
+        return _Chosen(None, {}, math.inf)
+    return _worth_it(priced[min(priced)], min(priced), prices, names)
+
+
+def _formulas(chosen: _Chosen, names: Names) -> Formulas | None:
+    if chosen.candidate is None or not chosen.derivations:
         return None
-    seconds, cheapest = min(priced, key=lambda pair: pair[0])
-    return _worth_it(cheapest, seconds, prices, names)
+    einsums = chosen.candidate.einsums(names)
+    names.take(einsum.output.tensor for einsum in einsums)
+    return Formulas(einsums, chosen.derivations)
 
 
 def _of_fewer_labels(reading: Reading, terms: Sequence[Term]) -> frozenset[str]:
@@ -83,24 +113,23 @@ def _of_fewer_labels(reading: Reading, terms: Sequence[Term]) -> frozenset[str]:
     )
 
 
-def _equal_terms(reading: Reading, known: Known) -> Iterator[tuple[Term, ...]]:
-    """Terms of all roots that promise to be cheap together; where limits are hit, those of each on its own, too."""
-    # That a tensor is constant or empty is not told: plans are run on other data, too.
-    found: dict[tuple[Term, ...], None] = {}
-    together, is_saturated = _extracted(reading, reading.terms, known, Limits())
-    found |= dict.fromkeys(together)
-    if not is_saturated and len(reading.roots) > 1:
-        limits = replace(Limits(), seconds=Limits().seconds / len(reading.roots))
-        alone = [_extracted(reading, [term], known, limits)[0] for term in reading.terms]
-        found |= dict.fromkeys(tuple(terms[way][0] for terms in alone) for way in range(len(together)))
-    yield from found
+def _some_alone(reading: Reading, chosen: _Chosen, known: Known) -> Iterator[tuple[Term, ...]]:
+    """Terms of all roots: where one was chosen that; else what is found for the root on its own, looking less far."""
+    limits = replace(Limits(), seconds=Limits().seconds / len(reading.roots))
+    ways: list[Sequence[Term]] = []
+    for root in reading.roots:
+        derivation = chosen.derivations.get(root.output.tensor)
+        if derivation is not None:
+            ways.append([derivation.computed] * 2)
+        else:
+            alone = replace(reading, roots=(root,), same=reading.same_of(root))
+            ways.append([term for (term,) in _extracted(alone, known, limits)[0]])
+    yield from zip(*ways, strict=True)
 
 
-def _extracted(
-    reading: Reading, terms: Sequence[Term], known: Known, limits: Limits
-) -> tuple[list[tuple[Term, ...]], bool]:
+def _extracted(reading: Reading, known: Known, limits: Limits) -> tuple[list[tuple[Term, ...]], bool]:
     """Terms as they are chosen greedily, and by integer programming; and whether saturation came to its end."""
-    classes = saturate(terms, reading.bounds, reading.same, limits)
+    classes = saturate(reading.terms, reading.bounds, reading.same, limits)
     densities = {leaf: _density(leaf, known) for leaf in classes.leaves}
     extractor = Extractor.of(classes, sizes_of(classes, reading.bounds, densities))
     choices = [extractor.greedy(classes.roots), extractor.shared(classes.roots)]
@@ -137,7 +166,7 @@ class _Candidate:
         return [] if built is None else [*written, *built]
 
 
-def _worth_it(candidate: _Candidate, seconds: float, prices: "_Prices", names: Names) -> Formulas | None:
+def _worth_it(candidate: _Candidate, seconds: float, prices: "_Prices", names: Names) -> _Chosen:
     """A candidate that takes so long, in which roots that gain little are computed as they were written."""
     reading = candidate.reading
     found = {}
@@ -155,11 +184,7 @@ def _worth_it(candidate: _Candidate, seconds: float, prices: "_Prices", names: N
             candidate, seconds = written, seconds_written
     written_too = {einsum.output.tensor for einsum in candidate.group.needed_for(candidate.as_written)}
     found = {name: derivation for name, derivation in found.items() if name not in written_too}
-    if not found:
-        return None
-    einsums = candidate.einsums(names)
-    names.take(einsum.output.tensor for einsum in einsums)
-    return Formulas(einsums, found)
+    return _Chosen(candidate, found, seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Saturation: EinSums that read one another in, the terms that some of them compute out."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +20,7 @@ from sparseeinsum.rewrite.saturation.terms import (
     Sum,
     Term,
     bound_labels,
+    children,
     renamed,
 )
 
@@ -63,6 +64,24 @@ class Reading:
     def terms(self) -> list[Term]:
         """The terms of all roots."""
         return [root.term for root in self.roots]
+
+    def same_of(self, root: Root) -> tuple[tuple[Term, Term], ...]:
+        """Those terms that are the same as parts of a root."""
+        inside: set[Term] = set(_parts_of(root.term))
+        found: dict[tuple[Term, Term], None] = {}
+        grows = True
+        while grows:
+            new = [pair for pair in self.same if pair not in found and not inside.isdisjoint(pair)]
+            inside.update(part for pair in new for term in pair for part in _parts_of(term))
+            found |= dict.fromkeys(new)
+            grows = bool(new)
+        return tuple(found)
+
+
+def _parts_of(term: Term) -> Iterator[Term]:
+    yield term
+    for child in children(term):
+        yield from _parts_of(child)
 
 
 def is_readable(einsum: EinSum, graph: EinGraph) -> bool:
