@@ -1,6 +1,6 @@
 """Formulas of machine learning, rewritten and as they are written, on sparse data of growing size.
 
-    python -m bench.rewriting [--rows 2000 8000 32000]
+    python -m bench.rewriting [--rows 2000 8000 32000] [--only ALS]
 
 X has half as many columns as rows, and one entry in a thousand. Where the formula as written would compute too many
 numbers, it is left out. Results of both are compared. Then: what planning takes, and what the stages of rewriting take
@@ -119,11 +119,12 @@ class Clock:
         return found
 
 
-def main(sizes: list[int], repeat: int, output: Path) -> None:
+def main(sizes: list[int], only: str, repeat: int, output: Path) -> None:
     """Race all formulas at all sizes, and show what planning took."""
+    chosen = {name: formula for name, formula in (FORMULAS | LOOPS).items() if only in name}
     figures: list[Figure] = []
     planning = Table("formula", "rows", "planning s", "rewritten", title="Planning", title_justify="left")
-    for name, formula in (FORMULAS | LOOPS).items():
+    for name, formula in chosen.items():
         for rows in sizes:
             database, plans = plans_of(name, formula, rows)
             runs = {kind: partial(database.run, plan, replan=False) for kind, plan in plans.items()}
@@ -136,7 +137,7 @@ def main(sizes: list[int], repeat: int, output: Path) -> None:
     report("Formulas", figures, "rewritten", output / "rewriting.json")
     CONSOLE.print(planning)
     breakdown = Table("formula", *STAGES, title="Rewriting", title_justify="left")
-    for name, formula in (FORMULAS | LOOPS).items():
+    for name, formula in chosen.items():
         breakdown.add_row(name, *stages(formula, sizes[-1]).values())
     CONSOLE.print(breakdown)
 
@@ -144,7 +145,8 @@ def main(sizes: list[int], repeat: int, output: Path) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=[2000, 8000, 32000], help="sizes (default: %(default)s)")
+    parser.add_argument("--only", default="", help="formulas whose names have this text (default: all)")
     parser.add_argument("--repeat", type=int, default=3, help="runs of every contender (default: 3)")
     parser.add_argument("--output", type=Path, default=Path("bench/results"), help="folder for the figures as JSON")
     asked = parser.parse_args()
-    main(asked.rows, asked.repeat, asked.output)
+    main(asked.rows, asked.only, asked.repeat, asked.output)

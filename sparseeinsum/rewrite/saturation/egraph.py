@@ -46,7 +46,7 @@ class Limits:
     """
 
     seconds: float = 0.4
-    nodes: int = 12_000
+    nodes: int = 20_000
     rounds: int = 40
 
 
