@@ -98,7 +98,7 @@ CASES: Mapping[str, Callable[[], Case]] = {
     "matrix chain": chain,
     "feed-forward": feed_forward,
     "GCN, Planetoid Cora's sizes": lambda: gcn(citation_graph(), 256),
-    "GCN, ogbn-arxiv's sizes": lambda: gcn(citation_graph(169_343, 1_166_243, 128, 169_343 * 16), 64),
+    "GCN, ogbn-arxiv's sizes": lambda: gcn(citation_graph(169_343, 1_166_243, 128, 169_343 * 4), 32),
 }
 
 

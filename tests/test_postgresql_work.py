@@ -103,6 +103,19 @@ class TestWorkers:
         assert any("CREATE TEMPORARY TABLE" in plan for plan in plans)
         assert not any("Workers Planned" in plan for plan in plans)
 
+    @pytest.mark.parametrize(("width", "staged"), [(600, ("V",)), (60, ())])
+    def test_do_not_each_compute_what_one_array_is_put_together_of(
+        self, db: se.Database, width: int, staged: tuple[str, ...]
+    ) -> None:
+        rng = np.random.default_rng(0)
+        left, right, rows = (rng.standard_normal(shape) for shape in ((width, 2000), (width, 2000), (60, width)))
+        for name, array in {"P": left, "Q": right, "H": rows}.items():
+            db.tensor(name, array)
+        program = "V[m, n] = sum(P[m, k] * Q[n, k])\nY[i, n] = sum(H[i, m] * V[m, n])"
+        plan = db.plan(program, pin={"V": "n", "Y": "i"}, rewrite=False)
+        assert plan.staged() == staged
+        np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), rows @ (left @ right.T), atol=1e-8)
+
     def test_get_no_array_of_fill_with_their_part_of_a_plan(self, db: se.Database) -> None:
         """It stands for what an operand that is one array lacks, and would be written out number by number."""
         db.tensor("W", np.ones((100, 100)))

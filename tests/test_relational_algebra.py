@@ -36,6 +36,7 @@ from sparseeinsum.algebra.relational.key_functions import read_key_map, read_pre
 from sparseeinsum.algebra.relational.keys import KeyMap, selected
 from sparseeinsum.algebra.relational.laws import Law
 from sparseeinsum.algebra.relational.types import RelationType
+from sparseeinsum.algebra.relational.writing import write_expression
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.semantics.exactness import JoinKind
 
@@ -287,3 +288,13 @@ def test_declared_kernels() -> None:
     wrong = PythonKernel("wrong", np.trace, lambda bound: bound)
     with pytest.raises(AlgebraError, match=r"wrong returned an array of shape \(\); it is declared to be \(2, 2\)"):
         evaluate(Transform(R_A, wrong), STORED)
+
+
+def test_what_is_read_again_is_written_once() -> None:
+    twice = Transform(R_A, elementwise("relu", 1))
+    written = """\
+join on <0, 1> = <0, 1>, u + v: <2, 2> of [2, 2]
+  transform relu(u): <2, 2> of [2, 2]
+    A: <2, 2> of [2, 2]
+  transform relu(u): <2, 2> of [2, 2] (as above)"""
+    assert write_expression(Join(twice, twice, (0, 1), (0, 1), ADD)) == written

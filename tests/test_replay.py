@@ -1,17 +1,19 @@
 """The replay of partitioned programs, against workers that really execute them, and against the costs of the search."""
 
+import itertools
 import random
 
 import numpy as np
 import pytest
 from partitioned_execution import Cluster
-from partitioned_programs import all_vectors, task_of, tiles_of
+from partitioned_programs import all_vectors, small_tasks, task_of, tiles_of
 
 from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partitioned
 from sparseeinsum.decompose.eindecomp.replay import KINDS, Replay, replay
 from sparseeinsum.decompose.eindecomp.search import Found, TransferTask, Vectors, search
 from sparseeinsum.examples import FEED_FORWARD, MATRIX_CHAIN, MULTI_HEAD_ATTENTION
 from sparseeinsum.semantics.dense import evaluate_program
+from sparseeinsum.statistics.estimate import Statistics
 
 CASES: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
     "chain": (MATRIX_CHAIN, {"A": (8, 4), "B": (4, 16), "C": (8, 2), "D": (2, 8), "E": (8, 16)}),
@@ -59,8 +61,8 @@ def assert_moved(found: Replay, cluster: Cluster) -> None:
             if of == kind:
                 sent[source] += floats
                 received[target] += floats
-        np.testing.assert_array_equal(traffic.sent, sent)
-        np.testing.assert_array_equal(traffic.received, received)
+        np.testing.assert_allclose(traffic.sent, sent, rtol=1e-12)
+        np.testing.assert_allclose(traffic.received, received, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["chain", "feed forward", "attention"])
@@ -94,9 +96,20 @@ def test_results_that_stay_where_they_are_are_not_moved() -> None:
 
 
 def test_sparse_tensors_move_what_they_hold() -> None:
-    task = task_of("Z[i, k] = sum(X[i, j] * Y[j, k])", 4, {"X": (8, 8), "Y": (8, 8)})
-    partitioning = as_partitioned(task, {"Z": tiles_of(task, "Z", i=4)}, 4)
-    assert replay(partitioning, {"Y": 0.25}).total.floats == 48
+    sparse = Statistics(16.0, (8.0, 8.0), (8, 8))
+    task = task_of("Z[i, k] = sum(X[i, j] * Y[j, k])\nW[k] = sum(Z[i, k])", 4, {"X": (8, 8)}, Y=sparse)
+    partitioning = as_partitioned(task, {"Z": tiles_of(task, "Z", i=4), "W": tiles_of(task, "W", k=4)}, 4)
+    found = replay(partitioning, {"Z": 0.5})
+    assert found.traffic["join"].floats == pytest.approx(3 * 16)
+    assert found.traffic["repartition"].floats == pytest.approx(0.5 * 64 * 3 / 4)
+
+
+def test_replays_of_sparse_tensors_keep_to_the_costs() -> None:
+    for task in itertools.chain(small_tasks(True, 40, 8), small_tasks(False, 20, 8)):
+        found = partitioned(task, search(task), 8)
+        moved = replay(found).traffic
+        assert moved["join"].floats <= found.join * (1 + 1e-9)
+        assert moved["aggregation"].floats == pytest.approx(found.aggregation)
 
 
 def test_a_thousand_workers() -> None:

@@ -1,10 +1,11 @@
 """Algebra: results that are worth a table because several processes can read it at once.
 
 Where processes share tables, but no rows on the way (as in PostgreSQL), groups are put together in one process, and so
-is all that is computed of them in the same statement. A join with a table is computed in all processes.
+is all that is computed of them in the same statement. A join with a table is computed in all processes. And what one
+tuple is put together of, beside which there are many, every process computes for itself, unless it is in a table.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from sparseeinsum.algebra.operators import Densify, Stack
 from sparseeinsum.algebra.translate import Definition
@@ -30,15 +31,36 @@ def shared_results(definitions: Sequence[Definition], model: CostModel, staged: 
     of_one_process: set[str] = set()
     chosen: set[str] = set()
     for each in definitions:
+        chosen |= {
+            name
+            for name in _computed_by_each(each)
+            if name in steps
+            and name not in staged
+            and _gained(steps[name].seconds, model) > _table_seconds(steps[name], model)
+        }
         read = [operand.tensor for operand in each.step.einsum.operands]
         seconds = each.step.join_seconds + each.step.aggregation_seconds
         if len(read) == 2 and seconds >= _LEAST_SECONDS:
-            gained = seconds * (1 - 1 / model.memory.threads)
+            gained = _gained(seconds, model)
             chosen |= {name for name in read if name in of_one_process and gained > _table_seconds(steps[name], model)}
             of_one_process -= chosen
         if each.name not in staged and (_forms_groups(each) or not of_one_process.isdisjoint(read)):
             of_one_process.add(each.name)
     return chosen
+
+
+def _gained(seconds: float, model: CostModel) -> float:
+    """What it takes less if all processes share the work, or one does it for all while the others do theirs."""
+    return seconds * (1 - 1 / model.memory.threads)
+
+
+def _computed_by_each(definition: Definition) -> Iterator[str]:
+    """Operands that are put together into one tuple, beside many of the other operand."""
+    inputs, operands = definition.relation.inputs, definition.step.einsum.operands
+    for relation, operand in zip(inputs, operands, strict=True):
+        is_one = isinstance(relation, Stack) and not relation.schema.keys
+        if is_one and any(other.schema.keys for other in inputs):
+            yield operand.tensor
 
 
 def _forms_groups(definition: Definition) -> bool:

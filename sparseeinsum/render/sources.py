@@ -76,7 +76,9 @@ def scan_boundaries(stored: StoredTensor, rows: int, threads: int, dialect: Dial
         threads, rows // _LEAST_ROWS, rows * stored.decomposition.array_size(stored.tensor.shape) // _LEAST_VALUES
     )
     is_split = dialect.row_number is not None and stored.is_owned and not stored.holds_keys
-    if not is_split or parts < 2 or rows >= threads * dialect.rows_per_thread:
+    # A thread whose part is half of what others scan helps as much as one that is given more at the price of a filter.
+    has_parts = 2 * rows >= (2 * threads - 1) * dialect.rows_per_thread
+    if not is_split or parts < 2 or has_parts:
         return ()
     return tuple(rows * part // parts for part in range(1, parts))
 

@@ -21,11 +21,12 @@ def template(name: str, dialect: str) -> exp.Expr:
 
 
 def filled(query: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
-    """A query with columns and relations of these names replaced."""
+    """A query with columns and relations of these names replaced; what is in quotes is a column of the user's."""
 
     def replace(node: exp.Expr) -> exp.Expr:
         is_name = isinstance(node, exp.Column | exp.Table) and node.name in values
-        return values[node.name].copy() if is_name else node
+        is_quoted = is_name and bool(node.this.args.get("quoted"))
+        return values[node.name].copy() if is_name and not is_quoted else node
 
     return query.transform(replace)
 

@@ -18,8 +18,8 @@ def claimed_table(engine: Engine, name: str) -> exp.Table:
         CatalogueError: A table or view of that name is there that was not made by loading, or the name cannot be had.
     """
     catalogue = Catalogue(engine)
-    catalogue.prepare()  # a cluster makes no schema any more in a transaction that has filled a table
     known = catalogue.all()
+    catalogue.prepare()  # a cluster makes no schema any more in a transaction that has filled a table
     check_name(name, known, engine)
     table = table_of(engine, name)
     replaced = owned(known, name)

@@ -142,6 +142,6 @@ def _operator(plan: Plan) -> str:
         case LocalFilter(_, predicate):
             return f"local filter {predicate}"
         case LocalMap(_, keys, kernel):
-            return f"local map {keys}, {kernel}"
+            return f"local map {kernel}" if keys.is_identity else f"local map {keys}, {kernel}"
         case LocalComplete(_, absent, _):
             return f"local complete with {absent.fill!r}"

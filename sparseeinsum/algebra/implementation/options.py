@@ -60,6 +60,17 @@ class Options:
         ends += [moved(each, placement, self.sites) for each in self.found.values()]
         return min(ends, key=lambda each: each.cost.total(self.sites))
 
+    def without_detours(self) -> "Options":
+        """The same without what costs no less than another one whose result is moved to lie so."""
+        kept = Options(self.sites, dict(self.found))
+        for placement, each in sorted(self.found.items(), key=lambda item: -item[1].cost.total(self.sites)):
+            others = [other for goal, other in kept.found.items() if goal != placement]
+            if placement.spread != Spread.SCATTERED and others:
+                moves = (moved(other, placement, self.sites).cost.total(self.sites) for other in others)
+                if min(moves) <= each.cost.total(self.sites):
+                    del kept.found[placement]
+        return kept
+
     def with_shuffled(self, arity: int) -> list[Priced]:
         """All of them, and the cheapest ways to be partitioned by parts of a key."""
         goals = [by(dims) for dims in subsets(range(arity))]
@@ -110,7 +121,7 @@ def options_of(node: Expression, inputs: Sequence[Options], sites: Sites) -> Opt
             plans = (priced(computed(node, (each.plan,)), [each], sites) for each in inputs[0].found.values())
     for each in plans:
         found.offer(each)
-    return found
+    return found.without_detours()
 
 
 def of_input(placed: Placed, sites: Sites) -> Options:

@@ -136,7 +136,9 @@ def replay(plan: Plan, sites: int, keys: Mapping[str, Iterable[Key]] | None = No
 def _all_keys(placed: Placed) -> list[Key]:
     columns = placed.type.keys()
     if columns is None:
-        raise AlgebraError(f"{placed.input.name} is {placed.type}: give its keys, fewer than a million")
+        raise AlgebraError(
+            f"{placed.input.name} is {placed.type}: give its keys, or larger arrays, of which there are fewer"
+        )
     return [tuple(key) for key in columns.T.tolist()]
 
 

@@ -34,7 +34,7 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 _OPERATIONS = {**_ARITHMETIC, **_COMPARISONS, **LOGIC}
 NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "&": "|", "|": "&"}
 _PRECEDENCE = {"|": 1, "&": 2, **dict.fromkeys(_COMPARISONS, 3), "+": 4, "-": 4, "*": 5, "//": 5, "%": 5}
-LARGEST_GRID = 1 << 20  # keys that are looked at one by one
+LARGEST_GRID = 1 << 18  # keys that are looked at one by one
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,7 +168,7 @@ def _known_once(function: Callable[..., RelationType], given: RelationType, *arg
     return _remembered(function, given, *arguments) if given.holes is None else function(given, *arguments)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=64)
 def _remembered(function: Callable[..., RelationType], given: RelationType, *arguments: object) -> RelationType:
     return function(given, *arguments)
 

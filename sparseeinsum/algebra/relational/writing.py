@@ -26,12 +26,18 @@ def write_expression(expression: Expression) -> str:
 
 
 def write_tree(root: Node, write: Callable[[Node], str]) -> str:
-    """A line for every operator of a tree; what is read twice is written twice."""
+    """A line for every operator of a tree; below one that is read again stands nothing more."""
     lines = []
+    written: set[int] = set()
     waiting: list[tuple[Node, int]] = [(root, 0)]
     while waiting:
         each, depth = waiting.pop()
-        lines.append(f"{_INDENT * depth}{write(each)}")
+        line = f"{_INDENT * depth}{write(each)}"
+        if id(each) in written and each.inputs:
+            lines.append(f"{line} (as above)")
+            continue
+        lines.append(line)
+        written.add(id(each))
         waiting += [(operand, depth + 1) for operand in reversed(each.inputs)]  # type: ignore[misc]  # of its kind
     return "\n".join(lines)
 

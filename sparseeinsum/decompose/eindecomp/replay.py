@@ -8,6 +8,7 @@ a worker, and only what that worker lacks is moved to it:
 - An operand that comes out in another partition is put together from the parts alone that are wanted; of the calls that
   read the piece, where the one runs whose worker has most of it.
 
+Pieces of sparse tensors are taken to be as full as they are expected on average, calls without any pairs included.
 Of the numberings of calls that follow from the order of its labels, an EinSum takes the one that moves least.
 """
 
@@ -98,7 +99,7 @@ def replay(partitioning: Partitioning, densities: Mapping[str, float] | None = N
 
     Args:
         partitioning: The vectors.
-        densities: Of tensors that are sparse, the floats that are moved for an index, on average.
+        densities: Of results that are sparse, the floats for an index, on average.
     """
     return _Replaying(partitioning, densities or {}).run()
 
@@ -154,44 +155,39 @@ class _Replaying:
         """An EinSum whose calls run on these workers, and what that moves."""
         moves: list[_Move] = []
         operands = []
-        for operand in step.einsum.operands:
-            homes, brought = self._operand(step, calls, operand, workers)
-            moves += brought
+        for operand, floats in zip(step.einsum.operands, step.moved.read, strict=True):
+            read = pieces_read(step.einsum, calls, operand)
+            homes, brought = self._operand(step, operand, read, workers)
+            sizes = self._grid_of(step, operand).sizes()[read]
+            moves += [*brought, _Move("join", homes[read], workers, sizes * _share(floats, sizes.sum()))]
             operands.append(homes)
         result = step.einsum.output
         made, grid = pieces_read(step.einsum, calls, result), self._grid_of(step, result)
         homes = _first(made, workers, grid.count)
-        partial = self._floats(result.tensor, grid)[made] * step.moved.partial_share
-        moves.append(_Move("aggregation", workers, homes[made], partial))
+        sizes = grid.sizes()[made]
+        share = _share(step.moved.aggregation, sizes.sum() - grid.sizes().sum())
+        moves.append(_Move("aggregation", workers, homes[made], sizes * share))
         return Placed(workers, homes, tuple(operands)), moves
 
     def _operand(
-        self, step: PartitionedEinSum, calls: Grid, operand: Reference, workers: Numbers
+        self, step: PartitionedEinSum, operand: Reference, read: Numbers, workers: Numbers
     ) -> tuple[Numbers, list[_Move]]:
-        """Where pieces of an operand are put together, and what is moved for that and from there into calls."""
-        read, grid = pieces_read(step.einsum, calls, operand), self._grid_of(step, operand)
-        homes, moves = _first(read, workers, grid.count), []
-        if operand.tensor in self._results:
-            before, at = self._results[operand.tensor]
-            if before == grid:
-                homes = at
-            else:
-                met = meetings(before, grid)
-                homes = _nearest(met, at, read, workers, homes)
-                moves.append(self._repartition(operand.tensor, met, at, homes))
-        sizes = self._floats(operand.tensor, grid)
-        return homes, [*moves, _Move("join", homes[read], workers, sizes[read])]
+        """Where pieces of an operand, which calls read, are put together, and what is moved for that."""
+        grid = self._grid_of(step, operand)
+        homes = _first(read, workers, grid.count)
+        if operand.tensor not in self._results:
+            return homes, []
+        before, at = self._results[operand.tensor]
+        if before == grid:
+            return at, []
+        met = meetings(before, grid)
+        homes = _nearest(met, at, read, workers, homes)
+        return homes, [self._repartition(operand.tensor, met, at, homes)]
 
     def _repartition(self, tensor: str, met: Meetings, at: Numbers, homes: Numbers) -> _Move:
         is_read = homes[met.second] >= 0
-        sizes = self._density(tensor) * met.sizes[is_read]
+        sizes = np.float64(self._densities.get(tensor, 1.0)) * met.sizes[is_read]
         return _Move("repartition", at[met.first[is_read]], homes[met.second[is_read]], sizes)
-
-    def _floats(self, tensor: str, grid: Grid) -> Floats:
-        return self._density(tensor) * grid.sizes()
-
-    def _density(self, tensor: str) -> np.float64:
-        return np.float64(self._densities.get(tensor, 1.0))
 
     def _grid_of(self, step: PartitionedEinSum, reference: Reference) -> Grid:
         tiles = reference_tiles(step.einsum, reference, step.choice)
@@ -202,13 +198,18 @@ def _grid(graph: EinGraph, tensor: str, tiles: tuple[int, ...]) -> Grid:
     return Grid(tiles, graph.tensors[tensor].shape)
 
 
+def _share(floats: float, size: float) -> np.float64:
+    """Floats for an index."""
+    return np.float64(floats / size if size else 0.0)
+
+
 def _numberings(calls: Grid) -> Iterator[Numbers]:
     """Workers of all calls: those that differ in the last label of an order alone are neighbours."""
     cut = [axis for axis, pieces in enumerate(calls.shape) if pieces > 1]
     whole = [axis for axis in range(len(calls.shape)) if axis not in cut]
     for order in itertools.islice(itertools.permutations(cut), _MOST_ORDERS):
-        shape = [calls.shape[axis] for axis in order]
-        numbers = np.arange(calls.count, dtype=np.int64).reshape(*shape, *(calls.shape[axis] for axis in whole))
+        shape = [calls.shape[axis] for axis in (*order, *whole)]
+        numbers = np.arange(calls.count, dtype=np.int64).reshape(shape)
         yield np.transpose(numbers, np.argsort([*order, *whole])).ravel()
 
 

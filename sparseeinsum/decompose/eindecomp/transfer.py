@@ -36,9 +36,9 @@ class Pieces:
         return self.floats / self.count if self.count else 0.0
 
 
-def join_floats(calls: float, operands: Sequence[Pieces]) -> float:
-    """cost_join = p (n_X + n_Y): every call gets a piece of each operand."""
-    return calls * sum(operand.mean for operand in operands)
+def join_floats(calls: float, operands: Sequence[Pieces]) -> tuple[float, ...]:
+    """cost_join = p (n_X + n_Y), by operand: every call gets a piece of each."""
+    return tuple(calls * operand.mean for operand in operands)
 
 
 def aggregation_floats(calls: float, groups: float, partial_floats: float) -> float:
@@ -72,15 +72,18 @@ class Moved:
 
     Attributes:
         calls: Of its kernel, as far as pieces are there.
-        join: Into the calls.
+        read: Into the calls, by operand.
         aggregation: Of partial results.
-        partial_share: Of the floats of a piece of the result, those of a partial result: fewer where it is sparse.
     """
 
     calls: float
-    join: float
+    read: tuple[float, ...]
     aggregation: float
-    partial_share: float = 1.0
+
+    @property
+    def join(self) -> float:
+        """Into the calls."""
+        return sum(self.read)
 
     @property
     def floats(self) -> float:
@@ -147,15 +150,14 @@ class TransferModel:
             shape = self.graph.tensors[operand.tensor].shape
             full = dense_statistics(shape)
             operands.append(Pieces(full.tuples(tiles), full.entries) if dense else self.pieces(operand.tensor, tiles))
-        join = join_floats(calls, operands)
+        read = join_floats(calls, operands)
         cut = (label for label, tile in zip(einsum.labels, choice, strict=True) if tile != DEMOTED)
         if frozenset(cut) <= frozenset(einsum.output.labels):
-            return Moved(calls, join, 0.0)
+            return Moved(calls, read, 0.0)
         result = self.pieces(einsum.output.tensor, result_tiles(einsum, choice))
         # Of a sparse result a call may have fewer entries than the whole group.
-        floats = min(result.mean, self._entries_joined(einsum) / calls) if calls else 0.0
-        share = floats / result.mean if result.mean else 1.0
-        return Moved(calls, join, aggregation_floats(calls, result.count, floats), share)
+        partial_floats = min(result.mean, self._entries_joined(einsum) / calls) if calls else 0.0
+        return Moved(calls, read, aggregation_floats(calls, result.count, partial_floats))
 
     def _entries_joined(self, einsum: EinSum) -> float:
         """Pairs of entries."""
