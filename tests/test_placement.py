@@ -99,6 +99,7 @@ def test_no_placement_of_the_inputs_is_refused(db: se.Database, pin: str, cluste
     assert 0.0 <= least[Replicated(), Replicated()] < least[Scattered(), Scattered()]
 
 
+@pytest.mark.engines("duckdb", reason="the golden files name the tables of plans made there")
 def test_sql_of_a_product(db: se.Database) -> None:
     """What creates and fills tables on a cluster: a shuffle, and a broadcast."""
     plan = product(db, 30, 20, 10, "ij")
@@ -106,6 +107,7 @@ def test_sql_of_a_product(db: se.Database) -> None:
     check_golden("matrix_product_citus_broadcast", placed(plan, TWO, A=Hashed(0), B=Central())[1].sql("staged"))
 
 
+@pytest.mark.engines("duckdb", reason="the golden files name the tables of plans made there")
 def test_sql_of_gcn(db: se.Database) -> None:
     for name, matrix in gcn_inputs(citation_graph()).items():
         db.tensor(name, matrix)
