@@ -286,7 +286,7 @@ def _derivation_lines(name: str, derivation: Derivation) -> Iterator[str]:
     written, computed = derivation.formulas
     yield f"{name}: written as {written}"
     yield f"{name}: computed as {computed}"
-    laws = derivation.laws()
+    laws = derivation.laws
     if laws:
         yield f"{name}: which is equal by {', '.join(laws)}"
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.decompose.eindecomp.grids import Grid, calls_of
 from sparseeinsum.decompose.eindecomp.partitioning import PartitionedEinSum, Partitioning
-from sparseeinsum.decompose.eindecomp.replay import Placed
+from sparseeinsum.decompose.eindecomp.replay import PlacedEinSum
 from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.semantics.dense import evaluate_einsum
 
@@ -29,7 +29,7 @@ class Cluster:
     """Workers, and what they got from each other: (kind, sender, receiver) -> floats."""
 
     partitioning: Partitioning
-    placed: Mapping[str, Placed]
+    placed: Mapping[str, PlacedEinSum]
     inputs: Mapping[str, Array]
     blocks: dict[str, tuple[Grid, dict[int, Array]]] = field(default_factory=dict)
     moved: Counter[tuple[str, int, int]] = field(default_factory=Counter)

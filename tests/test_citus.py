@@ -15,7 +15,7 @@ from random_runs import random_runs
 from reading import contents, engine_of, read_back
 
 import sparseeinsum as se
-from sparseeinsum.algebra.distribution import Hashed, Replicated
+from sparseeinsum.algebra.clusters.distribution import Hashed, Replicated
 from sparseeinsum.examples import (
     GCN,
     MATRIX_CHAIN,

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from test_golden_sql import PRODUCT, check_golden
 
 import sparseeinsum as se
-from sparseeinsum.algebra.distribution import (
+from sparseeinsum.algebra.clusters.distribution import (
     Central,
     Cluster,
     Distribution,
@@ -19,8 +19,8 @@ from sparseeinsum.algebra.distribution import (
     gathering_bytes,
     transfer_bytes,
 )
+from sparseeinsum.algebra.clusters.placement import PlacedDefinitions, place
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.algebra.placement import Placed, place
 from sparseeinsum.examples import GCN, citation_graph, gcn_inputs
 from sparseeinsum.render.dialects import CITUS
 
@@ -28,7 +28,7 @@ TWO = Cluster(sites=2, parts=8)
 EIGHT = Cluster(sites=8, parts=32)
 
 
-def placed(plan: se.Plan, cluster: Cluster, **stored: Distribution) -> tuple[Placed, se.Plan]:
+def placed(plan: se.Plan, cluster: Cluster, **stored: Distribution) -> tuple[PlacedDefinitions, se.Plan]:
     """A plan's definitions on machines, and the plan that has them."""
     model = plan.alternatives.model
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from any_sql import run_sql
+from hidden_infinities import HIDDEN_INFINITIES, load_hidden_infinities
 from numpy.typing import NDArray
 
 import sparseeinsum as se
@@ -181,14 +182,9 @@ def test_exact_through_several_statements(
 def test_what_turns_infinite_is_found_where_nothing_is_joined_with_it(
     db: se.Database, optimizer: str, entries: list[int]
 ) -> None:
-    """The zeros of A leave nothing of T but where T is infinite."""
-    rows = np.zeros(1000)
-    rows[entries] = 1
-    db.tensor("A", rows, promoted=["dim_0"])
-    db.tensor("U", np.where(np.arange(1000) == 990, 1e300, 1), promoted=["dim_0"])
-    db.tensor("V", np.full(4, 1e300), promoted=["dim_0"])
+    load_hidden_infinities(db, entries)
     with pytest.raises(se.EngineError, match="T turned NaN or infinite"):
-        db.run("T[i, j] = U[i] * V[j]\nY[j] = sum(A[i] * T[i, j])", optimizer=optimizer, rewrite=False)
+        db.run(HIDDEN_INFINITIES, optimizer=optimizer, rewrite=False)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

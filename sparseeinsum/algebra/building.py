@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from sparseeinsum.algebra.implementation.distribution import Distribution, distribute
+from sparseeinsum.algebra.implementation.distributed import DistributedPlans, distribute
 from sparseeinsum.algebra.relational.evaluate import evaluate
 from sparseeinsum.algebra.relational.expressions import (
     Aggregation,
@@ -114,7 +114,7 @@ class TensorRelation:
         sites: int,
         stored: Mapping[str, Sequence[int] | str] = MappingProxyType({}),
         memory_floats: float | None = None,
-    ) -> Distribution:
+    ) -> DistributedPlans:
         """The cheapest way found to compute it on several sites.
 
         Args:

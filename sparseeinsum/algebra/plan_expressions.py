@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from textwrap import indent
 from types import MappingProxyType
 
-from sparseeinsum.algebra.implementation.distribution import Distribution, distribute
+from sparseeinsum.algebra.implementation.distributed import DistributedPlans, distribute
 from sparseeinsum.algebra.operators import (
     Computed,
     Contract,
@@ -79,7 +79,7 @@ class PlanAlgebra:
         sites: int,
         stored: Mapping[str, Sequence[int] | str] = MappingProxyType({}),
         memory_floats: float | None = None,
-    ) -> Distribution:
+    ) -> DistributedPlans:
         """The cheapest way found to compute all of it on several sites; see `distribute`.
 
         Args:

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+from sparseeinsum.algebra.clusters.distribution import Distribution
 from sparseeinsum.algebra.dependencies import has_single_pairs
-from sparseeinsum.algebra.distribution import Distribution
 from sparseeinsum.algebra.operators import (
     Compensation,
     Computed,

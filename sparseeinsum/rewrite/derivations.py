@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from sparseeinsum.rewrite.saturation.egraph import LAWS, Limits, are_equal_by
 from sparseeinsum.rewrite.saturation.terms import Term
@@ -10,7 +11,7 @@ from sparseeinsum.rewrite.saturation.writing import write_term
 _LIMITS = Limits(seconds=0.2)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: its laws are found once and kept
 class Derivation:
     """A formula that a result is computed by in the place of the one that was written.
 
@@ -40,7 +41,8 @@ class Derivation:
         """Both formulas as text."""
         return write_term(self.written), write_term(self.computed)
 
-    def laws(self) -> list[str]:
+    @cached_property
+    def laws(self) -> Sequence[str]:
         """Laws by which both formulas are equal, all of them needed; none where to find them takes too long."""
         laws = list(LAWS)
         if not self._are_equal_by(laws):

@@ -51,9 +51,11 @@ def sum_where_read(
         masked = _Masking(einsum, graph, known, price).cheapest(names)
         if masked is not None:
             replaced[einsum.output.tensor] = masked
+    if not replaced:
+        return graph
     einsums = tuple(each for einsum in graph.einsums for each in replaced.get(einsum.output.tensor, (einsum,)))
     tensors = Known.of_graph(EinGraph(graph.tensors, einsums, graph.outputs), statistics, values).shapes()
-    return EinGraph(MappingProxyType({**graph.tensors, **tensors}), einsums, graph.outputs) if replaced else graph
+    return EinGraph(MappingProxyType({**graph.tensors, **tensors}), einsums, graph.outputs)
 
 
 def _is_sum(einsum: EinSum, graph: EinGraph, pinned: Collection[str]) -> bool:

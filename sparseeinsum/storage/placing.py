@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from sparseeinsum.algebra.distribution import Central, Distribution, Hashed, Replicated, Scattered
+from sparseeinsum.algebra.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
+from sparseeinsum.algebra.clusters.placement import PlacedDefinitions, place
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.algebra.placement import Placed, place
 from sparseeinsum.algebra.translate import Definition
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.engines.engine import Engine
@@ -70,11 +70,11 @@ def distribution_of(stored: StoredTensor, engine: Engine) -> Distribution:
 
 def placed(
     definitions: Sequence[Definition], stored: Mapping[str, StoredTensor], model: CostModel, engine: Engine
-) -> Placed:
+) -> PlacedDefinitions:
     """The definitions of a plan, each relation in its place; as they are where there is one machine."""
     cluster = engine.cluster()
     if cluster is None:
-        return Placed(tuple(definitions), {})
+        return PlacedDefinitions(tuple(definitions), {})
 
     def size_of(schema: Schema) -> float:
         name, tiles = schema.tensor.name, schema.decomposition.tiles

@@ -11,9 +11,10 @@ from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement
 from sparseeinsum.algebra.relational.absence import Absent
 from sparseeinsum.algebra.relational.compositions import Cut
 from sparseeinsum.algebra.relational.expressions import Input
-from sparseeinsum.algebra.relational.folds import Concatenation, Fold
+from sparseeinsum.algebra.relational.folds import Fold
 from sparseeinsum.algebra.relational.kernels import Kernel, commutes
 from sparseeinsum.algebra.relational.keys import Key, KeyMap, KeyPredicate, identity
+from sparseeinsum.algebra.relational.traversal import OneInput
 from sparseeinsum.algebra.relational.tuples import Pairing
 from sparseeinsum.algebra.relational.types import (
     RelationType,
@@ -47,7 +48,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Broadcast:
+class Broadcast(OneInput["Plan"]):
     """Every tuple to every site."""
 
     input: "Plan"
@@ -62,14 +63,9 @@ class Broadcast:
         """Everywhere."""
         return replace(EVERYWHERE, pending=self.input.placement.pending)
 
-    @property
-    def inputs(self) -> "tuple[Plan, ...]":
-        """What is broadcast."""
-        return (self.input,)
-
 
 @dataclass(frozen=True, slots=True)
-class Shuffle:
+class Shuffle(OneInput["Plan"]):
     """Every tuple to the site that parts of its key say.
 
     Attributes:
@@ -93,11 +89,6 @@ class Shuffle:
     def placement(self) -> Placement:
         """Partitioned."""
         return Placement(Spread.PARTITIONED, self.dims, self.input.placement.pending)
-
-    @property
-    def inputs(self) -> "tuple[Plan, ...]":
-        """What is shuffled."""
-        return (self.input,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +157,7 @@ class LocalJoin:
 
 
 @dataclass(frozen=True, slots=True)
-class LocalAggregation:
+class LocalAggregation(OneInput["Plan"]):
     """One array for every group of tuples of the same site whose keys have these parts in common.
 
     Where a group may be on several sites, what comes out is pending: it has to be folded again.
@@ -184,12 +175,7 @@ class LocalAggregation:
     placement: Placement = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        given = self.input.type
-        gone = tuple(part for position, part in enumerate(given.frontier) if position not in self.group_by)
-        found = aggregated_type(given, self.group_by, self.fold.bound(given.bound, gone))
-        if isinstance(self.fold, Concatenation) and self.fold.extent.varies:
-            found = replace(found, is_ragged=True)
-        object.__setattr__(self, "type", found)
+        object.__setattr__(self, "type", aggregated_type(self.input.type, self.group_by, self.fold))
         object.__setattr__(self, "placement", self._placement())
 
     def _placement(self) -> Placement:
@@ -209,14 +195,9 @@ class LocalAggregation:
         )
         return kept if is_whole else replace(kept, pending=self.fold)
 
-    @property
-    def inputs(self) -> "tuple[Plan, ...]":
-        """What is aggregated."""
-        return (self.input,)
-
 
 @dataclass(frozen=True, slots=True)
-class LocalFilter:
+class LocalFilter(OneInput["Plan"]):
     """The tuples whose keys a predicate holds of.
 
     Attributes:
@@ -236,14 +217,9 @@ class LocalFilter:
         """The input's."""
         return self.input.placement
 
-    @property
-    def inputs(self) -> "tuple[Plan, ...]":
-        """What is filtered."""
-        return (self.input,)
-
 
 @dataclass(frozen=True, slots=True)
-class LocalMap:
+class LocalMap(OneInput["Plan"]):
     """Tuples with other keys and other arrays, one or several for each: the multi-map.
 
     Attributes:
@@ -276,14 +252,9 @@ class LocalMap:
         """The input's, as far as the parts of keys that it rests on stay."""
         return self.input.placement.moved(self.keys.kept)
 
-    @property
-    def inputs(self) -> "tuple[Plan, ...]":
-        """What is mapped."""
-        return (self.input,)
-
 
 @dataclass(frozen=True, slots=True)
-class LocalComplete:
+class LocalComplete(OneInput["Plan"]):
     """The tuples put in that are absent on a site, among those that it would have.
 
     Attributes:
@@ -310,11 +281,6 @@ class LocalComplete:
     def placement(self) -> Placement:
         """The input's."""
         return self.input.placement
-
-    @property
-    def inputs(self) -> "tuple[Plan, ...]":
-        """What is completed."""
-        return (self.input,)
 
 
 Plan: TypeAlias = Placed | Broadcast | Shuffle | LocalJoin | LocalAggregation | LocalFilter | LocalMap | LocalComplete

@@ -33,7 +33,7 @@ Sites: TypeAlias = list[Tuples]
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class OperatorTraffic:
     """What one operator moved.
 
     Attributes:
@@ -62,7 +62,7 @@ class Run:
     """
 
     sites: Sites
-    traffic: tuple[Traffic, ...]
+    traffic: tuple[OperatorTraffic, ...]
 
     @property
     def floats(self) -> int:
@@ -113,7 +113,7 @@ def simulate(plan: Plan, inputs: Mapping[str, Mapping[Key, Array]], sites: int) 
     return Run(*_Simulation(ARRAYS, stored, sites).run(plan))
 
 
-def replay(plan: Plan, sites: int, keys: Mapping[str, Iterable[Key]] | None = None) -> tuple[Traffic, ...]:
+def replay(plan: Plan, sites: int, keys: Mapping[str, Iterable[Key]] | None = None) -> tuple[OperatorTraffic, ...]:
     """What a plan moves between so many sites, from keys and bounds alone.
 
     Args:
@@ -148,9 +148,9 @@ class _Simulation:
     stored: Mapping[str, Tuples]
     sites: int
 
-    def run(self, plan: Plan) -> tuple[Sites, tuple[Traffic, ...]]:
+    def run(self, plan: Plan) -> tuple[Sites, tuple[OperatorTraffic, ...]]:
         found: dict[int, Sites] = {}
-        traffic: list[Traffic] = []
+        traffic: list[OperatorTraffic] = []
         for each in in_order(plan):
             inputs = [found[id(operand)] for operand in each.inputs]
             match each:
@@ -176,7 +176,7 @@ class _Simulation:
             found[site].append((key, value))
         return found
 
-    def _moved(self, plan: Broadcast | Shuffle, given: Sites) -> tuple[Sites, Traffic]:
+    def _moved(self, plan: Broadcast | Shuffle, given: Sites) -> tuple[Sites, OperatorTraffic]:
         found: Sites = [[] for _ in range(self.sites)]
         sent, received = [0] * self.sites, [0] * self.sites
         is_everywhere = plan.inputs[0].placement.is_everywhere
@@ -190,7 +190,7 @@ class _Simulation:
                     if goal != origin:
                         sent[origin] += self.payloads.size(value)
                         received[goal] += self.payloads.size(value)
-        return found, Traffic(plan, tuple(sent), tuple(received))
+        return found, OperatorTraffic(plan, tuple(sent), tuple(received))
 
     def _local(self, plan: Plan, site: int, given: Tuples, other: Tuples | None = None) -> Tuples:
         match plan:

@@ -88,8 +88,23 @@ def composed(outer: Kernel, inner: Kernel) -> Kernel:
     return outer if inner.is_identity else Composed(outer, inner)
 
 
+class _Moving(Kernel):
+    """Of one array, whose elements it moves: nothing is computed."""
+
+    __slots__ = ()
+
+    @property
+    def operands(self) -> int:
+        """One."""
+        return 1
+
+    def operations(self, *bounds: Bound) -> float:
+        """None."""
+        return 0.0
+
+
 @dataclass(frozen=True, slots=True)
-class Duplicate(Kernel):
+class Duplicate(_Moving):
     """Copies of an array: the paper's duplicate.
 
     Attributes:
@@ -97,11 +112,6 @@ class Duplicate(Kernel):
     """
 
     count: int
-
-    @property
-    def operands(self) -> int:
-        """One."""
-        return 1
 
     @property
     def is_single(self) -> bool:
@@ -126,10 +136,6 @@ class Duplicate(Kernel):
         """All of them."""
         return [array] * self.count
 
-    def operations(self, *bounds: Bound) -> float:
-        """None."""
-        return 0.0
-
     @property
     def commutes_with(self) -> frozenset[Law]:
         """Everything."""
@@ -140,7 +146,7 @@ class Duplicate(Kernel):
 
 
 @dataclass(frozen=True, slots=True)
-class Cut(Kernel):
+class Cut(_Moving):
     """An array in pieces along an axis: the paper's arrayTileOp; the last one may be shorter.
 
     Attributes:
@@ -152,11 +158,6 @@ class Cut(Kernel):
     axis: int
     size: int
     count: int
-
-    @property
-    def operands(self) -> int:
-        """One."""
-        return 1
 
     @property
     def is_single(self) -> bool:
@@ -188,16 +189,12 @@ class Cut(Kernel):
         extents = [min(self.size, bound[self.axis] - start) for start in range(0, bound[self.axis], self.size)]
         return [(*bound[: self.axis], extent, *bound[self.axis + 1 :]) for extent in extents]
 
-    def operations(self, *bounds: Bound) -> float:
-        """None."""
-        return 0.0
-
     def __str__(self) -> str:
         return f"axis {self.axis} in pieces of {self.size}"
 
 
 @dataclass(frozen=True, slots=True)
-class DropAxis(Kernel):
+class DropAxis(_Moving):
     """An axis of one index left out.
 
     Attributes:
@@ -205,11 +202,6 @@ class DropAxis(Kernel):
     """
 
     axis: int
-
-    @property
-    def operands(self) -> int:
-        """One."""
-        return 1
 
     def bound(self, *bounds: Bound) -> Bound:
         """That of the array, without the axis."""
@@ -223,10 +215,6 @@ class DropAxis(Kernel):
         """The array without it."""
         return arrays[0].reshape(self.bound(arrays[0].shape))
 
-    def operations(self, *bounds: Bound) -> float:
-        """None."""
-        return 0.0
-
     @property
     def commutes_with(self) -> frozenset[Law]:
         """Everything."""
@@ -237,7 +225,7 @@ class DropAxis(Kernel):
 
 
 @dataclass(frozen=True, slots=True)
-class InsertAxis(Kernel):
+class InsertAxis(_Moving):
     """An axis of one index put in.
 
     Attributes:
@@ -245,11 +233,6 @@ class InsertAxis(Kernel):
     """
 
     axis: int
-
-    @property
-    def operands(self) -> int:
-        """One."""
-        return 1
 
     def bound(self, *bounds: Bound) -> Bound:
         """That of the array, with the axis."""
@@ -259,10 +242,6 @@ class InsertAxis(Kernel):
     def apply(self, *arrays: Array) -> Array:
         """The array with it."""
         return arrays[0].reshape(self.bound(arrays[0].shape))
-
-    def operations(self, *bounds: Bound) -> float:
-        """None."""
-        return 0.0
 
     @property
     def commutes_with(self) -> frozenset[Law]:

@@ -13,6 +13,7 @@ from sparseeinsum.algebra.relational.compositions import Cut
 from sparseeinsum.algebra.relational.folds import Concatenation, Fold
 from sparseeinsum.algebra.relational.kernels import Kernel
 from sparseeinsum.algebra.relational.keys import Key, KeyMap, KeyPredicate, appended
+from sparseeinsum.algebra.relational.traversal import OneInput
 from sparseeinsum.algebra.relational.tuples import Pairing
 from sparseeinsum.algebra.relational.types import (
     RelationType,
@@ -52,7 +53,7 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregation:
+class Aggregation(OneInput["Expression"]):
     """One array for every group of tuples whose keys have these parts in common.
 
     Attributes:
@@ -67,15 +68,7 @@ class Aggregation:
     type: RelationType = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        given = self.input.type
-        gone = tuple(part for position, part in enumerate(given.frontier) if position not in self.group_by)
-        found = aggregated_type(given, self.group_by, self.fold.bound(given.bound, gone))
-        object.__setattr__(self, "type", found)
-
-    @property
-    def inputs(self) -> "tuple[Expression, ...]":
-        """What is aggregated."""
-        return (self.input,)
+        object.__setattr__(self, "type", aggregated_type(self.input.type, self.group_by, self.fold))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +124,7 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
-class Rekey:
+class Rekey(OneInput["Expression"]):
     """Tuples with other keys.
 
     Attributes:
@@ -148,14 +141,9 @@ class Rekey:
             raise AlgebraError(f"a rekey makes one key of one, and {self.keys} makes {self.keys.copies}")
         object.__setattr__(self, "type", mapped_type(self.input.type, self.keys, self.input.type.bound))
 
-    @property
-    def inputs(self) -> "tuple[Expression, ...]":
-        """What is rekeyed."""
-        return (self.input,)
-
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(OneInput["Expression"]):
     """The tuples whose keys a predicate holds of.
 
     Attributes:
@@ -170,14 +158,9 @@ class Filter:
     def __post_init__(self) -> None:
         object.__setattr__(self, "type", filtered_type(self.input.type, self.predicate))
 
-    @property
-    def inputs(self) -> "tuple[Expression, ...]":
-        """What is filtered."""
-        return (self.input,)
-
 
 @dataclass(frozen=True, slots=True)
-class Transform:
+class Transform(OneInput["Expression"]):
     """A kernel of every array.
 
     Attributes:
@@ -192,14 +175,9 @@ class Transform:
     def __post_init__(self) -> None:
         object.__setattr__(self, "type", transformed_type(self.input.type, self.kernel))
 
-    @property
-    def inputs(self) -> "tuple[Expression, ...]":
-        """What is transformed."""
-        return (self.input,)
-
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class Tile(OneInput["Expression"]):
     """Arrays cut into pieces along an axis; a new last part of the key counts them.
 
     Attributes:
@@ -226,14 +204,9 @@ class Tile:
         """What becomes of arrays."""
         return Cut(self.axis, self.size, max(self.type.frontier[-1], 1))
 
-    @property
-    def inputs(self) -> "tuple[Expression, ...]":
-        """What is tiled."""
-        return (self.input,)
-
 
 @dataclass(frozen=True, slots=True)
-class Concat:
+class Concat(OneInput["Expression"]):
     """Arrays put together along an axis in the order of a part of the key, which is gone afterwards.
 
     Attributes:
@@ -259,10 +232,7 @@ class Concat:
             raise AlgebraError(f"arrays of {given.rank} axes have no axis {self.axis} to be concatenated along")
         if not given.is_continuous and self.fill is None and given.keys() is None:
             raise AlgebraError("a relation with holes is concatenated with a fill for what is absent; give it one")
-        bound = self.concatenation.bound(given.bound, ())
-        found = aggregated_type(given, self.group_by, bound)
-        is_ragged = given.is_ragged or (self.extent is not None and self.extent.varies)
-        object.__setattr__(self, "type", replace(found, is_ragged=is_ragged))
+        object.__setattr__(self, "type", aggregated_type(given, self.group_by, self.concatenation))
 
     @property
     def group_by(self) -> tuple[int, ...]:
@@ -276,14 +246,9 @@ class Concat:
         most = tile * self.input.type.frontier[self.key]
         return Concatenation(self.axis, tile, self.extent or Extent(most, most, None), self.fill)
 
-    @property
-    def inputs(self) -> "tuple[Expression, ...]":
-        """What is put together."""
-        return (self.input,)
-
 
 @dataclass(frozen=True, slots=True)
-class Complete:
+class Complete(OneInput["Expression"]):
     """All tuples below the frontier: those that were absent hold the fill. The paper's relations always are complete.
 
     Attributes:
@@ -299,11 +264,6 @@ class Complete:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "type", completed_type(self.input.type, self.frontier))
-
-    @property
-    def inputs(self) -> "tuple[Expression, ...]":
-        """What is completed."""
-        return (self.input,)
 
 
 Expression: TypeAlias = Input | Aggregation | Join | Rekey | Filter | Transform | Tile | Concat | Complete

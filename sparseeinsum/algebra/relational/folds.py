@@ -33,8 +33,8 @@ class Fold(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def bound(self, bound: Bound, frontier: Key) -> Bound:
-        """Bound of the result, from those of the arrays and of the parts of the key that a group does not share."""
+    def bound(self, bound: Bound) -> Bound:
+        """Bound of the result, from that of the arrays."""
 
     @abstractmethod
     def fold(self, group: Key, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
@@ -45,6 +45,11 @@ class Fold(ABC):
             keys: For every array, the parts of its key that the group does not share.
             arrays: At least one.
         """
+
+    @property
+    def makes_ragged(self) -> bool:
+        """Whether results may be smaller than their bound, though the arrays of a group are not."""
+        return False
 
     @property
     def is_decomposable(self) -> bool:
@@ -71,7 +76,7 @@ class Aggregate(Fold):
         if self.name not in AGGREGATES:
             raise AlgebraError(f"{self.name!r} is no aggregate; there are {', '.join(AGGREGATES)}")
 
-    def bound(self, bound: Bound, frontier: Key) -> Bound:
+    def bound(self, bound: Bound) -> Bound:
         """That of the arrays."""
         return bound
 
@@ -117,7 +122,7 @@ class Repeated(Fold):
                 f"depend on an order that relations do not have; {self.kernel} is not known to be"
             )
 
-    def bound(self, bound: Bound, frontier: Key) -> Bound:
+    def bound(self, bound: Bound) -> Bound:
         """That of the arrays."""
         if self.kernel.bound(bound, bound) != bound:
             raise AlgebraError(f"{self.kernel} makes arrays {self.kernel.bound(bound, bound)} of two {bound}")
@@ -158,7 +163,7 @@ class Compensated(Fold):
     indices: int
     extents: tuple[Extent, ...]
 
-    def bound(self, bound: Bound, frontier: Key) -> Bound:
+    def bound(self, bound: Bound) -> Bound:
         """That of the arrays."""
         return bound
 
@@ -193,9 +198,14 @@ class Concatenation(Fold):
     extent: Extent
     fill: Number | None
 
-    def bound(self, bound: Bound, frontier: Key) -> Bound:
+    def bound(self, bound: Bound) -> Bound:
         """That of the arrays, but for the axis."""
         return self._with_extent(bound, self.extent.tile)
+
+    @property
+    def makes_ragged(self) -> bool:
+        """Where the extent is not the same of all groups."""
+        return self.extent.varies
 
     def _with_extent(self, bound: Bound, extent: int) -> Bound:
         return tuple(extent if at == self.axis else size for at, size in enumerate(bound))
@@ -233,10 +243,10 @@ class Mapped(Fold):
     before: Kernel | None = None
     after: Kernel | None = None
 
-    def bound(self, bound: Bound, frontier: Key) -> Bound:
+    def bound(self, bound: Bound) -> Bound:
         """As the kernels and the fold say."""
         given = bound if self.before is None else self.before.bound(bound)
-        folded = self.fold_of.bound(given, frontier)
+        folded = self.fold_of.bound(given)
         return folded if self.after is None else self.after.bound(folded)
 
     def fold(self, group: Key, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:

@@ -1,7 +1,7 @@
-"""Algebra: operators in an order in which each comes after those that it reads, without recursion."""
+"""Algebra: what operators read, and an order in which each comes after that, without recursion."""
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 
 class _Node(Protocol):
@@ -10,6 +10,20 @@ class _Node(Protocol):
 
 
 Node = TypeVar("Node", bound=_Node)
+Operand = TypeVar("Operand", covariant=True)
+
+
+class OneInput(Generic[Operand]):
+    """An operator that reads one other."""
+
+    __slots__ = ()
+
+    input: Operand
+
+    @property
+    def inputs(self) -> tuple[Operand, ...]:
+        """What it reads."""
+        return (self.input,)
 
 
 def in_order(root: Node) -> list[Node]:

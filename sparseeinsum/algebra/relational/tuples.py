@@ -79,7 +79,7 @@ class Bounds(Payloads):
 
     def fold(self, fold: Fold, group: Key, keys: Sequence[Key], values: Sequence[Bound]) -> Bound:
         """The bound of what it would compute."""
-        return fold.bound(values[0], ())
+        return fold.bound(values[0])
 
     def absent(self, absent: Absent, key: Key) -> Bound:
         """Of an array of the fill."""

@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from sparseeinsum.algebra.relational.folds import Fold
 from sparseeinsum.algebra.relational.kernels import Bound, Kernel
 from sparseeinsum.algebra.relational.keys import (
     LARGEST_GRID,
@@ -98,17 +99,18 @@ def _check_positions(what: str, positions: Sequence[int], arity: int) -> None:
         raise AlgebraError(f"{what} names a part of the key twice: {tuple(positions)}")
 
 
-def aggregated_type(given: RelationType, group_by: Sequence[int], bound: Bound) -> RelationType:
-    """Of groups: the frontier's parts that they share."""
+def aggregated_type(given: RelationType, group_by: Sequence[int], fold: Fold) -> RelationType:
+    """Of groups: the frontier's parts that they share, and what becomes of arrays."""
     _check_positions("group_by", group_by, given.arity)
     frontier = tuple(given.frontier[position] for position in group_by)
+    bound, is_ragged = fold.bound(given.bound), given.is_ragged or fold.makes_ragged
     if given.is_continuous:
         is_empty = given.places == 0
-        return RelationType(frontier, bound, not is_empty or math.prod(frontier) == 0, given.is_ragged)
+        return RelationType(frontier, bound, not is_empty or math.prod(frontier) == 0, is_ragged)
     keys = given.keys()
     if keys is None:
-        return RelationType(frontier, bound, False, given.is_ragged)
-    return _with_keys(np.unique(keys[list(group_by)], axis=1), bound, given.is_ragged)
+        return RelationType(frontier, bound, False, is_ragged)
+    return _with_keys(np.unique(keys[list(group_by)], axis=1), bound, is_ragged)
 
 
 def joined_type(

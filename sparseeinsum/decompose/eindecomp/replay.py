@@ -53,7 +53,7 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Placed:
+class PlacedEinSum:
     """Where an EinSum runs.
 
     Attributes:
@@ -79,7 +79,7 @@ class Replay:
 
     traffic: Mapping[str, Traffic]
     operations: Floats
-    placed: Mapping[str, Placed]
+    placed: Mapping[str, PlacedEinSum]
 
     @property
     def total(self) -> Traffic:
@@ -132,7 +132,7 @@ class _Replaying:
         self._partitioning = partitioning
         self._densities = densities
         self._results: dict[str, tuple[Grid, Numbers]] = {}
-        self._placed: dict[str, Placed] = {}
+        self._placed: dict[str, PlacedEinSum] = {}
 
     def run(self) -> Replay:
         graph = self._partitioning.graph
@@ -151,7 +151,7 @@ class _Replaying:
             self._results[name] = _grid(graph, name, result_tiles(step.einsum, step.choice)), placed.homes
         return Replay(traffic, operations, self._placed)
 
-    def _placed_as(self, step: PartitionedEinSum, calls: Grid, workers: Numbers) -> tuple[Placed, list[_Move]]:
+    def _placed_as(self, step: PartitionedEinSum, calls: Grid, workers: Numbers) -> tuple[PlacedEinSum, list[_Move]]:
         """An EinSum whose calls run on these workers, and what that moves."""
         moves: list[_Move] = []
         operands = []
@@ -167,7 +167,7 @@ class _Replaying:
         sizes = grid.sizes()[made]
         share = _share(step.moved.aggregation, sizes.sum() - grid.sizes().sum())
         moves.append(_Move("aggregation", workers, homes[made], sizes * share))
-        return Placed(workers, homes, tuple(operands)), moves
+        return PlacedEinSum(workers, homes, tuple(operands)), moves
 
     def _operand(
         self, step: PartitionedEinSum, operand: Reference, read: Numbers, workers: Numbers

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sparseeinsum.algebra.distribution import (
+from sparseeinsum.algebra.clusters.distribution import (
     Central,
     Cluster,
     Distribution,
@@ -18,7 +18,7 @@ from sparseeinsum.algebra.distribution import (
     gathering_bytes,
     transfer_bytes,
 )
-from sparseeinsum.algebra.local_ways import Way, local_ways
+from sparseeinsum.algebra.clusters.local_ways import Way, local_ways
 from sparseeinsum.algebra.operators import (
     Computed,
     Contract,
@@ -38,7 +38,7 @@ _WRITING_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedDefinitions:
     """Definitions whose relations have places.
 
     Attributes:
@@ -60,7 +60,7 @@ def place(
     stored: Mapping[str, Distribution],
     size_of: Callable[[Schema], float],
     cluster: Cluster,
-) -> Placed:
+) -> PlacedDefinitions:
     """Put every relation of a plan where the least is transferred.
 
     Args:
@@ -94,7 +94,7 @@ class _Placement:
         self._places: dict[Relation, Distribution] = {}
         self._transferred: dict[Relation, float] = {}
 
-    def placed(self) -> Placed:
+    def placed(self) -> PlacedDefinitions:
         """Prices in topological order, choices from the outputs back, then the same operators over tables."""
         nodes = list(dict.fromkeys(node for each in self._definitions for node in _nodes(each.relation)))
         for node in nodes:
@@ -106,7 +106,7 @@ class _Placement:
             for operand, wanted in zip(_operands(node), self._ways[node, place].operands, strict=True):
                 wishes.setdefault(self._table_of(operand), []).append(wanted)
         definitions = tuple(map(self._definition, self._definitions))
-        return Placed(definitions, self._transferred)
+        return PlacedDefinitions(definitions, self._transferred)
 
     def _table_of(self, operand: Relation) -> Relation:
         """The node whose table an operand is, or a stored tensor."""

@@ -7,7 +7,7 @@ aggregation of the whole relations would be.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sparseeinsum.algebra.distribution import Central, Distribution, Hashed, Replicated, Scattered
+from sparseeinsum.algebra.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.algebra.operators import Contract, Densify, Relation, Slice, Stack
 from sparseeinsum.semantics.exactness import JoinKind
 

@@ -27,7 +27,7 @@ from sparseeinsum.errors import AlgebraError
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution:
+class DistributedPlans:
     """Plans of the implementation algebra.
 
     Attributes:
@@ -88,7 +88,7 @@ def distribute(
     sites: int,
     stored: Mapping[str, Sequence[int] | str],
     memory_floats: float | None = None,
-) -> Distribution:
+) -> DistributedPlans:
     """The cheapest way found to compute expressions on several sites.
 
     Args:
@@ -107,7 +107,7 @@ def distribute(
     asked = Sites(sites, memory_floats)
     plans = best_plans(list(expressions.values()), placements, asked)
     plain = tuple(translated(expression, placements) for expression in expressions.values())
-    return Distribution(dict(zip(expressions, plans, strict=True)), asked, plain)
+    return DistributedPlans(dict(zip(expressions, plans, strict=True)), asked, plain)
 
 
 def _placement(name: str, lies: Sequence[int] | str) -> Placement:
