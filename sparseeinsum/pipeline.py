@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
+from sparseeinsum.algebra.placement import place
 from sparseeinsum.algebra.translate import Inputs, translate
 from sparseeinsum.decompose.access import StoredOrder
 from sparseeinsum.decompose.alternatives import Alternatives
@@ -53,7 +54,7 @@ from sparseeinsum.storage.catalogue import Catalogue, require
 from sparseeinsum.storage.generated import generated_source, successor_source
 from sparseeinsum.storage.inputs import stored_inputs
 from sparseeinsum.storage.measuring import identifying_axes, measure_all
-from sparseeinsum.storage.placing import placed
+from sparseeinsum.storage.placing import machines_of
 
 # Of the memory, for an operand that is kept there: every thread that puts tuples into it may have one of its own.
 _RESIDENT_SHARE = 0.25
@@ -230,7 +231,8 @@ def _alternatives(
         orders=data.orders,
     )
     decompositions = {name: source.decomposition for name, source in data.stored.items()}
-    return Alternatives(options.optimizer, model, decompositions, layouts, pins, options.tiles)
+    machines = machines_of(data.stored, engine)
+    return Alternatives(options.optimizer, model, decompositions, layouts, pins, options.tiles, machines=machines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,11 +255,14 @@ class _Making:
         identifying = {name: identifying_axes(stored[name], self.data.measured[name]) for name in stored}
         inputs = Inputs(stored, self.exact.values, complete, identifying)
         definitions = translate(decomposed, inputs, self.exact.evaluations, keeps_shared=engine.sql.has_workers)
-        on_machines = placed(definitions, stored, self.alternatives.model, engine)
+        transferred_bytes = 0.0
+        if decomposed.spreading is not None:
+            placed = place(definitions, decomposed.spreading, self.alternatives.model)
+            definitions, transferred_bytes = placed.definitions, placed.total_bytes
         return Plan(
             self.program,
             decomposed,
-            on_machines.definitions,
+            definitions,
             self.alternatives,
             stored,
             self.data.measured,
@@ -270,7 +275,7 @@ class _Making:
             self.planning_seconds,
             engine.stage_namer(decomposed.seconds),
             lambda plan: analyze_plan(plan, engine),
-            transferred_bytes=on_machines.total_bytes,
+            transferred_bytes=transferred_bytes,
         )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.translate import Inputs, translate
 from sparseeinsum.decompose.alternatives import Alternatives
-from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
+from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import PlanError
 from sparseeinsum.explain import Replanning
@@ -194,7 +194,7 @@ class _Rest:
             for step in self.before.decomposed.steps
             if alternatives.model.graph.producer_of(step.einsum.output.tensor) is not None
         }
-        priced = price_choices(alternatives.model, choices, alternatives.stored, alternatives.layouts)
+        priced = alternatives.priced(choices)
         return _Found(priced, alternatives)
 
     def others(self, kept: _Found) -> list[_Found]:

@@ -15,7 +15,7 @@ from random_runs import random_runs
 from reading import contents, engine_of, read_back
 
 import sparseeinsum as se
-from sparseeinsum.algebra.clusters.distribution import Hashed, Replicated
+from sparseeinsum.decompose.clusters.distribution import Hashed, Replicated
 from sparseeinsum.examples import (
     GCN,
     MATRIX_CHAIN,
@@ -66,7 +66,7 @@ def db(url: str) -> Iterator[se.Database]:
 @pytest.fixture
 def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tensors of a few numbers are distributed as large ones are."""
-    monkeypatch.setattr(placing, "_MOST_REPLICATED", -1)
+    monkeypatch.setattr(placing, "SMALL_BYTES", -1)
 
 
 def filling_queries(plan: se.Plan) -> list[str]:

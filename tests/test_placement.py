@@ -9,7 +9,10 @@ import scipy.sparse as sp
 from test_golden_sql import PRODUCT, check_golden
 
 import sparseeinsum as se
-from sparseeinsum.algebra.clusters.distribution import (
+from sparseeinsum.algebra.placement import PlacedDefinitions, place
+from sparseeinsum.decompose.alternatives import choices_of
+from sparseeinsum.decompose.clusters.costs import MovingCosts
+from sparseeinsum.decompose.clusters.distribution import (
     Central,
     Cluster,
     Distribution,
@@ -19,8 +22,7 @@ from sparseeinsum.algebra.clusters.distribution import (
     gathering_bytes,
     transfer_bytes,
 )
-from sparseeinsum.algebra.clusters.placement import PlacedDefinitions, place
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.decompose.clusters.pricing import Machines
 from sparseeinsum.examples import GCN, citation_graph, gcn_inputs
 from sparseeinsum.render.dialects import CITUS
 
@@ -30,13 +32,11 @@ EIGHT = Cluster(sites=8, parts=32)
 
 def placed(plan: se.Plan, cluster: Cluster, **stored: Distribution) -> tuple[PlacedDefinitions, se.Plan]:
     """A plan's definitions on machines, and the plan that has them."""
-    model = plan.alternatives.model
-
-    def size_of(schema: Schema) -> float:
-        name, tiles = schema.tensor.name, schema.decomposition.tiles
-        return model.tuples(name, tiles) * model.tuple_bytes(name, tiles)
-
-    found = place(plan.definitions, stored, size_of, cluster)
+    costs = MovingCosts(cluster, transfer_seconds=1e-3, small_bytes=0)  # so slow that nothing else counts
+    alternatives = replace(plan.alternatives, machines=Machines(costs, stored))
+    spreading = alternatives.priced(choices_of(plan.decomposed)).spreading
+    assert spreading is not None
+    found = place(plan.definitions, spreading, alternatives.model)
     return found, replace(plan, definitions=found.definitions, dialect=CITUS)
 
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sparseeinsum.algebra.clusters.distribution import Distribution
+from sparseeinsum.decompose.clusters.distribution import Distribution
 from sparseeinsum.language.dtypes import Number, is_complex
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import (

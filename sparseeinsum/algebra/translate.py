@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from sparseeinsum.algebra.clusters.distribution import Distribution
 from sparseeinsum.algebra.dependencies import has_single_pairs
 from sparseeinsum.algebra.operators import (
     Compensation,
@@ -27,6 +26,7 @@ from sparseeinsum.algebra.operators import (
     Stored,
     key_ranges,
 )
+from sparseeinsum.decompose.clusters.distribution import Distribution
 from sparseeinsum.decompose.moves import Move
 from sparseeinsum.decompose.plan import DecomposedGraph, Step
 from sparseeinsum.language.tensors import Decomposition, StoredTensor, keys_of

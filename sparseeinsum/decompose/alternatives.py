@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.choices import allowed_choices
+from sparseeinsum.decompose.clusters.pricing import Machines
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.optimizers import OPTIMIZERS, optimise
 from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
@@ -30,6 +31,7 @@ class Alternatives:
         pinned: For some results, the labels to promote in the EinSum that computes them, and their tiles.
         tiles: Tiles of several indices that any label may have.
         cut: For some results, labels that are cut among workers, and the tiles that one worker has of them.
+        machines: A cluster, where plans are for one.
     """
 
     optimizer: str
@@ -39,6 +41,7 @@ class Alternatives:
     pinned: Mapping[str, Mapping[str, int]]
     tiles: tuple[int, ...]
     cut: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    machines: Machines | None = None
 
     def best(self, k: int) -> list[DecomposedGraph]:
         """The k cheapest plans that the optimizer finds, best first.
@@ -46,7 +49,21 @@ class Alternatives:
         Raises:
             PlanError: There is no such optimizer, or no plan.
         """
-        return optimise(self.optimizer, self.model, self.stored, self.layouts, self.pinned, k, self.tiles, self.cut)
+        return optimise(
+            self.optimizer,
+            self.model,
+            self.stored,
+            self.layouts,
+            self.pinned,
+            k,
+            self.tiles,
+            self.cut,
+            self.machines,
+        )
+
+    def priced(self, choices: Mapping[str, Choice]) -> DecomposedGraph:
+        """The plan of some choices, by result."""
+        return price_choices(self.model, choices, self.stored, self.layouts, self.machines)
 
     def chosen(self, k: int) -> list[DecomposedGraph]:
         """The same, but a plan without tiles that nobody stored comes first unless others are much cheaper.
@@ -80,10 +97,7 @@ class Alternatives:
         others = [choice for choice in choices if choice != step.choice]
         others.sort(key=lambda choice: self.model.vertex_cost(step.einsum, choice).seconds)
         taken = choices_of(plan)
-        found = [
-            price_choices(self.model, {**taken, name: choice}, self.stored, self.layouts)
-            for choice in others[:_MOST_PRICED]
-        ]
+        found = [self.priced({**taken, name: choice}) for choice in others[:_MOST_PRICED]]
         return sorted((other for other in found if other.impossible is None), key=lambda other: other.seconds)
 
 

@@ -8,9 +8,8 @@ import heapq
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
-from sparseeinsum.decompose.choice import Choice, result_tiles
 from sparseeinsum.decompose.elimination import cheapest_plans
-from sparseeinsum.decompose.search import Candidate, Task
+from sparseeinsum.decompose.search import Candidate, GraphPricing, State
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 
 
@@ -40,7 +39,7 @@ def single_rounds(graph: EinGraph) -> list[tuple[EinSum, ...]]:
     return [(einsum,) for einsum in graph.einsums]
 
 
-def search_rounds(task: Task, rounds: Sequence[tuple[EinSum, ...]], k: int) -> list[Candidate]:
+def search_rounds(task: GraphPricing, rounds: Sequence[tuple[EinSum, ...]], k: int) -> list[Candidate]:
     """The k cheapest plans found by optimising the EinSums of one round after the other, best first."""
     states = [Candidate(0.0, ())]
     for einsums in rounds:
@@ -48,12 +47,12 @@ def search_rounds(task: Task, rounds: Sequence[tuple[EinSum, ...]], k: int) -> l
     return [Candidate(state.cost, tuple(sorted(state.choices))) for state in states]
 
 
-def _extended(task: Task, einsums: tuple[EinSum, ...], states: list[Candidate], k: int) -> list[Candidate]:
+def _extended(task: GraphPricing, einsums: tuple[EinSum, ...], states: list[Candidate], k: int) -> list[Candidate]:
     """The k cheapest ways to go on from plans for earlier rounds, best first."""
-    known: dict[tuple[tuple[str, Choice], ...], list[Candidate]] = {}
+    known: dict[tuple[tuple[str, State], ...], list[Candidate]] = {}
     extended = []
     for state in states:
-        fixed = _fixed_tiles(task, state, einsums)
+        fixed = _fixed_states(task, state, einsums)
         key = tuple(sorted(fixed.items()))
         if key not in known:
             known[key] = _optimised(task, einsums, fixed, k)
@@ -61,7 +60,7 @@ def _extended(task: Task, einsums: tuple[EinSum, ...], states: list[Candidate], 
     return list(itertools.islice(heapq.merge(*extended), k))
 
 
-def _optimised(task: Task, einsums: tuple[EinSum, ...], fixed: Mapping[str, Choice], k: int) -> list[Candidate]:
+def _optimised(task: GraphPricing, einsums: tuple[EinSum, ...], fixed: Mapping[str, State], k: int) -> list[Candidate]:
     if len(einsums) == 1:
         return heapq.nsmallest(k, _choices(task, einsums[0], fixed))
     found = cheapest_plans(task, einsums, fixed, k)
@@ -69,7 +68,7 @@ def _optimised(task: Task, einsums: tuple[EinSum, ...], fixed: Mapping[str, Choi
     return found
 
 
-def _choices(task: Task, einsum: EinSum, fixed: Mapping[str, Choice]) -> Iterator[Candidate]:
+def _choices(task: GraphPricing, einsum: EinSum, fixed: Mapping[str, State]) -> Iterator[Candidate]:
     """Every choice of one EinSum."""
     name = einsum.output.tensor
     for choice in task.choices[name]:
@@ -77,13 +76,13 @@ def _choices(task: Task, einsum: EinSum, fixed: Mapping[str, Choice]) -> Iterato
         yield Candidate(seconds, ((name, choice),))
 
 
-def _fixed_tiles(task: Task, state: Candidate, einsums: tuple[EinSum, ...]) -> dict[str, Choice]:
-    """Tiles, fixed by earlier rounds, of the results that a round reads."""
+def _fixed_states(task: GraphPricing, state: Candidate, einsums: tuple[EinSum, ...]) -> dict[str, State]:
+    """States, fixed by earlier rounds, of the results that a round reads."""
     chosen = dict(state.choices)
     here = {einsum.output.tensor for einsum in einsums}
     read = {operand.tensor for einsum in einsums for operand in einsum.operands}
     return {
-        einsum.output.tensor: result_tiles(einsum, chosen[einsum.output.tensor])
-        for einsum in task.model.graph.einsums
+        einsum.output.tensor: task.result_state(einsum, chosen[einsum.output.tensor])
+        for einsum in task.graph.einsums
         if einsum.output.tensor in read - here
     }

@@ -1,18 +1,20 @@
 """Decompose: the k cheapest plans of EinSums that read each other in any way, shared results included.
 
-The choice of every EinSum is an unknown, and so are the tiles in which its result comes out where others read it. On
-trees, eliminating them is algorithm 1 of SparseEinSum (section 8.1): tables never depend on more than one result.
+The choice of every EinSum is an unknown, and so is the state, such as tiles, in which its result comes out where others
+read it. On trees, eliminating them is algorithm 1 of SparseEinSum (section 8.1): tables never depend on more than one
+result.
 """
 
 import heapq
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
-from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
+from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.factors import (
     Elimination,
     Factor,
@@ -23,21 +25,21 @@ from sparseeinsum.decompose.factors import (
     factor,
     ungrouped,
 )
-from sparseeinsum.decompose.search import Candidate, Pricing
-from sparseeinsum.language.eingraph import EinSum, Reference
+from sparseeinsum.decompose.search import Candidate, Pricing, State
+from sparseeinsum.language.eingraph import EinSum
 
-_Value = TypeVar("_Value", Choice, tuple[Choice, int])
+_Value = TypeVar("_Value", State, tuple[State, int])
 
 
 def cheapest_plans(
-    task: Pricing, einsums: Sequence[EinSum], given: Mapping[str, Choice], k: int, limit: float = math.inf
+    task: Pricing, einsums: Sequence[EinSum], given: Mapping[str, State], k: int, limit: float = math.inf
 ) -> list[Candidate] | None:
     """The k cheapest ways to compute some EinSums, best first; None where the tables to find them exceed a limit.
 
     Args:
         task: What may be chosen.
         einsums: In topological order.
-        given: Tiles of the results that they read and others compute.
+        given: How the results are there that they read and others compute.
         k: How many plans.
         limit: Numbers that all tables together may have.
     """
@@ -54,17 +56,17 @@ class _Costs:
     """The unknowns of some EinSums, and what their cost depends on.
 
     Attributes:
-        unknowns: For each EinSum in turn its choice, sorted by the result's tiles, and the result's tiles.
+        unknowns: For each EinSum in turn its choice, sorted by the result's state, and the result's state.
         factors: Costs of single EinSums, and of repartitions between two.
     """
 
-    def __init__(self, task: Pricing, einsums: Sequence[EinSum], given: Mapping[str, Choice]) -> None:
+    def __init__(self, task: Pricing, einsums: Sequence[EinSum], given: Mapping[str, State]) -> None:
         self._task = task
         self._einsums = einsums
         self._given = given
         self._choices: list[list[Choice]] = []
         self._numbers = {einsum.output.tensor: 2 * number for number, einsum in enumerate(einsums)}
-        self._tiles: dict[str, list[Choice]] = {}
+        self._states: dict[str, list[State]] = {}
         self.unknowns: list[Unknown] = []
         self.factors: list[Factor] = []
         for einsum in einsums:
@@ -73,38 +75,42 @@ class _Costs:
     def _add(self, einsum: EinSum) -> None:
         name = einsum.output.tensor
         number = self._numbers[name]
-        choices = sorted(self._task.choices[name], key=lambda choice: (result_tiles(einsum, choice), choice))
-        tiles, positions = _positions([result_tiles(einsum, choice) for choice in choices])
-        starts = np.searchsorted(positions, np.arange(len(tiles)))
+        result = partial(self._task.result_state, einsum)
+        choices = sorted(self._task.choices[name], key=lambda choice: (result(choice), choice))
+        states, positions = _positions([result(choice) for choice in choices])
+        starts = np.searchsorted(positions, np.arange(len(states)))
         self._choices.append(choices)
-        self._tiles[name] = tiles
-        self.unknowns += [Unknown(len(choices), starts, number + 1), ungrouped(len(tiles))]
+        self._states[name] = states
+        self.unknowns += [Unknown(len(choices), starts, number + 1), ungrouped(len(states))]
         own = [self._own_cost(einsum, choice) for choice in choices]
         self.factors.append(factor([_identity(number, len(choices))], np.array(own)))
-        for operand in einsum.operands:
-            if operand.tensor in self._tiles:
-                self.factors.append(self._repartition(einsum, operand, choices))
+        for index, operand in enumerate(einsum.operands):
+            if operand.tensor in self._states:
+                self.factors.append(self._repartition(einsum, index, choices))
 
     def _own_cost(self, einsum: EinSum, choice: Choice) -> float:
         return self._task.own_cost(einsum, choice) + self._task.reading_cost(einsum, choice, self._given)
 
-    def _repartition(self, einsum: EinSum, operand: Reference, choices: list[Choice]) -> Factor:
-        """What it costs to bring an operand from the tiles of a result into those that a choice wants."""
-        name, tiles = operand.tensor, self._tiles[operand.tensor]
-        readings = [(reference_tiles(einsum, operand, choice), self._task.reads(einsum, choice)) for choice in choices]
-        wanted, positions = _positions(readings)
-        costs = self._task.repartition_costs(name, tiles, wanted)
+    def _repartition(self, einsum: EinSum, index: int, choices: list[Choice]) -> Factor:
+        """What it costs to bring an operand from the state of a result into that which a choice wants."""
+        name = einsum.operands[index].tensor
+        states = self._states[name]
+        wishes = [
+            (self._task.wanted_state(einsum, index, choice), self._task.reads(einsum, choice)) for choice in choices
+        ]
+        wanted, positions = _positions(wishes)
+        costs = self._task.repartition_costs(name, states, wanted)
         as_wanted = View(self._numbers[einsum.output.tensor], positions, len(wanted))
-        return factor([_identity(self._numbers[name] + 1, len(tiles)), as_wanted], costs)
+        return factor([_identity(self._numbers[name] + 1, len(states)), as_wanted], costs)
 
     def candidate(self, values: Mapping[int, int]) -> Candidate:
         """The plan in which unknowns have these values."""
         chosen = [choices[values[2 * number]] for number, choices in enumerate(self._choices)]
         cost = 0.0
-        tiles = dict(self._given)
+        states = dict(self._given)
         for einsum, choice in zip(self._einsums, chosen, strict=True):
-            cost += self._task.own_cost(einsum, choice) + self._task.reading_cost(einsum, choice, tiles)
-            tiles[einsum.output.tensor] = result_tiles(einsum, choice)
+            cost += self._task.own_cost(einsum, choice) + self._task.reading_cost(einsum, choice, states)
+            states[einsum.output.tensor] = self._task.result_state(einsum, choice)
         names = (einsum.output.tensor for einsum in self._einsums)
         return Candidate(cost, tuple(sorted(zip(names, chosen, strict=True))))
 

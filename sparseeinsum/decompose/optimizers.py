@@ -7,10 +7,12 @@ from types import MappingProxyType
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.choices import allowed_choices
+from sparseeinsum.decompose.clusters.pricing import Machines
+from sparseeinsum.decompose.clusters.spreading import search_spread
 from sparseeinsum.decompose.joint import search_by_cover, search_greedily, search_jointly
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
-from sparseeinsum.decompose.search import Candidate, Task
+from sparseeinsum.decompose.search import Candidate, GraphPricing, task_of
 from sparseeinsum.decompose.tiling import tiles_by_label
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import Reference, write_reference
@@ -26,7 +28,7 @@ class Optimizer:
         allows: What a choice must satisfy.
     """
 
-    search: Callable[[Task, int], list[Candidate]]
+    search: Callable[[GraphPricing, int], list[Candidate]]
     allows: Callable[[Choice], bool]
 
 
@@ -48,6 +50,7 @@ def optimise(
     k: int,
     tiles: Sequence[int] = (),
     cut: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
+    machines: Machines | None = None,
 ) -> list[DecomposedGraph]:
     """The k cheapest plans that an optimizer finds, best first.
 
@@ -60,6 +63,7 @@ def optimise(
         k: How many plans.
         tiles: Tiles of several indices that any label may have; besides them those that inputs are stored in.
         cut: For some results, labels that are cut among workers, and the tiles that one worker has of them.
+        machines: A cluster, where the plans are for one.
 
     Raises:
         PlanError: There is no such optimizer, or no plan.
@@ -71,13 +75,9 @@ def optimise(
     chosen = OPTIMIZERS[optimizer]
     candidates = tiles_by_label(model.graph, stored, tiles)
     choices = allowed_choices(model, pinned, chosen.allows, candidates, cut)
-    task = Task(
-        model,
-        choices,
-        {name: decomposition.tiles for name, decomposition in stored.items()},
-        {name: layout.tiles for name, layout in layouts.items()},
-    )
-    found = [price_choices(model, dict(each.choices), stored, layouts) for each in chosen.search(task, k)]
+    task = task_of(model, choices, stored, layouts)
+    searched = chosen.search(task, k) if machines is None else search_spread(task, machines, chosen.search, k)
+    found = [price_choices(model, dict(each.choices), stored, layouts, machines) for each in searched]
     possible = [plan for plan in found if plan.impossible is None]
     if not possible:
         check_possible(found[0], model)

@@ -5,10 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.choice import Choice, promoted_labels, promoted_tiles, reference_tiles, result_tiles
+from sparseeinsum.decompose.clusters.pricing import Machines
+from sparseeinsum.decompose.clusters.spreading import Spreading, spread
 from sparseeinsum.decompose.cost import Work
 from sparseeinsum.decompose.memory import Passes
 from sparseeinsum.decompose.model import CostModel, VertexCost
 from sparseeinsum.decompose.moves import Move
+from sparseeinsum.decompose.search import task_of
 from sparseeinsum.language.eingraph import EinGraph, EinSum, write_einsum
 from sparseeinsum.language.tensors import Decomposition, keys_of
 from sparseeinsum.semantics.exactness import Absence
@@ -103,6 +106,7 @@ class DecomposedGraph:
         moves: How tensors get into the decompositions in which they are read or delivered.
         delivery_seconds: Expected cost of bringing the outputs into their layouts.
         work: Expected work of everything.
+        spreading: Where results lie on a cluster; None on one machine.
     """
 
     graph: EinGraph
@@ -112,10 +116,13 @@ class DecomposedGraph:
     moves: Mapping[tuple[str, Decomposition], Move]
     delivery_seconds: float
     work: Work
+    spreading: Spreading | None = None
 
     @property
     def seconds(self) -> float:
-        """Expected cost of everything."""
+        """Expected cost of everything: on a cluster, whose machines share the work and wait for what they send."""
+        if self.spreading is not None:
+            return self.spreading.seconds
         return self.delivery_seconds + sum(step.seconds for step in self.steps)
 
     @property
@@ -133,6 +140,7 @@ def price_choices(
     choices: Mapping[str, Choice],
     stored: Mapping[str, Decomposition],
     layouts: Mapping[str, Decomposition],
+    machines: Machines | None = None,
 ) -> DecomposedGraph:
     """A plan from choices made elsewhere, with its costs.
 
@@ -141,6 +149,7 @@ def price_choices(
         choices: For every result, the choice of its EinSum.
         stored: Decomposition of every input; an input without one is taken to be there as it is wanted.
         layouts: Decomposition of every output to be delivered; one without is delivered as it comes.
+        machines: A cluster, where the plan is for one; then its results get places there.
     """
     produced = {name: decomposition.tiles for name, decomposition in stored.items()}
     steps = []
@@ -167,4 +176,8 @@ def price_choices(
         moves.setdefault((name, layout), model.move(name, produced[name], layout.tiles))
     delivery = sum((moves[each].work for each in delivered.items()), Work())
     seconds = delivery.seconds(model.constants)
-    return DecomposedGraph(model.graph, tuple(steps), stored, delivered, moves, seconds, total + delivery)
+    work = total + delivery
+    spreading = None
+    if machines is not None:
+        spreading = spread(task_of(model, {name: (each,) for name, each in choices.items()}, stored, layouts), machines)
+    return DecomposedGraph(model.graph, tuple(steps), stored, delivered, moves, seconds, work, spreading)

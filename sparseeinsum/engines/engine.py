@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 import pyarrow as pa
 from sqlglot import exp
 
-from sparseeinsum.algebra.clusters.distribution import Cluster
+from sparseeinsum.decompose.clusters.distribution import Cluster
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.spreading import Spread

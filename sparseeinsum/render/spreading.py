@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.clusters.distribution import Distribution, Hashed, Replicated
 from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed, Replicated
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.calls import call
 from sparseeinsum.render.dialects import CITUS

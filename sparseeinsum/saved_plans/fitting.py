@@ -6,7 +6,7 @@ from types import MappingProxyType
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.choices import allowed_choices
 from sparseeinsum.decompose.optimizers import check_possible
-from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
+from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph, EinSum, by_hand, write_einsum
 from sparseeinsum.language.inference import result_tensor
@@ -80,7 +80,7 @@ def decomposed_as(saved: SavedPlan, alternatives: Alternatives) -> DecomposedGra
     try:
         allowed = allowed_choices(alternatives.model, pinned)
         choices = {name: choice for name, (choice,) in allowed.items()}
-        decomposed = price_choices(alternatives.model, choices, alternatives.stored, alternatives.layouts)
+        decomposed = alternatives.priced(choices)
         check_possible(decomposed, alternatives.model)
     except PlanError as error:
         raise PlanError(f"{error}; or {_PLAN_AGAIN}") from None

@@ -1,12 +1,10 @@
-"""Storage: where tensors are on several machines, where loading puts them, and where plans put what they compute."""
+"""Storage: where tensors are on several machines, and where loading puts them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from sparseeinsum.algebra.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
-from sparseeinsum.algebra.clusters.placement import PlacedDefinitions, place
-from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.algebra.translate import Definition
-from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.decompose.clusters.costs import SMALL_BYTES, MovingCosts
+from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
+from sparseeinsum.decompose.clusters.pricing import Machines
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import ShapeError
 from sparseeinsum.language.tensors import Decomposition, StoredTensor, Tensor
@@ -14,7 +12,6 @@ from sparseeinsum.render.spreading import Spread
 from sparseeinsum.statistics.columns import table_by_name
 
 REPLICATED = "replicated"  # in place of an axis, for a tensor that every machine has whole
-_MOST_REPLICATED = 8 << 20  # bytes of a tensor that goes to every machine where nobody says otherwise
 
 
 def spread_for(
@@ -42,7 +39,7 @@ def spread_for(
         return None
     keys = [tensor.axes[position].name for position in decomposition.promoted]
     if distribute is None:
-        is_small = size_bytes is not None and size_bytes <= _MOST_REPLICATED
+        is_small = size_bytes is not None and size_bytes <= SMALL_BYTES
         return Spread(None, is_replicated=True) if is_small or not keys else Spread(keys[0])
     if distribute.lower() in keys:
         return Spread(distribute.lower())
@@ -68,17 +65,10 @@ def distribution_of(stored: StoredTensor, engine: Engine) -> Distribution:
     return Scattered()
 
 
-def placed(
-    definitions: Sequence[Definition], stored: Mapping[str, StoredTensor], model: CostModel, engine: Engine
-) -> PlacedDefinitions:
-    """The definitions of a plan, each relation in its place; as they are where there is one machine."""
+def machines_of(stored: Mapping[str, StoredTensor], engine: Engine) -> Machines | None:
+    """The cluster that an engine is on, and where tensors lie there; None where there is one machine."""
     cluster = engine.cluster()
     if cluster is None:
-        return PlacedDefinitions(tuple(definitions), {})
-
-    def size_of(schema: Schema) -> float:
-        name, tiles = schema.tensor.name, schema.decomposition.tiles
-        return model.tuples(name, tiles) * model.tuple_bytes(name, tiles)
-
+        return None
     places = {name: distribution_of(each, engine) for name, each in stored.items()}
-    return place(definitions, places, size_of, cluster)
+    return Machines(MovingCosts(cluster, small_bytes=SMALL_BYTES), places)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.decompose.elimination import cheapest_plans
-from sparseeinsum.decompose.search import Candidate
+from sparseeinsum.decompose.search import Candidate, State
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 
 Vectors = Mapping[str, Choice]  # by the name of the result, as tiles
@@ -42,6 +42,14 @@ class TransferTask:
     model: TransferModel
     choices: Mapping[str, Sequence[Choice]]
     wanted: Mapping[str, Sequence[Choice]] = field(default_factory=dict)
+
+    def result_state(self, einsum: EinSum, choice: Choice) -> State:
+        """The tiles of the result."""
+        return result_tiles(einsum, choice)
+
+    def wanted_state(self, einsum: EinSum, index: int, choice: Choice) -> State:
+        """The tiles of an operand."""
+        return reference_tiles(einsum, einsum.operands[index], choice)
 
     def own_cost(self, einsum: EinSum, choice: Choice) -> float:
         """Floats that an EinSum moves, and those to bring its result to readers that are chosen already."""

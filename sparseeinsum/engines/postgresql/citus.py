@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 from sqlglot import exp
 
-from sparseeinsum.algebra.clusters.distribution import Cluster
+from sparseeinsum.decompose.clusters.distribution import Cluster
 from sparseeinsum.engines.engine import Column
 from sparseeinsum.engines.postgresql.engine import PostgreSQL
 from sparseeinsum.engines.postgresql.sessions import Session

@@ -8,7 +8,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sparseeinsum import assets
-from sparseeinsum.algebra.clusters.distribution import Cluster
+from sparseeinsum.decompose.clusters.distribution import Cluster
 from sparseeinsum.engines.engine import Column, Relation
 from sparseeinsum.engines.postgresql import copy_format
 from sparseeinsum.engines.postgresql.sessions import Session

@@ -1,4 +1,4 @@
-"""Algebra: where the tuples of a relation are on several machines, and what it costs to bring them elsewhere.
+"""Decompose: where the tuples of a relation are on several machines, and what it costs to bring them elsewhere.
 
 Source: tensor relational algebra, section 4: relations whose tuples have a site; section 5.3: to broadcast f numbers to
 s sites is to transfer f * s of them, to shuffle them f. In Citus's words, a relation that is hashed is a table with a
@@ -64,6 +64,20 @@ def transfer_bytes(size_bytes: float, before: Distribution, after: Distribution,
     if not isinstance(after, Replicated):
         return size_bytes
     return size_bytes * (cluster.sites + (0 if isinstance(before, Central) else 1))
+
+
+def waited_bytes(size_bytes: float, before: Distribution, after: Distribution, cluster: Cluster) -> float:
+    """What goes through the machine that the others wait for, of what `transfer_bytes` counts.
+
+    Machines shuffle at the same time; the coordinator sends, and gets, all that it does one after the other.
+
+    >>> two = Cluster(sites=2, parts=8)
+    >>> waited_bytes(100.0, Hashed(0), Hashed(1), two), waited_bytes(100.0, Hashed(0), Central(), two)
+    (50.0, 100.0)
+    """
+    transferred = transfer_bytes(size_bytes, before, after, cluster)
+    is_shuffle = isinstance(before, Hashed | Scattered) and isinstance(after, Hashed)
+    return transferred / cluster.sites if is_shuffle else transferred
 
 
 def gathering_bytes(size_bytes: float, cluster: Cluster) -> float:

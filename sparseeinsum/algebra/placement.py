@@ -1,0 +1,181 @@
+"""Algebra: the operators of a plan as those of a cluster, on which every one reads tables and fills one.
+
+Where results lie is chosen with the plan. Here tables come between operators: wherever an operand is brought elsewhere,
+and for every operator that stands between two EinSums.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sparseeinsum.algebra.operators import (
+    Computed,
+    Densify,
+    Indices,
+    Kept,
+    Relation,
+    Schema,
+    Slice,
+    Stack,
+    Stored,
+)
+from sparseeinsum.algebra.translate import Definition
+from sparseeinsum.decompose.clusters.costs import MovingCosts, filling_bytes, table_bytes
+from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, transfer_bytes
+from sparseeinsum.decompose.clusters.routes import Leg, Lying, Routes, Stop
+from sparseeinsum.decompose.clusters.spreading import Spreading
+from sparseeinsum.decompose.clusters.ways import Way, ways_to_complete, ways_to_slice, ways_to_stack
+from sparseeinsum.decompose.model import CostModel
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedDefinitions:
+    """Definitions whose relations have places.
+
+    Attributes:
+        definitions: The same, with tables wherever an operand is brought elsewhere.
+        transferred_bytes: Expected to go from machine to machine, for each result and relation that has a table.
+    """
+
+    definitions: tuple[Definition, ...]
+    transferred_bytes: Mapping[Relation, float]
+
+    @property
+    def total_bytes(self) -> float:
+        """Of all tables."""
+        return sum(self.transferred_bytes.values())
+
+
+def place(definitions: Sequence[Definition], spreading: Spreading, model: CostModel) -> PlacedDefinitions:
+    """Put tables between the operators of a plan.
+
+    Args:
+        definitions: Of all EinSums, in topological order.
+        spreading: Where their results and the stored tensors lie.
+        model: Knows sizes.
+    """
+    placement = _Placement(spreading, model)
+    placed = tuple(map(placement.placed, definitions))
+    return PlacedDefinitions(placed, placement.transferred)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A relation that is read from a table, and where that lies."""
+
+    relation: Relation
+    place: Distribution
+
+
+@dataclass(frozen=True)
+class _Placement:
+    spreading: Spreading
+    model: CostModel
+    transferred: dict[Relation, float] = field(default_factory=dict)
+    tables: dict[Relation, list[_Source]] = field(default_factory=dict)
+
+    @property
+    def costs(self) -> MovingCosts:
+        return self.spreading.machines.costs
+
+    def size_of(self, schema: Schema) -> float:
+        """Expected bytes of a relation."""
+        return table_bytes(self.model, schema.tensor.name, schema.decomposition.tiles)
+
+    def placed(self, definition: Definition) -> Definition:
+        """A definition over tables, in its place."""
+        name, relation = definition.name, definition.relation
+        way, place = self.spreading.ways[name], self.spreading.places[name]
+        operands = tuple(map(self._read, relation.inputs, way.operands))
+        contract = replace(relation, inputs=operands, has_single_pairs=False)
+        self.transferred[contract] = self._filling_bytes(contract.schema, way, place)
+        return replace(definition, relation=contract, distribution=place)
+
+    def _filling_bytes(self, schema: Schema, way: Way, place: Distribution) -> float:
+        return filling_bytes(self.size_of(schema), way, place, self.costs.cluster)
+
+    def _read(self, operand: Relation, wanted: Distribution) -> Relation:
+        """An operand out of a table in a distribution: on the cheapest way from a table that there is."""
+        routes = Routes(self.costs, len(operand.schema.tensor.axes))
+        chain = _chain(operand)
+        rests = [chain[number:] for number in range(len(chain))]
+        starts = [(rest, source) for rest in rests for source in self._sources(rest[0])]
+
+        def seconds(start: tuple[list[Relation], _Source]) -> float:
+            rest, source = start
+            return routes.between(routes.seconds(self._lying(rest[0]), self._legs(rest)), source.place, wanted)
+
+        (first, *others), source = min(starts, key=seconds)
+        stops = routes.stops(self._lying(first), self._legs([first, *others]), source.place, wanted)
+        for relation, stop in zip(others, stops, strict=True):
+            source = self._filled(relation, self._brought(source, stop.way.operands[0]), stop)
+        return self._brought(source, wanted)
+
+    def _sources(self, relation: Relation) -> list[_Source]:
+        """Tables that hold a relation already."""
+        if isinstance(relation, Stored):
+            return [_Source(relation, self.spreading.machines.places[relation.schema.tensor.name])]
+        if isinstance(relation, Computed):
+            return [_Source(relation, self.spreading.places[relation.schema.tensor.name])]
+        return self.tables.get(relation, [])
+
+    def _filled(self, relation: Relation, operand: Relation, stop: Stop) -> _Source:
+        """The table that an operator fills."""
+        inner = relation.input if isinstance(relation, Kept) else relation
+        assert isinstance(inner, Slice | Stack | Densify)
+        made: Relation = replace(inner, input=operand)
+        if isinstance(inner, Densify) and isinstance(stop.way.result, Hashed):
+            made = Densify(operand, self._indices(inner.schema, stop.way.result))
+        axis, count = (relation.axis, relation.count) if isinstance(relation, Kept) else (0, 1)
+        kept = Kept(made, axis, count, stop.place)
+        self.transferred[kept] = self._filling_bytes(inner.schema, stop.way, stop.place)
+        source = _Source(kept, stop.place)
+        self.tables.setdefault(relation, []).append(source)
+        return source
+
+    def _indices(self, schema: Schema, place: Distribution) -> Kept:
+        """All keys of a schema in a table, where relations of that schema lie."""
+        indices = Kept(Indices(schema), 0, 1, place)
+        self.transferred[indices] = transfer_bytes(self.size_of(schema), Central(), place, self.costs.cluster)
+        return indices
+
+    def _brought(self, source: _Source, wanted: Distribution) -> Relation:
+        """A relation in a table of the distribution in which it is wanted."""
+        if source.place == wanted:
+            return source.relation
+        kept = Kept(source.relation, 0, 1, wanted)
+        size = self.size_of(source.relation.schema)
+        self.transferred[kept] = transfer_bytes(size, source.place, wanted, self.costs.cluster)
+        return kept
+
+    def _lying(self, relation: Relation) -> Lying:
+        return Lying(relation.schema.decomposition.promoted, self.size_of(relation.schema))
+
+    def _legs(self, chain: Sequence[Relation]) -> list[Leg]:
+        """The operators between relations of which each is made of the one before, as if their work took no time."""
+        return [self._leg(before, after) for before, after in itertools.pairwise(chain)]
+
+    def _leg(self, before: Relation, after: Relation) -> Leg:
+        given, made = self._lying(before), self._lying(after)
+        return Leg(self.costs.allowed(_ways(before, after), given.size_bytes, not made.promoted), made, 0.0)
+
+
+def _ways(before: Relation, after: Relation) -> Iterator[Way]:
+    """All ways to make a relation of another one."""
+    given, made = before.schema.decomposition, after.schema.decomposition
+    match after.input if isinstance(after, Kept) else after:
+        case Slice():
+            return ways_to_slice(given, made)
+        case Stack():
+            return ways_to_stack(given, made)
+        case _:
+            return ways_to_complete(made)
+
+
+def _chain(operand: Relation) -> list[Relation]:
+    """What an operand is made of: first a table that there is, last the operand."""
+    inner = operand.input if isinstance(operand, Kept) else operand
+    if isinstance(inner, Stored | Computed):
+        return [inner]
+    assert isinstance(inner, Slice | Stack | Densify)
+    return [*_chain(inner.input), operand]

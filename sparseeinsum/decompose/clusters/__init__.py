@@ -1,0 +1,1 @@
+"""Decompose: where tensors lie on a cluster of database servers, how EinSums are computed there, at which cost."""

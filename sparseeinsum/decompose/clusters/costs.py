@@ -1,0 +1,80 @@
+"""Decompose: what it takes, in seconds, to move bytes between the machines of a cluster and to fill tables on them."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sparseeinsum.decompose.choice import Choice
+from sparseeinsum.decompose.clusters.distribution import (
+    Central,
+    Cluster,
+    Distribution,
+    gathering_bytes,
+    transfer_bytes,
+    waited_bytes,
+)
+from sparseeinsum.decompose.clusters.ways import Way
+from sparseeinsum.decompose.model import CostModel
+
+SMALL_BYTES = 8 << 20  # of what every machine may have whole, and of what the coordinator computes with
+
+
+@dataclass(frozen=True, slots=True)
+class MovingCosts:
+    """What moving costs on a cluster.
+
+    Attributes:
+        cluster: The machines.
+        transfer_seconds: To bring a byte from one machine to another, with what both do for that.
+        network_share: What a byte counts that moves without others waiting for it: enough that of two plans for which
+            all wait as long the one that moves less is better.
+        writing_seconds: To write a byte that is in a table into another one.
+        table_seconds: To create a table on all machines and to start the statement that fills it.
+        small_bytes: Of operands that the coordinator computes with: it serves all, and has the memory of one machine.
+    """
+
+    cluster: Cluster
+    transfer_seconds: float = 2e-8
+    network_share: float = 0.1
+    writing_seconds: float = 4e-9
+    table_seconds: float = 0.03
+    small_bytes: float = SMALL_BYTES
+
+    def moving(self, size_bytes: float, before: Distribution, after: Distribution) -> float:
+        """To bring a table of a size from one distribution into another, which is another table."""
+        return self._sent(size_bytes, before, after) + size_bytes * self.writing_seconds + self.table_seconds
+
+    def filling(self, size_bytes: float, way: Way, place: Distribution) -> float:
+        """To bring what is computed in a way, of a size together, into a table."""
+        gathered = gathering_bytes(size_bytes, self.cluster) if way.gathers else 0.0
+        seconds = gathered * (1 + self.network_share) * self.transfer_seconds
+        return seconds + self.moving(size_bytes, way.result, place)
+
+    def allowed(self, ways: Iterable[Way], operand_bytes: float, is_one_array: bool = False) -> tuple[Way, ...]:
+        """Those of the ways that leave operands of a size to the machines that share the work.
+
+        The coordinator computes with what is small, and puts arrays together that are to be in one place.
+        """
+        may_gather = is_one_array or operand_bytes <= self.small_bytes
+        return tuple(way for way in ways if may_gather or Central() not in way.operands)
+
+    def share(self, way: Way, keys: float = math.inf) -> float:
+        """The share of the work of a way that the machine has which has most, if this many keys divide it."""
+        return 1.0 if way.is_of_one_machine else 1.0 / max(min(self.cluster.sites, keys), 1.0)
+
+    def _sent(self, size_bytes: float, before: Distribution, after: Distribution) -> float:
+        """Seconds that all wait for what is sent, and a share of what others send meanwhile."""
+        waited = waited_bytes(size_bytes, before, after, self.cluster)
+        transferred = transfer_bytes(size_bytes, before, after, self.cluster)
+        return (waited + self.network_share * transferred) * self.transfer_seconds
+
+
+def filling_bytes(size_bytes: float, way: Way, place: Distribution, cluster: Cluster) -> float:
+    """What goes from machine to machine between the operands of a way and the table of what is computed."""
+    gathered = gathering_bytes(size_bytes, cluster) if way.gathers else 0.0
+    return gathered + transfer_bytes(size_bytes, way.result, place, cluster)
+
+
+def table_bytes(model: CostModel, tensor: str, tiles: Choice) -> float:
+    """Expected bytes of all tuples of a tensor in a decomposition."""
+    return model.tuples(tensor, tiles) * model.tuple_bytes(tensor, tiles)

@@ -1,0 +1,165 @@
+"""Decompose: the cheapest way of a tensor from the table where it lies to another distribution or decomposition.
+
+On the way it goes from table to table: an operator reads one in a distribution in which it can be computed on every
+machine by itself, and fills one; between two operators a table is brought elsewhere, if it is wanted elsewhere.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparseeinsum.decompose.clusters.costs import MovingCosts
+from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
+from sparseeinsum.decompose.clusters.ways import Way
+
+Seconds = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Lying:
+    """A relation of a tensor, wherever it lies.
+
+    Attributes:
+        promoted: Positions of the axes that have keys.
+        size_bytes: Of all tuples.
+    """
+
+    promoted: tuple[int, ...]
+    size_bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """An operator on the way.
+
+    Attributes:
+        ways: To compute it.
+        result: What it makes.
+        seconds: That it takes one machine.
+    """
+
+    ways: tuple[Way, ...]
+    result: Lying
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """What becomes of one operator: how it is computed, and where the table lies that it fills."""
+
+    way: Way
+    place: Distribution
+
+
+def place_number(place: Distribution, axes: int) -> int:
+    """A distribution of a tensor of so many axes as a number: its axis, or one after those of the axes.
+
+    >>> [place_number(place, 2) for place in (Hashed(1), Central(), Replicated(), Scattered())]
+    [1, 2, 3, 4]
+    """
+    if isinstance(place, Hashed):
+        return place.axis
+    return axes + _WITHOUT_AXIS.index(place)
+
+
+def place_of(number: int, axes: int) -> Distribution:
+    """The distribution that a number stands for."""
+    return Hashed(number) if number < axes else _WITHOUT_AXIS[number - axes]
+
+
+_WITHOUT_AXIS: tuple[Distribution, ...] = (Central(), Replicated(), Scattered())
+
+
+def tables_for(promoted: Iterable[int]) -> list[Distribution]:
+    """Distributions that a table with keys of these axes can have."""
+    return [*map(Hashed, promoted), Central(), Replicated()]
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """The ways of one tensor.
+
+    Attributes:
+        costs: What it costs to move bytes.
+        axes: Of the tensor.
+    """
+
+    costs: MovingCosts
+    axes: int
+
+    def seconds(self, given: Lying, legs: Sequence[Leg]) -> Seconds:
+        """The least cost from each distribution of a relation that is there to each of what comes out, by number."""
+        found = self._moving(given)
+        for leg in legs:
+            found = _least_sum(_least_sum(found, self._computing(leg)), self._moving(leg.result))
+        return found
+
+    def between(self, seconds: Seconds, start: Distribution, end: Distribution) -> float:
+        """Of `seconds`, those from one distribution to another."""
+        return float(seconds[place_number(start, self.axes), place_number(end, self.axes)])
+
+    def stops(self, given: Lying, legs: Sequence[Leg], start: Distribution, end: Distribution) -> tuple[Stop, ...]:
+        """How the operators of the cheapest way are computed that starts and ends in these distributions."""
+        stages: list[tuple[Leg | None, Seconds]] = [(None, self._moving(given))]
+        for leg in legs:
+            stages += [(leg, self._computing(leg)), (None, self._moving(leg.result))]
+        reached = [_row(self._size, place_number(start, self.axes))]
+        for _, seconds in stages:
+            reached.append(_least_sum(reached[-1], seconds))
+        at, found = place_number(end, self.axes), []
+        if reached[-1][0, at] == np.inf:
+            raise ValueError(f"there is no way from {start} to {end}")
+        for (computed, seconds), before in zip(reversed(stages), reversed(reached[:-1]), strict=True):
+            origin = int(np.argmin(before[0] + seconds[:, at]))
+            if computed is not None:
+                wanted, place = place_of(origin, self.axes), place_of(at, self.axes)
+                found.append(Stop(self._best_way(computed, wanted, place), place))
+            at = origin
+        return tuple(reversed(found))
+
+    @property
+    def _size(self) -> int:
+        return self.axes + len(_WITHOUT_AXIS)
+
+    def _moving(self, lying: Lying) -> Seconds:
+        """What it costs to bring a table elsewhere: a row for each distribution before, a column for each after."""
+        seconds = np.full((self._size, self._size), np.inf)
+        np.fill_diagonal(seconds, 0.0)
+        starts = [*tables_for(lying.promoted), Scattered()]
+        for before in starts:
+            for after in tables_for(lying.promoted):
+                if before != after:
+                    at = place_number(before, self.axes), place_number(after, self.axes)
+                    seconds[at] = self.costs.moving(lying.size_bytes, before, after)
+        return seconds
+
+    def _computing(self, leg: Leg) -> Seconds:
+        """What an operator costs: a row for each distribution of its operand, a column for each of its table."""
+        seconds = np.full((self._size, self._size), np.inf)
+        for way in leg.ways:
+            row = place_number(way.operands[0], self.axes)
+            for place in tables_for(leg.result.promoted):
+                at = row, place_number(place, self.axes)
+                seconds[at] = min(seconds[at], self._way_seconds(leg, way, place))
+        return seconds
+
+    def _way_seconds(self, leg: Leg, way: Way, place: Distribution) -> float:
+        return leg.seconds * self.costs.share(way) + self.costs.filling(leg.result.size_bytes, way, place)
+
+    def _best_way(self, leg: Leg, wanted: Distribution, place: Distribution) -> Way:
+        fitting = (way for way in leg.ways if way.operands == (wanted,))
+        return min(fitting, key=lambda way: self._way_seconds(leg, way, place))
+
+
+def _row(size: int, at: int) -> Seconds:
+    seconds = np.full((1, size), np.inf)
+    seconds[0, at] = 0.0
+    return seconds
+
+
+def _least_sum(first: Seconds, second: Seconds) -> Seconds:
+    """The least sum of an entry of a row and the one of a column that it leads to."""
+    least: Seconds = (first[:, :, None] + second[None, :, :]).min(axis=1)
+    return least

@@ -1,0 +1,56 @@
+"""Decompose: choices for all EinSums in, where their results lie on a cluster and how they are computed there out."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sparseeinsum.decompose.clusters.distribution import Distribution
+from sparseeinsum.decompose.clusters.pricing import Machines, SpreadTask
+from sparseeinsum.decompose.clusters.ways import Way
+from sparseeinsum.decompose.joint import search_jointly
+from sparseeinsum.decompose.search import Candidate, Choices, GraphPricing, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Spreading:
+    """Where the results of EinSums lie on several machines, by name.
+
+    Attributes:
+        machines: The cluster.
+        ways: How they are computed.
+        places: Where their tables lie.
+        seconds: Expected of all of it.
+    """
+
+    machines: Machines
+    ways: Mapping[str, Way]
+    places: Mapping[str, Distribution]
+    seconds: float
+
+
+_WAYS_OF_EACH = 8  # plans in the same tiles that are looked at for every one that is wanted
+
+
+def search_spread(
+    task: Task, machines: Machines, search: Callable[[GraphPricing, int], list[Candidate]], k: int
+) -> list[Candidate]:
+    """The k cheapest choices of tiles that a search finds for a cluster, best first."""
+    spread_task = SpreadTask.of(task, machines)
+    found: dict[Choices, Candidate] = {}
+    for each in search(spread_task, 1 if k == 1 else k * _WAYS_OF_EACH):
+        tiles = spread_task.tiles_of(each.choices)
+        found.setdefault(tiles, Candidate(each.cost, tiles))
+    return list(found.values())[:k]
+
+
+def spread(task: Task, machines: Machines) -> Spreading:
+    """The cheapest ways and places found for EinSums that have one choice each."""
+    chosen = SpreadTask.of(task, machines)
+    (best,) = search_jointly(chosen, 1)
+    found = dict(best.choices)
+    einsums = {each.output.tensor: each for each in task.graph.einsums}
+    return Spreading(
+        machines,
+        {name: chosen.way(einsum, found[name]) for name, einsum in einsums.items()},
+        {name: chosen.place(einsum, found[name]) for name, einsum in einsums.items()},
+        best.cost,
+    )

@@ -1,0 +1,131 @@
+"""Decompose: how an operator can be computed on every machine by itself, from operands that are distributed to fit.
+
+Source: tensor relational algebra, section 4: local join and local aggregation, and where they are what a join and an
+aggregation of the whole relations would be.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sparseeinsum.decompose.choice import Choice, promoted_labels, reference_tiles, result_tiles
+from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
+from sparseeinsum.language.eingraph import EinSum
+from sparseeinsum.language.tensors import Decomposition
+from sparseeinsum.semantics.exactness import JoinKind
+
+# Which operand of a join of two may be whole on every machine while the other one is not: each of its tuples that finds
+# no partner would come out of every machine, so it must not be one that a join keeps all of.
+_MAY_BE_REPLICATED = {
+    JoinKind.INNER: (True, True),
+    JoinKind.LEFT: (False, True),
+    JoinKind.RIGHT: (True, False),
+    JoinKind.FULL: (False, False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to compute an operator where its operands are.
+
+    Attributes:
+        operands: How they are distributed.
+        result: How what comes out is.
+        gathers: Whether groups are put together on the coordinator, from what every part has of them.
+    """
+
+    operands: tuple[Distribution, ...]
+    result: Distribution
+    gathers: bool = False
+
+    @property
+    def is_of_one_machine(self) -> bool:
+        """Whether one machine does all of the work."""
+        return all(each in _WHOLE for each in self.operands)
+
+
+# Operands that one machine has whole. What every machine could compute, one does: sums of others might differ in their
+# last digits.
+_WHOLE: tuple[Distribution, ...] = (Replicated(), Central())
+
+
+def ways_to_slice(before: Decomposition, after: Decomposition) -> Iterator[Way]:
+    """Arrays cut into smaller ones: wherever they are."""
+    yield from _ways_of_one_machine(1)
+    for distribution in _spread(before):
+        is_kept = _keeps_keys(distribution, before, after)
+        yield Way((distribution,), distribution if is_kept else Scattered())
+
+
+def ways_to_stack(before: Decomposition, after: Decomposition) -> Iterator[Way]:
+    """Arrays put together into larger ones: where those of a group are."""
+    yield from _ways_of_one_machine(1)
+    for distribution in _spread(before):
+        if _keeps_keys(distribution, before, after):
+            yield Way((distribution,), distribution)
+        else:
+            yield Way((distribution,), Central(), gathers=True)
+
+
+def ways_to_complete(decomposition: Decomposition) -> Iterator[Way]:
+    """Absent tuples put in: where it is known which there are."""
+    yield from _ways_of_one_machine(1)
+    for axis in decomposition.promoted:
+        yield Way((Hashed(axis),), Hashed(axis))
+
+
+def ways_to_contract(einsum: EinSum, choice: Choice, join: JoinKind) -> Iterator[Way]:
+    """An EinSum in the decompositions of a choice, whose join keeps these tuples without a partner."""
+    operands = [Decomposition(reference_tiles(einsum, each, choice)) for each in einsum.operands]
+    yield from _ways_of_one_machine(len(operands))
+    for distributions in _joinable(einsum, operands, join):
+        yield _contracted(einsum, choice, distributions)
+
+
+def _ways_of_one_machine(operands: int) -> Iterator[Way]:
+    yield from (Way((place,) * operands, Central()) for place in _WHOLE)
+
+
+def _spread(decomposition: Decomposition) -> list[Distribution]:
+    """Distributions over several machines."""
+    return [*map(Hashed, decomposition.promoted), Scattered()]
+
+
+def _keeps_keys(distribution: Distribution, before: Decomposition, after: Decomposition) -> bool:
+    """Whether the key by which tuples are distributed stays."""
+    return isinstance(distribution, Hashed) and before.tiles[distribution.axis] == after.tiles[distribution.axis]
+
+
+def _joinable(einsum: EinSum, operands: Sequence[Decomposition], join: JoinKind) -> Iterator[tuple[Distribution, ...]]:
+    """Distributions of operands in which all tuples that belong together meet."""
+    spread = list(map(_spread, operands))
+    if len(operands) == 1:
+        yield from ((each,) for each in spread[0])
+        return
+    left_may, right_may = _MAY_BE_REPLICATED[join]
+    if right_may:
+        yield from ((each, Replicated()) for each in spread[0])
+    if left_may:
+        yield from ((Replicated(), each) for each in spread[1])
+    for left in spread[0]:
+        for right in spread[1]:
+            label = _label(einsum, 0, left)
+            if label is not None and label == _label(einsum, 1, right):
+                yield left, right
+
+
+def _label(einsum: EinSum, operand: int, distribution: Distribution) -> str | None:
+    """The label by whose key an operand is distributed; None where it is by none."""
+    if not isinstance(distribution, Hashed):
+        return None
+    return einsum.operands[operand].labels[distribution.axis]
+
+
+def _contracted(einsum: EinSum, choice: Choice, operands: tuple[Distribution, ...]) -> Way:
+    """What comes out of a local join, and of the aggregation of its groups."""
+    labels = {_label(einsum, index, each) for index, each in enumerate(operands)} - {None}
+    output = einsum.output.labels
+    for axis in Decomposition(result_tiles(einsum, choice)).promoted:
+        if output[axis] in labels:
+            return Way(operands, Hashed(axis))
+    is_grouped = not promoted_labels(einsum, choice) <= frozenset(output)
+    return Way(operands, Central(), gathers=True) if is_grouped else Way(operands, Scattered())
