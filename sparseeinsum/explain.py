@@ -171,8 +171,12 @@ class Explanation:
         expected = ("tuples", "bytes", "join", "aggregate", "repartition")
         for heading in expected if self.analysis is None else _ANALYSED:
             table.add_column(heading, justify="right")
+        spreading = self.decomposed.spreading
+        if spreading is not None:
+            table.add_column("on the machines", overflow="fold")
         for step in self.decomposed.steps:
-            table.add_row(*self._einsum_cells(step))
+            lies = [] if spreading is None else [spreading.write(step.einsum)]
+            table.add_row(*self._einsum_cells(step), *lies)
         return table
 
     def _einsum_cells(self, step: Step) -> list[str]:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.dependencies import has_single_pairs
 from sparseeinsum.algebra.operators import Kept
+from sparseeinsum.algebra.placement import lying
 from sparseeinsum.algebra.plan_expressions import PlanAlgebra, plan_algebra
 from sparseeinsum.algebra.shared_reading import shared_results
 from sparseeinsum.algebra.translate import Definition, delivery, kept_in
@@ -112,7 +113,13 @@ class Plan:
         """
         complete = {name for name, stored in self.stored.items() if is_complete(stored, self.measured[name])}
         deliveries = {name: delivery(self.decomposed, name) for name in self.outputs}
-        return plan_algebra(self.definitions, deliveries, self.statistics, complete)
+        algebra = plan_algebra(self.definitions, deliveries, self.statistics, complete)
+        machines = self.alternatives.machines
+        if machines is None:
+            return algebra
+        lies = {name: lying(machines.places[name], stored.decomposition) for name, stored in self.stored.items()}
+        known = {name: place for name, place in lies.items() if place is not None}
+        return replace(algebra, sites=machines.costs.cluster.sites, stored=known)
 
     def to_json(self) -> str:
         """The plan as JSON text, which `Database.load_plan` reads: program, choices and expected costs, but no data."""

@@ -236,6 +236,16 @@ class TestRuns:
         assert plan.transferred_bytes > 0
         assert " between machines; planned in " in plan.explain(analyze=True)
 
+    @pytest.mark.usefixtures("nothing_is_small")
+    def test_explain_tells_where_everything_lies(self, db: se.Database) -> None:
+        db.tensor("A", sp.csr_array(np.eye(5)), distribute="dim_0")
+        db.tensor("B", np.ones((5, 2)), distribute="replicated")
+        plan = db.plan(PRODUCT, pin={"C": "ij"})
+        assert plan.decomposed.spreading is not None
+        (step,) = plan.decomposed.steps
+        assert plan.decomposed.spreading.write(step.einsum) == "A by i, B everywhere -> by i"
+        assert "A by i, B everywhere" in plan.explain()
+
     def test_sql_is_of_several_statements(self, db: se.Database) -> None:
         db.tensor("A", sp.csr_array(np.eye(5)), distribute="dim_0")
         plan = db.plan("Y[i] = sum(A[i, j])")

@@ -21,11 +21,19 @@ from sparseeinsum.algebra.operators import (
 )
 from sparseeinsum.algebra.translate import Definition
 from sparseeinsum.decompose.clusters.costs import MovingCosts, filling_bytes, table_bytes
-from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, transfer_bytes
+from sparseeinsum.decompose.clusters.distribution import (
+    Central,
+    Distribution,
+    Hashed,
+    Replicated,
+    Scattered,
+    transfer_bytes,
+)
 from sparseeinsum.decompose.clusters.routes import Leg, Lying, Routes, Stop
 from sparseeinsum.decompose.clusters.spreading import Spreading
 from sparseeinsum.decompose.clusters.ways import Way, ways_to_complete, ways_to_slice, ways_to_stack
 from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.language.tensors import Decomposition
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +178,17 @@ def _ways(before: Relation, after: Relation) -> Iterator[Way]:
             return ways_to_stack(given, made)
         case _:
             return ways_to_complete(made)
+
+
+def lying(place: Distribution, decomposition: Decomposition) -> tuple[int, ...] | str | None:
+    """A distribution in the words of `implementation.distribute`; None where a relation is scattered."""
+    match place:
+        case Hashed(axis):
+            return (decomposition.promoted.index(axis),)
+        case Replicated() | Central():  # what the coordinator has is whole
+            return "everywhere"
+        case Scattered():
+            return None
 
 
 def _chain(operand: Relation) -> list[Relation]:

@@ -7,7 +7,6 @@ filter. Relations that plans keep in tables, or in memory, are what they are com
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import indent
-from types import MappingProxyType
 
 from sparseeinsum.algebra.implementation.distributed import DistributedPlans, distribute
 from sparseeinsum.algebra.operators import (
@@ -55,6 +54,7 @@ from sparseeinsum.algebra.relational.keys import (
 from sparseeinsum.algebra.relational.traversal import in_order
 from sparseeinsum.algebra.relational.writing import write_expression
 from sparseeinsum.algebra.translate import Definition
+from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.scalar import Call, Literal, Operand
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor
@@ -69,29 +69,40 @@ class PlanAlgebra:
     Attributes:
         einsums: What computes the result of every EinSum, by its name, in order; they read tensors and each other.
         outputs: What delivers the results that a run returns.
+        sites: Machines of the cluster that the plan is for; None where it is for one machine.
+        stored: How inputs lie on those; others are scattered.
     """
 
     einsums: Mapping[str, Expression]
     outputs: Mapping[str, Expression]
+    sites: int | None = None
+    stored: Mapping[str, Sequence[int] | str] = field(default_factory=dict)
 
     def distributed(
         self,
-        sites: int,
-        stored: Mapping[str, Sequence[int] | str] = MappingProxyType({}),
+        sites: int | None = None,
+        stored: Mapping[str, Sequence[int] | str] | None = None,
         memory_floats: float | None = None,
     ) -> DistributedPlans:
         """The cheapest way found to compute all of it on several sites; see `distribute`.
 
         Args:
-            sites: How many there are.
-            stored: How inputs lie, by name: positions of the keys that they are partitioned by, or `everywhere`.
+            sites: How many there are; by default the machines of the cluster that the plan is for.
+            stored: How inputs lie, by name: positions of the keys that they are partitioned by, or `everywhere`; by
+                default as they do on that cluster.
             memory_floats: That a site has for what one operator reads and makes.
+
+        Raises:
+            AlgebraError: The plan is for one machine, and nobody says how many sites there are; or see `distribute`.
         """
+        count = self.sites if sites is None else sites
+        if count is None:
+            raise AlgebraError("the plan is for one machine; say how many sites there are")
         known: dict[str, Expression] = {}
         for name, expression in self.einsums.items():
             known[name] = _put_together(expression, known)
         wanted = {name: _put_together(expression, known) for name, expression in self.outputs.items()}
-        return distribute(wanted, sites, stored, memory_floats)
+        return distribute(wanted, count, self.stored if stored is None else stored, memory_floats)
 
     def __str__(self) -> str:
         delivered = {name: each for name, each in self.outputs.items() if not isinstance(each, Input)}

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from sparseeinsum.decompose.clusters.distribution import Distribution
+from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.decompose.clusters.pricing import Machines, SpreadTask
 from sparseeinsum.decompose.clusters.ways import Way
 from sparseeinsum.decompose.joint import search_jointly
 from sparseeinsum.decompose.search import Candidate, Choices, GraphPricing, Task
+from sparseeinsum.language.eingraph import EinSum, Reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,33 @@ class Spreading:
     ways: Mapping[str, Way]
     places: Mapping[str, Distribution]
     seconds: float
+
+    def write(self, einsum: EinSum) -> str:
+        """How an EinSum is computed: where its operands are read, and where its result goes.
+
+        Such as `A by i, B everywhere -> by i`.
+        """
+        name = einsum.output.tensor
+        way = self.ways[name]
+        read = [
+            f"{each.tensor} {write_place(place, each)}"
+            for each, place in zip(einsum.operands, way.operands, strict=True)
+        ]
+        parts = ", parts to the coordinator" if way.gathers else ""
+        return f"{', '.join(read)}{parts} -> {write_place(self.places[name], einsum.output)}"
+
+
+def write_place(place: Distribution, reference: Reference) -> str:
+    """Where a tensor lies, in words."""
+    match place:
+        case Hashed(axis):
+            return f"by {reference.labels[axis]}"
+        case Replicated():
+            return "everywhere"
+        case Scattered():
+            return "scattered"
+        case Central():
+            return "at the coordinator"
 
 
 _WAYS_OF_EACH = 8  # plans in the same tiles that are looked at for every one that is wanted

@@ -57,13 +57,11 @@ def ways_to_slice(before: Decomposition, after: Decomposition) -> Iterator[Way]:
 
 
 def ways_to_stack(before: Decomposition, after: Decomposition) -> Iterator[Way]:
-    """Arrays put together into larger ones: where those of a group are."""
+    """Arrays put together into larger ones: where all of a group are, since parts would be as large as the whole."""
     yield from _ways_of_one_machine(1)
     for distribution in _spread(before):
         if _keeps_keys(distribution, before, after):
             yield Way((distribution,), distribution)
-        else:
-            yield Way((distribution,), Central(), gathers=True)
 
 
 def ways_to_complete(decomposition: Decomposition) -> Iterator[Way]:

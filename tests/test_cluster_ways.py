@@ -1,0 +1,144 @@
+"""Ways to compute operators on a cluster are those of the implementation algebra: it has each, and ends as told."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from random_programs import Case, cases
+from random_runs import random_runs
+
+import sparseeinsum as se
+from sparseeinsum.algebra.implementation.compile import computed
+from sparseeinsum.algebra.implementation.placements import EVERYWHERE, SCATTERED, Placement, Spread, partitioned
+from sparseeinsum.algebra.implementation.plans import LocalAggregation, Placed, Plan, Shuffle
+from sparseeinsum.algebra.operators import Computed, Contract, Densify, Relation, Schema, Slice, Stack
+from sparseeinsum.algebra.placement import lying
+from sparseeinsum.algebra.plan_expressions import PlanExpressions
+from sparseeinsum.algebra.relational.expressions import Complete, Expression, Input
+from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Scattered
+from sparseeinsum.decompose.clusters.ways import (
+    Way,
+    ways_to_complete,
+    ways_to_contract,
+    ways_to_slice,
+    ways_to_stack,
+)
+from sparseeinsum.language.tensors import Decomposition
+
+pytestmark = pytest.mark.engines("duckdb", reason="nothing runs in the database")
+
+
+def placement_of(place: Distribution, schema: Schema) -> Placement:
+    """A distribution as a placement of the implementation algebra."""
+    found = lying(place, schema.decomposition)
+    if found is None:
+        return SCATTERED
+    return EVERYWHERE if isinstance(found, str) else partitioned(*found)
+
+
+def operand(schema: Schema, number: int) -> Computed:
+    """A relation of a schema with a name of its own, so that each operand has a place of its own."""
+    return Computed(replace(schema, tensor=replace(schema.tensor, name=f"operand{number}")))
+
+
+def on_machines(expression: Expression, places: dict[str, Placement]) -> tuple[Plan, bool]:
+    """An expression over inputs that lie in places; whether parts of groups had to be put together in one place.
+
+    Raises:
+        AlgebraError: It cannot be computed there.
+    """
+    found: dict[int, Plan] = {}
+    gathers = False
+    for node in in_order(expression):
+        if isinstance(node, Input):
+            found[id(node)] = Placed(node, places[node.name])
+            continue
+        inputs = tuple(found[id(each)] for each in node.inputs)
+        pending = inputs[0].placement.pending
+        if isinstance(node, Complete) and pending is not None:  # of a result without keys
+            gathers = True
+            inputs = (LocalAggregation(Shuffle(inputs[0], ()), tuple(range(inputs[0].type.arity)), pending),)
+        found[id(node)] = computed(node, inputs)
+    plan = found[id(expression)]
+    return plan, gathers or plan.placement.pending is not None
+
+
+def check(relation: Relation, operands: Sequence[Schema], way: Way) -> None:
+    """A way as the implementation algebra has it."""
+    expression = PlanExpressions({}, set()).of(relation)
+    places = {
+        f"operand{number}": placement_of(place, schema)
+        for number, (place, schema) in enumerate(zip(way.operands, operands, strict=True))
+    }
+    plan, gathers = on_machines(expression, places)
+    assert gathers == way.gathers
+    if isinstance(way.result, Hashed):
+        assert plan.placement == placement_of(way.result, relation.schema)
+    elif isinstance(way.result, Scattered):
+        assert plan.placement.spread in (Spread.SCATTERED, Spread.PARTITIONED)
+    else:
+        assert way.result == Central()
+        assert way.gathers or plan.placement.is_everywhere
+
+
+def operators(plan: se.Plan) -> Iterator[tuple[Relation, list[Schema], Iterator[Way]]]:
+    """The operators of a plan over relations of their own, and their ways."""
+    for definition in plan.definitions:
+        contract = definition.relation
+        schemas = [each.schema for each in contract.inputs]
+        inputs = tuple(operand(schema, number) for number, schema in enumerate(schemas))
+        ways = ways_to_contract(contract.einsum, definition.step.choice, contract.join)
+        if all(len(set(each.labels)) == len(each.labels) for each in contract.einsum.operands):
+            # The implementation algebra does not know that on a diagonal a tuple's keys agree.
+            yield replace(contract, inputs=inputs, compensation=None), schemas, ways
+        for given_relation in contract.inputs:
+            yield from repartitions(given_relation)
+
+
+def repartitions(relation: Relation) -> Iterator[tuple[Relation, list[Schema], Iterator[Way]]]:
+    """What an operand is made with: of stacks those of one axis, which others are made of."""
+    if not isinstance(relation, Slice | Stack | Densify):
+        return
+    yield from repartitions(relation.input)
+    schema = relation.input.schema
+    made: Relation = replace(relation, input=operand(schema, 0))
+    before, after = schema.decomposition, relation.schema.decomposition
+    match relation:
+        case Slice():
+            yield made, [schema], ways_to_slice(before, after)
+        case Stack() if len(after.differing(before)) == 1:
+            yield made, [schema], ways_to_stack(before, after)
+        case Densify():
+            yield made, [schema], ways_to_complete(after)
+
+
+def test_ways_of_random_plans(shared_db: se.Database) -> None:
+    seen = {Contract: 0, Slice: 0, Stack: 0, Densify: 0}
+
+    @random_runs(30)
+    @given(st.data())
+    def run(data: st.DataObject) -> None:
+        case: Case = data.draw(cases("float64", data.draw(st.sampled_from(["dp", "greedy", "relational", "dense"]))))
+        case.load(shared_db)
+        try:
+            plan = case.plan(shared_db)
+        except se.SemanticsError:
+            return
+        for relation, operands, ways in operators(plan):
+            for way in ways:
+                check(relation, operands, way)
+                seen[type(relation)] += 1
+
+    run()
+    assert min(seen.values()) > 0
+
+
+@pytest.mark.parametrize("keys", list(itertools.product((0, 1), repeat=2)))
+def test_one_array_is_put_together_in_one_place(keys: tuple[int, int]) -> None:
+    before, after = Decomposition(keys), Decomposition((0, 0))
+    results = {way.result for way in ways_to_stack(before, after)}
+    assert results == {Central()}
