@@ -17,6 +17,7 @@ from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import relation_of
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.indices import entry_indices, index_column
+from sparseeinsum.statistics.machines import SPREADING
 from sparseeinsum.statistics.measure import Executor
 from sparseeinsum.statistics.templates import filled, placeholders, template, union_all
 
@@ -118,6 +119,10 @@ def counted_statistics(stored: StoredTensor, counts: Sequence[Counts], tuples: i
 
 
 def _measured(axes: Sequence[tuple[StoredTensor, int]], executor: Executor) -> Iterator[Counts]:
+    if executor.dialect in SPREADING and len(axes) > 1:  # machines send the branches of a union to one of them first
+        for axis in axes:
+            yield from _measured([axis], executor)
+        return
     rows = executor.arrow(_counting_all(tuple(axes), executor.dialect))
     numbers, places, entries = (rows[column].to_numpy() for column in ("axis", "place", "entries"))
     for number, (stored, position) in enumerate(axes):

@@ -59,11 +59,20 @@ class ClientSession:
             return self.connection.execute(text, prepare=False).rowcount
 
     def columns(self, query: str) -> list[Column]:
-        """Columns of a query; it is not run."""
-        with self._errors(query), self.connection.cursor() as cursor:
-            cursor.execute(f"SELECT * FROM ({query}) AS described LIMIT 0", prepare=False)
-            assert cursor.description is not None
-            return [Column(column.name, column_type(column.type_display)) for column in cursor.description]
+        """Columns of a query; it is not run: Citus runs parts of one even where no row is asked for."""
+        libpq, encoding = self.connection.pgconn, self.connection.info.encoding
+        with self._errors(query):
+            for described in (libpq.prepare(b"", query.encode(encoding)), libpq.describe_prepared(b"")):
+                if described.status != self._driver.pq.ExecStatus.COMMAND_OK:
+                    raise self._driver.errors.error_from_result(described, encoding=encoding)
+        return [self._column(described, number) for number in range(described.nfields)]
+
+    def _column(self, described: "psycopg.pq.abc.PGresult", number: int) -> Column:
+        name, oid = described.fname(number), described.ftype(number)
+        assert name is not None
+        known = self.connection.adapters.types.get(oid)
+        shown = str(oid) if known is None else known.get_type_display(oid, described.fmod(number))
+        return Column(name.decode(self.connection.info.encoding), column_type(shown))
 
     def read(self, query: str) -> pa.Table:
         """The result of a query as an Arrow table."""
