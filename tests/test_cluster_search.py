@@ -1,0 +1,113 @@
+"""The search for plans on a cluster: decompositions and places together, against every one of them priced alone."""
+
+import itertools
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from planning_problems import MOST_PLANS, Problem, drawn
+
+from sparseeinsum.decompose.clusters.costs import MovingCosts
+from sparseeinsum.decompose.clusters.distribution import Central, Cluster, Distribution, Hashed, Replicated
+from sparseeinsum.decompose.clusters.pricing import Machines
+from sparseeinsum.decompose.clusters.routes import Leg, Lying, Routes, tables_for
+from sparseeinsum.decompose.clusters.ways import ways_to_slice, ways_to_stack
+from sparseeinsum.decompose.optimizers import optimise
+from sparseeinsum.decompose.plan import price_choices
+from sparseeinsum.language.tensors import DEMOTED, Decomposition
+
+pytestmark = pytest.mark.engines("duckdb", reason="nothing runs in the database")
+
+# Tensors of problems are small: where nothing is gathered for that, bytes count.
+COSTS = MovingCosts(Cluster(sites=4, parts=8), table_seconds=1e-4, small_bytes=0)
+
+
+def machines(problem: Problem, rng: random.Random) -> Machines:
+    """A cluster on which inputs lie somewhere."""
+    places: dict[str, Distribution] = {}
+    for name, tensor in problem.model.graph.tensors.items():
+        promoted = problem.stored[name].promoted if name in problem.stored else tuple(range(len(tensor.axes)))
+        possible: list[Distribution] = [*map(Hashed, promoted), Replicated(), Central()]
+        places[name] = rng.choice(possible)
+    return Machines(COSTS, places)
+
+
+def problems(count: int) -> Iterator[tuple[Problem, Machines]]:
+    """Trees and graphs in which results are shared, few enough of whose plans there are to price all."""
+    rng = random.Random(0)
+    each = itertools.chain.from_iterable(zip(drawn(True, count), drawn(False, count), strict=False))
+    small = (problem for problem in each if len(problem.all_plans()) <= MOST_PLANS // 4)
+    for problem in itertools.islice(small, count):
+        yield problem, machines(problem, rng)
+
+
+def test_no_decomposition_is_cheaper_in_the_places_that_suit_it_best() -> None:
+    seen = set()
+    for problem, cluster in problems(16):
+        (best, *_) = optimise("dp", problem.model, problem.stored, problem.layouts, {}, 1, machines=cluster)
+        every = [
+            price_choices(problem.model, choices, problem.stored, problem.layouts, cluster).seconds
+            for choices in problem.all_plans()
+        ]
+        assert best.seconds == pytest.approx(min(every), rel=1e-9)
+        alone = problem.optimise()[0]
+        seen.add([step.choice for step in alone.steps] == [step.choice for step in best.steps])
+    assert seen == {True, False}  # on several machines some plans are others
+
+
+def test_the_best_plans_are_different_decompositions() -> None:
+    problem, cluster = next(problems(8))
+    plans = optimise("dp", problem.model, problem.stored, problem.layouts, {}, 4, machines=cluster)
+    choices = [tuple(step.choice for step in plan.steps) for plan in plans]
+    assert len(set(choices)) == len(choices) == 4
+    assert [plan.seconds for plan in plans] == sorted(plan.seconds for plan in plans)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [((1, DEMOTED), (1, 1)), ((1, 1), (1, DEMOTED)), ((1, DEMOTED), (DEMOTED, 1)), ((1, 1), (DEMOTED, DEMOTED))],
+)
+def test_routes(before: tuple[int, ...], after: tuple[int, ...]) -> None:
+    """What a route costs is what its stops cost, and no other stops cost less."""
+    between = tuple(max(pair) for pair in zip(before, after, strict=True))
+    given, middle, wanted = map(Decomposition, (before, between, after))
+    legs = []
+    if middle != given:
+        legs.append(Leg(tuple(ways_to_slice(given, middle)), Lying(middle.promoted, 3e6), 1e-3))
+    if middle != wanted:
+        legs.append(Leg(tuple(ways_to_stack(middle, wanted)), Lying(wanted.promoted, 1e6), 1e-3))
+    routes = Routes(COSTS, 2)
+    start_relation = Lying(given.promoted, 2e6)
+    seconds = routes.seconds(start_relation, legs)
+
+    def moved(lying: Lying, origin: Distribution, goal: Distribution) -> float:
+        return 0.0 if origin == goal else COSTS.moving(lying.size_bytes, origin, goal)
+
+    def priced(stops: list[tuple[Leg, int, Distribution]], start: Distribution, end: Distribution) -> float:
+        total, lies, relation = 0.0, start, start_relation
+        for leg, number, place in stops:
+            way = leg.ways[number]
+            total += moved(relation, lies, way.operands[0]) + leg.seconds * COSTS.share(way)
+            total += COSTS.filling(leg.result.size_bytes, way, place)
+            lies, relation = place, leg.result
+        return total + moved(relation, lies, end)
+
+    options = [
+        [(leg, number, place) for number in range(len(leg.ways)) for place in tables_for(leg.result.promoted)]
+        for leg in legs
+    ]
+    for start, end in itertools.product(tables_for(given.promoted), tables_for(wanted.promoted)):
+        least = min(priced(list(stops), start, end) for stops in itertools.product(*options))
+        assert routes.between(seconds, start, end) == pytest.approx(least, rel=1e-12)
+        stops = routes.stops(start_relation, legs, start, end)
+        taken = [(leg, leg.ways.index(stop.way), stop.place) for leg, stop in zip(legs, stops, strict=True)]
+        assert priced(taken, start, end) == pytest.approx(least, rel=1e-12)
+
+
+def test_work_is_shared_by_as_many_machines_as_there_are_keys() -> None:
+    ways = ways_to_slice(Decomposition((1, 0)), Decomposition((1, 1)))
+    way = next(each for each in ways if not each.is_of_one_machine)
+    assert [COSTS.share(way, keys) for keys in (1, 2, 1000)] == [1.0, 0.5, 0.25]
+    faster = replace(COSTS, cluster=Cluster(sites=8, parts=8))
+    assert faster.share(way) == 1 / 8
