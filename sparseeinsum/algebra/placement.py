@@ -1,7 +1,8 @@
 """Algebra: the operators of a plan as those of a cluster, on which every one reads tables and fills one.
 
 Where results lie is chosen with the plan. Here tables come between operators: wherever an operand is brought elsewhere,
-and for every operator that stands between two EinSums.
+and for every operator that stands between two EinSums. What all machines are to read is a table of the coordinator, if
+it is no stored tensor that they have: it is sent to them with each statement that reads it.
 """
 
 import itertools
@@ -94,10 +95,30 @@ class _Placement:
         """A definition over tables, in its place."""
         name, relation = definition.name, definition.relation
         way, place = self.spreading.ways[name], self.spreading.places[name]
-        operands = tuple(map(self._read, relation.inputs, way.operands))
+        wanted = self._wanted(relation.inputs, way)
+        operands = tuple(map(self._read, relation.inputs, wanted))
         contract = replace(relation, inputs=operands, has_single_pairs=False)
-        self.transferred[contract] = self._filling_bytes(contract.schema, way, place)
+        sent = sum(map(self._sent_along, relation.inputs, wanted))
+        self.transferred[contract] = sent + self._filling_bytes(contract.schema, way, place)
         return replace(definition, relation=contract, distribution=place)
+
+    def _wanted(self, operands: Sequence[Relation], way: Way) -> tuple[Distribution, ...]:
+        """Where operands are read: a table that the coordinator has is not sent to what one machine computes."""
+        if way.is_of_one_machine and not all(map(self._is_everywhere, operands)):
+            return (Central(),) * len(operands)
+        return way.operands
+
+    def _is_everywhere(self, operand: Relation) -> bool:
+        """Whether all machines have an operand, as only stored tensors can be."""
+        if not isinstance(operand, Stored):
+            return False
+        return self.spreading.machines.places[operand.schema.tensor.name] == Replicated()
+
+    def _sent_along(self, operand: Relation, wanted: Distribution) -> float:
+        """Bytes of an operand that a statement has sent to all machines."""
+        if wanted != Replicated() or self._is_everywhere(operand):
+            return 0.0
+        return transfer_bytes(self.size_of(operand.schema), Central(), Replicated(), self.costs.cluster)
 
     def _filling_bytes(self, schema: Schema, way: Way, place: Distribution) -> float:
         return filling_bytes(self.size_of(schema), way, place, self.costs.cluster)
@@ -148,12 +169,14 @@ class _Placement:
         return indices
 
     def _brought(self, source: _Source, wanted: Distribution) -> Relation:
-        """A relation in a table of the distribution in which it is wanted."""
-        if source.place == wanted:
+        """A relation in a table of the distribution in which it is wanted, or from which it is sent there."""
+        is_sent = (source.place, wanted) == (Central(), Replicated()) and not isinstance(source.relation, Stored)
+        if source.place == wanted or is_sent:  # stored tensors may be views
             return source.relation
-        kept = Kept(source.relation, 0, 1, wanted)
+        place = Central() if wanted == Replicated() else wanted
+        kept = Kept(source.relation, 0, 1, place)
         size = self.size_of(source.relation.schema)
-        self.transferred[kept] = transfer_bytes(size, source.place, wanted, self.costs.cluster)
+        self.transferred[kept] = transfer_bytes(size, source.place, place, self.costs.cluster)
         return kept
 
     def _lying(self, relation: Relation) -> Lying:

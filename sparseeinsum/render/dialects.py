@@ -109,8 +109,7 @@ POSTGRESQL = Dialect(
     spills_states=True,
     has_workers=True,
 )
-# Arrays are not laid into rows, for which a subquery is fenced: that would be computed on one machine.
-CITUS = replace(POSTGRESQL, name=Citus.__name__.lower(), largest_inline=None, has_workers=False, distributes=True)
+CITUS = replace(POSTGRESQL, name=Citus.__name__.lower(), has_workers=False, distributes=True)
 
 
 def write_sql(statement: exp.Expr, dialect: Dialect) -> str:

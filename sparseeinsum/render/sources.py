@@ -121,9 +121,10 @@ def with_inline_arrays(source: Source, largest_inline: int) -> Source:
 def fenced(select: exp.Select) -> exp.Select:
     """A SELECT that PostgreSQL computes row by row where it stands, not in the place of each of its columns.
 
-    That an offset is 0 is known before it plans only of a constant, which in quotes it is: workers skip no rows.
+    It puts no query that has an order in the place of another's columns, and sorts by no constant. Processes share the
+    rows of such a query, and machines, too, which they do not where some are skipped, be it none.
     """
-    return select.offset(exp.Literal.string("0"))
+    return select.order_by(exp.cast(exp.null(), "int"))
 
 
 def aliased(table: exp.Expr, alias: str) -> exp.Expr:

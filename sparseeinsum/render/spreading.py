@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed, Replicated
+from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.calls import call
 from sparseeinsum.render.dialects import CITUS
@@ -41,14 +41,7 @@ class Spread:
         return exp.select(call("create_distributed_table", name, exp.Literal.string(self.column)))
 
     def filling(self, table: exp.Table, queries: Sequence[exp.Select], value_type: str) -> tuple[exp.Expr, ...]:
-        """What creates a table for a run, and fills it with the rows of queries.
-
-        What every machine is to have comes from one: were it computed by each, sums might differ in their last digits.
-        """
-        if self.is_replicated:
-            first, *others = queries
-            created = exp.Create(this=table.copy(), kind="TABLE", properties=_unlogged(value_type), expression=first)
-            return (created, *(_insert(query, table) for query in others), self.command(table))
+        """What creates a table for a run, and fills it with the rows of queries."""
         return (
             exp.Create(this=_columns(table, queries[0], value_type), kind="TABLE", properties=_unlogged(value_type)),
             self.command(table),
@@ -57,17 +50,17 @@ class Spread:
 
 
 def spread_of(schema: Schema, distribution: Distribution | None) -> Spread | None:
-    """How the table of a relation is spread; None where one machine has it."""
-    if isinstance(distribution, Hashed):
-        return Spread(schema.tensor.axes[distribution.axis].name)
-    return Spread(None, is_replicated=True) if isinstance(distribution, Replicated) else None
+    """How the table of a relation of a run is spread; None where one machine has it."""
+    if not isinstance(distribution, Hashed):
+        return None
+    return Spread(schema.tensor.axes[distribution.axis].name)
 
 
 def spread_of_output(schema: Schema, distribution: Distribution | None) -> Spread | None:
     """How a table is spread that takes an output, as it is computed where its keys are the same."""
     if distribution is None or schema.has_dictionaries:  # natural keys have types of their own
         return None
-    if isinstance(distribution, Replicated) or not schema.keys:
+    if not schema.keys:
         return Spread(None, is_replicated=True)
     name = schema.tensor.axes[distribution.axis].name if isinstance(distribution, Hashed) else schema.keys[0]
     return Spread(name if name in schema.keys else schema.keys[0])

@@ -1,12 +1,9 @@
-CREATE UNLOGGED TABLE "D_by_dim_0_dim_1_1" AS
+CREATE TEMPORARY TABLE "D_by_dim_0_dim_1_1" AS
 SELECT
   t.dim_0,
   t.dim_1,
   t.val
 FROM main."D" AS t;
-
-SELECT
-  create_reference_table('"D_by_dim_0_dim_1_1"');
 
 CREATE UNLOGGED TABLE "A_by_dim_0_dim_1_1" (
   dim_0 BIGINT,
@@ -68,15 +65,28 @@ GROUP BY
   u.i,
   v.dim_1;
 
-CREATE UNLOGGED TABLE "X_by_dim_0_dim_1_1" AS
+CREATE TEMPORARY TABLE "T1_by_i_l_1" AS
+SELECT
+  i,
+  l,
+  val
+FROM "T1";
+
+CREATE UNLOGGED TABLE "X_by_dim_0_dim_1_1" (
+  dim_0 BIGINT,
+  dim_1 BIGINT,
+  val DOUBLE PRECISION
+);
+
+SELECT
+  create_distributed_table('"X_by_dim_0_dim_1_1"', 'dim_1');
+
+INSERT INTO "X_by_dim_0_dim_1_1"
 SELECT
   t.dim_0,
   t.dim_1,
   t.val
 FROM main."X" AS t;
-
-SELECT
-  create_reference_table('"X_by_dim_0_dim_1_1"');
 
 CREATE UNLOGGED TABLE "T2" (
   i BIGINT,
@@ -93,24 +103,18 @@ SELECT
   u.i,
   v.dim_1 AS m,
   tensor_sum(tensor_mul(u.val, v.val)) AS val
-FROM "T1" AS u
+FROM "T1_by_i_l_1" AS u
 JOIN "X_by_dim_0_dim_1_1" AS v
   ON u.l = v.dim_0
 GROUP BY
   u.i,
   v.dim_1;
 
-CREATE UNLOGGED TABLE "W1_by_dim_0_1"
-WITH (
-  toast_tuple_target=8160
-) AS
+CREATE TEMPORARY TABLE "W1_by_dim_0_1" AS
 SELECT
   t.dim_0,
   t.val
 FROM main."W1" AS t;
-
-SELECT
-  create_reference_table('"W1_by_dim_0_1"');
 
 CREATE UNLOGGED TABLE "T3" (
   i BIGINT,
@@ -172,10 +176,7 @@ FROM (
   FROM GENERATE_SERIES(CAST(0 AS BIGINT), 2707) AS range(range)
 ) AS g;
 
-CREATE UNLOGGED TABLE "H_by_i_2"
-WITH (
-  toast_tuple_target=8160
-) AS
+CREATE TEMPORARY TABLE "H_by_i_2" AS
 /* H[I, n], every tuple present */
 SELECT
   g.i,
@@ -183,9 +184,6 @@ SELECT
 FROM "H_by_i_1" AS g
 LEFT JOIN "H" AS t
   ON t.i = g.i;
-
-SELECT
-  create_reference_table('"H_by_i_2"');
 
 CREATE UNLOGGED TABLE "T4" (
   i BIGINT,
@@ -215,10 +213,7 @@ SELECT
   t.val
 FROM main."W2" AS t;
 
-CREATE UNLOGGED TABLE "W2_by__1"
-WITH (
-  toast_tuple_target=8160
-) AS
+CREATE TEMPORARY TABLE "W2_by__1" AS
 /* W2[dim_0, dim_1] */
 SELECT
   COALESCE(
@@ -226,9 +221,6 @@ SELECT
     tensor_fill(4096 + COUNT(*), CAST(0 AS DOUBLE PRECISION))
   ) AS val
 FROM "W2_by_dim_0_1" AS t;
-
-SELECT
-  create_reference_table('"W2_by__1"');
 
 CREATE UNLOGGED TABLE "T5" (
   i BIGINT,
@@ -247,7 +239,13 @@ SELECT
   u.i,
   tensor_matmul(u.val, v.val, ARRAY[1, 256, 16]) AS val
 FROM "T4" AS u
-CROSS JOIN "W2_by__1" AS v;
+CROSS JOIN (
+  SELECT
+    ARRAY_CAT(t.val, '{}') AS val
+  FROM "W2_by__1" AS t
+  ORDER BY
+    CAST(NULL AS INT)
+) AS v;
 
 CREATE UNLOGGED TABLE "Y" (
   i BIGINT,

@@ -78,7 +78,8 @@ WITH "T0" AS (
   ) AS g
   LEFT JOIN "H" AS t
     ON t.i = g.position
-  OFFSET '0'
+  ORDER BY
+    CAST(NULL AS INT)
 ), "T4" AS (
   /* T4[I, n] = sum(T1[I, L] * H[L, n]) */
   SELECT
@@ -115,7 +116,8 @@ WITH "T0" AS (
     u.i,
     tensor_map('sigmoid', u.val) AS val
   FROM "T5" AS u
-  OFFSET '0'
+  ORDER BY
+    CAST(NULL AS INT)
 )
 /* Y[I, O] */
 /* what has no row holds 0.5 */

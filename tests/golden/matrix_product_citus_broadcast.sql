@@ -1,14 +1,8 @@
-CREATE UNLOGGED TABLE "B_by_dim_0_1"
-WITH (
-  toast_tuple_target=8160
-) AS
+CREATE TEMPORARY TABLE "B_by_dim_0_1" AS
 SELECT
   t.dim_0,
   t.val
 FROM main."B" AS t;
-
-SELECT
-  create_reference_table('"B_by_dim_0_1"');
 
 CREATE UNLOGGED TABLE "C" (
   i BIGINT,

@@ -18,7 +18,8 @@ WITH "B_whole" AS (
     ) = (
       v.val IS NULL
     )
-  OFFSET '0'
+  ORDER BY
+    CAST(NULL AS INT)
 )
 /* C[I, K] */
 SELECT

@@ -13,7 +13,8 @@ WITH "A_by_dim_0_dim_1" AS (
   ) AS s
   WHERE
     s.val <> 0
-  OFFSET '0'
+  ORDER BY
+    CAST(NULL AS INT)
 ), "B_by_dim_0_dim_1" AS (
   /* B[DIM_0, DIM_1] */
   SELECT
@@ -29,7 +30,8 @@ WITH "A_by_dim_0_dim_1" AS (
   ) AS s
   WHERE
     s.val <> 0
-  OFFSET '0'
+  ORDER BY
+    CAST(NULL AS INT)
 )
 /* C[I, K] = sum(A[I, J] * B[J, K]) */
 SELECT

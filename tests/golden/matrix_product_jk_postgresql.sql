@@ -36,7 +36,8 @@ WITH "A_by_dim_0_dim_1" AS (
   ) AS s
   WHERE
     s.val <> 0
-  OFFSET '0'
+  ORDER BY
+    CAST(NULL AS INT)
 ), "C" AS (
   /* C[i, K] = sum(A[i, J] * B[J, K]) */
   SELECT

@@ -9,6 +9,7 @@ from sparseeinsum.decompose.clusters.distribution import (
     Central,
     Cluster,
     Distribution,
+    Replicated,
     gathering_bytes,
     transfer_bytes,
     waited_bytes,
@@ -41,7 +42,12 @@ class MovingCosts:
     small_bytes: float = SMALL_BYTES
 
     def moving(self, size_bytes: float, before: Distribution, after: Distribution) -> float:
-        """To bring a table of a size from one distribution into another, which is another table."""
+        """To bring a table of a size from one distribution into another.
+
+        That is another table, but where the statement that reads one of the coordinator has it sent to all machines.
+        """
+        if (before, after) == (Central(), Replicated()):
+            return self._sent(size_bytes, before, after)
         return self._sent(size_bytes, before, after) + size_bytes * self.writing_seconds + self.table_seconds
 
     def filling(self, size_bytes: float, way: Way, place: Distribution) -> float:

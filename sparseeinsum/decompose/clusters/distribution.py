@@ -1,8 +1,9 @@
 """Decompose: where the tuples of a relation are on several machines, and what it costs to bring them elsewhere.
 
 Source: tensor relational algebra, section 4: relations whose tuples have a site; section 5.3: to broadcast f numbers to
-s sites is to transfer f * s of them, to shuffle them f. In Citus's words, a relation that is hashed is a table with a
-distribution column, one that is replicated a reference table, and one that is central a local table.
+s sites is to transfer f * s of them, to shuffle them f; of these, one in s is where it is to be. In Citus's words, a
+relation that is hashed is a table with a distribution column, one that is replicated a reference table, and one that is
+central a local table, which a statement that works on all machines has sent to them for itself.
 """
 
 from dataclasses import dataclass
@@ -57,13 +58,14 @@ def transfer_bytes(size_bytes: float, before: Distribution, after: Distribution,
 
     >>> two = Cluster(sites=2, parts=8)
     >>> transfer_bytes(100.0, Central(), Replicated(), two), transfer_bytes(100.0, Hashed(0), Hashed(1), two)
-    (200.0, 100.0)
+    (200.0, 50.0)
     """
-    if before == after:
+    if before == after or (before, after) == (Replicated(), Central()):
         return 0.0
-    if not isinstance(after, Replicated):
-        return size_bytes
-    return size_bytes * (cluster.sites + (0 if isinstance(before, Central) else 1))
+    if isinstance(after, Replicated):
+        return size_bytes * (cluster.sites + (0 if isinstance(before, Central) else 1))
+    is_shuffled = isinstance(before, Hashed | Scattered) and isinstance(after, Hashed)
+    return size_bytes * (1 - 1 / cluster.sites) if is_shuffled else size_bytes
 
 
 def waited_bytes(size_bytes: float, before: Distribution, after: Distribution, cluster: Cluster) -> float:
@@ -73,7 +75,7 @@ def waited_bytes(size_bytes: float, before: Distribution, after: Distribution, c
 
     >>> two = Cluster(sites=2, parts=8)
     >>> waited_bytes(100.0, Hashed(0), Hashed(1), two), waited_bytes(100.0, Hashed(0), Central(), two)
-    (50.0, 100.0)
+    (25.0, 100.0)
     """
     transferred = transfer_bytes(size_bytes, before, after, cluster)
     is_shuffle = isinstance(before, Hashed | Scattered) and isinstance(after, Hashed)

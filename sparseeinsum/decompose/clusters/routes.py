@@ -73,8 +73,11 @@ _WITHOUT_AXIS: tuple[Distribution, ...] = (Central(), Replicated(), Scattered())
 
 
 def tables_for(promoted: Iterable[int]) -> list[Distribution]:
-    """Distributions that a table with keys of these axes can have."""
-    return [*map(Hashed, promoted), Central(), Replicated()]
+    """Distributions that a table of a run with keys of these axes can have.
+
+    None is on every machine: several connections cannot read there what one of them has written.
+    """
+    return [*map(Hashed, promoted), Central()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +130,9 @@ class Routes:
         """What it costs to bring a table elsewhere: a row for each distribution before, a column for each after."""
         seconds = np.full((self._size, self._size), np.inf)
         np.fill_diagonal(seconds, 0.0)
-        starts = [*tables_for(lying.promoted), Scattered()]
-        for before in starts:
-            for after in tables_for(lying.promoted):
+        tables = tables_for(lying.promoted)
+        for before in [*tables, Replicated(), Scattered()]:
+            for after in [*tables, Replicated()]:
                 if before != after:
                     at = place_number(before, self.axes), place_number(after, self.axes)
                     seconds[at] = self.costs.moving(lying.size_bytes, before, after)

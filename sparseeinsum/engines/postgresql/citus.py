@@ -45,13 +45,17 @@ ORDER BY nodename, nodeport"""
 
 # For transactions of ours. Settings for the rest of a transaction go to the workers, too. What the coordinator has of
 # reference tables is read over a connection, as of any other machine: a transaction that read it directly cannot write
-# to all machines afterwards. Every machine is written to over one connection: what was written over several in a
-# transaction cannot be joined, because none of them sees what another one has written.
+# to all machines afterwards. Of tables that only the coordinator has, statements that work on all machines have the
+# rows sent there, however many these are.
 _SETTINGS = {
     "citus.propagate_set_commands": "local",
     "citus.enable_local_execution": "off",
-    "citus.multi_shard_modify_mode": "sequential",
+    "citus.local_table_join_policy": "prefer-local",
+    "citus.max_intermediate_result_size": "-1",
 }
+# Within a transaction that was open before, which may have written reference tables: what was written there over
+# several connections cannot be joined, because none of them sees what another one has written.
+_SETTINGS_WITHIN = {**_SETTINGS, "citus.multi_shard_modify_mode": "sequential"}
 
 
 class Citus(PostgreSQL):
@@ -83,7 +87,7 @@ class Citus(PostgreSQL):
         tuples = 0
         for command in statement.commands:
             written = self._write(command)
-            if isinstance(command, exp.Insert) or command.expression is not None:
+            if isinstance(command, exp.Insert):
                 tuples += written
         self._analyze_stage(statement.stage, statement.query)
         return tuples
@@ -120,12 +124,14 @@ class Citus(PostgreSQL):
             self.execute(spread.command(table))
 
     @contextmanager
-    def _settings(self) -> Iterator[None]:
-        before = {name: self._setting(name) for name in _SETTINGS}
-        self._set(_SETTINGS)
-        with super()._settings():
+    def transaction(self) -> Iterator[None]:
+        """All of the statements within take effect, or none; in a transaction that is open, once that is committed."""
+        settings = _SETTINGS_WITHIN if self._session.is_in_transaction() else _SETTINGS
+        with super().transaction():
+            before = {name: self._setting(name) for name in settings}
+            self._set(settings)
             yield
-        self._set(before)
+            self._set(before)
 
     def _setting(self, name: str) -> str:
         ((value,),) = self.rows(f"SELECT current_setting('{name}')")

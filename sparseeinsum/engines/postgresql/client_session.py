@@ -134,6 +134,10 @@ class ClientSession:
             for piece in (text_format if has_text else copy_format).encode(rows):
                 copy.write(piece)
 
+    def is_in_transaction(self) -> bool:
+        """Whether statements are in a transaction that somebody began."""
+        return bool(self.connection.info.transaction_status != self._driver.pq.TransactionStatus.IDLE)
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All of the statements within take effect, or none; in a transaction that is open, once that is committed."""
@@ -169,8 +173,8 @@ class ClientSession:
         return EngineError(f"{lost}{error}", statement)
 
     def _own_transaction(self) -> AbstractContextManager[object]:
-        is_idle = self.connection.info.transaction_status == self._driver.pq.TransactionStatus.IDLE
-        return self.connection.transaction() if is_idle and not self.connection.autocommit else nullcontext()
+        is_alone = not self.is_in_transaction() and not self.connection.autocommit
+        return self.connection.transaction() if is_alone else nullcontext()
 
     @contextmanager
     def beside(self) -> Iterator["ClientSession"]:

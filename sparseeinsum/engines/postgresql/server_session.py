@@ -91,6 +91,10 @@ class ServerSession:
         """
         raise EngineError(f"a function in the server cannot load {name}; load it from a client")
 
+    def is_in_transaction(self) -> bool:
+        """Yes: in the caller's."""
+        return True
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All of the statements within take effect, or none, once the caller's transaction is committed."""

@@ -65,6 +65,9 @@ class Session(Protocol):
     def load(self, rows: pa.Table | pa.RecordBatchReader, name: str) -> None:
         """Add the rows of an Arrow table, or batches, to a table, of which the whole name is given as SQL has it."""
 
+    def is_in_transaction(self) -> bool:
+        """Whether statements are in a transaction that somebody began."""
+
     def transaction(self) -> AbstractContextManager[None]:
         """All of the statements within take effect, or none; in a transaction that is open, once that is committed."""
 
