@@ -2,10 +2,11 @@
 
     python -m bench.citus --coordinator URL [CASE ...]
 
-What is counted is what arrives at the network interface `lo`, so that all machines of the cluster are servers on one
-machine that nothing else talks to over it: a network namespace of their own, with a client on a socket. That counts
-headers, and what planning the statements takes, too. Results go into tables that stay distributed, and are compared
-with numpy's.
+What is counted is what arrives at the network interface `lo` until results are ready to be returned, so that all
+machines of the cluster are servers on one machine that nothing else talks to over it: a network namespace of their own,
+with a client on a socket. That counts headers, too, and what planning and creating tables takes. What the coordinator
+reads of its own reference tables goes between no machines: name it to `citus_set_coordinator_host` and in the setting
+`citus.local_hostname` by the folder of its socket. Results are compared with numpy's.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from rich.table import Table
@@ -114,19 +116,20 @@ def measure(db: se.Database, case: Case, places: Places) -> tuple[float, int, fl
         db.tensor(name, tensor, distribute=places.get(name))
     plan = db.plan(case.program)
     before, start = received_bytes(), time.perf_counter()
-    db.run(plan, into={"Y": "bench_result"})
-    seconds, counted = time.perf_counter() - start, received_bytes() - before
+    with db.stream(plan) as results:
+        seconds, counted = time.perf_counter() - start, received_bytes() - before
+        rows = pa.Table.from_batches(results["Y"])
     fill = plan.decomposed.graph.tensors["Y"].fill
     assert isinstance(fill, float)
-    _check(db, case.expected, fill)
+    _check(rows, case.expected, fill)
     return plan.transferred_bytes, counted, seconds
 
 
-def _check(db: se.Database, expected: Array, fill: float) -> None:
-    """Compare the table of a result with numpy's."""
+def _check(rows: pa.Table, expected: Array, fill: float) -> None:
+    """Compare a result with numpy's."""
     found = np.full(expected.shape, fill)
-    *indices, values = zip(*db.connection.execute("SELECT * FROM bench_result").fetchall(), strict=True)
-    found[tuple(map(np.asarray, indices))] = values
+    *indices, values = (column.to_numpy() for column in rows.columns)
+    found[tuple(indices)] = values
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 

@@ -21,7 +21,7 @@ from sparseeinsum.algebra.operators import (
     Stored,
 )
 from sparseeinsum.algebra.translate import Definition
-from sparseeinsum.decompose.clusters.costs import MovingCosts, filling_bytes, table_bytes
+from sparseeinsum.decompose.clusters.costs import MovingCosts, filling_bytes, parts_bytes, table_bytes
 from sparseeinsum.decompose.clusters.distribution import (
     Central,
     Distribution,
@@ -33,6 +33,7 @@ from sparseeinsum.decompose.clusters.distribution import (
 from sparseeinsum.decompose.clusters.routes import Leg, Lying, Routes, Stop
 from sparseeinsum.decompose.clusters.spreading import Spreading
 from sparseeinsum.decompose.clusters.ways import Way, ways_to_complete, ways_to_slice, ways_to_stack
+from sparseeinsum.decompose.clusters.wire import keys_bytes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.language.tensors import Decomposition
 
@@ -121,7 +122,8 @@ class _Placement:
         return transfer_bytes(self.size_of(operand.schema), Central(), Replicated(), self.costs.cluster)
 
     def _filling_bytes(self, schema: Schema, way: Way, place: Distribution) -> float:
-        return filling_bytes(self.size_of(schema), way, place, self.costs.cluster)
+        parts = parts_bytes(self.model, schema.tensor.name, schema.decomposition.tiles)
+        return filling_bytes(self.size_of(schema), parts, way, place, self.costs.cluster)
 
     def _read(self, operand: Relation, wanted: Distribution) -> Relation:
         """An operand out of a table in a distribution: on the cheapest way from a table that there is."""
@@ -165,7 +167,8 @@ class _Placement:
     def _indices(self, schema: Schema, place: Distribution) -> Kept:
         """All keys of a schema in a table, where relations of that schema lie."""
         indices = Kept(Indices(schema), 0, 1, place)
-        self.transferred[indices] = transfer_bytes(self.size_of(schema), Central(), place, self.costs.cluster)
+        size = self.model.tuples(schema.tensor.name, schema.decomposition.tiles) * keys_bytes(schema.decomposition)
+        self.transferred[indices] = transfer_bytes(size, Central(), place, self.costs.cluster)
         return indices
 
     def _brought(self, source: _Source, wanted: Distribution) -> Relation:

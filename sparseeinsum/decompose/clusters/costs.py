@@ -15,7 +15,9 @@ from sparseeinsum.decompose.clusters.distribution import (
     waited_bytes,
 )
 from sparseeinsum.decompose.clusters.ways import Way
+from sparseeinsum.decompose.clusters.wire import part_bytes, row_bytes
 from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.language.tensors import Decomposition
 
 SMALL_BYTES = 8 << 20  # of what every machine may have whole, and of what the coordinator computes with
 
@@ -50,9 +52,9 @@ class MovingCosts:
             return self._sent(size_bytes, before, after)
         return self._sent(size_bytes, before, after) + size_bytes * self.writing_seconds + self.table_seconds
 
-    def filling(self, size_bytes: float, way: Way, place: Distribution) -> float:
-        """To bring what is computed in a way, of a size together, into a table."""
-        gathered = gathering_bytes(size_bytes, self.cluster) if way.gathers else 0.0
+    def filling(self, size_bytes: float, parts_bytes: float, way: Way, place: Distribution) -> float:
+        """To bring what is computed in a way into a table: of a size, which parts that are gathered do not have."""
+        gathered = gathering_bytes(parts_bytes, self.cluster) if way.gathers else 0.0
         seconds = gathered * (1 + self.network_share) * self.transfer_seconds
         return seconds + self.moving(size_bytes, way.result, place)
 
@@ -75,12 +77,17 @@ class MovingCosts:
         return (waited + self.network_share * transferred) * self.transfer_seconds
 
 
-def filling_bytes(size_bytes: float, way: Way, place: Distribution, cluster: Cluster) -> float:
+def filling_bytes(size_bytes: float, parts_bytes: float, way: Way, place: Distribution, cluster: Cluster) -> float:
     """What goes from machine to machine between the operands of a way and the table of what is computed."""
-    gathered = gathering_bytes(size_bytes, cluster) if way.gathers else 0.0
+    gathered = gathering_bytes(parts_bytes, cluster) if way.gathers else 0.0
     return gathered + transfer_bytes(size_bytes, way.result, place, cluster)
 
 
 def table_bytes(model: CostModel, tensor: str, tiles: Choice) -> float:
-    """Expected bytes of all tuples of a tensor in a decomposition."""
-    return model.tuples(tensor, tiles) * model.tuple_bytes(tensor, tiles)
+    """Expected bytes of all tuples of a tensor in a decomposition, on their way between machines."""
+    return model.tuples(tensor, tiles) * row_bytes(model.graph.tensors[tensor], Decomposition(tiles))
+
+
+def parts_bytes(model: CostModel, tensor: str, tiles: Choice) -> float:
+    """Expected bytes of what one shard has of all tuples of a tensor, where it has a part of each."""
+    return model.tuples(tensor, tiles) * part_bytes(model.graph.tensors[tensor], Decomposition(tiles))

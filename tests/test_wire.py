@@ -1,0 +1,67 @@
+"""How many bytes tuples take between servers: as a server writes them, and as they were counted on a cluster."""
+
+import psycopg
+import pytest
+
+from sparseeinsum.decompose.clusters.wire import keys_bytes, part_bytes, row_bytes
+from sparseeinsum.language.tensors import DEMOTED, Axis, Decomposition, Tensor
+from sparseeinsum.statistics.columns import computed_type
+
+SENDING = {
+    "DOUBLE": ("float8", "float8send"),
+    "FLOAT": ("float4", "float4send"),
+    "BIGINT": ("int8", "int8send"),
+}
+DTYPES = ("float64", "float32", "int64", "bool", "complex128", "complex64")
+
+
+def relation(dtype: str, keys: int, extent: int | None) -> tuple[Tensor, Decomposition]:
+    """So many keys, and numbers, or arrays of an extent."""
+    axes = tuple(Axis(f"axis_{number}", 1000) for number in range(keys))
+    inside = () if extent is None else (Axis("inside", extent),)
+    return Tensor("T", (*axes, *inside), dtype, 0), Decomposition((1,) * keys + (DEMOTED,) * len(inside))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("extent", [None, 1, 300])
+def test_a_row_is_as_long_as_a_server_writes_it(
+    postgres_connection: psycopg.Connection, dtype: str, extent: int | None
+) -> None:
+    """Seven bytes, then of every column its length and its value."""
+    shown = computed_type(dtype, extent is None)
+    number, send = SENDING[shown.removesuffix("[]")]
+    length = (extent or 1) * (2 if dtype.startswith("complex") else 1)
+    value = f"array_fill(1::{number}, ARRAY[{length}])" if shown.endswith("[]") else f"1::{number}"
+    send = "array_send" if shown.endswith("[]") else send
+    query = f"SELECT 7 + 2 * (4 + octet_length(int8send(1))) + 4 + octet_length({send}({value}))"
+    assert postgres_connection.execute(query).fetchone() == (row_bytes(*relation(dtype, 2, extent)),)
+
+
+# Bytes a row that arrived at the coordinator's network interface, headers included: 2 workers, 8 shards, two keys.
+@pytest.mark.parametrize(
+    ("dtype", "extent", "counted"),
+    [
+        ("float64", None, 43.4),
+        ("float64", 16, 249.1),
+        ("float64", 256, 3154.2),
+        ("float64", 2048, 24802.1),
+        ("float32", 256, 2120.2),
+        ("int64", 256, 3147.1),
+    ],
+)
+def test_rows_gathered_were_counted(dtype: str, extent: int | None, counted: float) -> None:
+    assert row_bytes(*relation(dtype, 2, extent)) == pytest.approx(counted, rel=0.02)
+
+
+# Of 97 groups in 8 shards each, of about 20 numbers below 1,000; then of normally distributed ones.
+@pytest.mark.parametrize(
+    ("dtype", "extent", "counted"),
+    [("float64", 256, 4481.9), ("float32", 256, 2380.7), ("float64", 80, 1007326 / 640)],
+)
+def test_parts_of_groups_were_counted(dtype: str, extent: int, counted: float) -> None:
+    assert part_bytes(*relation(dtype, 1, extent)) == pytest.approx(counted, rel=0.1)
+
+
+def test_keys_alone_take_less() -> None:
+    tensor, decomposition = relation("float64", 2, 10)
+    assert keys_bytes(decomposition) == row_bytes(tensor, decomposition) - 4 - 20 - 120
