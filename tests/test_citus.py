@@ -203,6 +203,16 @@ class TestRuns:
             found = db.run(PRODUCT, pin={"C": pin})["C"].to_numpy()
             np.testing.assert_allclose(found, np.asarray(first @ second), rtol=1e-12, atol=1e-12)
 
+    def test_groups_of_whole_operands_in_tiles(self, db: se.Database) -> None:
+        """Keys come from whichever operand has a tuple, and say how long the last arrays are."""
+        rng = np.random.default_rng(0)
+        left, right = (np.where(rng.random((3, 3, 2)) < 0.5, 1.0, rng.normal(size=(3, 3, 2))) for _ in range(2))
+        db.tensor("A", left, fill=1.0, distribute="dim_0")
+        db.tensor("B", right, fill=1.0, distribute="dim_0")
+        plan = db.plan("C[k, j] = sum(A[k, i, j] * B[k, i, j])", pin={"C": {"i": 1, "j": 1, "k": 2}})
+        assert any("FULL JOIN" in query for query in filling_queries(plan))
+        np.testing.assert_allclose(db.run(plan)["C"].to_numpy(), (left * right).sum(axis=1), rtol=1e-12)
+
     @pytest.mark.usefixtures("nothing_is_small")
     def test_gcn(self, db: se.Database) -> None:
         inputs = gcn_inputs(citation_graph())

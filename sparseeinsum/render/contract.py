@@ -3,6 +3,7 @@
 Source: SparseEinSum, section 5: SELECT keys, AGG(kernel(u.val, v.val)) FROM u JOIN v GROUP BY keys.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -107,7 +108,9 @@ class _Contraction:
             value = exp.func("coalesce", value, fill_value(self.relation.output, self._label_key))
         columns = [named(key, label) for key, label in zip(keys, self._promoted, strict=True)]
         select = self._from(exp.select(*columns, exp.alias_(value, VALUE_COLUMN)))
-        return select.group_by(*[key.copy() for key in keys])
+        select = select.group_by(*[key.copy() for key in keys])
+        is_computed = any(not isinstance(key, exp.Column) for key in keys)
+        return _with_keys_first(select) if is_computed and self.dialect.distributes else select
 
     @property
     def _promoted(self) -> list[str]:
@@ -210,6 +213,30 @@ class _Contraction:
             for keys, alias in zip(self.keys, ALIASES, strict=True)
         ]
         return exp.EQ(this=are_null[0], expression=are_null[1])
+
+
+def _with_keys_first(select: exp.Select) -> exp.Select:
+    """The same groups, by columns of a subquery that computes the keys.
+
+    What else is computed of a key that is an expression, Citus takes for a column that is not grouped by.
+    """
+    keys = {projection.unalias(): projection.alias_or_name for projection in select.selects[:-1]}
+    inner: dict[exp.Expr, str] = {key.copy(): name for key, name in keys.items()}
+
+    def outer(node: exp.Expr) -> exp.Expr:
+        if node not in inner:
+            if not isinstance(node, exp.Column):
+                return node
+            names = itertools.accumulate(itertools.repeat("_"), initial=f"{node.table}_{node.name}")
+            inner[node.copy()] = next(name for name in names if name not in inner.values())
+        return exp.column(inner[node], table="t")
+
+    value = select.selects[-1].transform(outer)
+    rows = exp.select(*(exp.alias_(node, name) for node, name in inner.items()))
+    for part in ("from_", "joins"):
+        rows.set(part, select.args[part])
+    columns = [exp.column(name, table="t") for name in keys.values()]
+    return exp.select(*columns, value).from_(rows.subquery("t")).group_by(*(each.copy() for each in columns))
 
 
 def _without_mismatches(labels: Sequence[str], source: Source) -> Source:
