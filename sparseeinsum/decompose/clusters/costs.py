@@ -52,8 +52,8 @@ class MovingCosts:
             return self._sent(size_bytes, before, after)
         return self._sent(size_bytes, before, after) + size_bytes * self.writing_seconds + self.table_seconds
 
-    def filling(self, size_bytes: float, parts_bytes: float, way: Way, place: Distribution) -> float:
-        """To bring what is computed in a way into a table: of a size, which parts that are gathered do not have."""
+    def filling(self, size_bytes: float, way: Way, place: Distribution, parts_bytes: float = 0.0) -> float:
+        """To bring what is computed in a way into a table: of a size, or as long as parts of it where these gather."""
         gathered = gathering_bytes(parts_bytes, self.cluster) if way.gathers else 0.0
         seconds = gathered * (1 + self.network_share) * self.transfer_seconds
         return seconds + self.moving(size_bytes, way.result, place)

@@ -107,8 +107,8 @@ class SpreadTask:
         way, made = self.way(einsum, choice), result_tiles(einsum, tiles)
         costs = self.machines.costs
         seconds = self.task.model.vertex_cost(einsum, tiles).seconds * costs.share(way, self._keys(einsum, tiles, way))
-        sizes = self._lying(name, made).size_bytes, parts_bytes(self.task.model, name, made)
-        seconds += costs.filling(*sizes, way, self.place(einsum, choice))
+        size, parts = self._lying(name, made).size_bytes, parts_bytes(self.task.model, name, made)
+        seconds += costs.filling(size, way, self.place(einsum, choice), parts)
         seconds += self.reading_cost(einsum, choice, self._stored())
         layout = self.task.layouts.get(name, made)
         return seconds + self.task.repartition_seconds(name, made, layout)

@@ -149,7 +149,7 @@ class Routes:
         return seconds
 
     def _way_seconds(self, leg: Leg, way: Way, place: Distribution) -> float:
-        return leg.seconds * self.costs.share(way) + self.costs.filling(leg.result.size_bytes, 0.0, way, place)
+        return leg.seconds * self.costs.share(way) + self.costs.filling(leg.result.size_bytes, way, place)
 
     def _best_way(self, leg: Leg, wanted: Distribution, place: Distribution) -> Way:
         fitting = (way for way in leg.ways if way.operands == (wanted,))
