@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -278,6 +279,36 @@ class TestRuns:
         assert "create_distributed_table('\"Y\"', 'i')" in plan.sql("staged")
         with pytest.raises(se.PlanError, match="every operator of a plan fills a table"):
             plan.sql()
+
+    def test_shards_of_a_machine_have_connections_of_their_own(self, cluster: Cluster, url: str) -> None:
+        """But in a transaction of the user's, which may have written what only one of them would see."""
+        query = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = 'shared' AND state = 'idle in transaction'"
+        text = f"{PRODUCT}\nY[i, k] = C[i, k] * 2\nZ[k] = sum(Y[i, k])"
+        with se.connect(url) as db, cluster.workers[0].connect("shared") as worker:
+            db.connection.execute("SET citus.force_max_query_parallelization = on")
+            db.tensor("A", sp.csr_array(np.eye(50)), distribute="dim_0")
+            db.tensor("B", np.arange(100.0).reshape(50, 2), distribute="dim_0")
+            plan = db.plan(text, pin={"C": "ij"})
+            counted = []
+            for transaction in (nullcontext(), db.connection.transaction(force_rollback=True)):
+                with transaction, db.stream(plan) as results:
+                    counted.append(worker.execute(query).fetchone())
+                    assert sorted(value for each in results["Z"] for value in each["val"].to_pylist()) == [4900, 5000]
+            assert counted == [(4,), (1,)]
+            for name in db.tensors():
+                db.drop_tensor(name)
+
+    def test_a_run_on_what_a_transaction_of_the_users_wrote(self, db: se.Database) -> None:
+        rng = np.random.default_rng(0)
+        left, right = sp.csr_array(sp.random_array((30, 40), density=0.2, rng=rng)), rng.normal(size=(40, 5))
+        with db.connection.transaction(force_rollback=True):
+            db.tensor("A", left, distribute="dim_0")
+            db.tensor("B", right, distribute="replicated")
+            db.tensor("D", right, distribute="dim_0")
+            for text in (PRODUCT, PRODUCT.replace("B", "D")):
+                found = db.run(text)["C"].to_numpy()
+                np.testing.assert_allclose(found, np.asarray(left @ right), rtol=1e-12, atol=1e-12)
+        assert db.tensors() == {}
 
     def test_a_run_in_a_transaction_of_the_users(self, db: se.Database) -> None:
         with db.connection.transaction(force_rollback=True):
