@@ -19,7 +19,7 @@ from sparseeinsum.decompose.clusters.distribution import (
     Hashed,
     Replicated,
     Scattered,
-    gathering_bytes,
+    gathered_parts,
     transfer_bytes,
 )
 from sparseeinsum.decompose.clusters.pricing import Machines
@@ -57,7 +57,15 @@ def test_transfer_is_what_the_paper_says() -> None:
         assert transfer_bytes(10.0, Replicated(), Hashed(0), cluster) == 10.0
         assert transfer_bytes(10.0, Hashed(1), Hashed(1), cluster) == 0.0
         assert transfer_bytes(10.0, Replicated(), Central(), cluster) == 0.0
-        assert gathering_bytes(10.0, cluster) == 10.0 * cluster.parts
+
+
+def test_shards_have_parts_of_groups_that_tuples_fall_on() -> None:
+    """So many tuples each fall on a group, in a shard, as counted here by chance."""
+    rng = np.random.default_rng(0)
+    for groups, joined in ((10, 5), (10, 100), (1000, 3000), (1000, 100_000)):
+        counted = [len(np.unique(rng.integers(0, groups * TWO.parts, joined))) for _ in range(100)]
+        assert gathered_parts(groups, joined, TWO) == pytest.approx(np.mean(counted), rel=0.03)
+    assert gathered_parts(0, 0, TWO) == 0.0
 
 
 def test_colocated_operands_go_nowhere(db: se.Database) -> None:

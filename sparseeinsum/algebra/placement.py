@@ -21,7 +21,7 @@ from sparseeinsum.algebra.operators import (
     Stored,
 )
 from sparseeinsum.algebra.translate import Definition
-from sparseeinsum.decompose.clusters.costs import MovingCosts, filling_bytes, parts_bytes, table_bytes
+from sparseeinsum.decompose.clusters.costs import MovingCosts, gathered_bytes, table_bytes
 from sparseeinsum.decompose.clusters.distribution import (
     Central,
     Distribution,
@@ -100,7 +100,8 @@ class _Placement:
         operands = tuple(map(self._read, relation.inputs, wanted))
         contract = replace(relation, inputs=operands, has_single_pairs=False)
         sent = sum(map(self._sent_along, relation.inputs, wanted))
-        self.transferred[contract] = sent + self._filling_bytes(contract.schema, way, place)
+        sent += gathered_bytes(self.model, relation.einsum, definition.step.choice, way, self.costs.cluster)
+        self.transferred[contract] = sent + self._moving_bytes(contract.schema, way, place)
         return replace(definition, relation=contract, distribution=place)
 
     def _wanted(self, operands: Sequence[Relation], way: Way) -> tuple[Distribution, ...]:
@@ -121,9 +122,8 @@ class _Placement:
             return 0.0
         return transfer_bytes(self.size_of(operand.schema), Central(), Replicated(), self.costs.cluster)
 
-    def _filling_bytes(self, schema: Schema, way: Way, place: Distribution) -> float:
-        parts = parts_bytes(self.model, schema.tensor.name, schema.decomposition.tiles)
-        return filling_bytes(self.size_of(schema), parts, way, place, self.costs.cluster)
+    def _moving_bytes(self, schema: Schema, way: Way, place: Distribution) -> float:
+        return transfer_bytes(self.size_of(schema), way.result, place, self.costs.cluster)
 
     def _read(self, operand: Relation, wanted: Distribution) -> Relation:
         """An operand out of a table in a distribution: on the cheapest way from a table that there is."""
@@ -159,7 +159,7 @@ class _Placement:
             made = Densify(operand, self._indices(inner.schema, stop.way.result))
         axis, count = (relation.axis, relation.count) if isinstance(relation, Kept) else (0, 1)
         kept = Kept(made, axis, count, stop.place)
-        self.transferred[kept] = self._filling_bytes(inner.schema, stop.way, stop.place)
+        self.transferred[kept] = self._moving_bytes(inner.schema, stop.way, stop.place)
         source = _Source(kept, stop.place)
         self.tables.setdefault(relation, []).append(source)
         return source

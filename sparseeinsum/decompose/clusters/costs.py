@@ -4,19 +4,20 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sparseeinsum.decompose.choice import Choice
+from sparseeinsum.decompose.choice import Choice, result_tiles
 from sparseeinsum.decompose.clusters.distribution import (
     Central,
     Cluster,
     Distribution,
     Replicated,
-    gathering_bytes,
+    gathered_parts,
     transfer_bytes,
     waited_bytes,
 )
 from sparseeinsum.decompose.clusters.ways import Way
 from sparseeinsum.decompose.clusters.wire import part_bytes, row_bytes
 from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import Decomposition
 
 SMALL_BYTES = 8 << 20  # of what every machine may have whole, and of what the coordinator computes with
@@ -52,9 +53,8 @@ class MovingCosts:
             return self._sent(size_bytes, before, after)
         return self._sent(size_bytes, before, after) + size_bytes * self.writing_seconds + self.table_seconds
 
-    def filling(self, size_bytes: float, way: Way, place: Distribution, parts_bytes: float = 0.0) -> float:
-        """To bring what is computed in a way into a table: of a size, or as long as parts of it where these gather."""
-        gathered = gathering_bytes(parts_bytes, self.cluster) if way.gathers else 0.0
+    def filling(self, size_bytes: float, way: Way, place: Distribution, gathered: float = 0.0) -> float:
+        """To bring what is computed in a way, of a size, into a table, after so many bytes of parts were gathered."""
         seconds = gathered * (1 + self.network_share) * self.transfer_seconds
         return seconds + self.moving(size_bytes, way.result, place)
 
@@ -77,17 +77,15 @@ class MovingCosts:
         return (waited + self.network_share * transferred) * self.transfer_seconds
 
 
-def filling_bytes(size_bytes: float, parts_bytes: float, way: Way, place: Distribution, cluster: Cluster) -> float:
-    """What goes from machine to machine between the operands of a way and the table of what is computed."""
-    gathered = gathering_bytes(parts_bytes, cluster) if way.gathers else 0.0
-    return gathered + transfer_bytes(size_bytes, way.result, place, cluster)
-
-
 def table_bytes(model: CostModel, tensor: str, tiles: Choice) -> float:
     """Expected bytes of all tuples of a tensor in a decomposition, on their way between machines."""
     return model.tuples(tensor, tiles) * row_bytes(model.graph.tensors[tensor], Decomposition(tiles))
 
 
-def parts_bytes(model: CostModel, tensor: str, tiles: Choice) -> float:
-    """Expected bytes of what one shard has of all tuples of a tensor, where it has a part of each."""
-    return model.tuples(tensor, tiles) * part_bytes(model.graph.tensors[tensor], Decomposition(tiles))
+def gathered_bytes(model: CostModel, einsum: EinSum, choice: Choice, way: Way, cluster: Cluster) -> float:
+    """Expected bytes of the parts that shards send of an EinSum's groups."""
+    if not way.gathers:
+        return 0.0
+    name, tiles = einsum.output.tensor, result_tiles(einsum, choice)
+    parts = gathered_parts(model.tuples(name, tiles), model.vertex_cost(einsum, choice).joined, cluster)
+    return parts * part_bytes(model.graph.tensors[name], Decomposition(tiles))

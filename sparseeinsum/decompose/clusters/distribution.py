@@ -6,6 +6,7 @@ relation that is hashed is a table with a distribution column, one that is repli
 central a local table, which a statement that works on all machines has sent to them for itself.
 """
 
+import math
 from dataclasses import dataclass
 
 
@@ -82,6 +83,12 @@ def waited_bytes(size_bytes: float, before: Distribution, after: Distribution, c
     return transferred / cluster.sites if is_shuffle else transferred
 
 
-def gathering_bytes(size_bytes: float, cluster: Cluster) -> float:
-    """What goes to the coordinator where groups of such a size together are put together from parts in all shards."""
-    return size_bytes * cluster.parts
+def gathered_parts(groups: float, joined: float, cluster: Cluster) -> float:
+    """How many parts all shards have of groups together, where as many tuples fall on shards and groups by chance.
+
+    >>> two = Cluster(sites=2, parts=8)
+    >>> gathered_parts(10.0, 1e6, two), round(gathered_parts(1e6, 10.0, two))
+    (80.0, 10)
+    """
+    most = groups * cluster.parts
+    return most * -math.expm1(-joined / most) if most else 0.0

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
-from sparseeinsum.decompose.clusters.costs import MovingCosts, parts_bytes, table_bytes
+from sparseeinsum.decompose.clusters.costs import MovingCosts, gathered_bytes, table_bytes
 from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed
 from sparseeinsum.decompose.clusters.routes import Leg, Lying, Routes, Seconds, place_number, place_of, tables_for
 from sparseeinsum.decompose.clusters.ways import (
@@ -107,8 +107,8 @@ class SpreadTask:
         way, made = self.way(einsum, choice), result_tiles(einsum, tiles)
         costs = self.machines.costs
         seconds = self.task.model.vertex_cost(einsum, tiles).seconds * costs.share(way, self._keys(einsum, tiles, way))
-        size, parts = self._lying(name, made).size_bytes, parts_bytes(self.task.model, name, made)
-        seconds += costs.filling(size, way, self.place(einsum, choice), parts)
+        gathered = gathered_bytes(self.task.model, einsum, tiles, way, costs.cluster)
+        seconds += costs.filling(self._lying(name, made).size_bytes, way, self.place(einsum, choice), gathered)
         seconds += self.reading_cost(einsum, choice, self._stored())
         layout = self.task.layouts.get(name, made)
         return seconds + self.task.repartition_seconds(name, made, layout)
