@@ -298,6 +298,13 @@ class TestRuns:
             for name in db.tensors():
                 db.drop_tensor(name)
 
+    def test_shards_of_a_machine_share_its_memory(self, db: se.Database) -> None:
+        db.connection.execute("SET effective_cache_size = '6400MB'")
+        for pool, share in ((16, 4), (2, 2)):
+            db.connection.execute(f"SET citus.max_adaptive_executor_pool_size = {pool}")
+            with engine_of(db).transaction():
+                assert db.connection.execute("SHOW work_mem").fetchone() == (f"{400 // share}MB",)
+
     def test_a_run_on_what_a_transaction_of_the_users_wrote(self, db: se.Database) -> None:
         rng = np.random.default_rng(0)
         left, right = sp.csr_array(sp.random_array((30, 40), density=0.2, rng=rng)), rng.normal(size=(40, 5))

@@ -1,5 +1,6 @@
 """Engines: PostgreSQL with Citus, whose tables are spread over machines; a session is one with the coordinator."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -132,6 +133,12 @@ class Citus(PostgreSQL):
             self._set(settings)
             yield
             self._set(before)
+
+    def _sharing(self) -> int:
+        """Statements that share the memory of a machine: each of its shards has one."""
+        cluster = self.cluster()
+        most = int(self._setting("citus.max_adaptive_executor_pool_size"))
+        return min(math.ceil(cluster.parts / max(cluster.sites, 1)), most)
 
     def _setting(self, name: str) -> str:
         ((value,),) = self.rows(f"SELECT current_setting('{name}')")

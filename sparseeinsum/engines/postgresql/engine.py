@@ -253,12 +253,16 @@ class PostgreSQL:
         settings = {
             **_SETTINGS,
             **(_SETTINGS_ON_LINUX if is_linux else {}),
-            _WORK: f"{max(memory // _WORK_SHARE, work) // 1024}kB",
+            _WORK: f"{max(memory // (_WORK_SHARE * self._sharing()), work) // 1024}kB",
             _LEAST_SCAN: f"{min(scan, _LEAST_SHARED_SCAN_BYTES) // 1024}kB",
         }
         self._set(settings)
         yield
         self._set({name: before[name] for name in settings})
+
+    def _sharing(self) -> int:
+        """Statements that share the memory of a machine."""
+        return 1
 
     def _set(self, values: Mapping[str, str]) -> None:
         """Settings for the rest of a transaction."""
