@@ -18,6 +18,7 @@ from sparseeinsum.errors import (
     StatisticsError,
 )
 from sparseeinsum.kernels.duckdb.extension import register_extension
+from sparseeinsum.kernels.duckdb.function_texts import register_function_texts
 from sparseeinsum.kernels.duckdb.sql_functions import register_sql_functions
 from sparseeinsum.language.building import function, program, read_program, tensor
 from sparseeinsum.language.eingraph import Program
@@ -78,5 +79,6 @@ __all__ = [
     "where",
 ]
 
+register_function_texts(__version__)  # first: see there
 register_extension(__version__)
 register_sql_functions(__version__, answer)

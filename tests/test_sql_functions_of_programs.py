@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import sparseeinsum as se
+from sparseeinsum.kernels.catalogue import functions
 
 A = sp.random_array((30, 20), density=0.2, rng=np.random.default_rng(0)).toarray()
 B = np.random.default_rng(1).normal(size=(20, 4))
@@ -277,6 +278,26 @@ def test_functions_are_described(connection: duckdb.DuckDBPyConnection) -> None:
         ("tensor_functions", None, True),
     ]
     assert all(len(row[3]) == 1 for row in described)
+
+
+def test_array_functions_are_described(connection: duckdb.DuckDBPyConnection) -> None:
+    known = (
+        "SELECT function_name, len(parameters) AS arity, coalesce(description, ''), examples FROM duckdb_functions() "
+        "WHERE function_name LIKE 'tensor%' AND function_type = 'scalar'"
+    )
+    listed = (
+        "SELECT DISTINCT name, len(string_split(arguments, ', ')), description, [example] FROM tensor_functions() "
+        "WHERE NOT is_aggregate"
+    )
+    described = connection.execute(f"SELECT DISTINCT * FROM ({known}) ORDER BY ALL").fetchall()
+    assert described == connection.execute(f"{listed} ORDER BY ALL").fetchall()
+    assert len({name for name, *_ in described}) > 40
+    assert all(len(description) > 10 for _, _, description, _ in described)
+    ((overloads, distinct),) = connection.execute(
+        "SELECT count(*), count(DISTINCT (function_name, parameter_types, return_type)) FROM duckdb_functions() "
+        "WHERE function_name LIKE 'tensor%' AND function_type = 'scalar'"
+    ).fetchall()
+    assert overloads == distinct == sum(len(each.dtypes) for each in functions() if not each.is_aggregate)
 
 
 def test_array_functions_are_listed(connection: duckdb.DuckDBPyConnection) -> None:

@@ -45,6 +45,7 @@ ENTRY_WORDS = CALLBACKS + CALLBACK_COUNT
 LIST_DEPTH = 256
 
 BIGINT, _FLOAT, _DOUBLE, _VARCHAR = 5, 10, 11, 17  # duckdb_type in duckdb.h
+_NAMES = {BIGINT: "BIGINT", _FLOAT: "FLOAT", _DOUBLE: "DOUBLE", _VARCHAR: "VARCHAR"}
 _TYPES = {"f64": _DOUBLE, "f32": _FLOAT, "i64": BIGINT, "c128": _DOUBLE, "c64": _FLOAT}  # of an element of an array
 
 # DuckDB computes calls with constant arguments while it plans, and holds an array there as a list of boxed values: a
@@ -131,3 +132,9 @@ def _type(value_type: ValueType, dtype: str) -> int:
         return _VARCHAR
     is_integer = value_type in (ValueType.INTEGER, ValueType.INTEGERS, ValueType.RESIDENT)
     return (BIGINT if is_integer else _TYPES[dtype]) + LIST_DEPTH * DEPTHS[value_type]
+
+
+def sql_type(value_type: ValueType, dtype: str) -> str:
+    """What SQL calls the type that functions of a dtype have for arguments or results."""
+    depth, element = divmod(_type(value_type, dtype), LIST_DEPTH)
+    return _NAMES[element] + "[]" * depth

@@ -7,9 +7,7 @@ those of `sql/duckdb/macros.toml`. Only version 2 of the C API has macros, and f
 import ctypes
 import itertools
 import tomllib
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -17,17 +15,15 @@ from sparseeinsum import assets
 from sparseeinsum.errors import SparseEinsumError
 from sparseeinsum.kernels.duckdb.capi import Pointer
 from sparseeinsum.kernels.duckdb.capi_v2 import Slot, Text, call, found, owned, set_error, text
-from sparseeinsum.kernels.duckdb.static_extension import register_static_extension
+from sparseeinsum.kernels.duckdb.declarations import ANY, Factory, Parameter, add_parameter, document, set_result
+from sparseeinsum.kernels.duckdb.static_extension import register_described_extension
 
 REQUEST_FUNCTION = "sparseeinsum_request"
 
 _EXTENSION_NAME = "sparseeinsum_sql"
 _MACRO_KINDS = {"scalar": 0, "table": 1}  # DUCKDB_V2_MACRO_FUNCTION_TYPE
-_STANDARD = 1  # DUCKDB_V2_FUNCTION_PARAMETER_KIND: by position or by name
 _STABILITY, _VOLATILE = 65536, 65537  # DUCKDB_V2_FUNCTION_PROPERTY_KEY, DUCKDB_V2_FUNCTION_PROPERTY_VALUE
 _FALLIBILITY, _FALLIBLE = 66048, 66049
-_ANY = 3  # DUCKDB_V2_LOGICAL_TYPE_ID_ANY
-_NULL = "NULL"  # as a default
 
 # (which of the databases that this process opened, the request) -> the answer; raises SparseEinsumError
 Answer = Callable[[int, str], str]
@@ -37,21 +33,7 @@ class _UserData(ctypes.Structure):
     _fields_ = (("pointer", Pointer), ("destroy", Pointer), ("equals", Pointer))
 
 
-class _Input(ctypes.Structure):
-    _fields_ = (("get_api", Pointer), ("extension", Pointer), ("context", Pointer), ("error", Slot))
-
-
-_Entry = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Input))
 _Execute = ctypes.CFUNCTYPE(None, Pointer, Pointer, Slot)
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter of a macro; `default` is its text, or None where the argument must be given."""
-
-    name: str
-    sql_type: str
-    default: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +72,7 @@ def _request(name: str, parameters: tuple[Parameter, ...]) -> str:
     """The call that hands over a question, where the session stands, and all arguments."""
     fields = [f"'question': '{name}'", "'database': current_database()", "'schema': current_schema()"]
     for each in parameters:
-        value = f"CAST({each.name} AS VARCHAR)" if each.sql_type == "ANY" else each.name  # of any type: as text
+        value = f"CAST({each.name} AS VARCHAR)" if each.sql_type == ANY else each.name  # of any type: as text
         fields.append(f"'{each.name}': {value}")
     return f"{REQUEST_FUNCTION}(to_json({{{', '.join(fields)}}}))"
 
@@ -100,88 +82,43 @@ def register_sql_functions(version: str, answer: Answer) -> None:
     numbers = itertools.count(1)
     execute = _Execute(lambda info, context, error: _answer_chunk(info, context, error, answer))
 
-    def enter(given: "ctypes._Pointer[_Input]") -> None:
-        entry = given.contents
-        try:
-            _register_all(
-                entry.extension, found("duckdb_v2_context_get_factory", entry.context), next(numbers), execute
-            )
-        except Exception as error:  # C cannot see it; all but these functions works without them
-            warnings.warn(f"DuckDB refused the SQL functions {_names()}: {error}", stacklevel=2)
+    def enter(extension: int, factory: Factory) -> None:
+        _register_request(extension, factory, next(numbers), execute)
+        for macro in macros():
+            _register_macro(extension, factory, macro)
 
-    register_static_extension(_EXTENSION_NAME, version, "v2.0.0", _Entry(enter))
+    register_described_extension(_EXTENSION_NAME, version, enter, f"the SQL functions {_names()}")
 
 
 def _names() -> str:
     return ", ".join(macro.name for macro in macros())
 
 
-def _register_all(extension: int, factory: int, number: int, execute: "ctypes._FuncPointer") -> None:
-    _register_request(extension, factory, number, execute)
-    for macro in macros():
-        _register_macro(extension, factory, macro)
-
-
-def _register_request(extension: int, factory: int, number: int, execute: "ctypes._FuncPointer") -> None:
-    with owned("scalar_function", "duckdb_v2_scalar_function_create", factory) as made:
+def _register_request(extension: int, factory: Factory, number: int, execute: "ctypes._FuncPointer") -> None:
+    with owned("scalar_function", "duckdb_v2_scalar_function_create", factory.handle) as made:
         call("duckdb_v2_scalar_function_set_name", made, text(REQUEST_FUNCTION))
         signature = found("duckdb_v2_scalar_function_get_signature", made)
-        _add_parameter(signature, factory, Parameter("request", "VARCHAR", None))
-        with _type_named(factory, "VARCHAR") as returned:
-            call("duckdb_v2_function_signature_set_return_type", signature, returned)
+        add_parameter(signature, factory, Parameter("request", "VARCHAR"))
+        set_result(signature, factory, "VARCHAR")
         call("duckdb_v2_scalar_function_set_property", made, _STABILITY, _VOLATILE)
         call("duckdb_v2_scalar_function_set_property", made, _FALLIBILITY, _FALLIBLE)
         user_data = _UserData(number, None, None)  # the number itself in place of an address
         call("duckdb_v2_scalar_function_set_user_data", made, ctypes.byref(user_data))
         call("duckdb_v2_scalar_function_set_exec_callback", made, ctypes.cast(execute, Pointer))
         docs = found("duckdb_v2_scalar_function_get_docs", made)
-        _document(docs, "What einsum and the other functions of sparseeinsum ask Python; for these alone.")
+        document(docs, "What einsum and the other functions of sparseeinsum ask Python; for these alone.")
         call("duckdb_v2_extension_register_scalar_function", extension, made)
 
 
-def _register_macro(extension: int, factory: int, macro: Macro) -> None:
-    with owned("macro_function", "duckdb_v2_macro_function_create", factory, _MACRO_KINDS[macro.kind]) as made:
+def _register_macro(extension: int, factory: Factory, macro: Macro) -> None:
+    with owned("macro_function", "duckdb_v2_macro_function_create", factory.handle, _MACRO_KINDS[macro.kind]) as made:
         call("duckdb_v2_macro_function_set_name", made, text(macro.name))
         call("duckdb_v2_macro_function_set_body", made, text(macro.body))
         signature = found("duckdb_v2_macro_function_get_signature", made)
         for parameter in macro.parameters:
-            _add_parameter(signature, factory, parameter)
-        _document(found("duckdb_v2_macro_function_get_docs", made), macro.description, macro.example)
+            add_parameter(signature, factory, parameter)
+        document(found("duckdb_v2_macro_function_get_docs", made), macro.description, macro.example)
         call("duckdb_v2_extension_register_macro_function", extension, made)
-
-
-def _add_parameter(signature: int, factory: int, parameter: Parameter) -> None:
-    with _type_named(factory, parameter.sql_type) as kind, _default(factory, parameter) as default:
-        add = "duckdb_v2_function_signature_add_parameter"
-        call(add, signature, text(parameter.name), kind, default, _STANDARD)
-
-
-@contextmanager
-def _default(factory: int, parameter: Parameter) -> Iterator[int | None]:
-    if parameter.default is None:
-        yield None
-    elif parameter.default == _NULL:
-        kind = "VARCHAR" if parameter.sql_type == "ANY" else parameter.sql_type
-        with (
-            _type_named(factory, kind) as null_type,
-            owned("value", "duckdb_v2_value_create_null", factory, null_type) as null,
-        ):
-            yield null
-    else:
-        with owned("value", "duckdb_v2_value_create_varchar", factory, text(parameter.default)) as value:
-            yield value
-
-
-def _type_named(factory: int, sql_type: str) -> AbstractContextManager[int]:
-    if sql_type == "ANY":  # has no text
-        return owned("logical_type", "duckdb_v2_factory_create_type_from_id", factory, _ANY, None, None, 0)
-    return owned("logical_type", "duckdb_v2_factory_create_type_from_text", factory, text(sql_type))
-
-
-def _document(docs: int, description: str, example: str | None = None) -> None:
-    call("duckdb_v2_function_docs_set_description", docs, text(description))
-    if example is not None:
-        call("duckdb_v2_function_docs_add_example", docs, None, text(example))
 
 
 def _answer_chunk(info: int, context: int, error: "ctypes._Pointer[ctypes.c_void_p]", answer: Answer) -> None:

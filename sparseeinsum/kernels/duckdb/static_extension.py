@@ -5,8 +5,12 @@ runs the entry point once for each database opened afterwards. A database opened
 """
 
 import ctypes
+import warnings
+from collections.abc import Callable
 
 from sparseeinsum.kernels.duckdb.capi import Pointer, c_function
+from sparseeinsum.kernels.duckdb.capi_v2 import Slot
+from sparseeinsum.kernels.duckdb.declarations import Factory, factory_of
 
 _OK = 0
 
@@ -25,6 +29,11 @@ class _Description(ctypes.Structure):
     )
 
 
+class _Input(ctypes.Structure):
+    _fields_ = (("get_api", Pointer), ("extension", Pointer), ("context", Pointer), ("error", Slot))
+
+
+_EntryOfVersion2 = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Input))
 _Describe = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(_Description))
 _KEPT: list[object] = []  # DuckDB calls these as long as the process lives
 
@@ -58,3 +67,24 @@ def register_static_extension(name: str, version: str, api_version: str, entry: 
     status = register(ctypes.cast(describer, Pointer))
     if status != _OK:
         raise ImportError(f"DuckDB refused the static extension {name!r} (status {status})")
+
+
+def register_described_extension(name: str, version: str, enter: Callable[[int, Factory], None], contents: str) -> None:
+    """Register an extension of version 2 of the C API, without which everything else works.
+
+    Args:
+        name: Of the extension.
+        version: Of the extension.
+        enter: Gets the extension's handle and a factory, for each database that is opened.
+        contents: What a user lacks where DuckDB refuses it, which is a warning.
+    """
+
+    def checked(given: "ctypes._Pointer[_Input]") -> None:
+        entry = given.contents
+        try:
+            with factory_of(entry.context) as factory:
+                enter(entry.extension, factory)
+        except Exception as error:  # C cannot see it
+            warnings.warn(f"DuckDB refused {contents}: {error}", stacklevel=2)
+
+    register_static_extension(name, version, "v2.0.0", _EntryOfVersion2(checked))
