@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,10 +27,12 @@ pytestmark = pytest.mark.engines("duckdb", "postgresql")
 
 DTYPES = ("float64", "float32")
 SQL_TYPES = {
-    "duckdb": {"float64": "DOUBLE", "float32": "FLOAT"},
-    "postgresql": {"float64": "float8", "float32": "real"},
+    "duckdb": {"float64": "DOUBLE", "float32": "FLOAT", "int64": "BIGINT"},
+    "postgresql": {"float64": "float8", "float32": "real", "int64": "bigint"},
 }
-PLAIN = {DUCKDB: ("add", "sub", "mul", "neg"), POSTGRESQL: ("neg",)}  # what engines compute themselves
+ORDERS = ("lt", "le", "gt", "ge", "eq", "ne")
+COMPARING = (*ORDERS, "and", "or", "not", "where", "min", "max", "relu", "abs")
+PLAIN = {DUCKDB: ("add", "sub", "mul", "neg", *COMPARING), POSTGRESQL: ("neg", *COMPARING)}  # what engines compute
 EXACT = (
     "add",
     "sub",
@@ -170,6 +172,9 @@ def test_numbers_are_read_as_they_were_written(shared_db: se.Database, dtype: st
         "A[i] * (1 / 0)",
         "sign(A[i]) / B[i]",
         "sqrt(A[i] ^ 2)",
+        "where(A[i] < B[i], A[i], B[i] + 1)",
+        "where(A[i] * 2 >= B[i] and not B[i] or A[i] != A[i], 0.5, 0.25)",
+        "where(A[i] == B[i] or A[i] + 1 > 3, B[i], A[i])",
     ],
 )
 def test_plans_of_special_values(shared_db: se.Database, expression: str, dtype: str) -> None:
@@ -228,28 +233,91 @@ def test_aggregates_of_many_rows(shared_db: se.Database, aggregate: str, dtype: 
     np.testing.assert_allclose(found, expected, rtol={"float64": 1e-12, "float32": 1e-7}[dtype])
 
 
-def expressions(*, has_literals: bool) -> st.SearchStrategy[Scalar]:
-    """Random expressions of operands, every step of which IEEE 754 defines to the last bit.
+class Words(NamedTuple):
+    """What random expressions are made of."""
 
-    Without quotients, which tell -0 from 0, as the minimum of the two in numpy does not.
-    """
-    leaves: st.SearchStrategy[Scalar] = st.sampled_from([Operand(0), Operand(1)])
-    if has_literals:
-        leaves |= st.sampled_from([0.0, 1.0, 2.0, 0.1, 1e-3, 1e17, 12345.678]).map(Literal)
-    unary = st.sampled_from([name for name in EXACT if FUNCTIONS[name].operands == 1])
-    binary = st.sampled_from([name for name in EXACT if FUNCTIONS[name].operands == 2 and name != "div"])
-    return st.recursive(
-        leaves,
-        lambda parts: (
-            st.builds(lambda name, part: Call(name, (part,)), unary, parts)
-            | st.builds(lambda name, first, second: Call(name, (first, second)), binary, parts, parts)
-        ),
-        max_leaves=8,
-    ).filter(operands_of)
+    leaves: tuple[Scalar, ...]
+    unary: tuple[str, ...]
+    binary: tuple[str, ...]
+
+
+# Every step of these is defined to the last bit; without quotients, which tell -0 from 0, as the minimum of the two in
+# numpy does not. Those of whole numbers stay among the numbers given.
+OPERANDS = (Operand(0), Operand(1))
+OF_FLOATS = Words(
+    OPERANDS,
+    tuple(name for name in EXACT if FUNCTIONS[name].operands == 1),
+    tuple(name for name in EXACT if FUNCTIONS[name].operands == 2 and name != "div"),
+)
+LITERALS = tuple(Literal(value) for value in (0.0, 1.0, 2.0, 0.1, 1e-3, 1e17, 12345.678))
+WITH_LITERALS = OF_FLOATS._replace(leaves=(*OPERANDS, *LITERALS))
+OF_WHOLES = Words((*OPERANDS, *(Literal(value) for value in (0, -3, 1 << 60))), ("relu", "sign"), ("min", "max"))
+DEEPEST = 3
+
+
+@st.composite
+def expressions(draw: st.DrawFn, words: Words) -> Scalar:
+    """Random expressions."""
+    return draw_number(draw, words, DEEPEST)
+
+
+@st.composite
+def conditions(draw: st.DrawFn, words: Words) -> Scalar:
+    """Random comparisons, and what joins them, which are truth in numpy."""
+    return draw_condition(draw, words, DEEPEST)
+
+
+def draw_number(draw: st.DrawFn, words: Words, depth: int) -> Scalar:
+    kind = draw(st.sampled_from(["leaf", "unary", "binary", "where"])) if depth else "leaf"
+    if kind == "leaf":
+        return draw(st.sampled_from(words.leaves))
+    first = draw_number(draw, words, depth - 1)
+    if kind == "unary":
+        return Call(draw(st.sampled_from(words.unary)), (first,))
+    second = draw_number(draw, words, depth - 1)
+    if kind == "binary":
+        return Call(draw(st.sampled_from(words.binary)), (first, second))
+    return Call("where", (draw_condition(draw, words, depth - 1), first, second))
+
+
+def draw_condition(draw: st.DrawFn, words: Words, depth: int) -> Scalar:
+    kind = draw(st.sampled_from(["order", "number", "not", "and", "or"])) if depth else "order"
+    if kind == "order":
+        sides = [draw_number(draw, words, max(depth - 1, 0)) for _ in range(2)]
+        return Call(draw(st.sampled_from(ORDERS)), tuple(sides))
+    if kind == "number":  # as truth
+        return Call("not", (Call("not", (draw_number(draw, words, depth - 1),)),))
+    parts = [draw_condition(draw, words, depth - 1) for _ in range(FUNCTIONS[kind].operands)]
+    return Call(kind, tuple(parts))
 
 
 @settings(max_examples=150)
-@given(expressions(has_literals=True))
+@given((expressions(OF_WHOLES) | conditions(OF_WHOLES)).filter(operands_of))
+def test_random_comparisons_in_int64(shared_db: se.Database, expression: Scalar) -> None:
+    numbers = [-(1 << 63), (1 << 63) - 1, -(1 << 53) - 1, 1 << 53, *range(-4, 4)]
+    operands = tuple(np.array(side) for side in zip(*itertools.product(numbers, repeat=2), strict=True))
+    expected = np.broadcast_to(evaluate(expression, operands), operands[0].shape).astype("int64")
+    expect_equal(compute(shared_db, expression, operands), expected, is_exact=True)
+
+
+@settings(max_examples=150)
+@given(conditions(WITH_LITERALS).filter(operands_of))
+def test_random_conditions_in_float64(shared_db: se.Database, expression: Scalar) -> None:
+    operands = pairs("float64")
+    expected = np.broadcast_to(evaluate(expression, operands), operands[0].shape)
+    expect_equal(compute(shared_db, expression, operands), expected.astype("float64"), is_exact=True)
+
+
+@settings(max_examples=150)
+@given(conditions(OF_FLOATS))
+def test_random_conditions_in_float32(shared_db: se.Database, expression: Scalar) -> None:
+    operands = pairs("float32")
+    expected = evaluate(expression, operands).astype("float32")
+    expect_equal(compute(shared_db, expression, operands), expected, is_exact=True)
+
+
+@settings(max_examples=150)
+@given(expressions(WITH_LITERALS).filter(operands_of))
 def test_random_expressions_in_float64(shared_db: se.Database, expression: Scalar) -> None:
     operands = pairs("float64")
     expected = np.broadcast_to(evaluate(expression, operands), operands[0].shape)
@@ -257,14 +325,14 @@ def test_random_expressions_in_float64(shared_db: se.Database, expression: Scala
 
 
 @settings(max_examples=150)
-@given(expressions(has_literals=False))
+@given(expressions(OF_FLOATS))
 def test_random_expressions_in_float32(shared_db: se.Database, expression: Scalar) -> None:
     operands = pairs("float32")
     expect_equal(compute(shared_db, expression, operands), evaluate(expression, operands), is_exact=True)
 
 
 @settings(max_examples=150)
-@given(expressions(has_literals=True))
+@given(expressions(WITH_LITERALS).filter(operands_of))
 def test_random_expressions_in_arrays(shared_db: se.Database, expression: Scalar) -> None:
     """The same text, read by tensor_reduce."""
     u, v = pairs("float64")

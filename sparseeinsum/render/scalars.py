@@ -1,9 +1,9 @@
 """Render: scalar expressions of numbers, and aggregates of numbers, as SQL.
 
-Plain SQL where that is proven equal to numpy (tests/test_engine_arithmetic.py): for floats MAX, MIN beside a test for
-NaN, and + - *, division by a number other than 0, SUM and PRODUCT where the engine goes on with infinities and 0 out of
-range; for int64 + - *, comparisons, MAX, MIN, and SUM, where the engine makes overflow an error. All else goes through
-the functions of udfs/functions.toml.
+Plain SQL where that is proven equal to numpy (tests/test_engine_arithmetic.py): what compares numbers; for floats
+ABS, MAX, MIN beside a test for NaN, and + - *, division by a number other than 0, SUM and PRODUCT where the engine
+goes on with infinities and 0 out of range; for int64 + - *, MAX, MIN, and SUM, where the engine makes overflow an
+error. All else goes through the functions of udfs/functions.toml.
 """
 
 import math
@@ -15,13 +15,13 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, evaluate, operands_of, write
 from sparseeinsum.render.calls import call, constant, first_element, in_parentheses, integers, text
+from sparseeinsum.render.conditions import comparing_number
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.statistics.columns import number_type
 from sparseeinsum.statistics.numbers import number
 
 _ARITHMETIC = {"add": exp.Add, "sub": exp.Sub, "mul": exp.Mul}
 _BY_FUNCTION = (*_ARITHMETIC, "div")  # there is one of two floating-point numbers for each
-_COMPARISONS = {"lt": exp.LT, "le": exp.LTE, "gt": exp.GT, "ge": exp.GTE, "eq": exp.EQ, "ne": exp.NEQ}
 
 
 def number_expression(join: Scalar, values: Sequence[exp.Expr], dtype: str, dialect: Dialect) -> exp.Expr:
@@ -49,9 +49,10 @@ def number_expression(join: Scalar, values: Sequence[exp.Expr], dtype: str, dial
             return exp.Div(this=in_parentheses(written(first)), expression=number(divisor, dtype))
         case Call("neg", (argument,)):
             return exp.Neg(this=in_parentheses(written(argument)))
-        case Call(name, (first, second)) if name in _COMPARISONS and dtype == "int64":
-            sides = [in_parentheses(written(side)) for side in (first, second)]
-            return exp.cast(exp.Paren(this=_COMPARISONS[name](this=sides[0], expression=sides[1])), number_type(dtype))
+        case Call("abs", (argument,)) if dtype != "int64":  # that of the least int64 is an error of the engine's own
+            return exp.Abs(this=written(argument))
+        case _ if (compared := comparing_number(join, written, dtype)) is not None:
+            return compared
         case Call(name, both) if name in _BY_FUNCTION and dtype != "int64" and len(operands_of(join)) > 1:
             return call(f"tensor_{name}", *map(written, both))
         case _:

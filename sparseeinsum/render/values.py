@@ -24,9 +24,10 @@ from sparseeinsum.render.calls import (
     integers,
     text,
 )
+from sparseeinsum.render.conditions import truth_as_number
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.scalars import COMBINED, aggregated_number, compensating_number, number_expression
-from sparseeinsum.statistics.columns import NUMBER_TYPES, array_type, number_type
+from sparseeinsum.statistics.columns import IS_TRUTH, NUMBER_TYPES, array_type, number_type
 from sparseeinsum.statistics.extents import Extent, product
 
 _LETTERS = "ijklmnopqrstuvwxyzabcdefghIJKLMNOPQRSTUVWXYZABCDEFGH"
@@ -127,6 +128,8 @@ class Value:
             is_number = not self.inside
         if NUMBER_TYPES[self.computed_in] == NUMBER_TYPES[wanted]:
             return value
+        if value.meta.get(IS_TRUTH):
+            return truth_as_number(value.this.unnest(), wanted)
         return converted(value, number_type(wanted) if is_number else array_type(wanted))
 
     def _watched(self, value: exp.Expr) -> exp.Expr:
