@@ -14,6 +14,7 @@ from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.partitioned import PartitionedProgram
 from sparseeinsum.rewrite.binarise import binarise
+from sparseeinsum.rewrite.known import Known
 from sparseeinsum.semantics.exactness import Values, evaluate_exactly
 from sparseeinsum.semantics.ranges import finite_range
 from sparseeinsum.statistics.estimate import Statistics, dense_statistics, estimate
@@ -56,7 +57,8 @@ def partition(
         name: Values(finite_range(bound.tensors[name].dtype), has_fill=not statistics[name].is_dense)
         for name in statistics
     }
-    exact = evaluate_exactly(binarise(bound, statistics, values), values)
+    binary = binarise(bound, Known.of_inputs(bound.tensors, statistics, values))
+    exact = evaluate_exactly(binary.graph, values)
     known = estimate(exact.graph, statistics, exact.evaluations)
     task = TransferTask(TransferModel(exact.graph, known, exact.evaluations), all_choices(exact.graph, workers))
     return PartitionedProgram(task, partitioned(task, search(task), workers))

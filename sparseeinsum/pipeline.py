@@ -35,6 +35,7 @@ from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.first_indices import find_first_indices, successors_needed
+from sparseeinsum.rewrite.known import Known
 from sparseeinsum.rewrite.late_sums import sum_late
 from sparseeinsum.rewrite.masked_sums import sum_where_read
 from sparseeinsum.rewrite.parts import parts_of
@@ -193,21 +194,20 @@ def _rewritten(
     Formulas are replaced by equal ones, and products that several EinSums compute put together before; sums over what
     is absent are taken apart after. Also, of results that another formula computes, that formula.
     """
-    known, values = data.statistics, data.values
-    if _allows_nonfinite(options):
-        return binarise(bound, known, values, allows_nonfinite=True), {}
+    known = Known.of_inputs(bound.tensors, data.statistics, data.values, _allows_nonfinite(options))
+    binary = binarise(bound, known)
+    if known.allows_nonfinite:
+        return binary.graph, {}
     price = partial(least_seconds, constants=constants_for(engine.costs))
-    binary = binarise(bound, known, values)
     derivations: Mapping[str, Derivation] = {}
     if options.rewrites:
         pinned = options.pin.keys()
-        improved = improve(bound, binary, known, values, price, options.pin)
-        binary = put_together(improved.graph, improved.apart, known, values, price, pinned)
-        binary = sum_late(binary, known, values, price, pinned)
-        binary = sum_where_read(binary, known, values, price, pinned)
+        improved = improve(bound, binary, price, options.pin)
+        binary = put_together(improved.graph, improved.apart, price, pinned)
+        binary = sum_late(binary, price, pinned)
+        binary = sum_where_read(binary, price, pinned)
         derivations = improved.derivations
-    sparse = compensate(binary, known, values, price)
-    return find_first_indices(sparse, data.successors, known, values, price), derivations
+    return find_first_indices(compensate(binary, price), data.successors, price).graph, derivations
 
 
 def _alternatives(

@@ -21,6 +21,7 @@ from sparseeinsum.plan import Plan
 from sparseeinsum.results.execution import Replanned
 from sparseeinsum.rewrite.binarise import MOST_OPERANDS, binarise
 from sparseeinsum.rewrite.composition import composed
+from sparseeinsum.rewrite.known import Known
 from sparseeinsum.semantics.exactness import Values, evaluate_exactly
 from sparseeinsum.statistics.counts import count_entries, counted_statistics, is_countable
 from sparseeinsum.statistics.estimators import Estimator
@@ -203,7 +204,8 @@ class _Rest:
         whole = composed(self.graph, self.before.rewriting.all_parts - self.before.alternatives.pinned.keys())
         if any(len(einsum.operands) > MOST_OPERANDS for einsum in whole.einsums):
             statistics = {name: each.statistics for name, each in self.measured.items()}
-            alternatives = self._alternatives(binarise(whole, statistics, self._values, self._allows_nonfinite))
+            known = Known.of_inputs(whole.tensors, statistics, self._values, self._allows_nonfinite)
+            alternatives = self._alternatives(binarise(whole, known).graph)
             found += _found(alternatives)
         return found
 

@@ -20,6 +20,7 @@ from sparseeinsum.language.inference import aggregated, dtype_of
 from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, operands_of
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.rewrite.binarise import binarise
+from sparseeinsum.rewrite.known import Known
 from sparseeinsum.semantics.dense import evaluate_program
 from sparseeinsum.semantics.exactness import Values
 from sparseeinsum.semantics.ranges import ANYTHING, NOTHING, Range
@@ -83,7 +84,7 @@ def broken(
     bound = bind(Program(einsums, outputs=(einsums[-1].output.tensor,)), tensors)
     statistics = {name: statistics_of(array, fills[name]) for name, array in arrays.items()}
     values = {name: values_of(array, fills[name]) for name, array in arrays.items()}
-    return bound, binarise(bound, statistics, values)
+    return bound, binarise(bound, Known.of_inputs(bound.tensors, statistics, values)).graph
 
 
 def check(

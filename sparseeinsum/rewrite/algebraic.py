@@ -14,11 +14,9 @@ from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressio
 from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.formulas import better_formulas
 from sparseeinsum.rewrite.groups import groups_of
-from sparseeinsum.rewrite.known import Known
+from sparseeinsum.rewrite.known import KnownGraph
 from sparseeinsum.rewrite.names import Names
 from sparseeinsum.rewrite.prices import Pricer
-from sparseeinsum.semantics.exactness import Values
-from sparseeinsum.statistics.estimate import Statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +30,11 @@ class Improved:
     """
 
     graph: EinGraph
-    apart: EinGraph
+    apart: KnownGraph
     derivations: Mapping[str, Derivation]
 
 
-def improve(
-    graph: EinGraph,
-    apart: EinGraph,
-    statistics: Mapping[str, Statistics],
-    values: Mapping[str, Values],
-    price: Pricer,
-    pinned: Mapping[str, Mapping[str, int]],
-) -> Improved:
+def improve(graph: EinGraph, apart: KnownGraph, price: Pricer, pinned: Mapping[str, Mapping[str, int]]) -> Improved:
     """Replace sums of products by equal ones where those are much cheaper (SPORES).
 
     Numbers must be finite, real, and of one dtype; what is promoted by hand or pinned stays as it was written.
@@ -51,8 +42,6 @@ def improve(
     Args:
         graph: EinSums of any number of operands, in topological order; values that turn NaN or infinite are detected.
         apart: The same of one or two operands each.
-        statistics: Statistics of the inputs.
-        values: What is known of the inputs' values.
         price: Knows what EinSums cost.
         pinned: For some results, labels to promote and their tiles.
     """
@@ -60,12 +49,11 @@ def improve(
     groups = groups_of(merged, pinned)
     if not groups:
         return Improved(graph, apart, {})
-    known = Known.of_graph(apart, statistics, values)
     names = Names(graph.tensors)
     replaced: dict[str, Sequence[EinSum]] = {}
     derivations: dict[str, Derivation] = {}
     for group in groups:
-        found = better_formulas(group, merged, known, price, names)
+        found = better_formulas(group, merged, apart, price, names)
         if found is not None:
             derivations |= found.derivations
             replaced |= {einsum.output.tensor: () for einsum in group.einsums}
@@ -75,7 +63,7 @@ def improve(
     better = _graph(
         _in_order(each for einsum in merged.einsums for each in replaced.get(einsum.output.tensor, [einsum])), merged
     )
-    return Improved(better, binarise(better, statistics, values), derivations)
+    return Improved(better, binarise(better, apart.anew()), derivations)
 
 
 def _in_order(einsums: Iterable[EinSum]) -> tuple[EinSum, ...]:

@@ -1,9 +1,8 @@
 """Rewriting: an EinGraph whose EinSums have any number of operands in, one of EinSums of one or two operands out."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 import numpy as np
 
@@ -13,13 +12,12 @@ from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, evaluat
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.rewrite.chains import Chain, chain_of, substituted
 from sparseeinsum.rewrite.contraction import find_order, steps
-from sparseeinsum.rewrite.known import Known, KnownTensor
+from sparseeinsum.rewrite.known import Known, KnownGraph, KnownTensor
 from sparseeinsum.rewrite.names import Names
 from sparseeinsum.rewrite.network import Estimates, Network, is_as_precise
 from sparseeinsum.rewrite.parts import labels_among, part_of
 from sparseeinsum.rewrite.real_parts import with_real_parts
-from sparseeinsum.semantics.exactness import Values
-from sparseeinsum.statistics.estimate import LabelStatistics, Statistics, dense_statistics
+from sparseeinsum.statistics.estimate import LabelStatistics, dense_statistics
 
 MOST_OPERANDS = 2
 
@@ -30,12 +28,7 @@ _ROUNDED = frozenset(("float64", "float32", "complex128", "complex64"))
 _WORTH_REDUCING = 0.5
 
 
-def binarise(
-    graph: EinGraph,
-    statistics: Mapping[str, Statistics],
-    values: Mapping[str, Values],
-    allows_nonfinite: bool = False,
-) -> EinGraph:
+def binarise(graph: EinGraph, known: Known) -> KnownGraph:
     """Replace every EinSum of more than two operands by several of one or two, which compute the same.
 
     Intermediate results get names that no tensor has. Operands that one associative operator joins are contracted in
@@ -43,11 +36,9 @@ def binarise(
 
     Args:
         graph: EinSums in topological order.
-        statistics: Statistics of the inputs.
-        values: What is known of the inputs' values.
-        allows_nonfinite: Whether results that turn NaN or infinite are computed with; else they are detected.
+        known: The inputs.
     """
-    known = Known.of_inputs(graph.tensors, statistics, values, allows_nonfinite)
+    known = known.of(known.tensors)  # what is learned here is handed on in the graph alone
     names = Names(graph.tensors)
     einsums: list[EinSum] = []
     for written in graph.einsums:
@@ -55,7 +46,7 @@ def binarise(
             parts = _Breaking(einsum, known, names).parts() if _may_break(einsum, known) else [einsum]
             known.learn(parts[-1])
             einsums.extend(parts)
-    return EinGraph(MappingProxyType({**graph.tensors, **known.shapes()}), tuple(einsums), graph.outputs)
+    return known.graph_of(einsums, graph.outputs)
 
 
 def _may_break(einsum: EinSum, known: Known) -> bool:

@@ -13,17 +13,14 @@ which read entries alone, for all values. A generated tensor tells which index f
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Promoted, Reference
 from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, operands_of
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.rewrite.chains import substituted
-from sparseeinsum.rewrite.known import Known
+from sparseeinsum.rewrite.known import Known, KnownGraph
 from sparseeinsum.rewrite.names import Names
 from sparseeinsum.rewrite.prices import Pricer, exact_chain, price_of
-from sparseeinsum.semantics.exactness import Values
-from sparseeinsum.statistics.estimate import Statistics
 
 _U, _V = Operand(0), Operand(1)
 _FOLLOWING = "following"  # the second axis of a tensor of successors
@@ -52,34 +49,28 @@ def successors_needed(graph: EinGraph, indices: Mapping[str, str]) -> dict[str, 
     return found
 
 
-def find_first_indices(
-    graph: EinGraph,
-    successors: Mapping[str, str],
-    statistics: Mapping[str, Statistics],
-    values: Mapping[str, Values],
-    price: Pricer,
-) -> EinGraph:
+def find_first_indices(whole: KnownGraph, successors: Mapping[str, str], price: Pricer) -> KnownGraph:
     """Replace searches for the least index that make what is absent present, where it is cheaper not to.
 
     Args:
-        graph: EinSums of one or two operands, in topological order; values that turn NaN or infinite are detected.
+        whole: The EinSums; values that turn NaN or infinite are detected.
         successors: Names of tensors that tell which index follows which, by the vector of those indices.
-        statistics: Statistics of the inputs.
-        values: What is known of the inputs' values.
         price: Knows what EinSums cost.
     """
-    known = Known.of_inputs(graph.tensors, statistics, values, allows_nonfinite=False)
-    names = Names({*graph.tensors, *known.tensors})
+    if not successors:
+        return whole
+    graph, known = whole.graph, whole.anew()
+    names = Names(graph.tensors)
     before: dict[str, EinSum] = {}
     einsums: list[EinSum] = []
     for einsum in graph.einsums:
-        search = _search(einsum, before, successors, known) if successors else None
+        search = _search(einsum, before, successors, known)
         parts = None if search is None else _cheaper(search, known, names, price)
         for part in parts or (einsum,):
             known.learn(part)
             einsums.append(part)
         before[einsum.output.tensor] = einsum
-    return EinGraph(MappingProxyType({**graph.tensors, **known.shapes()}), tuple(_read(einsums, graph)), graph.outputs)
+    return known.graph_of(_read(einsums, graph), graph.outputs)
 
 
 def _read(einsums: list[EinSum], graph: EinGraph) -> list[EinSum]:
@@ -168,8 +159,8 @@ def _cheaper(search: _Search, known: Known, names: Names, price: Pricer) -> tupl
     if operands_of(search.at_fill(_V)) != {1}:
         return None
     parts = tuple(_Parts(search, names).einsums())
-    whole, apart = exact_chain([search.condition, search.einsum], known), exact_chain(parts, known)
-    return parts if price_of(apart, known, price) < _WORTH * price_of(whole, known, price) else None
+    together, apart = exact_chain([search.condition, search.einsum], known), exact_chain(parts, known)
+    return parts if price_of(apart, price) < _WORTH * price_of(together, price) else None
 
 
 @dataclass(slots=True)

@@ -12,9 +12,9 @@ from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.groups import Group
-from sparseeinsum.rewrite.known import Known
+from sparseeinsum.rewrite.known import KnownGraph
 from sparseeinsum.rewrite.names import Names
-from sparseeinsum.rewrite.prices import Pricer, exact_chain, price_of
+from sparseeinsum.rewrite.prices import Pricer, price_of
 from sparseeinsum.rewrite.saturation.building import build
 from sparseeinsum.rewrite.saturation.choices import terms_of
 from sparseeinsum.rewrite.saturation.egraph import Limits, saturate
@@ -45,7 +45,7 @@ class Formulas:
     derivations: Mapping[str, Derivation]
 
 
-def better_formulas(group: Group, graph: EinGraph, known: Known, price: Pricer, names: Names) -> Formulas | None:
+def better_formulas(group: Group, graph: EinGraph, known: KnownGraph, price: Pricer, names: Names) -> Formulas | None:
     """The cheapest EinSums that saturation finds; None where none is so much cheaper that it is worth it.
 
     Args:
@@ -56,7 +56,7 @@ def better_formulas(group: Group, graph: EinGraph, known: Known, price: Pricer, 
         names: For further results.
     """
     computed = {einsum.output.tensor for einsum in group.einsums}
-    if not all(known.tensors[name].is_all_finite for name in group.inputs | computed):
+    if not all(known.tensor(name).is_all_finite for name in group.inputs | computed):
         return None
     prices = _Prices(group, known, price)
     before = prices.of(group.einsums)
@@ -113,7 +113,7 @@ def _of_fewer_labels(reading: Reading, terms: Sequence[Term]) -> frozenset[str]:
     )
 
 
-def _some_alone(reading: Reading, chosen: _Chosen, known: Known) -> Iterator[tuple[Term, ...]]:
+def _some_alone(reading: Reading, chosen: _Chosen, known: KnownGraph) -> Iterator[tuple[Term, ...]]:
     """Terms of all roots: where one was chosen that; else what is found for the root on its own, looking less far."""
     limits = replace(Limits(), seconds=Limits().seconds / len(reading.roots))
     ways: list[Sequence[Term]] = []
@@ -127,7 +127,7 @@ def _some_alone(reading: Reading, chosen: _Chosen, known: Known) -> Iterator[tup
     yield from zip(*ways, strict=True)
 
 
-def _extracted(reading: Reading, known: Known, limits: Limits) -> tuple[list[tuple[Term, ...]], bool]:
+def _extracted(reading: Reading, known: KnownGraph, limits: Limits) -> tuple[list[tuple[Term, ...]], bool]:
     """Terms as they are chosen greedily, and by integer programming; and whether saturation came to its end."""
     classes = saturate(reading.terms, reading.bounds, reading.same, limits)
     densities = {leaf: _density(leaf, known) for leaf in classes.leaves}
@@ -136,9 +136,9 @@ def _extracted(reading: Reading, known: Known, limits: Limits) -> tuple[list[tup
     return [tuple(terms_of(choice, classes)) for choice in choices], classes.is_saturated
 
 
-def _density(leaf: Reference, known: Known) -> float:
+def _density(leaf: Reference, known: KnownGraph) -> float:
     """The share of entries that are not 0; of other fills, all."""
-    tensor = known.tensors[leaf.tensor]
+    tensor = known.tensor(leaf.tensor)
     if tensor.tensor.fill != 0 or not tensor.tensor.size:
         return 1.0
     return min(1.0, tensor.statistics.entries / tensor.tensor.size)
@@ -192,22 +192,19 @@ class _Prices:
     """Expected seconds of EinSums that compute roots of a group."""
 
     group: Group
-    known: Known
+    known: KnownGraph
     price: Pricer
 
     def of(self, einsums: Sequence[EinSum]) -> float:
         """Expected seconds of some; those that compute the same are counted once."""
         if not einsums:
             return 0.0
-        inputs = {name: self.known.tensors[name] for name in self.group.inputs}
-        tensors = {name: each.tensor for name, each in inputs.items()}
-        statistics = {name: each.statistics for name, each in inputs.items()}
-        values = {name: each.values for name, each in inputs.items()}
+        tensors = {name: self.known.graph.tensors[name] for name in self.group.inputs}
         roots = {root.output.tensor for root in self.group.roots}
         outputs = tuple(each.output.tensor for each in einsums if each.output.tensor in roots)
         for einsum in einsums:
             tensors[einsum.output.tensor] = result_tensor(einsum, tensors)
         graph = EinGraph(MappingProxyType(tensors), tuple(einsums), outputs)
-        whole = compensate(binarise(graph, statistics, values), statistics, values, self.price)
-        before = Known(inputs, self.known.allows_nonfinite)
-        return price_of(exact_chain(merge_common_subexpressions(whole, {}).einsums, before), before, self.price)
+        whole = compensate(binarise(graph, self.known.of(self.group.inputs)), self.price)
+        merged = merge_common_subexpressions(whole.graph, {})
+        return price_of(whole.with_einsums(merged.einsums), self.price)

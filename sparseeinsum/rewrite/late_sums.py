@@ -7,20 +7,17 @@ that: what databases call a join before an aggregation.
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import Call, Operand
 from sparseeinsum.rewrite.chains import chain_of, substituted
 from sparseeinsum.rewrite.composition import chain_in, composed
-from sparseeinsum.rewrite.known import Known
+from sparseeinsum.rewrite.known import Known, KnownGraph
 from sparseeinsum.rewrite.names import Names
 from sparseeinsum.rewrite.parts import labels_among, part_of
 from sparseeinsum.rewrite.prices import Pricer, exact_chain, price_of
-from sparseeinsum.semantics.exactness import ExactGraph, Values
-from sparseeinsum.statistics.estimate import Statistics
 
 # What is computed otherwise must be expected to take at most this share of the time.
 _WORTH = 0.9
@@ -31,29 +28,22 @@ _LEAST_ENTRIES = 1_000  # of a sum, below which starting operators takes longer 
 _LARGEST = 2**62
 
 
-def sum_late(
-    graph: EinGraph,
-    statistics: Mapping[str, Statistics],
-    values: Mapping[str, Values],
-    price: Pricer,
-    pinned: Collection[str],
-) -> EinGraph:
+def sum_late(whole: KnownGraph, price: Pricer, pinned: Collection[str]) -> KnownGraph:
     """Take sums that one product alone reads after that product, where that is cheaper.
 
     Only where factors close a cycle of labels: of others, another order needs no more groups, and is found by
     `binarise`. Numbers must be surely finite; what is promoted by hand or pinned stays as it is.
 
     Args:
-        graph: EinSums of one or two operands, in topological order; values that turn NaN or infinite are detected.
-        statistics: Statistics of the inputs.
-        values: What is known of the inputs' values.
+        whole: The EinSums; values that turn NaN or infinite are detected.
         price: Knows what EinSums cost.
         pinned: Results whose labels to promote are given.
     """
+    graph = whole.graph
     sums = frozenset(_sums(graph, pinned))
     if not sums:
-        return graph
-    known = Known.of_inputs(graph.tensors, statistics, values, allows_nonfinite=False)
+        return whole
+    known = whole.anew()
     later = _Later(graph, known, price, Names(graph.tensors))
     done: dict[str, EinSum] = {}
     for einsum in graph.einsums:
@@ -67,7 +57,7 @@ def sum_late(
         for each in written:
             known.learn(each)
             done[each.output.tensor] = each
-    return EinGraph(MappingProxyType({**graph.tensors, **known.shapes()}), tuple(done.values()), graph.outputs)
+    return known.graph_of(done.values(), graph.outputs)
 
 
 def _sums(graph: EinGraph, pinned: Collection[str]) -> Iterator[str]:
@@ -129,13 +119,10 @@ class _Later:
             return None
         name = self.names.invent(reader.output.tensor)
         exact = [exact_chain(way, self.known) for way in self._ways(part, reader, name)]
-        ways = {self._price(each): each for each in exact if _is_surely_within_numbers(each)}
-        if not ways or min(ways) >= _WORTH * self._price(exact_chain([part, reader], self.known)):
+        ways = {price_of(each, self.price): each for each in exact if _is_surely_within_numbers(each)}
+        if not ways or min(ways) >= _WORTH * price_of(exact_chain([part, reader], self.known), self.price):
             return None
         return ways[min(ways)].graph.einsums
-
-    def _price(self, exact: ExactGraph) -> float:
-        return price_of(exact, self.known, self.price)
 
     def _ways(self, part: EinSum, reader: EinSum, name: str) -> Iterator[tuple[EinSum, EinSum]]:
         """The product of all factors, two of them joined first under a name, and all sums taken with the third."""
@@ -159,11 +146,12 @@ class _Later:
             )
 
 
-def _is_surely_within_numbers(exact: ExactGraph) -> bool:
+def _is_surely_within_numbers(chain: KnownGraph) -> bool:
     """Whether no value that the EinSums compute can be NaN or infinite, or overflow."""
-    for name, evaluation in exact.evaluations.items():
-        entries = exact.values[name].entries
-        most = _LARGEST if exact.graph.tensors[name].dtype == "int64" else math.inf
+    tensors = chain.tensors
+    for name, evaluation in chain.evaluations.items():
+        entries = tensors[name].values.entries
+        most = _LARGEST if tensors[name].tensor.dtype == "int64" else math.inf
         if evaluation.detects_nonfinite or not entries.is_finite or entries.magnitude > most:
             return False
     return True

@@ -4,17 +4,15 @@ Of X * log(sum(W * H)) with a sparse X, the sum matters only where X is not 0: t
 with a mask of X, which is 1 at its entries. Numerical libraries call such sums sampled products of dense matrices.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import PRODUCT, Call, Literal, Operand
-from sparseeinsum.rewrite.known import Known
+from sparseeinsum.rewrite.known import KnownGraph
 from sparseeinsum.rewrite.names import Names
 from sparseeinsum.rewrite.prices import Pricer, exact_chain, price_of
-from sparseeinsum.semantics.exactness import Evaluation, ExactGraph, Values
-from sparseeinsum.statistics.estimate import Statistics
+from sparseeinsum.semantics.exactness import Evaluation
 
 # What is computed otherwise must be expected to take at most this share of the time.
 _WORTH = 0.5
@@ -22,40 +20,32 @@ _WORTH = 0.5
 _LEAST_ENTRIES = 10_000  # of a sum, below which it takes no time to speak of
 
 
-def sum_where_read(
-    graph: EinGraph,
-    statistics: Mapping[str, Statistics],
-    values: Mapping[str, Values],
-    price: Pricer,
-    pinned: Collection[str],
-) -> EinGraph:
+def sum_where_read(whole: KnownGraph, price: Pricer, pinned: Collection[str]) -> KnownGraph:
     """Compute sums of products only where the sparse tensor has entries that all their readers join them with.
 
     Only where what the readers compute of the sum is surely finite and does not matter where that tensor is absent;
     what is promoted by hand or pinned stays as it is.
 
     Args:
-        graph: EinSums of one or two operands, in topological order; values that turn NaN or infinite are detected.
-        statistics: Statistics of the inputs.
-        values: What is known of the inputs' values.
+        whole: The EinSums; values that turn NaN or infinite are detected.
         price: Knows what EinSums cost.
         pinned: Results whose labels to promote are given.
     """
+    graph = whole.graph
     sums = [einsum for einsum in graph.einsums if _is_sum(einsum, graph, pinned)]
     if not sums:
-        return graph
-    known = Known.of_graph(graph, statistics, values)
+        return whole
     names = Names(graph.tensors)
     replaced: dict[str, Sequence[EinSum]] = {}
     for einsum in sums:
-        masked = _Masking(einsum, graph, known, price).cheapest(names)
+        masked = _Masking(einsum, whole, price).cheapest(names)
         if masked is not None:
             replaced[einsum.output.tensor] = masked
     if not replaced:
-        return graph
-    einsums = tuple(each for einsum in graph.einsums for each in replaced.get(einsum.output.tensor, (einsum,)))
-    tensors = Known.of_graph(EinGraph(graph.tensors, einsums, graph.outputs), statistics, values).shapes()
-    return EinGraph(MappingProxyType({**graph.tensors, **tensors}), einsums, graph.outputs)
+        return whole
+    return whole.with_einsums(
+        each for einsum in graph.einsums for each in replaced.get(einsum.output.tensor, (einsum,))
+    )
 
 
 def _is_sum(einsum: EinSum, graph: EinGraph, pinned: Collection[str]) -> bool:
@@ -73,14 +63,12 @@ class _Masking:
 
     Attributes:
         einsum: The sum.
-        graph: Where it stands.
-        known: All tensors.
+        whole: Where it stands.
         price: Knows what EinSums cost.
     """
 
     einsum: EinSum
-    graph: EinGraph
-    known: Known
+    whole: KnownGraph
     price: Pricer
 
     def cheapest(self, names: Names) -> Sequence[EinSum] | None:
@@ -92,19 +80,17 @@ class _Masking:
         assert mask is not None
         mask_name, name = names.invent(self.einsum.output.tensor), names.invent(self.einsum.output.tensor)
         ways = list(self._ways(mask, mask_name, name))
-        exact = [exact_chain([*way, *self._readers()], self.known) for way in ways]
+        chains = [exact_chain([*way, *self._readers()], self.whole) for way in ways]
         priced = [
-            (price_of(each, self.known, self.price), way)
-            for each, way in zip(exact, ways, strict=True)
-            if self._is_right(each)
+            (price_of(chain, self.price), way) for chain, way in zip(chains, ways, strict=True) if self._is_right(chain)
         ]
-        before = price_of(exact_chain([self.einsum, *self._readers()], self.known), self.known, self.price)
+        before = price_of(exact_chain([self.einsum, *self._readers()], self.whole), self.price)
         seconds, cheapest = min(priced, key=lambda pair: pair[0], default=(before, None))
         return cheapest if seconds < _WORTH * before else None
 
     def _readers(self) -> list[EinSum]:
         name = self.einsum.output.tensor
-        return [each for each in self.graph.einsums if any(operand.tensor == name for operand in each.operands)]
+        return [each for each in self.whole.graph.einsums if any(operand.tensor == name for operand in each.operands)]
 
     def _mask(self, reader: EinSum) -> Reference | None:
         """The tensor that tells where a reader needs the sum, under labels of the sum; None where none does."""
@@ -125,10 +111,10 @@ class _Masking:
         return Reference(other.tensor, tuple(labels[label] for label in other.labels))
 
     def _evaluation(self, reader: EinSum) -> Evaluation:
-        return exact_chain([reader], self.known).evaluations[reader.output.tensor]
+        return self.whole.learned[reader.output.tensor].evaluation
 
     def _ways(self, masked: Reference, mask_name: str, name: str) -> Iterator[list[EinSum]]:
-        tensor = self.graph.tensors[masked.tensor]
+        tensor = self.whole.graph.tensors[masked.tensor]
         is_entry = Call("ne", (Operand(0), Literal(tensor.fill)))
         mask = EinSum(Reference(mask_name, masked.labels), (masked,), Call("where", (is_entry, _ONE, _ZERO)), None)
         for first, second in (self.einsum.operands, tuple(reversed(self.einsum.operands))):
@@ -136,15 +122,15 @@ class _Masking:
             joined = EinSum(Reference(name, labels), (mask.output, first), PRODUCT, None)
             yield [mask, joined, EinSum(self.einsum.output, (joined.output, second), PRODUCT, "sum")]
 
-    def _is_right(self, exact: ExactGraph) -> bool:
+    def _is_right(self, chain: KnownGraph) -> bool:
         """Whether readers find nothing that is not finite, and as before nothing where the mask is absent."""
         for reader in self._readers():
             name = reader.output.tensor
-            now, before = exact.evaluations[name], self._evaluation(reader)
+            now, before = chain.evaluations[name], self._evaluation(reader)
             at = next(at for at, each in enumerate(reader.operands) if each.tensor != self.einsum.output.tensor)
             if not _leaves_out(now, at) or now.constant != before.constant:
                 return False
-        return all(not each.detects_nonfinite for each in exact.evaluations.values())
+        return all(not each.detects_nonfinite for each in chain.evaluations.values())
 
 
 def _leaves_out(evaluation: Evaluation, operand: int) -> bool:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum
-from sparseeinsum.rewrite.known import Known
-from sparseeinsum.semantics.exactness import Evaluation, ExactGraph, evaluate_exactly
-from sparseeinsum.statistics.estimate import Statistics, estimate
+from sparseeinsum.rewrite.known import Known, KnownGraph
+from sparseeinsum.semantics.exactness import Evaluation
+from sparseeinsum.statistics.estimate import Statistics
 
 
 class Pricer(Protocol):
@@ -18,17 +18,15 @@ class Pricer(Protocol):
         """Expected seconds of all EinSums, each as it is cheapest."""
 
 
-def exact_chain(einsums: Iterable[EinSum], known: Known) -> ExactGraph:
-    """A graph of a few EinSums of known tensors, and what is exact for each."""
+def exact_chain(einsums: Iterable[EinSum], known: Known | KnownGraph) -> KnownGraph:
+    """A graph of a few EinSums of known tensors, of which the last is asked for."""
     chain = tuple(einsums)
-    after = Known(dict(known.tensors), known.allows_nonfinite)
-    for einsum in chain:
-        after.learn(einsum)
-    graph = EinGraph(after.shapes(), chain, (chain[-1].output.tensor,))
-    return evaluate_exactly(graph, {name: tensor.values for name, tensor in known.tensors.items()})
+    computed = {einsum.output.tensor for einsum in chain}
+    read = {operand.tensor for einsum in chain for operand in einsum.operands} - computed
+    return known.of(read).graph_of(chain, (chain[-1].output.tensor,))
 
 
-def price_of(exact: ExactGraph, known: Known, price: Pricer) -> float:
+def price_of(chain: KnownGraph, price: Pricer) -> float:
     """Expected seconds of EinSums of known tensors."""
-    statistics = {name: tensor.statistics for name, tensor in known.tensors.items()}
-    return price(exact.graph, estimate(exact.graph, statistics, exact.evaluations), exact.evaluations)
+    statistics = {name: tensor.statistics for name, tensor in chain.tensors.items()}
+    return price(chain.graph, statistics, chain.evaluations)

@@ -1,17 +1,15 @@
 """Rewriting: EinSums of one or two operands in; the same out, parts of one product in an order of its own."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.scalar import Operand
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.composition import chain_in, composed
-from sparseeinsum.rewrite.known import Known
+from sparseeinsum.rewrite.known import KnownGraph
 from sparseeinsum.rewrite.parts import parts_of
 from sparseeinsum.rewrite.prices import Pricer, exact_chain, price_of
-from sparseeinsum.semantics.exactness import Values
-from sparseeinsum.statistics.estimate import Statistics
 
 # Sums of products of these are the same in any order, but for rounding; of int64, one order may overflow alone.
 _ROUNDED = frozenset(("float64", "float32", "complex128", "complex64"))
@@ -22,14 +20,7 @@ _WORTH = 0.9
 _MOST_FACTORS = 6  # of one product: its orders are looked at in some 10 ms
 
 
-def put_together(
-    graph: EinGraph,
-    apart: EinGraph,
-    statistics: Mapping[str, Statistics],
-    values: Mapping[str, Values],
-    price: Pricer,
-    pinned: Collection[str],
-) -> EinGraph:
+def put_together(graph: EinGraph, apart: KnownGraph, price: Pricer, pinned: Collection[str]) -> KnownGraph:
     """Compute sums of products with what alone reads them, where another order of the whole product is cheaper.
 
     As of A * sum(U * V) with a sparse A, and of (A B) x. Numbers must be finite, and of one dtype that rounds; what is
@@ -38,25 +29,22 @@ def put_together(
     Args:
         graph: EinSums of any number of operands, in topological order; values that turn NaN or infinite are detected.
         apart: The same of one or two operands each.
-        statistics: Statistics of the inputs.
-        values: What is known of the inputs' values.
         price: Knows what EinSums cost.
         pinned: Results whose labels to promote are given.
     """
     parts = _parts(graph, pinned)
     if not parts:
         return apart
-    known = Known.of_graph(apart, statistics, values)
-    computing = parts_of({einsum.output.tensor for einsum in graph.einsums}, apart)
+    computing = parts_of({einsum.output.tensor for einsum in graph.einsums}, apart.graph)
     cheaper: set[str] = set()
-    for group in _groups(graph, parts, known):
+    for group in _groups(graph, parts, apart):
         written = [einsum for name in group for einsum in computing[name]]
         whole = composed(graph, group[:-1]).producer_of(group[-1])
         assert whole is not None
         is_whole = not any(operand.tensor in group for operand in whole.operands)  # as not of a diagonal of a part
-        if is_whole and _is_cheaper(whole, written, known, price):
+        if is_whole and _is_cheaper(whole, written, apart, price):
             cheaper |= set(group[:-1])
-    return binarise(composed(graph, cheaper), statistics, values) if cheaper else apart
+    return binarise(composed(graph, cheaper), apart.anew()) if cheaper else apart
 
 
 def _parts(graph: EinGraph, pinned: Collection[str]) -> frozenset[str]:
@@ -82,14 +70,14 @@ def _is_product(graph: EinGraph, einsum: EinSum) -> bool:
     return len(dtypes) == 1 and dtypes <= _ROUNDED
 
 
-def _groups(graph: EinGraph, parts: Set[str], known: Known) -> Iterator[tuple[str, ...]]:
+def _groups(graph: EinGraph, parts: Set[str], apart: KnownGraph) -> Iterator[tuple[str, ...]]:
     """Results that are parts of one product, in topological order, that product last; of few, finite factors."""
     inside: dict[str, _Group] = {}
     for einsum in graph.einsums:
         name = einsum.output.tensor
         below = [inside.pop(operand.tensor) for operand in einsum.operands if operand.tensor in inside]
         factors = len(einsum.operands) + sum(group.factors - 1 for group in below)
-        is_finite = all(known.tensors[operand.tensor].is_all_finite for operand in einsum.operands)
+        is_finite = all(apart.tensor(operand.tensor).is_all_finite for operand in einsum.operands)
         if is_finite and factors <= _MOST_FACTORS:
             group = _Group((*(each for group in below for each in group.names), name), factors)
         else:
@@ -118,13 +106,9 @@ def _order(einsums: Sequence[EinSum]) -> object:
     return orders[einsums[-1].output.tensor]
 
 
-def _is_cheaper(whole: EinSum, apart: Sequence[EinSum], known: Known, price: Pricer) -> bool:
-    tensors = {operand.tensor: known.tensors[operand.tensor] for operand in whole.operands}
-    graph = EinGraph(known.shapes(), (whole,), (whole.output.tensor,))
-    statistics = {name: tensor.statistics for name, tensor in tensors.items()}
-    values = {name: tensor.values for name, tensor in tensors.items()}
-    together = binarise(graph, statistics, values).einsums
-    if _order(together) == _order(apart):
+def _is_cheaper(whole: EinSum, written: Sequence[EinSum], apart: KnownGraph, price: Pricer) -> bool:
+    graph = EinGraph(apart.graph.tensors, (whole,), (whole.output.tensor,))
+    together = binarise(graph, apart.of({operand.tensor for operand in whole.operands}))
+    if _order(together.graph.einsums) == _order(written):
         return False
-    prices = [price_of(exact_chain(einsums, known), known, price) for einsums in (together, apart)]
-    return prices[0] < _WORTH * prices[1]
+    return price_of(together, price) < _WORTH * price_of(exact_chain(written, apart), price)
