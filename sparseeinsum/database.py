@@ -550,6 +550,8 @@ class Database:
         if isinstance(program, str):
             return lower_text(program, parameters or {}, shapes=shapes_in(self._engine))
         _check_no_parameters(parameters)
+        if not isinstance(program, Program):
+            raise TypeError(f"{program!r} is no program; se.program makes one, as in se.program({{'Y': ...}})")
         return program
 
     def __enter__(self) -> Self:

@@ -89,7 +89,21 @@ def test_normal_forms_are_readable() -> None:
     assert found.normal_forms[0] == first
 
 
+def test_expressions_are_compared_as_they_are() -> None:
+    x, u, v = map(se.matrix, ("X", "U", "result"))  # the last one as an expression might be called
+    loss = ((x - u @ v.T) ** 2).sum()
+    multiplied = (x**2).sum() - 2 * (x * (u @ v.T)).sum() + ((u.T @ u) * (v.T @ v)).sum()
+    assert se.equivalent(loss, multiplied)
+    assert se.equivalent(loss.named("inside"), se.program({"L": multiplied}))
+    assert se.equivalent("L[] = sum((X[i, j] - sum[k](U[i, k] * result[j, k]))^2)", loss)
+    assert not se.equivalent(loss, (x**2).sum())
+    a, b = map(se.tensor, ("A", "b"))
+    assert se.equivalent((a["i", "j"] * b["j"]).sum("j")["i"], se.matrix("A") @ se.vector("b"))
+
+
 def test_bad_input_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"A\[i, j\] is neither a program"):
+        se.equivalent(se.tensor("A")["i", "j"], "B[i, j] = A[i, j]")  # type: ignore[arg-type]
     with pytest.raises(se.SemanticsError, match="A, B cannot be compared as a whole"):
         se.equivalent("A[i] = x[i]\nB[i] = x[i]", "A[i] = x[i]")
     with pytest.raises(se.SemanticsError, match="A has 1 axes and B has 0"):

@@ -82,6 +82,14 @@ def test_programs_of_matrices_run(db: se.Database) -> None:
     np.testing.assert_allclose(results["g"].to_numpy(), wanted_gradient(ARRAYS), rtol=1e-9)
 
 
+def test_what_has_no_name_yet_is_no_program(db: se.Database) -> None:
+    db.tensor("X", np.eye(3))
+    x: Any = se.matrix("X")
+    for compute in (db.plan, db.run):
+        with pytest.raises(TypeError, match=r"X\[i, j\] is no program; se\.program makes one"):
+            compute(x)
+
+
 def test_a_named_part_is_a_result_of_its_own() -> None:
     text = str(se.program({"L": ((U @ V.T).named("M") ** 2).sum()}))
     assert text == "M[i, j] = sum(U[i, k] * V[j, k])\nL[] = sum(M[k, l] ^ 2)"

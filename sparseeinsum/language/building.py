@@ -9,6 +9,7 @@
 """
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,16 @@ def program(
         raise SemanticsError("parameters are of text; in Python, expressions have the numbers themselves")
     statements = build(*_assigned(source), *others)
     return lower_text("\n".join(map(write_statement, statements)))
+
+
+def program_of(expression: LabelledExpression | Matrix) -> Program:
+    """The program whose only result is an expression, under a name that nothing in it has."""
+    labelled = expression.labelled() if isinstance(expression, Matrix) else expression
+    result = tensor("result")
+    result.definition = labelled
+    taken = {each.name.lower() for each in _in_order((result,)) if each is not result}
+    name = next(name for count in itertools.count() if (name := result.name + "_" * count) not in taken)
+    return program({name: labelled})
 
 
 def read_program(path: str | Path, /, **parameters: dtypes.Number) -> Program:

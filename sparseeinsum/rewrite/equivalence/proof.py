@@ -12,13 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.language.building import program
+from sparseeinsum.language.building import program, program_of
 from sparseeinsum.language.eingraph import Program
+from sparseeinsum.language.expressions import LabelledExpression
+from sparseeinsum.language.matrices import Matrix
 from sparseeinsum.rewrite.equivalence.axis_groups import AxisGroups
 from sparseeinsum.rewrite.equivalence.isomorphism import key_of, reduced
 from sparseeinsum.rewrite.equivalence.normalise import Normaliser
 from sparseeinsum.rewrite.equivalence.writing import write_form
 from sparseeinsum.semantics.dense import evaluate_program
+
+Comparable = Program | str | LabelledExpression | Matrix
 
 _TRIALS = 24
 _MOST_BOUND = 3  # of axes in a counter-example
@@ -67,24 +71,26 @@ class Equivalence:
         return f"different:\n{forms}\nfor\n{tensors}\nthey are {results}"
 
 
-def equivalent(first: Program | str, second: Program | str) -> Equivalence:
+def equivalent(first: Comparable, second: Comparable) -> Equivalence:
     """Whether two programs compute the same from the same inputs, of whatever bounds they do not declare.
 
     Numbers are taken to be real: rounding, overflow, and NaN out of 0 * inf do not count, nor do tensors of truth.
 
     Args:
-        first: A program with one output, or its text.
+        first: A program with one output, its text, or an expression: a matrix, `(X - U @ V.T).sum()`, or one with the
+            labels of its result, `(A["i", "j"] * x["j"]).sum("j")["i"]`.
         second: Another one, whose output has as many axes; it may have another name.
 
     Raises:
         ParseError: A text cannot be read.
+        TypeError: What is given is neither.
         SemanticsError: A program has several outputs, or the outputs have other numbers of axes, or multiplied out they
             have too many products.
 
     >>> equivalent("L[] = sum((U[i] * V[j])^2)", "L[] = sum(U[i]^2) * sum(V[j]^2)")  # doctest: +ELLIPSIS
     Equivalence(...is_proven=True, counter_example=None)
     """
-    programs = [program(each) if isinstance(each, str) else each for each in (first, second)]
+    programs = [_program(first), _program(second)]
     outputs = [_output(each) for each in programs]
     _check_ranks(programs, outputs)
     groups = AxisGroups.of(programs, outputs)
@@ -99,6 +105,18 @@ def equivalent(first: Program | str, second: Program | str) -> Equivalence:
     )
     example = None if is_proven else _counter_example(programs, outputs, groups)
     return Equivalence((texts[0], texts[1]), is_proven, example)
+
+
+def _program(given: Comparable) -> Program:
+    match given:
+        case Program():
+            return given
+        case str():
+            return program(given)
+        case LabelledExpression() | Matrix():
+            return program_of(given)
+        case _:
+            raise TypeError(f"{given!r} is neither a program, nor a matrix, nor an expression with labels behind it")
 
 
 def _output(of: Program) -> str:
