@@ -204,6 +204,18 @@ class TestRuns:
             found = db.run(PRODUCT, pin={"C": pin})["C"].to_numpy()
             np.testing.assert_allclose(found, np.asarray(first @ second), rtol=1e-12, atol=1e-12)
 
+    @pytest.mark.parametrize("place", ["dim_0", "dim_1"])
+    def test_diagonals(self, db: se.Database, place: str) -> None:
+        """Of two keys that are equal, rows may be distributed by either."""
+        rng = np.random.default_rng(0)
+        left, right = sp.csr_array(sp.random_array((40, 40), density=0.5, rng=rng)), rng.normal(size=(40, 6))
+        db.tensor("A", left, distribute=place)
+        db.tensor("B", right, distribute="dim_0")
+        expected = left.diagonal()[:, None] * right
+        programs = {"C[i, k] = A[i, i] * B[i, k]": expected, "C[k] = sum(A[i, i] * B[i, k])": expected.sum(axis=0)}
+        for text, wanted in programs.items():
+            np.testing.assert_allclose(db.run(text)["C"].to_numpy(), wanted, rtol=1e-12, atol=1e-12)
+
     def test_groups_of_whole_operands_in_tiles(self, db: se.Database) -> None:
         """Keys come from whichever operand has a tuple, and say how long the last arrays are."""
         rng = np.random.default_rng(0)

@@ -112,10 +112,15 @@ def _joinable(einsum: EinSum, operands: Sequence[Decomposition], join: JoinKind)
 
 
 def _label(einsum: EinSum, operand: int, distribution: Distribution) -> str | None:
-    """The label by whose key an operand is distributed; None where it is by none."""
+    """The label by whose key an operand is distributed; None where it is by none.
+
+    Of a label that stands twice, statements read the first key, and Citus does not know that the other one is equal.
+    """
     if not isinstance(distribution, Hashed):
         return None
-    return einsum.operands[operand].labels[distribution.axis]
+    labels = einsum.operands[operand].labels
+    label = labels[distribution.axis]
+    return label if labels.index(label) == distribution.axis else None
 
 
 def _contracted(einsum: EinSum, choice: Choice, operands: tuple[Distribution, ...]) -> Way:
