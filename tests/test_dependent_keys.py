@@ -36,6 +36,8 @@ CASES: dict[str, tuple[NDArray[np.float64], bool]] = {
     "Y[i] = sum(D[i, j] * E[j, l])": ((D @ E).sum(axis=1), False),
     "Y[i] = sum(D[i, j])": (D.sum(axis=1), False),
     "Y[i, k] = max(D[i, j] * A[j, k])": ((D[:, :, None] * A).max(axis=1), True),  # absent pairs count
+    "Y[i, k] = any(D[i, j] > 4 and A[j, k] < 0)": (((D[:, :, None] > 4) & (A < 0)).any(axis=1), False),
+    "Y[i, j] = all(D[i, j] * A[j, k])": (np.zeros((ROWS, COLUMNS)), True),
     "Y[j, k] = sum(D[i, j] * B[i, k])": (D.T @ B, True),
     "Y[k] = sum(D[i, j] * A[j, k])": ((D @ A).sum(axis=0), True),
     "Y[j] = sum(D[i, j])": (D.sum(axis=0), True),

@@ -11,7 +11,7 @@ from sparseeinsum.decompose.plan import Step
 from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.semantics.exactness import JoinKind
 
-_KEEPING_ONE = frozenset({"sum", "prod", "max", "min"})  # of one number they make that number
+_KEEPING_ONE = frozenset({"sum", "prod", "max", "min", "any", "all"})  # of one number, or truth, they make that
 
 
 def has_single_pairs(step: Step, operands: Sequence[Relation], identifying: Mapping[str, Set[int]]) -> bool:
