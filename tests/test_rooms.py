@@ -107,6 +107,7 @@ def test_modules_are_found() -> None:
         "sparseeinsum.decompose.model",
         "sparseeinsum.decompose.repartition_tables",
         "sparseeinsum.language.eingraph",
+        "sparseeinsum.language.tensors",
     }
     assert "sparseeinsum.pipeline" in own_imports("sparseeinsum.database")
 
