@@ -226,6 +226,15 @@ class TestRuns:
         assert any("FULL JOIN" in query for query in filling_queries(plan))
         np.testing.assert_allclose(db.run(plan)["C"].to_numpy(), (left * right).sum(axis=1), rtol=1e-12)
 
+    def test_a_label_that_a_tensor_has_twice(self, db: se.Database) -> None:
+        """Rows are joined by the first of two equal keys, and the machine that has them by the second."""
+        cube = np.random.default_rng(0).random((3, 3, 2)) < 0.8
+        expected = (cube[:, :, :, None] & np.einsum("jjl->jl", cube)[None, :, None, :]).all(axis=(1, 3))
+        for place in ("dim_0", "dim_1", "dim_2"):
+            db.tensor("B", cube, promoted=["dim_0", "dim_1", "dim_2"], distribute=place)
+            found = db.run("T[i, k] = prod(B[i, j, k] and B[j, j, l])", optimizer="relational")
+            np.testing.assert_array_equal(found["T"].to_numpy(), expected)
+
     @pytest.mark.usefixtures("nothing_is_small")
     def test_gcn(self, db: se.Database) -> None:
         inputs = gcn_inputs(citation_graph())

@@ -7,6 +7,7 @@ keys, k0, k1, ..., and whose others lie inside arrays, a0, a1, ...; new keys and
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from sqlglot import exp
 
@@ -73,19 +74,25 @@ class ExpressionQuery:
     repeated: tuple[exp.Select, ...]
 
 
-def expression_query(expression: Expression, stored: Mapping[str, StoredTensor], dialect: Dialect) -> ExpressionQuery:
+def expression_query(
+    expression: Expression,
+    stored: Mapping[str, StoredTensor],
+    dialect: Dialect,
+    tables: Mapping[str, Source] = MappingProxyType({}),
+) -> ExpressionQuery:
     """An expression as a SELECT.
 
     Args:
         expression: Written by hand.
         stored: The tensors that are its inputs, by name.
         dialect: Of the engine.
+        tables: Inputs that are no tensors, by name, with keys named as those of relations.
 
     Raises:
         AlgebraError: It has what SQL does not compute: kernels in Python, arrays of several sizes, other dtypes.
     """
     nodes = in_order(expression)
-    writer = _Writer(stored, Renderer(dialect, {}), _fused_joins(nodes))
+    writer = _Writer(stored, tables, Renderer(dialect, {}), _fused_joins(nodes))
     for each in nodes:
         writer.write(each)
     return ExpressionQuery(writer.select(expression), writer.schemas[id(expression)], tuple(writer.repeated))
@@ -120,6 +127,7 @@ class _Writer:
 
     Attributes:
         stored: Tensors that are inputs, by name.
+        tables: Other inputs, by name.
         renderer: Knows what there is.
         fused: Joins that are computed with the aggregation that reads them.
         schemas: Of what is there, by the operator's id.
@@ -127,6 +135,7 @@ class _Writer:
     """
 
     stored: Mapping[str, StoredTensor]
+    tables: Mapping[str, Source]
     renderer: Renderer
     fused: set[int]
     schemas: dict[int, Schema] = field(default_factory=dict)
@@ -167,6 +176,11 @@ class _Writer:
         return with_blocks(query, self.renderer.blocks, self.renderer.dialect)
 
     def _input(self, name: str, of: RelationType) -> Schema:
+        if name in self.tables:
+            source = self.tables[name]
+            schema = schema_of(name, of, source.schema.tensor.dtype)
+            self.renderer.provide(schema, replace(source, schema=schema))
+            return schema
         stored = self.stored[name]
         if stored.tensor.dtype not in _DTYPES:
             raise AlgebraError(

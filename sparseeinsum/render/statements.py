@@ -208,13 +208,13 @@ class _Compiler:
             renderer.define(definition.name, definition.relation, definition.step.notation)
         source = renderer.source(relation)
         blocks = renderer.blocks
-        if blocks and source.table.name == blocks[-1].name:
+        if source.stored is not None:  # under the column names of its table
+            keys = [key_column(source, key, "t") for key in source.schema.keys]
+            query = exp.select(*keys, named(source.value("t"), VALUE_COLUMN)).from_(aliased(source.table, "t"))
+        elif blocks and source.table.name == blocks[-1].name:
             *blocks, last = blocks
             query = last.select.copy()
             query.add_comments([f" {last.comment} "])
-        elif source.stored is not None:
-            keys = [key_column(source, key, "t") for key in source.schema.keys]
-            query = exp.select(*keys, named(source.value("t"), VALUE_COLUMN)).from_(aliased(source.table, "t"))
         else:
             columns = [exp.column(column) for column in (*source.schema.keys, VALUE_COLUMN)]
             is_query = isinstance(source.table, exp.Query)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from sparseeinsum.algebra.implementation.placements import EVERYWHERE, SCATTERED, Placement, partitioned
 from sparseeinsum.decompose.clusters.costs import SMALL_BYTES, MovingCosts
 from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.decompose.clusters.pricing import Machines
@@ -63,6 +64,17 @@ def distribution_of(stored: StoredTensor, engine: Engine) -> Distribution:
     if spread.column in stored.keys:
         return Hashed(stored.decomposition.promoted[stored.keys.index(spread.column)])
     return Scattered()
+
+
+def placement_of(stored: StoredTensor, engine: Engine) -> Placement:
+    """The same of its relation's keys, as plans of the implementation algebra have it."""
+    match distribution_of(stored, engine):
+        case Hashed(axis):
+            return partitioned(stored.decomposition.promoted.index(axis))
+        case Replicated():
+            return EVERYWHERE
+        case _:
+            return SCATTERED
 
 
 def machines_of(stored: Mapping[str, StoredTensor], engine: Engine) -> Machines | None:

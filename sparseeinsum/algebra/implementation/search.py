@@ -8,7 +8,7 @@ kernels and filters (R1, R2-2, R2-3) are tried on the plan that comes out, cheap
 
 import heapq
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -25,7 +25,7 @@ from sparseeinsum.algebra.implementation.options import (
 )
 from sparseeinsum.algebra.implementation.placements import EVERYWHERE, SCATTERED, Placement
 from sparseeinsum.algebra.implementation.plans import Placed, Plan, with_inputs
-from sparseeinsum.algebra.implementation.rewriting import RULES, rewritten
+from sparseeinsum.algebra.implementation.rewriting import RULES, Rule, rewritten
 from sparseeinsum.algebra.relational.expressions import Aggregation, Concat, Expression, Input, Join
 from sparseeinsum.algebra.relational.traversal import in_order
 from sparseeinsum.errors import AlgebraError
@@ -35,7 +35,10 @@ _ROUNDS = 3  # over the results that are read several times
 
 
 def best_plans(
-    expressions: Sequence[Expression], placements: Mapping[str, Placement], sites: Sites
+    expressions: Sequence[Expression],
+    placements: Mapping[str, Placement],
+    sites: Sites,
+    rules: Iterable[Rule] = tuple(RULES.values()),
 ) -> tuple[Plan, ...]:
     """The cheapest plans found for expressions that may have parts in common, which are computed once.
 
@@ -43,12 +46,13 @@ def best_plans(
         expressions: What is wanted.
         placements: Where inputs lie; scattered if it says nothing.
         sites: How many there are, and what each has.
+        rules: That are tried on the plans that the dynamic programme finds.
 
     Raises:
         AlgebraError: No plan has enough memory.
     """
     chosen = _Search(tuple(expressions), placements, sites).plans()
-    plans = _improved(_shared(chosen), sites)
+    plans = _improved(_shared(chosen), sites, tuple(rules))
     if total(plans, sites) == float("inf"):
         raise AlgebraError(
             f"a site has memory for {sites.memory_floats:,.0f} floats, and every plan that was found has an operator "
@@ -171,7 +175,7 @@ def _shared(plans: tuple[Plan, ...]) -> tuple[Plan, ...]:
     return tuple(made[id(plan)] for plan in plans)
 
 
-def _improved(plans: tuple[Plan, ...], sites: Sites) -> tuple[Plan, ...]:
+def _improved(plans: tuple[Plan, ...], sites: Sites, rules: tuple[Rule, ...]) -> tuple[Plan, ...]:
     """The cheapest plans that rules lead to, looking at neighbours of the cheapest first."""
     best, lowest = plans, total(plans, sites)
     order = count()
@@ -181,7 +185,7 @@ def _improved(plans: tuple[Plan, ...], sites: Sites) -> tuple[Plan, ...]:
         if not waiting:
             break
         cost, _, current = heapq.heappop(waiting)
-        for other in _neighbours(current):
+        for other in _neighbours(current, rules):
             if other in seen:
                 continue
             seen.add(other)
@@ -193,9 +197,9 @@ def _improved(plans: tuple[Plan, ...], sites: Sites) -> tuple[Plan, ...]:
     return best
 
 
-def _neighbours(plans: tuple[Plan, ...]) -> list[tuple[Plan, ...]]:
+def _neighbours(plans: tuple[Plan, ...], rules: tuple[Rule, ...]) -> list[tuple[Plan, ...]]:
     return [
         _shared((*plans[:number], other, *plans[number + 1 :]))
         for number, plan in enumerate(plans)
-        for other in rewritten(plan, RULES.values())
+        for other in rewritten(plan, rules)
     ]
