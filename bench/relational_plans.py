@@ -3,7 +3,7 @@
 What it prints of them (tables 4, 6 and 9) is beside them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from sparseeinsum.algebra.implementation.compile import computed
 from sparseeinsum.algebra.implementation.cost import Cost, Sites, cost_by_operator
@@ -180,13 +180,17 @@ def model_parallel_parts(sites: int) -> tuple[int, int, int, int]:
     return 1, sites, sites, sites
 
 
-def data_parallel(shape: tuple[int, int, int, int], sites: int) -> tuple[Plan, ...]:
+def data_parallel(
+    shape: tuple[int, int, int, int], sites: int, placements: Mapping[str, Placement] = DATA_PARALLEL
+) -> tuple[Plan, ...]:
     """Weights go everywhere, each site has a part of the batch, gradients are added up over all sites."""
     steps = training_step(shape, data_parallel_parts(sites))
-    return by_hand(steps, lambda each: isinstance(each, Input) and each.name in ("W1", "W2"), DATA_PARALLEL)
+    return by_hand(steps, lambda each: isinstance(each, Input) and each.name in ("W1", "W2"), placements)
 
 
-def model_parallel(shape: tuple[int, int, int, int], sites: int) -> tuple[Plan, ...]:
+def model_parallel(
+    shape: tuple[int, int, int, int], sites: int, placements: Mapping[str, Placement] = MODEL_PARALLEL
+) -> tuple[Plan, ...]:
     """Weights are partitioned by features and by labels; the hidden layer and its errors go everywhere."""
     steps = training_step(shape, model_parallel_parts(sites))
     (new_w1, _) = steps
@@ -194,11 +198,11 @@ def model_parallel(shape: tuple[int, int, int, int], sites: int) -> tuple[Plan, 
     gradient = new_w1.right.inputs[0]
     hidden_error = gradient.inputs[1]
     activation = hidden_error.inputs[1].inputs[0]
-    return by_hand(steps, lambda each: each in (hidden_error, activation), MODEL_PARALLEL)
+    return by_hand(steps, lambda each: each in (hidden_error, activation), placements)
 
 
 def by_hand(
-    steps: tuple[Expression, ...], goes_everywhere: Callable[[Expression], bool], placements: dict[str, Placement]
+    steps: tuple[Expression, ...], goes_everywhere: Callable[[Expression], bool], placements: Mapping[str, Placement]
 ) -> tuple[Plan, ...]:
     """The plan in which some results go everywhere, and sums of terms on several sites are shuffled to be added up."""
     found: dict[int, Plan] = {}

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from sparseeinsum.algebra.building import TensorRelation
+from sparseeinsum.algebra.clusters.distribution import Cluster
 from sparseeinsum.algebra.implementation.cost import Sites
 from sparseeinsum.algebra.implementation.movement_rules import MOVEMENT_RULES
 from sparseeinsum.algebra.implementation.plans import Placed
@@ -19,7 +20,7 @@ from sparseeinsum.errors import AlgebraError, EngineError
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.render.dialects import write_sql
 from sparseeinsum.render.expressions import expression_query
-from sparseeinsum.render.site_plans import SitePlanQuery, site_plan_query
+from sparseeinsum.render.site_plans import SitePlanQuery, SiteResult, site_plan_query
 from sparseeinsum.results.results import TensorResult
 from sparseeinsum.statistics.measure import is_complete
 from sparseeinsum.storage.catalogue import Catalogue, require
@@ -27,7 +28,7 @@ from sparseeinsum.storage.measuring import measure_all
 from sparseeinsum.storage.placing import placement_of
 
 # SQL has one kernel an operator: rules that make one of several are left out.
-_RULES = (*MOVEMENT_RULES.values(), *PRODUCT_RULES.values())
+SQL_RULES = (*MOVEMENT_RULES.values(), *PRODUCT_RULES.values())
 
 
 def open_relation(name: str, engine: Engine) -> TensorRelation:
@@ -57,66 +58,69 @@ def compute_relation(relation: TensorRelation, engine: Engine) -> TensorResult:
         EngineError: A tensor has changed since the relation was written, or the database refused a statement.
     """
     with engine.transaction():
-        return _computed(_site_query(relation.expression, engine), engine)
+        (found,) = _computed(_site_query(relation.expression, engine), engine)
+        return found
 
 
-def compute_plan(plan: SitePlan, engine: Engine) -> TensorResult:
-    """Compute a plan of the implementation algebra on a cluster whose tensors lie as it says, in a transaction.
+def sites_of(cluster: Cluster) -> Sites:
+    """The machines of a cluster, on which what is broadcast goes to the coordinator first."""
+    return Sites(cluster.sites, detours=1)
+
+
+def compute_plans(plans: Sequence[SitePlan], engine: Engine) -> list[TensorResult]:
+    """Compute plans of the implementation algebra on a cluster whose tensors lie as they say, in a transaction.
 
     Raises:
-        AlgebraError: It has what SQL does not compute, or makes a key twice.
-        EngineError: A tensor has changed since the plan was made, or the database refused a statement.
+        AlgebraError: They have what SQL does not compute, or make a key twice.
+        EngineError: A tensor has changed since the plans were made, or the database refused a statement.
     """
     with engine.transaction():
-        return _computed(plan_statements(plan, engine), engine)
+        return _computed(plan_statements(plans, engine), engine)
 
 
-def plan_statements(plan: SitePlan, engine: Engine) -> SitePlanQuery:
-    """What computes a plan of the implementation algebra on a cluster."""
-    placed = [each.input for each in in_order(plan) if isinstance(each, Placed)]
+def plan_statements(plans: Sequence[SitePlan], engine: Engine) -> SitePlanQuery:
+    """What computes plans of the implementation algebra on a cluster."""
+    placed = [each.input for plan in plans for each in in_order(plan) if isinstance(each, Placed)]
     cluster = engine.cluster()
     assert cluster is not None
-    return site_plan_query(plan, _stored(placed, engine), engine.sql, engine.stage_namer(0.0), cluster.parts)
+    return site_plan_query(plans, _stored(placed, engine), engine.sql, engine.stage_namer(0.0), cluster.parts)
 
 
-def _computed(query: SitePlanQuery, engine: Engine) -> TensorResult:
-    """Fill the tables of a query, read its rows, and drop the tables."""
+def _computed(query: SitePlanQuery, engine: Engine) -> list[TensorResult]:
+    """Fill the tables of a query, read the results, and drop the tables."""
     run_stages(query, engine)
-    result = TensorResult(query.schema, engine.arrow(query.select))
+    found = [TensorResult(each.schema, engine.arrow(each.select)) for each in query.results]
     drop_stages(query, engine)
-    return result
+    return found
 
 
 def run_stages(query: SitePlanQuery, engine: Engine) -> None:
-    """Fill the tables that a query reads, in the transaction that is open.
+    """Fill the tables that results are read from, in the transaction that is open.
 
     Raises:
         AlgebraError: A rekey makes a key twice.
     """
     for done, statement in enumerate((*query.stages, None)):
-        for _, repeated in (each for each in query.repeated if each[0] == done):
-            _refuse_repeated(engine.rows(repeated), has_keys=len(query.schema.keys) > 0)
+        for repeated in (each for after, each in query.repeated if after == done):
+            for key in engine.rows(repeated):
+                parts = ", ".join(map(str, key)) if repeated.args.get("group") else ""
+                raise AlgebraError(f"a rekey makes the key <{parts}> of several; keys must be unique")
         if statement is not None:
             engine.stage(statement)
 
 
 def drop_stages(query: SitePlanQuery, engine: Engine) -> None:
-    """Drop the tables that a query reads."""
+    """Drop the tables that results are read from."""
     for statement in query.stages:
         assert statement.stage is not None
         engine.execute(exp.Drop(tables=[statement.stage.copy()], kind="TABLE"))
 
 
-def _refuse_repeated(keys: Sequence[tuple[object, ...]], has_keys: bool) -> None:
-    for key in keys:
-        parts = ", ".join(map(str, key)) if has_keys or len(key) > 1 else ""
-        raise AlgebraError(f"a rekey makes the key <{parts}> of several; keys must be unique")
-
-
 def relation_sql(relation: TensorRelation, engine: Engine) -> str:
     """The SELECT that computes a relation; on several machines, what fills the tables that it reads before."""
     query = _site_query(relation.expression, engine)
-    return ";\n\n".join((*(each.text for each in query.stages), write_sql(query.select, engine.sql)))
+    (result,) = query.results
+    return ";\n\n".join((*(each.text for each in query.stages), write_sql(result.select, engine.sql)))
 
 
 def _site_query(expression: Expression, engine: Engine) -> SitePlanQuery:
@@ -125,10 +129,11 @@ def _site_query(expression: Expression, engine: Engine) -> SitePlanQuery:
     cluster = engine.cluster()
     if cluster is None:
         query = expression_query(expression, stored, engine.sql)
-        return SitePlanQuery((), query.select, query.schema, None, tuple((0, each) for each in query.repeated))
+        result = SiteResult(query.select, query.schema)
+        return SitePlanQuery((), (result,), tuple((0, each) for each in query.repeated))
     placements = {name: placement_of(each, engine) for name, each in stored.items()}
-    (plan,) = best_plans([expression], placements, Sites(cluster.sites), _RULES)
-    return plan_statements(plan, engine)
+    (plan,) = best_plans([expression], placements, sites_of(cluster), SQL_RULES)
+    return plan_statements([plan], engine)
 
 
 def _stored(inputs: Sequence[Input], engine: Engine) -> Mapping[str, StoredTensor]:

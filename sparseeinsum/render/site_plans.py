@@ -50,7 +50,6 @@ from sparseeinsum.algebra.relational.keys import (
 from sparseeinsum.algebra.relational.traversal import in_order
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.errors import AlgebraError
-from sparseeinsum.language.scalar import Operand
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.render import spreading
 from sparseeinsum.render.calls import call, integer
@@ -65,47 +64,60 @@ _MODULUS, _FACTOR = 1 << 40, 1_000_003
 
 
 @dataclass(frozen=True, slots=True)
+class SiteResult:
+    """The result of a plan as SQL.
+
+    Attributes:
+        select: Its tuples: keys, then values.
+        schema: Of those.
+        spread: How a table is spread that takes the tuples where they are; None where no rule says where.
+    """
+
+    select: exp.Select
+    schema: Schema
+    spread: spreading.Spread | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SitePlanQuery:
-    """A plan as SQL.
+    """Plans as SQL.
 
     Attributes:
         stages: What fills tables, in order.
-        select: Its tuples: keys, then values.
-        schema: Of those.
-        spread: How a table is spread that takes the tuples where they are; None where that is no rule's.
+        results: Of the plans.
         repeated: SELECTs of keys that a rekey makes of several, each after so many of the stages.
     """
 
     stages: tuple[Statement, ...]
-    select: exp.Select
-    schema: Schema
-    spread: spreading.Spread | None
+    results: tuple[SiteResult, ...]
     repeated: tuple[tuple[int, exp.Select], ...]
 
 
 def site_plan_query(
-    plan: Plan,
+    plans: Sequence[Plan],
     stored: Mapping[str, StoredTensor],
     dialect: Dialect,
     table_of: Callable[[str], exp.Table],
     parts: int,
 ) -> SitePlanQuery:
-    """A plan as statements.
+    """Plans as statements; what several of them have in common is computed once.
 
     Args:
-        plan: Of the implementation algebra, with inputs that lie as it says.
-        stored: The tensors that are its inputs, by name.
+        plans: Of the implementation algebra, with inputs that lie as it says.
+        stored: The tensors that are their inputs, by name.
         dialect: Of an engine whose tables are spread over machines.
         table_of: Names the table of a stage.
         parts: How many parts a table is cut into.
 
     Raises:
-        AlgebraError: It has what SQL does not compute.
+        AlgebraError: They have what SQL does not compute.
     """
-    writer = _Writer(in_order(plan), stored, dialect, table_of, parts)
+    nodes = {id(each): each for plan in plans for each in in_order(plan)}
+    writer = _Writer(list(nodes.values()), stored, dialect, table_of, parts)
     for each in writer.nodes:
         writer.write(each)
-    return writer.finished(plan)
+    results = tuple(map(writer.result, plans))
+    return SitePlanQuery(tuple(writer.stages), results, tuple(writer.repeated))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +176,8 @@ class _Writer:
             found = self._staged(found, None if is_everywhere else found.site)
         self.known[id(node)] = found
 
-    def finished(self, plan: Plan) -> SitePlanQuery:
-        """All of it."""
+    def result(self, plan: Plan) -> SiteResult:
+        """The tuples of a plan."""
         known = self.known[id(plan)]
         query = self._query(known.expression)
         schema = schema_of("result", plan.type, query.schema.tensor.dtype)
@@ -177,7 +189,7 @@ class _Writer:
             whole = exp.select(*columns, exp.column(VALUE_COLUMN, table="t")).from_(whole.subquery("t"))
         named = [name for at, name in zip(known.positions, schema.keys, strict=True) if at == known.site]
         spread = spreading.Spread(named[0]) if named else None
-        return SitePlanQuery(tuple(self.stages), whole, schema, spread, tuple(self.repeated))
+        return SiteResult(whole, schema, spread)
 
     def _has_table(self, node: Plan) -> bool:
         """Whether an operator that moves nothing fills a table, for what reads it to be of tables alone."""
@@ -298,17 +310,13 @@ class _Writer:
         name = f"copies{copies}"
         of = RelationType((copies,), ())
         if name not in self.tables:
-            numbers = call("generate_series", integer(0), integer(copies - 1))
-            self.tables[name] = plain_source(
-                exp.select(exp.column("k0", table="c"), exp.Literal.number("1.0").as_(VALUE_COLUMN)).from_(
-                    exp.alias_(numbers, "c", table=["k0"])
-                ),
-                schema_of(name, of),
-            )
+            numbers = exp.Table(this=call("RANGE", integer(copies)))
+            one = exp.cast(exp.Literal.number(1), computed_type("float64", is_scalar=True)).as_(VALUE_COLUMN)
+            rows = exp.select(exp.column("range").as_("k0"), one).from_(numbers)
+            self.tables[name] = plain_source(rows, schema_of(name, of))
         rank = len(given.expression.type.bound)
         letters = "".join(chr(ord("a") + at) for at in range(rank))
-        first = einsum_kernel(f"{letters},->{letters}", join=Operand(0))
-        joined = Join(given.expression, Input(name, of), (), (), first)
+        joined = Join(given.expression, Input(name, of), (), (), einsum_kernel(f"{letters},->{letters}"))
         return _Known(joined, given.positions)
 
 

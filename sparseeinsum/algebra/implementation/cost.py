@@ -31,12 +31,14 @@ class Sites:
         memory_floats: That each has for what one operator reads and makes; None for as many as it takes.
         operation_floats: How many floats could be moved, in all, in the time of one operation of the busiest site.
         network_share: What a float counts that moves without the busiest site waiting for it.
+        detours: How often what is broadcast is sent besides once to every site, as to where it is sent from.
     """
 
     count: int
     memory_floats: float | None = None
     operation_floats: float = 0.01  # 10 Gb/s a site against 10 billion operations a second, on some 10 sites
     network_share: float = 0.1  # enough that of two plans for which all wait as long the one that moves less is better
+    detours: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def operator_cost(plan: Plan, inputs: Sequence[Counts], made: Counts, sites: Sit
     broadcast, shuffled, waited, operations = 0.0, 0.0, 0.0, 0.0
     match plan:
         case Broadcast() if not moves_nothing(plan):
-            broadcast = inputs[0].floats * sites.count
+            broadcast = inputs[0].floats * (sites.count + sites.detours)
         case Shuffle() if not (moves_nothing(plan) or plan.input.placement.is_everywhere):
             shuffled = inputs[0].floats
             waited = made.floats * sites.count * busiest_share(made, plan.placement, sites.count)
