@@ -23,13 +23,13 @@ from bench.relational_plans import (
     training_step,
     vertical,
 )
-from sparseeinsum.algebra.clusters.distribution import Cluster
 from sparseeinsum.algebra.implementation.placements import Placement, partitioned
 from sparseeinsum.algebra.implementation.plans import Broadcast, LocalAggregation, LocalJoin, Placed, Plan, Shuffle
 from sparseeinsum.algebra.implementation.search import best_plans
 from sparseeinsum.algebra.relational.expressions import Expression, Input, Join
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT
 from sparseeinsum.algebra.relational.types import RelationType
+from sparseeinsum.decompose.clusters.distribution import Cluster
 from sparseeinsum.relational_queries import SQL_RULES, sites_of
 
 _BLOCKS = 8  # more than there are machines, so that each gets some

@@ -64,8 +64,8 @@ def run_plans(db: se.Database, plans: Sequence[Plan], expected: Sequence[Array])
         counted = Counted(received_bytes() - before, time.perf_counter() - start)
         for table, result in zip(kept, query.results, strict=True):
             found.append(TensorResult(result.schema, engine.arrow(f"SELECT * FROM {table.sql()}")))
-    for result, plan, wanted in zip(found, plans, expected, strict=True):
-        _check(_put_together(result.to_numpy(), plan.type.arity), wanted)
+    for tensor, plan, wanted in zip(found, plans, expected, strict=True):
+        _check(_put_together(tensor.to_numpy(), plan.type.arity), wanted)
     return counted
 
 

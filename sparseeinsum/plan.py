@@ -302,7 +302,7 @@ class Plan:
         if self.dialect.distributes and not tables:
             raise PlanError(
                 "on a Citus cluster every operator of a plan fills a table in its place, so that no single statement "
-                'computes an output; for SQL text, ask for sql("staged")'
+                'computes an output; for SQL text, ask for sql("staged"), or --style staged'
             )
         deliveries = {name: delivery(self.decomposed, name) for name in self.outputs}
         return staged_statements(self.definitions, deliveries, tables, self.dialect, boundaries, kept)

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from sparseeinsum.algebra.building import TensorRelation
-from sparseeinsum.algebra.clusters.distribution import Cluster
 from sparseeinsum.algebra.implementation.cost import Sites
 from sparseeinsum.algebra.implementation.movement_rules import MOVEMENT_RULES
 from sparseeinsum.algebra.implementation.plans import Placed
@@ -15,6 +14,7 @@ from sparseeinsum.algebra.implementation.search import best_plans
 from sparseeinsum.algebra.relational.dense import type_of
 from sparseeinsum.algebra.relational.expressions import Expression, Input
 from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.decompose.clusters.distribution import Cluster
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import AlgebraError, EngineError
 from sparseeinsum.language.tensors import StoredTensor

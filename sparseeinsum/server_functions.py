@@ -59,7 +59,8 @@ def answer(server: Any, function: str, arguments: str) -> str:  # noqa: ANN401  
     try:
         given = _checked(function, json.loads(arguments))
         engine = open_session(ServerSession(server))
-        return json.dumps({"result": _FUNCTIONS[function](engine, **given)})
+        with engine.transaction():  # on a cluster, what follows in the same one depends on its settings
+            return json.dumps({"result": _FUNCTIONS[function](engine, **given)})
     except (SparseEinsumError, ValueError) as error:
         return json.dumps({"error": _described(error)})
 

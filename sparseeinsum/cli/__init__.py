@@ -8,8 +8,7 @@ from typing import TypeAlias
 from sparseeinsum import SparseEinsumError
 from sparseeinsum.cli import commands, demo, extensions, loading, shell
 from sparseeinsum.cli.check import check
-from sparseeinsum.language.dtypes import Number
-from sparseeinsum.sql_texts import number_of
+from sparseeinsum.cli.options import bounds, dictionaries, number, tiles, words
 
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 _EXAMPLE = 'sparseeinsum run --database graph.duckdb --text "Y[i] = sum(A[i, j] * X[j])"'
@@ -73,7 +72,7 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tiles",
         default=(),
-        type=_tiles,
+        type=tiles,
         help="tiles of several indices that labels may have, as in 64,512, or auto; those of stored tensors need no "
         "asking for",
     )
@@ -136,27 +135,33 @@ def _add_load(commands_of: _Commands) -> None:
         "-d", "--database", required=True, help="where to: a DuckDB file, made if need be, or postgresql://..."
     )
     parser.add_argument(
-        "--index", type=_words, help="columns of indices in axis order, as in src,dst (default: all others)"
+        "--index", type=words, help="columns of indices in axis order, as in src,dst (default: all others)"
     )
     parser.add_argument(
         "--value", help="column of values (default: the last one; with --index none, every row counts as 1)"
     )
-    parser.add_argument("--shape", type=_bounds, help="bounds, as in 100,100 (default: what the indices need)")
-    parser.add_argument("--axes", type=_words, help="names of the axes, as in i,j (default: the index columns)")
+    parser.add_argument("--shape", type=bounds, help="bounds, as in 100,100 (default: what the indices need)")
+    parser.add_argument("--axes", type=words, help="names of the axes, as in i,j (default: the index columns)")
     parser.add_argument(
         "--keys",
-        type=_dictionaries,
+        type=dictionaries,
         metavar="AXIS=DICTIONARY,...",
         help="dictionaries of natural keys, as in src=person,dst=person (default for texts, dates, timestamps and "
         "UUIDs: of the axis's name)",
     )
-    parser.add_argument("--fill", type=_number, help="value of every index that no row has (default 0)")
+    parser.add_argument("--fill", type=number, help="value of every index that no row has (default 0)")
     parser.add_argument("--dtype", help="of the values, as in float32 (default: that of their column)")
     parser.add_argument(
         "--duplicates",
         choices=("error", "sum"),
         default="error",
         help="what to do where indices stand in several rows: refuse them (default), or add up the values",
+    )
+    parser.add_argument(
+        "--distribute",
+        metavar="AXIS",
+        help="on a Citus cluster, the axis by whose key the rows are distributed, or replicated (default: small data "
+        "are replicated, others distributed by the first axis)",
     )
     parser.add_argument(
         "--no-copy",
@@ -179,38 +184,6 @@ def _add_drop(commands_of: _Commands) -> None:
         "-d", "--database", required=True, help="where the tensors are: a DuckDB file, or postgresql://..."
     )
     parser.set_defaults(command=loading.drop)
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",")]
-
-
-def _dictionaries(text: str) -> dict[str, str]:
-    pairs = [word.partition("=") for word in _words(text)]
-    if not all(axis and dictionary for axis, _, dictionary in pairs):
-        raise argparse.ArgumentTypeError(f"{text} is not AXIS=DICTIONARY,..., as in src=person,dst=person")
-    return {axis: dictionary for axis, _, dictionary in pairs}
-
-
-def _bounds(text: str) -> list[int]:
-    try:
-        return [int(bound) for bound in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text} are no whole numbers, as in 100,100") from None
-
-
-def _number(text: str) -> Number:
-    try:
-        return number_of(text)
-    except SparseEinsumError:
-        raise argparse.ArgumentTypeError(f"{text} is no number, as in 0, -inf or true") from None
-
-
-def _tiles(text: str) -> str | list[int]:
-    try:
-        return text if text == "auto" else [int(tile) for tile in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text} is neither auto nor whole numbers, as in 64,512") from None
 
 
 def _add_run(commands_of: _Commands) -> None:

@@ -31,6 +31,7 @@ def _loaded(asked: argparse.Namespace, database: se.Database) -> StoredTensor:
         keys=asked.keys,
         index=asked.index,
         value=asked.value,
+        distribute=asked.distribute,
     )
 
 
@@ -39,6 +40,8 @@ def _referred(asked: argparse.Namespace, database: se.Database) -> StoredTensor:
         raise ValueError("--no-copy needs --index, the columns of indices, as in --index src,dst")
     if asked.duplicates != "error":
         raise ValueError("--duplicates sum makes new rows, and --no-copy takes those there are; leave out one")
+    if asked.distribute is not None:
+        raise ValueError("--distribute is for rows that are copied, and --no-copy leaves them where they are")
     return database.tensor_from_table(
         asked.name,
         asked.source,
