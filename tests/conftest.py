@@ -1,5 +1,6 @@
 """Fixtures: databases in memory, settings of their own for every test run; at its end a count of random programs."""
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import citus_cluster
 import duckdb
 import duckdb_shell
 import hypothesis
@@ -190,6 +192,31 @@ def postgres_python(postgres: postgres_server.PostgresServer) -> postgres_server
         pytest.skip(missing)
     install_python(find_server(postgres.pg_config), se.__version__)
     return postgres
+
+
+@pytest.fixture(scope="session")
+def cluster(postgres: postgres_server.PostgresServer) -> Iterator[citus_cluster.Cluster]:
+    """A Citus cluster: a coordinator and two workers, or as many as WORKERS says."""
+    reason = citus_cluster.missing(postgres)
+    if reason:
+        pytest.skip(reason)
+    with citus_cluster.start_cluster(postgres, int(os.environ.get("WORKERS", "2"))) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def citus_url(cluster: citus_cluster.Cluster, request: pytest.FixtureRequest) -> str:
+    """A database of the cluster, of the module's own."""
+    return cluster.create_database(request.module.__name__)
+
+
+@pytest.fixture
+def citus(citus_url: str) -> Iterator[se.Database]:
+    """That database, empty."""
+    with se.connect(citus_url) as database:
+        yield database
+        for name in database.tensors():
+            database.drop_tensor(name)
 
 
 @pytest.fixture(scope="module")

@@ -40,16 +40,6 @@ WHERE c.relkind IN ('r', 'v') AND c.relname LIKE 'sparseeinsum%'"""
 
 
 @pytest.fixture(scope="module")
-def cluster(postgres: PostgresServer) -> Iterator[Cluster]:
-    """A coordinator and two workers."""
-    reason = missing(postgres)
-    if reason:
-        pytest.skip(reason)
-    with start_cluster(postgres, 2) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def url(cluster: Cluster) -> str:
     """A database of the cluster, in which tensors of tests take the places of others."""
     return cluster.create_database("shared")

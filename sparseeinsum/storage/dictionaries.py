@@ -5,7 +5,8 @@ sort order among themselves. Who extends one updates its row in the catalogue be
 two never give an index or a key twice.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from sparseeinsum.storage.catalogue import DICTIONARIES, Catalogue, StoredDictio
 from sparseeinsum.storage.natural_keys import KeyColumn, as_keys
 
 _INCOMING = "sparseeinsum_keys"
+_GATHERED = "sparseeinsum_gathered_keys"
 _NUMBER = "number"
 _HAS_INFINITY = ("DATE", "TIMESTAMP", "TIMESTAMPTZ")
 
@@ -167,17 +169,34 @@ class Dictionaries:
         if known is None:
             self._create(dictionary)
             known = StoredDictionary(dictionary, 0)
-        new = _new_keys(dictionary, sources)
-        if known.size and not self._engine.rows(new.limit(1)):
-            return known
-        ((size,),) = self._engine.rows(self._locking(name))
-        start = int(str(size))
-        added = self._engine.insert(dictionary_table(name), _numbered(new, start))
+        with self._on_one_machine(sources) as gathered:
+            new = _new_keys(dictionary, gathered)
+            if known.size and not self._engine.rows(new.limit(1)):
+                return known
+            ((size,),) = self._engine.rows(self._locking(name))
+            start = int(str(size))
+            added = self._engine.insert(dictionary_table(name), _numbered(new, start))
         if added:
             self._check_new(tensor, dictionary, start)
             update = exp.update(_list(), {"size": exp.Literal.number(start + added)}, where=_is_named(name))
             self._engine.execute(update)
         return StoredDictionary(dictionary, start + added)
+
+    @contextmanager
+    def _on_one_machine(self, sources: Sequence[exp.Select]) -> Iterator[Sequence[exp.Select]]:
+        """The same keys in a temporary table, where queries of several machines do not see a dictionary that is new."""
+        if not self._engine.sql.distributes:
+            yield sources
+            return
+        keys = exp.table_(_GATHERED, db=self._engine.sql.temporary_schema)
+        named = [
+            exp.select(exp.column(source.named_selects[0], table="t").as_(KEY_COLUMN)).from_(source.subquery("t"))
+            for source in sources
+        ]
+        every = exp.union(*named, distinct=True) if len(named) > 1 else named[0].distinct()
+        self._engine.create_temporary(keys, every)
+        yield [exp.select(exp.column(KEY_COLUMN)).from_(keys.copy())]
+        self._engine.execute(exp.Drop(tables=[keys.copy()], kind="TABLE"))
 
     def _locking(self, name: str) -> exp.Update:
         """A statement that keeps others from extending a dictionary until this transaction ends; it gives its size."""

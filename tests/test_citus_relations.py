@@ -1,0 +1,153 @@
+"""Expressions of the tensor relational algebra on a Citus cluster: what the reference evaluation says, however done."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from random_relations import Problem, problems, scale_of
+from random_runs import random_runs
+from reading import contents, engine_of
+from test_relational_queries import relation_in
+
+import sparseeinsum as se
+from sparseeinsum.algebra.implementation.compile import translated
+from sparseeinsum.algebra.implementation.placements import Placement, partitioned
+from sparseeinsum.algebra.implementation.plans import Broadcast, LocalAggregation, LocalJoin, Placed, Plan, Shuffle
+from sparseeinsum.algebra.implementation.product_rules import Product
+from sparseeinsum.algebra.implementation.rewriting import rewritten
+from sparseeinsum.algebra.relational.evaluate import evaluate
+from sparseeinsum.algebra.relational.expressions import Input
+from sparseeinsum.algebra.relational.folds import Aggregate
+from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT
+from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.algebra.relational.types import RelationType
+from sparseeinsum.relational_queries import SQL_RULES, compute_plans
+from sparseeinsum.storage.placing import placement_of
+
+SUM = Aggregate("sum")
+NOT_IN_SQL = ("several sizes", "concatenated in SQL")
+
+
+def load(db: se.Database, problem: Problem, data: st.DataObject) -> dict[str, Placement]:
+    """The inputs of a problem, each somewhere on the cluster."""
+    placements = {}
+    for each in (each for each in in_order(problem.expression) if isinstance(each, Input)):
+        keys, bound = each.type.frontier, each.type.bound
+        array = np.zeros((*keys, *bound))
+        for key, block in problem.inputs[each.name].items():
+            array[key] = block
+        axes = [f"dim_{at}" for at in range(len(keys))]
+        place = data.draw(st.sampled_from(["replicated", *axes]))
+        stored = db.tensor(each.name, array, promoted=dict.fromkeys(axes, 1), fill=99, distribute=place)
+        placements[each.name] = placement_of(stored, engine_of(db))
+    return placements
+
+
+def test_random_expressions_and_plans(citus: se.Database) -> None:
+    """The plan that is found, and plans that rules lead to, of random expressions."""
+    computed = 0
+
+    @random_runs(12, "citus")
+    @given(problems(5), st.data())
+    def run(problem: Problem, data: st.DataObject) -> None:
+        nonlocal computed
+        wanted = evaluate(problem.expression, problem.inputs)
+        if not wanted:
+            return
+        placements = load(citus, problem, data)
+        arity, tolerance = problem.expression.type.arity, scale_of(wanted) * 1e-9
+
+        def check(result: se.TensorResult) -> None:
+            nonlocal computed
+            found = relation_in(result, arity)
+            assert found.keys() == wanted.keys()
+            for key, array in wanted.items():
+                np.testing.assert_allclose(found[key], array, rtol=0, atol=tolerance)
+            computed += 1
+
+        try:
+            check(citus.compute(se.TensorRelation(problem.expression)))
+            plan = translated(problem.expression, placements)
+            for _ in range(data.draw(st.integers(0, 2))):
+                check(*compute_plans([plan], engine_of(citus)))
+                others = [each for each in rewritten(plan, SQL_RULES) if each.placement.pending is None]
+                plan = data.draw(st.sampled_from(others)) if others else plan
+        except se.AlgebraError as error:
+            assert any(text in str(error) for text in NOT_IN_SQL), str(error)
+
+    run()
+    assert computed > 10
+
+
+def blocks_of(matrix: np.ndarray, rows: int, columns: int) -> dict[str, int]:
+    """Tiles that cut a matrix into so many blocks."""
+    return {"dim_0": matrix.shape[0] // rows, "dim_1": matrix.shape[1] // columns}
+
+
+@pytest.fixture
+def product(citus: se.Database) -> tuple[Product, np.ndarray]:
+    """Two matrices in blocks, X by rows and Y by columns, and their product."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(12, 16)), rng.normal(size=(16, 9))
+    citus.tensor("X", x, promoted=blocks_of(x, 4, 8), distribute="dim_0")
+    citus.tensor("Y", y, promoted=blocks_of(y, 8, 3), distribute="dim_1")
+    left = Placed(Input("X", RelationType((4, 8), (3, 2))), partitioned(0))
+    right = Placed(Input("Y", RelationType((8, 3), (2, 3))), partitioned(1))
+    pairs = LocalJoin(Broadcast(left), right, (1,), (0,), MATRIX_PRODUCT)
+    return Product(pairs, left, right, (0, 2), SUM), x @ y
+
+
+def ways_of(product: Product) -> Mapping[str, Plan]:
+    """The paper's three ways, and those that add up what each machine has before it is sent."""
+    left, right = product.left, product.right
+    by_inner = LocalJoin(Shuffle(left, (1,)), Shuffle(right, (0,)), (1,), (0,), MATRIX_PRODUCT)
+    parts = LocalAggregation(by_inner, (0, 2), SUM)
+    return {
+        "BMM": product.broadcast(),
+        "BMM where pairs are": LocalAggregation(product.join, (0, 2), SUM),
+        "CMM": product.cross(),
+        "CMM in two phases": LocalAggregation(Shuffle(parts, (0, 1)), (0, 1), SUM),
+        "CMM in two phases, everywhere": LocalAggregation(Broadcast(parts), (0, 1), SUM),
+        "RMM": product.replicated(),
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["BMM", "BMM where pairs are", "CMM", "CMM in two phases", "CMM in two phases, everywhere", "RMM"]
+)
+def test_products(citus: se.Database, product: tuple[Product, np.ndarray], name: str) -> None:
+    ways, expected = product
+    (found,) = compute_plans([ways_of(ways)[name]], engine_of(citus))
+    np.testing.assert_allclose(found.to_numpy().transpose(0, 2, 1, 3).reshape(12, 9), expected, rtol=1e-12)
+
+
+def test_several_plans_share_what_they_have_in_common(citus: se.Database, product: tuple[Product, np.ndarray]) -> None:
+    ways, expected = product
+    first = ways.cross()
+    second = LocalAggregation(first, (0,), SUM)
+    found, summed = compute_plans([first, second], engine_of(citus))
+    np.testing.assert_allclose(found.to_numpy().transpose(0, 2, 1, 3).reshape(12, 9), expected, rtol=1e-12)
+    np.testing.assert_allclose(summed.to_numpy().sum(), expected.sum(), rtol=1e-9)
+
+
+def test_the_sql_of_a_relation_fills_tables_first(citus: se.Database) -> None:
+    citus.tensor("M", np.arange(36.0).reshape(6, 6), promoted={"dim_0": 2, "dim_1": 2}, distribute="dim_0")
+    relation = citus.relation("M")
+    square = relation.join(relation, on=[(1, 0)], kernel="w[i, k] = sum(u[i, j] * v[j, k])").aggregate(by=[0, 2])
+    text = citus.relation_sql(square)
+    assert "create_distributed_table" in text or "create_reference_table" in text or "CREATE UNLOGGED" in text
+    before = contents(citus)
+    citus.compute(square)
+    assert contents(citus) == before
+
+
+def test_keys_that_are_made_twice_are_refused(citus: se.Database) -> None:
+    sparse = np.zeros((4, 4))
+    sparse[[0, 1, 3], [1, 1, 0]] = [1.0, 2.0, 3.0]
+    citus.tensor("S", sparse, promoted=["dim_0", "dim_1"], distribute="dim_0")
+    before = contents(citus)
+    with pytest.raises(se.AlgebraError, match="a rekey makes the key <1> of several"):
+        citus.compute(citus.relation("S").rekey(lambda i, j: j).aggregate(by=[0]))
+    assert contents(citus) == before
