@@ -8,6 +8,14 @@ from numpy.typing import NDArray
 
 import sparseeinsum as se
 from bench.cluster_plans import Laid, Layout
+from bench.relational_plans import SUM
+from sparseeinsum.algebra.implementation.plans import LocalAggregation, LocalJoin, LocalMap, Placed, Plan, Shuffle
+from sparseeinsum.algebra.relational.absence import Extent
+from sparseeinsum.algebra.relational.compositions import Cut as CutArrays
+from sparseeinsum.algebra.relational.compositions import Duplicate
+from sparseeinsum.algebra.relational.folds import Concatenation
+from sparseeinsum.algebra.relational.kernels import ADD, IDENTITY, MATRIX_PRODUCT
+from sparseeinsum.algebra.relational.keys import Copy, KeyExpression, KeyMap, Operation, Position, Whole, appended
 from sparseeinsum.decompose.eindecomp.partitioning import Partitioning
 
 # (A B) + (C (D E)), every product under a name.
@@ -30,16 +38,16 @@ class Cut:
     Attributes:
         name: Whose way.
         layout: Tensors in the pieces in which they are read.
+        plan: Of the implementation algebra: every call where the parts of its key say.
         pins: Labels that are cut, by result.
         floats: Moved at most between so many workers as there are calls.
-        replayed: Moved indeed between them.
     """
 
     name: str
     layout: Layout
+    plan: Plan
     pins: Pins
     floats: float
-    replayed: float
 
 
 def shapes_of(size: int, is_square: bool) -> dict[str, tuple[int, int]]:
@@ -56,11 +64,11 @@ def cuts(shapes: Mapping[str, tuple[int, int]]) -> tuple[list[Cut], dict[str, Ar
     inputs = {name: rng.normal(size=shape) / np.sqrt(shape[0]) for name, shape in shapes.items()}
     found = se.partition(CHAIN, _CALLS, shapes)
     ways = {"EinDecomp": found.best, "SQRT": found.even(), "rows": found.along({"A": "i"})}
-    made = [_cut(name, inputs, way, found.replay(way).total.floats) for name, way in ways.items()]
+    made = [_cut(name, inputs, way) for name, way in ways.items()]
     return made, {"Y": inputs["A"] @ inputs["B"] + inputs["C"] @ (inputs["D"] @ inputs["E"])}
 
 
-def _cut(name: str, inputs: Mapping[str, Array], way: Partitioning, replayed: float) -> Cut:
+def _cut(name: str, inputs: Mapping[str, Array], way: Partitioning) -> Cut:
     """Tensors are distributed by the first axis that is cut."""
     layout: dict[str, Laid] = {}
     pins: dict[str, dict[str, int]] = {}
@@ -73,4 +81,58 @@ def _cut(name: str, inputs: Mapping[str, Array], way: Partitioning, replayed: fl
                 parts = tuple(pieces[label] for label in operand.labels)
                 by = next((axis for axis, count in enumerate(parts) if count > 1), 0)
                 layout[operand.tensor] = Laid(inputs[operand.tensor], parts, by)
-    return Cut(name, layout, pins, way.floats, replayed)
+    vectors = {step.einsum.output.tensor: dict(step.pieces) for step in way.steps}
+    return Cut(name, layout, _by_calls(layout, vectors), pins, way.floats)
+
+
+def _by_calls(layout: Layout, vectors: Mapping[str, Mapping[str, int]]) -> Plan:
+    """The chain with every call of a product on the machine that its key says, as the vectors cut it."""
+    a, b, c, d, e = (Placed(laid.input(name), laid.placement) for name, laid in sorted(layout.items()))
+    labels = {"AB": ("i", "k"), "DE": ("l", "k"), "CDE": ("i", "k"), "Y": ("i", "k")}
+    found = {name: (vectors[name][first], vectors[name][second]) for name, (first, second) in labels.items()}
+    read = (vectors["CDE"]["l"], vectors["CDE"]["k"])
+    product_of_last = _in_pieces(_called(d, e), found["DE"], read)
+    sides = (_called(a, b), found["AB"]), (_called(c, product_of_last), found["CDE"])
+    left, right = (Shuffle(_in_pieces(side, pieces, found["Y"]), (0, 1)) for side, pieces in sides)
+    return LocalJoin(left, right, (0, 1), (0, 1), ADD)
+
+
+def _called(left: Plan, right: Plan) -> Plan:
+    """A product of matrices in pieces: copies of them meet in every call, whose results are added up."""
+    rows, inner, columns = *left.type.frontier, right.type.frontier[1]
+    every = (0, 1, 2) if inner > 1 else (0, 2)
+    sides = (
+        Shuffle(_copied(left, columns, 2), every),
+        Shuffle(_copied(right, rows, 0), every),
+    )
+    sums = LocalAggregation(LocalJoin(*sides, (0, 1, 2), (0, 1, 2), MATRIX_PRODUCT), (0, 2), SUM)
+    return LocalAggregation(Shuffle(sums, (0, 1)), (0, 1), SUM) if inner > 1 else sums
+
+
+def _copied(side: Plan, copies: int, at: int) -> Plan:
+    """So many copies, their number put into the key."""
+    number: KeyExpression = Copy() if copies > 1 else Whole(0)
+    parts = (Position(0), Position(1))
+    keys = KeyMap(2, (*parts[:at], number, *parts[at:]), copies)
+    return LocalMap(side, keys, Duplicate(copies) if copies > 1 else IDENTITY)
+
+
+def _in_pieces(plan: Plan, before: tuple[int, int], after: tuple[int, int]) -> Plan:
+    """A matrix in other pieces: cut where they are, then put together where all of them are."""
+    for axis in (0, 1):
+        if after[axis] > before[axis]:
+            times = after[axis] // before[axis]
+            cut = CutArrays(axis, plan.type.bound[axis] // times, times)
+            number = Operation("+", Operation("*", Position(axis), Whole(times)), Position(2))
+            parts = [number if at == axis else Position(at) for at in (0, 1)]
+            plan = LocalMap(LocalMap(plan, appended(2, times), cut), KeyMap(3, tuple(parts)), IDENTITY)
+    for axis in (0, 1):
+        if after[axis] < before[axis]:
+            times = before[axis] // after[axis]
+            whole, rest = (Operation(symbol, Position(axis), Whole(times)) for symbol in ("//", "%"))
+            parts = [whole if at == axis else Position(at) for at in (0, 1)]
+            apart = Shuffle(LocalMap(plan, KeyMap(2, (*parts, rest)), IDENTITY), (0, 1))
+            tile = plan.type.bound[axis]
+            together = Concatenation(axis, tile, Extent(tile * times, tile * times, None), None)
+            plan = LocalAggregation(apart, (0, 1), together)
+    return plan

@@ -193,8 +193,8 @@ class Dictionaries:
             exp.select(exp.column(source.named_selects[0], table="t").as_(KEY_COLUMN)).from_(source.subquery("t"))
             for source in sources
         ]
-        every = exp.union(*named, distinct=True) if len(named) > 1 else named[0].distinct()
-        self._engine.create_temporary(keys, every)
+        rows = exp.union(*named, distinct=False) if len(named) > 1 else named[0]
+        self._engine.create_temporary(keys, exp.select(KEY_COLUMN).distinct().from_(rows.subquery("t")))
         yield [exp.select(exp.column(KEY_COLUMN)).from_(keys.copy())]
         self._engine.execute(exp.Drop(tables=[keys.copy()], kind="TABLE"))
 
