@@ -1,6 +1,7 @@
 """Expressions of the tensor relational algebra, written by hand, on the tensors of a database: opened, and computed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 
 from sqlglot import exp
 
@@ -57,7 +58,7 @@ def compute_relation(relation: TensorRelation, engine: Engine) -> TensorResult:
         AlgebraError: It has what SQL does not compute, or makes a key twice.
         EngineError: A tensor has changed since the relation was written, or the database refused a statement.
     """
-    with engine.transaction():
+    with _transaction(engine):
         (found,) = _computed(_site_query(relation.expression, engine), engine)
         return found
 
@@ -74,7 +75,7 @@ def compute_plans(plans: Sequence[SitePlan], engine: Engine) -> list[TensorResul
         AlgebraError: They have what SQL does not compute, or make a key twice.
         EngineError: A tensor has changed since the plans were made, or the database refused a statement.
     """
-    with engine.transaction():
+    with _transaction(engine):
         return _computed(plan_statements(plans, engine), engine)
 
 
@@ -84,6 +85,13 @@ def plan_statements(plans: Sequence[SitePlan], engine: Engine) -> SitePlanQuery:
     cluster = engine.cluster()
     assert cluster is not None
     return site_plan_query(plans, _stored(placed, engine), engine.sql, engine.stage_namer(0.0), cluster.parts)
+
+
+@contextmanager
+def _transaction(engine: Engine) -> Iterator[None]:
+    """A transaction, on a cluster in one that is open: there, tables that every machine has are written and read."""
+    with engine.transaction(), nullcontext() if engine.cluster() is None else engine.transaction():
+        yield
 
 
 def _computed(query: SitePlanQuery, engine: Engine) -> list[TensorResult]:

@@ -49,7 +49,6 @@ from sparseeinsum.algebra.relational.keys import (
 )
 from sparseeinsum.algebra.relational.traversal import in_order
 from sparseeinsum.algebra.relational.types import RelationType
-from sparseeinsum.decompose.clusters.distribution import Replicated
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.render import spreading
@@ -213,8 +212,7 @@ class _Writer:
         name = f"stage{len(self.stages)}"
         table = self.table_of(name)
         schema = query.schema
-        everywhere = spreading.spread_of(schema, Replicated())
-        spread = everywhere if site is None else spreading.Spread(schema.keys[site])
+        spread = spreading.Spread(None if site is None else schema.keys[site], is_replicated=site is None)
         values = computed_type(schema.tensor.dtype, schema.is_scalar)
         self.stages.append(Statement(name, query.select, (), table, self.dialect, spread=spread, value_type=values))
         self.tables[name] = plain_source(table, schema, is_table=True)
