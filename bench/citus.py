@@ -1,12 +1,11 @@
 """Programs on a Citus cluster: bytes that go from machine to machine, as planned and as counted, for several layouts.
 
-    python -m bench.citus --coordinator URL [CASE ...]
+    unshare -n python -m bench.local_cluster --programs DIR -- python -m bench.citus --coordinator {url} [CASE ...]
 
 What is counted is what arrives at the network interface `lo` until results are ready to be returned, so that all
-machines of the cluster are servers on one machine that nothing else talks to over it: a network namespace of their own,
-with a client on a socket. That counts headers, too, and what planning and creating tables takes. What the coordinator
-reads of its own reference tables goes between no machines: name it to `citus_set_coordinator_host` and in the setting
-`citus.local_hostname` by the folder of its socket. Results are compared with numpy's.
+machines of the cluster are servers on one machine that nothing else talks to over it, as `bench.local_cluster` starts
+them: with a client on a socket, by which the coordinator reads its own reference tables, too, as that goes between no
+machines. What is counted has headers, and what planning and creating tables takes. Results are compared with numpy's.
 """
 
 import argparse

@@ -3,8 +3,8 @@
     unshare -n python -m bench.local_cluster --programs DIR --workers 2 -- python -m bench.clusters --coordinator {url}
 
 In a network namespace of their own, which `unshare -n` makes, servers talk to each other over an interface `lo` that
-nothing else uses: what arrives there is what goes between them. The client comes in by a socket. `{url}` in the command
-is the coordinator's database.
+nothing else uses: what arrives there is what goes between them. The client comes in by a socket, and so does the
+coordinator where it reads its own reference tables. `{url}` in the command is the coordinator's database.
 """
 
 import argparse
@@ -69,7 +69,9 @@ def local_cluster(programs: Path, workers: int, shards: int = 8, first_port: int
         coordinator, *others = started
         with coordinator.connect(_DATABASE) as connection:
             connection.execute(f"ALTER DATABASE {_DATABASE} SET citus.shard_count = {shards}")
-            connection.execute("SELECT citus_set_coordinator_host(%s, %s)", [_HOST, coordinator.port])
+            connection.execute(f"ALTER DATABASE {_DATABASE} SET citus.local_hostname = '{coordinator.folder}'")
+        with coordinator.connect(_DATABASE) as connection:
+            connection.execute("SELECT citus_set_coordinator_host(%s, %s)", [str(coordinator.folder), coordinator.port])
             for worker in others:
                 connection.execute("SELECT citus_add_node(%s, %s)", [_HOST, worker.port])
             connection.execute("CREATE EXTENSION sparseeinsum")

@@ -1,0 +1,73 @@
+"""The benchmark on clusters: plans compute what numpy does, and replays move no more than the papers' formulas say."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+import sparseeinsum as se
+from bench.cluster_chain import cuts, shapes_of
+from bench.cluster_plans import Case, Laid, Way, neighbour_case, product_case, training_case
+from bench.clusters import figures_of
+from bench.relational_plans import whole_cost
+from sparseeinsum.algebra.implementation.cost import Sites
+from sparseeinsum.algebra.implementation.simulate import replay, simulate
+from sparseeinsum.algebra.relational.evaluate import Relation
+
+CASES = {
+    "product": product_case("product", 8, 16, 12, 2),
+    "many points": neighbour_case("many points", 32, 16, 2),
+    "many features": neighbour_case("many features", 16, 32, 2),
+    "wide hidden layer": training_case("wide hidden layer", (16, 16, 32, 16), 2),
+    "many features and labels": training_case("many features and labels", (16, 48, 16, 32), 2),
+}
+
+
+def blocks(laid: Laid) -> Relation:
+    """A tensor as a relation."""
+    sizes = tuple(laid.tiles.values())
+    return {
+        key: laid.array[tuple(slice(at * size, (at + 1) * size) for at, size in zip(key, sizes, strict=True))]
+        for key in np.ndindex(*laid.parts)
+    }
+
+
+def put_together(relation: Relation, shape: tuple[int, ...]) -> np.ndarray:
+    """The tensor of a relation."""
+    found = np.zeros(shape)
+    for key, array in relation.items():
+        found[tuple(slice(at * size, (at + 1) * size) for at, size in zip(key, array.shape, strict=True))] = array
+    return found
+
+
+def check(way: Way, expected: Mapping[str, np.ndarray]) -> None:
+    inputs = {name: blocks(laid) for name, laid in way.layout.items()}
+    for plan, wanted in zip(way.plans, expected.values(), strict=True):
+        found = put_together(simulate(plan, inputs, 3).relation(), wanted.shape)
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
+    moved = {id(each.plan): each.floats for plan in way.plans for each in replay(plan, 3)}
+    assert 0 < sum(moved.values()) <= whole_cost(way.plans, Sites(3)).transfer
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_plans(case: Case) -> None:
+    by_hand = [way for way in case.ways if way.plans]
+    assert [way.name for way in case.ways][-2:] == ["search", "db.plan"]
+    for way in by_hand:
+        check(way, case.expected)
+
+
+@pytest.mark.parametrize("is_square", [True, False])
+def test_chains(is_square: bool) -> None:
+    ways, expected = cuts(shapes_of(128, is_square))
+    assert min(ways, key=lambda way: way.floats).name == "EinDecomp"
+    for way in ways:
+        check(Way(way.name, way.layout, (way.plan,)), expected)
+
+
+@pytest.mark.parametrize("name", ["product", "many features", "wide hidden layer"])
+def test_on_a_cluster(citus: se.Database, name: str) -> None:
+    """Results are compared where they are counted."""
+    for figure in figures_of(citus, CASES[name]):
+        assert figure.machines >= 1
+        assert (figure.placement is None) == (figure.plan != "db.plan")
