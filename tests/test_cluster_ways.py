@@ -92,9 +92,7 @@ def operators(plan: se.Plan) -> Iterator[tuple[Relation, list[Schema], Iterator[
         schemas = [each.schema for each in contract.inputs]
         inputs = tuple(operand(schema, number) for number, schema in enumerate(schemas))
         ways = ways_to_contract(contract.einsum, definition.step.choice, contract.join)
-        if all(len(set(each.labels)) == len(each.labels) for each in contract.einsum.operands):
-            # The implementation algebra does not know that on a diagonal a tuple's keys agree.
-            yield replace(contract, inputs=inputs, compensation=None), schemas, ways
+        yield replace(contract, inputs=inputs, compensation=None), schemas, ways
         for given_relation in contract.inputs:
             yield from repartitions(given_relation)
 
