@@ -191,7 +191,8 @@ class _Placement:
 
     def _leg(self, before: Relation, after: Relation) -> Leg:
         given, made = self._lying(before), self._lying(after)
-        return Leg(self.costs.allowed(_ways(before, after), given.size_bytes, not made.promoted), made, 0.0)
+        size = given.size_bytes + made.size_bytes
+        return Leg(self.costs.allowed(_ways(before, after), size, not made.promoted), made, 0.0)
 
 
 def _ways(before: Relation, after: Relation) -> Iterator[Way]:

@@ -1,7 +1,7 @@
 """Decompose: what it takes, in seconds, to move bytes between the machines of a cluster and to fill tables on them."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.choice import Choice, result_tiles
@@ -9,6 +9,7 @@ from sparseeinsum.decompose.clusters.distribution import (
     Central,
     Cluster,
     Distribution,
+    Hashed,
     Replicated,
     gathered_parts,
     transfer_bytes,
@@ -34,7 +35,8 @@ class MovingCosts:
             all wait as long the one that moves less is better.
         writing_seconds: To write a byte that is in a table into another one.
         table_seconds: To create a table on all machines and to start the statement that fills it.
-        small_bytes: Of operands that the coordinator computes with: it serves all, and has the memory of one machine.
+        small_bytes: Of operands and results together that the coordinator computes with: it serves all, and has the
+            memory of one machine.
     """
 
     cluster: Cluster
@@ -58,13 +60,19 @@ class MovingCosts:
         seconds = gathered * (1 + self.network_share) * self.transfer_seconds
         return seconds + self.moving(size_bytes, way.result, place)
 
-    def allowed(self, ways: Iterable[Way], operand_bytes: float, is_one_array: bool = False) -> tuple[Way, ...]:
-        """Those of the ways that leave operands of a size to the machines that share the work.
+    def allowed(self, ways: Iterable[Way], size_bytes: float, is_one_array: bool = False) -> tuple[Way, ...]:
+        """Those of the ways that leave operands and results of a size together to the machines that share the work.
 
         The coordinator computes with what is small, and puts arrays together that are to be in one place.
         """
-        may_gather = is_one_array or operand_bytes <= self.small_bytes
+        may_gather = is_one_array or size_bytes <= self.small_bytes
         return tuple(way for way in ways if may_gather or Central() not in way.operands)
+
+    def delivering(self, size_bytes: float, place: Distribution, promoted: Sequence[int]) -> float:
+        """To have a result with keys of these axes in a table that stays, whose rows are distributed."""
+        if place != Central() or not promoted:
+            return 0.0
+        return self.moving(size_bytes, place, Hashed(promoted[0]))
 
     def share(self, way: Way, keys: float = math.inf) -> float:
         """The share of the work of a way that the machine has which has most, if this many keys divide it."""

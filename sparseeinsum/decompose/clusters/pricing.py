@@ -110,8 +110,11 @@ class SpreadTask:
         gathered = gathered_bytes(self.task.model, einsum, tiles, way, costs.cluster)
         seconds += costs.filling(self._lying(name, made).size_bytes, way, self.place(einsum, choice), gathered)
         seconds += self.reading_cost(einsum, choice, self._stored())
-        layout = self.task.layouts.get(name, made)
-        return seconds + self.task.repartition_seconds(name, made, layout)
+        seconds += self.task.repartition_seconds(name, made, self.task.layouts.get(name, made))
+        if name in self.graph.outputs:
+            lying = self._lying(name, made)
+            seconds += costs.delivering(lying.size_bytes, self.place(einsum, choice), lying.promoted)
+        return seconds
 
     def reading_cost(self, einsum: EinSum, choice: Choice, states: Mapping[str, State]) -> float:
         """Seconds to bring those operands whose states are given here into those that a choice wants."""
@@ -156,7 +159,8 @@ class SpreadTask:
 
     def _leg(self, tensor: str, before: Choice, after: Choice, ways: Iterable[Way], seconds: float) -> Leg:
         given, made = self._lying(tensor, before), self._lying(tensor, after)
-        return Leg(self.machines.costs.allowed(ways, given.size_bytes, not made.promoted), made, seconds)
+        size = given.size_bytes + made.size_bytes
+        return Leg(self.machines.costs.allowed(ways, size, not made.promoted), made, seconds)
 
     def _between(self, tensor: str, before: State, wanted: State, reads: int) -> float:
         *after, goal, is_dense = wanted
@@ -191,9 +195,8 @@ class SpreadTask:
         known = self._ways.get((name, tiles))
         if known is None:
             join = self.task.model.vertex_cost(einsum, tiles).absence.join
-            size = sum(
-                self._lying(each.tensor, reference_tiles(einsum, each, tiles)).size_bytes for each in einsum.operands
-            )
+            references = (*einsum.operands, einsum.output)
+            size = sum(self._lying(each.tensor, reference_tiles(einsum, each, tiles)).size_bytes for each in references)
             known = self.machines.costs.allowed(ways_to_contract(einsum, tiles, join), size)
             self._ways[name, tiles] = known
         return known
