@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.dependencies import has_single_pairs
 from sparseeinsum.algebra.operators import Kept
-from sparseeinsum.algebra.placement import lying
+from sparseeinsum.algebra.placement import placement_of
 from sparseeinsum.algebra.plan_expressions import PlanAlgebra, plan_algebra
 from sparseeinsum.algebra.shared_reading import shared_results
 from sparseeinsum.algebra.translate import Definition, delivery, kept_in
@@ -117,9 +117,8 @@ class Plan:
         machines = self.alternatives.machines
         if machines is None:
             return algebra
-        lies = {name: lying(machines.places[name], stored.decomposition) for name, stored in self.stored.items()}
-        known = {name: place for name, place in lies.items() if place is not None}
-        return replace(algebra, sites=machines.costs.cluster.sites, stored=known)
+        lie = {name: placement_of(machines.places[name], stored.decomposition) for name, stored in self.stored.items()}
+        return replace(algebra, sites=machines.costs.cluster.sites, stored=lie)
 
     def to_json(self) -> str:
         """The plan as JSON text, which `Database.load_plan` reads: program, choices and expected costs, but no data."""

@@ -12,6 +12,7 @@ from sparseeinsum.algebra.implementation.plans import Placed
 from sparseeinsum.algebra.implementation.plans import Plan as SitePlan
 from sparseeinsum.algebra.implementation.product_rules import PRODUCT_RULES
 from sparseeinsum.algebra.implementation.search import best_plans
+from sparseeinsum.algebra.placement import placement_of
 from sparseeinsum.algebra.relational.dense import type_of
 from sparseeinsum.algebra.relational.expressions import Expression, Input
 from sparseeinsum.algebra.relational.traversal import in_order
@@ -26,7 +27,7 @@ from sparseeinsum.results.results import TensorResult
 from sparseeinsum.statistics.measure import is_complete
 from sparseeinsum.storage.catalogue import Catalogue, require
 from sparseeinsum.storage.measuring import measure_all
-from sparseeinsum.storage.placing import placement_of
+from sparseeinsum.storage.placing import distribution_of
 
 # SQL has one kernel an operator: rules that make one of several are left out.
 SQL_RULES = (*MOVEMENT_RULES.values(), *PRODUCT_RULES.values())
@@ -139,7 +140,9 @@ def _site_query(expression: Expression, engine: Engine) -> SitePlanQuery:
         query = expression_query(expression, stored, engine.sql)
         result = SiteResult(query.select, query.schema)
         return SitePlanQuery((), (result,), tuple((0, each) for each in query.repeated))
-    placements = {name: placement_of(each, engine) for name, each in stored.items()}
+    placements = {
+        name: placement_of(distribution_of(each, engine), each.decomposition) for name, each in stored.items()
+    }
     (plan,) = best_plans([expression], placements, sites_of(cluster), SQL_RULES)
     return plan_statements([plan], engine)
 

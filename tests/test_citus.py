@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,7 +17,10 @@ from random_runs import random_runs
 from reading import contents, engine_of, read_back
 
 import sparseeinsum as se
-from sparseeinsum.decompose.clusters.distribution import Hashed, Replicated
+from sparseeinsum.decompose.clusters import pricing
+from sparseeinsum.decompose.clusters.costs import MovingCosts
+from sparseeinsum.decompose.clusters.distribution import Hashed, Replicated, Scattered
+from sparseeinsum.decompose.clusters.ways import ways_to_contract
 from sparseeinsum.examples import (
     GCN,
     MATRIX_CHAIN,
@@ -58,6 +62,7 @@ def db(url: str) -> Iterator[se.Database]:
 def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tensors of a few numbers are distributed as large ones are."""
     monkeypatch.setattr(placing, "SMALL_BYTES", -1)
+    monkeypatch.setattr(placing, "MovingCosts", partial(MovingCosts, small_bytes=-1))
 
 
 def filling_queries(plan: se.Plan) -> list[str]:
@@ -193,6 +198,33 @@ class TestRuns:
         for pin in ("i", "ij", "ijk"):
             found = db.run(PRODUCT, pin={"C": pin})["C"].to_numpy()
             np.testing.assert_allclose(found, np.asarray(first @ second), rtol=1e-12, atol=1e-12)
+
+    @pytest.mark.parametrize("text", ["C[i, k] = sum(A[i, j] * B[j, k])", "C[k] = sum(tanh(A[i, j] * B[j, k]))"])
+    def test_all_ways(self, db: se.Database, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Each computes the same; what fills tables is left to the machines, unless the coordinator gathers parts."""
+        rng = np.random.default_rng(0)
+        left, right = rng.normal(size=(12, 20)), rng.normal(size=(20, 30))
+        db.tensor("A", left, promoted={"dim_0": 4, "dim_1": 5}, distribute="dim_0")
+        db.tensor("B", right, promoted={"dim_0": 5, "dim_1": 6}, distribute="dim_1")
+        expected = np.tanh(left[:, :, None] * right).sum(axis=(0, 1)) if "tanh" in text else left @ right
+        planned = partial(db.plan, text, pin={"C": {"i": 4, "j": 5, "k": 6}}, rewrite=False)
+        (step,) = planned().decomposed.steps
+        seen = set()
+        ways = ways_to_contract(step.einsum, step.choice, step.absence.join)
+        for way in (each for each in ways if Scattered() not in each.operands):  # as nothing lies here
+            with monkeypatch.context() as patched:
+                patched.setattr(pricing, "ways_to_contract", lambda *_, only=way: [only])
+                plan = planned()
+            assert plan.decomposed.spreading is not None
+            assert plan.decomposed.spreading.ways == {"C": way}
+            np.testing.assert_allclose(db.run(plan)["C"].to_numpy(), expected, rtol=1e-12, atol=1e-12)
+            with db.connection.transaction(force_rollback=True):
+                for command in plan.sql("staged").split(";\n"):
+                    if command.strip().startswith("INSERT") and not way.gathers and not way.is_of_one_machine:
+                        assert "pull to coordinator" not in explained(db, command)
+                    db.connection.execute(command)
+            seen.add((way.gathers, way.parts_by))
+        assert seen == {(False, None), (True, None), (False, "j")} | ({(False, "i")} if "tanh" in text else set())
 
     @pytest.mark.parametrize("place", ["dim_0", "dim_1"])
     def test_diagonals(self, db: se.Database, place: str) -> None:

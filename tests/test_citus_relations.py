@@ -17,6 +17,7 @@ from sparseeinsum.algebra.implementation.placements import Placement, partitione
 from sparseeinsum.algebra.implementation.plans import Broadcast, LocalAggregation, LocalJoin, Placed, Plan, Shuffle
 from sparseeinsum.algebra.implementation.product_rules import Product
 from sparseeinsum.algebra.implementation.rewriting import rewritten
+from sparseeinsum.algebra.placement import placement_of
 from sparseeinsum.algebra.relational.evaluate import evaluate
 from sparseeinsum.algebra.relational.expressions import Input
 from sparseeinsum.algebra.relational.folds import Aggregate
@@ -24,7 +25,7 @@ from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT
 from sparseeinsum.algebra.relational.traversal import in_order
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.relational_queries import SQL_RULES, compute_plans
-from sparseeinsum.storage.placing import placement_of
+from sparseeinsum.storage.placing import distribution_of
 
 SUM = Aggregate("sum")
 NOT_IN_SQL = ("several sizes", "concatenated in SQL")
@@ -41,7 +42,7 @@ def load(db: se.Database, problem: Problem, data: st.DataObject) -> dict[str, Pl
         axes = [f"dim_{at}" for at in range(len(keys))]
         place = data.draw(st.sampled_from(["replicated", *axes]))
         stored = db.tensor(each.name, array, promoted=dict.fromkeys(axes, 1), fill=99, distribute=place)
-        placements[each.name] = placement_of(stored, engine_of(db))
+        placements[each.name] = placement_of(distribution_of(stored, engine_of(db)), stored.decomposition)
     return placements
 
 

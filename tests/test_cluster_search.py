@@ -74,11 +74,11 @@ def test_routes(before: tuple[int, ...], after: tuple[int, ...]) -> None:
     given, middle, wanted = map(Decomposition, (before, between, after))
     legs = []
     if middle != given:
-        legs.append(Leg(tuple(ways_to_slice(given, middle)), Lying(middle.promoted, 3e6), 1e-3))
+        legs.append(Leg(tuple(ways_to_slice(given, middle)), Lying(middle, 3e6), 1e-3))
     if middle != wanted:
-        legs.append(Leg(tuple(ways_to_stack(middle, wanted)), Lying(wanted.promoted, 1e6), 1e-3))
+        legs.append(Leg(tuple(ways_to_stack(middle, wanted)), Lying(wanted, 1e6), 1e-3))
     routes = Routes(COSTS, 2)
-    start_relation = Lying(given.promoted, 2e6)
+    start_relation = Lying(given, 2e6)
     seconds = routes.seconds(start_relation, legs)
 
     def moved(lying: Lying, origin: Distribution, goal: Distribution) -> float:

@@ -12,10 +12,10 @@ from random_runs import random_runs
 
 import sparseeinsum as se
 from sparseeinsum.algebra.implementation.compile import computed
-from sparseeinsum.algebra.implementation.placements import EVERYWHERE, SCATTERED, Placement, Spread, partitioned
+from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement, Spread
 from sparseeinsum.algebra.implementation.plans import LocalAggregation, Placed, Plan, Shuffle
 from sparseeinsum.algebra.operators import Computed, Contract, Densify, Relation, Schema, Slice, Stack
-from sparseeinsum.algebra.placement import lying
+from sparseeinsum.algebra.placement import placement_of
 from sparseeinsum.algebra.plan_expressions import PlanExpressions
 from sparseeinsum.algebra.relational.expressions import Complete, Expression, Input
 from sparseeinsum.algebra.relational.traversal import in_order
@@ -32,12 +32,9 @@ from sparseeinsum.language.tensors import Decomposition
 pytestmark = pytest.mark.engines("duckdb", reason="nothing runs in the database")
 
 
-def placement_of(place: Distribution, schema: Schema) -> Placement:
-    """A distribution as a placement of the implementation algebra."""
-    found = lying(place, schema.decomposition)
-    if found is None:
-        return SCATTERED
-    return EVERYWHERE if isinstance(found, str) else partitioned(*found)
+def placed(place: Distribution, schema: Schema) -> Placement:
+    """A distribution as a placement of the implementation algebra; one machine has everything that there is."""
+    return EVERYWHERE if place == Central() else placement_of(place, schema.decomposition)
 
 
 def operand(schema: Schema, number: int) -> Computed:
@@ -71,13 +68,18 @@ def check(relation: Relation, operands: Sequence[Schema], way: Way) -> None:
     """A way as the implementation algebra has it."""
     expression = PlanExpressions({}, set()).of(relation)
     places = {
-        f"operand{number}": placement_of(place, schema)
+        f"operand{number}": placed(place, schema)
         for number, (place, schema) in enumerate(zip(way.operands, operands, strict=True))
     }
     plan, gathers = on_machines(expression, places)
-    assert gathers == way.gathers
+    assert gathers == (way.gathers or way.parts_by is not None)
+    if way.parts_by is not None:
+        pending = plan.placement.pending
+        assert pending is not None
+        shuffled = Shuffle(plan, placed(way.result, relation.schema).dims)
+        plan = LocalAggregation(shuffled, tuple(range(plan.type.arity)), pending)
     if isinstance(way.result, Hashed):
-        assert plan.placement == placement_of(way.result, relation.schema)
+        assert plan.placement == placed(way.result, relation.schema)
     elif isinstance(way.result, Scattered):
         assert plan.placement.spread in (Spread.SCATTERED, Spread.PARTITIONED)
     else:

@@ -19,9 +19,9 @@ from sparseeinsum.decompose.clusters.distribution import (
     Hashed,
     Replicated,
     Scattered,
-    gathered_parts,
     transfer_bytes,
 )
+from sparseeinsum.decompose.clusters.parts import parts_of_groups
 from sparseeinsum.decompose.clusters.pricing import Machines
 from sparseeinsum.examples import GCN, citation_graph, gcn_inputs
 from sparseeinsum.render.dialects import CITUS
@@ -64,8 +64,8 @@ def test_shards_have_parts_of_groups_that_tuples_fall_on() -> None:
     rng = np.random.default_rng(0)
     for groups, joined in ((10, 5), (10, 100), (1000, 3000), (1000, 100_000)):
         counted = [len(np.unique(rng.integers(0, groups * TWO.parts, joined))) for _ in range(100)]
-        assert gathered_parts(groups, joined, TWO) == pytest.approx(np.mean(counted), rel=0.03)
-    assert gathered_parts(0, 0, TWO) == 0.0
+        assert parts_of_groups(groups, joined, TWO.parts) == pytest.approx(np.mean(counted), rel=0.03)
+    assert parts_of_groups(0, 0, TWO.parts) == 0.0
 
 
 def test_colocated_operands_go_nowhere(db: se.Database) -> None:
@@ -115,9 +115,10 @@ def test_no_placement_of_the_inputs_is_refused(db: se.Database, pin: str, cluste
 
 @pytest.mark.engines("duckdb", reason="the golden files name the tables of plans made there")
 def test_sql_of_a_product(db: se.Database) -> None:
-    """What creates and fills tables on a cluster: a shuffle, and a broadcast."""
+    """What creates and fills tables on a cluster: a shuffle, a broadcast, and parts of groups."""
     plan = product(db, 30, 20, 10, "ij")
-    check_golden("matrix_product_citus_shuffled", placed(plan, TWO, A=Hashed(1), B=Hashed(0))[1].sql("staged"))
+    check_golden("matrix_product_citus_shuffled", placed(plan, TWO, A=Hashed(1), B=Replicated())[1].sql("staged"))
+    check_golden("matrix_product_citus_parts", placed(plan, TWO, A=Hashed(1), B=Hashed(0))[1].sql("staged"))
     check_golden("matrix_product_citus_broadcast", placed(plan, TWO, A=Hashed(0), B=Central())[1].sql("staged"))
 
 

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sparseeinsum.algebra.implementation.distributed import DistributedPlans, distribute
+from sparseeinsum.algebra.implementation.placements import PlacementLike
 from sparseeinsum.algebra.relational.evaluate import evaluate
 from sparseeinsum.algebra.relational.expressions import (
     Aggregation,
@@ -112,7 +113,7 @@ class TensorRelation:
     def distributed(
         self,
         sites: int,
-        stored: Mapping[str, Sequence[int] | str] = MappingProxyType({}),
+        stored: Mapping[str, PlacementLike] = MappingProxyType({}),
         memory_floats: float | None = None,
     ) -> DistributedPlans:
         """The cheapest way found to compute it on several sites.

@@ -275,6 +275,10 @@ class Contract:
         detects_nonfinite: Whether a value that turned NaN or infinite ends the run.
         has_single_pairs: Whether no two pairs are known to belong to one tuple of the result, so that none is
             aggregated.
+        parts_by: An aggregated label by whose keys parts of groups are kept apart; they are the first of the output's
+            keys, before those of the EinSum's result. None where groups are whole.
+        keys_from: The operand whose key is read where both have one and an inner join leaves them equal: the one by
+            whose keys rows are distributed, which is what an engine knows of them.
     """
 
     einsum: EinSum
@@ -285,11 +289,19 @@ class Contract:
     compensation: Compensation | None
     detects_nonfinite: bool
     has_single_pairs: bool = False
+    parts_by: str | None = None
+    keys_from: int = 0
 
     @property
     def schema(self) -> Schema:
         """The result's."""
         return self.output
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Of the output's axes."""
+        labels = self.einsum.output.labels
+        return labels if self.parts_by is None else (self.parts_by, *labels)
 
     @property
     def indexed(self) -> int | None:

@@ -6,11 +6,13 @@ it is no stored tensor that they have: it is sent to them with each statement th
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from sparseeinsum.algebra.implementation.placements import EVERYWHERE, SCATTERED, Placement, partitioned
 from sparseeinsum.algebra.operators import (
     Computed,
+    Contract,
     Densify,
     Indices,
     Kept,
@@ -21,7 +23,8 @@ from sparseeinsum.algebra.operators import (
     Stored,
 )
 from sparseeinsum.algebra.translate import Definition
-from sparseeinsum.decompose.clusters.costs import MovingCosts, gathered_bytes, table_bytes
+from sparseeinsum.decompose.choice import Choice
+from sparseeinsum.decompose.clusters.costs import MovingCosts, table_bytes
 from sparseeinsum.decompose.clusters.distribution import (
     Central,
     Distribution,
@@ -30,12 +33,16 @@ from sparseeinsum.decompose.clusters.distribution import (
     Scattered,
     transfer_bytes,
 )
+from sparseeinsum.decompose.clusters.parts import bytes_of_parts, parts_of
 from sparseeinsum.decompose.clusters.routes import Leg, Lying, Routes, Stop
 from sparseeinsum.decompose.clusters.spreading import Spreading
-from sparseeinsum.decompose.clusters.ways import Way, ways_to_complete, ways_to_slice, ways_to_stack
+from sparseeinsum.decompose.clusters.ways import Way
 from sparseeinsum.decompose.clusters.wire import keys_bytes
 from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.language.eingraph import EinSum, Reference
+from sparseeinsum.language.scalar import Operand
 from sparseeinsum.language.tensors import Decomposition
+from sparseeinsum.semantics.exactness import JoinKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +105,25 @@ class _Placement:
         way, place = self.spreading.ways[name], self.spreading.places[name]
         wanted = self._wanted(relation.inputs, way)
         operands = tuple(map(self._read, relation.inputs, wanted))
-        contract = replace(relation, inputs=operands, has_single_pairs=False)
-        sent = sum(map(self._sent_along, relation.inputs, wanted))
-        sent += gathered_bytes(self.model, relation.einsum, definition.step.choice, way, self.costs.cluster)
-        self.transferred[contract] = sent + self._moving_bytes(contract.schema, way, place)
+        distributed = [index for index, each in enumerate(way.operands) if isinstance(each, Hashed)]
+        contract = replace(relation, inputs=operands, has_single_pairs=False, keys_from=min(distributed, default=0))
+        transferred = sum(map(self._sent_along, relation.inputs, wanted))
+        parts = bytes_of_parts(self.model, relation.einsum, definition.step.choice, way, self.costs.cluster)
+        if way.parts_by is not None:
+            kept = self._parts(contract, definition.step.choice, way)
+            self.transferred[kept] = transferred + transfer_bytes(parts, Scattered(), way.result, self.costs.cluster)
+            contract, transferred, parts = _put_together(contract, way.parts_by, kept), 0.0, 0.0
+        transferred += parts + self._moving_bytes(contract.schema, way, place)
+        self.transferred[contract] = transferred
         return replace(definition, relation=contract, distribution=place)
+
+    def _parts(self, contract: Contract, choice: Choice, way: Way) -> Kept:
+        """What machines have of groups, in a table where the groups are to be."""
+        assert way.parts_by is not None
+        assert isinstance(way.result, Hashed)
+        output = Schema(*parts_of(self.model, contract.einsum, choice, way.parts_by))
+        parts = replace(contract, output=output, detects_nonfinite=False, parts_by=way.parts_by)
+        return Kept(parts, 0, 1, Hashed(way.result.axis + 1))  # after the axis of parts
 
     def _wanted(self, operands: Sequence[Relation], way: Way) -> tuple[Distribution, ...]:
         """Where operands are read: a table that the coordinator has is not sent to what one machine computes."""
@@ -183,39 +204,31 @@ class _Placement:
         return kept
 
     def _lying(self, relation: Relation) -> Lying:
-        return Lying(relation.schema.decomposition.promoted, self.size_of(relation.schema))
+        return Lying(relation.schema.decomposition, self.size_of(relation.schema))
 
     def _legs(self, chain: Sequence[Relation]) -> list[Leg]:
         """The operators between relations of which each is made of the one before, as if their work took no time."""
-        return [self._leg(before, after) for before, after in itertools.pairwise(chain)]
-
-    def _leg(self, before: Relation, after: Relation) -> Leg:
-        given, made = self._lying(before), self._lying(after)
-        size = given.size_bytes + made.size_bytes
-        return Leg(self.costs.allowed(_ways(before, after), size, not made.promoted), made, 0.0)
+        lying = map(self._lying, chain)
+        return [Leg.between(self.costs, given, made) for given, made in itertools.pairwise(lying)]
 
 
-def _ways(before: Relation, after: Relation) -> Iterator[Way]:
-    """All ways to make a relation of another one."""
-    given, made = before.schema.decomposition, after.schema.decomposition
-    match after.input if isinstance(after, Kept) else after:
-        case Slice():
-            return ways_to_slice(given, made)
-        case Stack():
-            return ways_to_stack(given, made)
-        case _:
-            return ways_to_complete(made)
+def _put_together(contract: Contract, label: str, parts: Kept) -> Contract:
+    """The groups of an EinSum from their parts, whose first key is that of a label."""
+    output = contract.einsum.output
+    whole = Reference(parts.schema.tensor.name, (label, *output.labels))
+    folded = EinSum(output, (whole,), Operand(0), contract.einsum.aggregate)
+    return replace(contract, einsum=folded, inputs=(parts,), join=JoinKind.INNER, keys_from=0)
 
 
-def lying(place: Distribution, decomposition: Decomposition) -> tuple[int, ...] | str | None:
-    """A distribution in the words of `implementation.distribute`; None where a relation is scattered."""
+def placement_of(place: Distribution, decomposition: Decomposition) -> Placement:
+    """Where the tuples of a relation lie, in the words of the implementation algebra."""
     match place:
         case Hashed(axis):
-            return (decomposition.promoted.index(axis),)
-        case Replicated() | Central():  # what the coordinator has is whole
-            return "everywhere"
-        case Scattered():
-            return None
+            return partitioned(decomposition.promoted.index(axis))
+        case Replicated():
+            return EVERYWHERE
+        case Scattered() | Central():  # on another machine than those that work
+            return SCATTERED
 
 
 def _chain(operand: Relation) -> list[Relation]:

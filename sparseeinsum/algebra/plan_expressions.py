@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from textwrap import indent
 
 from sparseeinsum.algebra.implementation.distributed import DistributedPlans, distribute
+from sparseeinsum.algebra.implementation.placements import PlacementLike
 from sparseeinsum.algebra.operators import (
     Computed,
     Contract,
@@ -76,12 +77,12 @@ class PlanAlgebra:
     einsums: Mapping[str, Expression]
     outputs: Mapping[str, Expression]
     sites: int | None = None
-    stored: Mapping[str, Sequence[int] | str] = field(default_factory=dict)
+    stored: Mapping[str, PlacementLike] = field(default_factory=dict)
 
     def distributed(
         self,
         sites: int | None = None,
-        stored: Mapping[str, Sequence[int] | str] | None = None,
+        stored: Mapping[str, PlacementLike] | None = None,
         memory_floats: float | None = None,
     ) -> DistributedPlans:
         """The cheapest way found to compute all of it on several sites; see `distribute`.
@@ -332,7 +333,7 @@ class _Contraction:
         """The EinSum over the labels inside arrays."""
         einsum, output = self.contract.einsum, self.contract.output
         inside = [self._inside(index) for index in range(len(self.operands))]
-        kept = tuple(einsum.output.labels[position] for position in output.decomposition.inside)
+        kept = tuple(self.contract.labels[position] for position in output.decomposition.inside)
         if all(labels == kept for labels in inside) and len(set(kept)) == len(kept):
             return Elementwise(einsum.join)
         is_aggregated = any(label not in kept for labels in inside for label in labels)
@@ -343,7 +344,7 @@ class _Contraction:
     def _aggregated(self, given: Expression, labels: Sequence[str]) -> Expression:
         """The groups of keys that the result has, in the order in which it has them."""
         output = self.contract.output
-        wanted = [self.contract.einsum.output.labels[position] for position in output.decomposition.promoted]
+        wanted = [self.contract.labels[position] for position in output.decomposition.promoted]
         positions = tuple(labels.index(label) for label in wanted)
         if set(wanted) == set(labels):
             keys = selected(len(labels), positions)

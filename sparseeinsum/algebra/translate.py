@@ -62,13 +62,15 @@ class Definition:
 
     def kept(self) -> tuple[Kept, ...]:
         """Operands that are put together in tables of their own."""
-        return tuple(kept for operand in self.relation.inputs for kept in kept_in(operand))
+        return kept_in(self.relation)
 
 
 def kept_in(relation: Relation) -> tuple[Kept, ...]:
     """What a relation reads out of tables of its own, each after those that it is made of."""
-    if isinstance(relation, Stored | Computed | Indices | Contract):
+    if isinstance(relation, Stored | Computed | Indices):
         return ()
+    if isinstance(relation, Contract):
+        return tuple(kept for operand in relation.inputs for kept in kept_in(operand))
     found = kept_in(relation.input)
     if isinstance(relation, Densify) and relation.indices is not None:
         found += kept_in(relation.indices)
@@ -189,7 +191,7 @@ def _kept_if_shared(operand: Relation, shared: Set[Relation]) -> Relation:
 
 def _compensation(evaluation: Evaluation, pairs: int, indices: int) -> Compensation | None:
     """What the pairs that a join leaves out contribute, where the aggregate does not ignore it."""
-    if evaluation.ignores_constant or evaluation.constant is None:
+    if evaluation.constant is None or not evaluation.compensates:
         return None
     return Compensation(evaluation.constant, pairs, indices)
 

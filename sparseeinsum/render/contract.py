@@ -61,8 +61,7 @@ def is_grouped(relation: Contract) -> bool:
     """Whether tuples are aggregated: some key is no key of the result, and does not follow from those either."""
     if relation.has_single_pairs:
         return False
-    output = relation.einsum.output.labels
-    kept = {output[position] for position in relation.output.decomposition.promoted}
+    kept = {relation.labels[position] for position in relation.output.decomposition.promoted}
     return any(label not in kept for index in range(len(relation.inputs)) for label in promoted_labels(relation, index))
 
 
@@ -99,30 +98,33 @@ class _Contraction:
     def select(self) -> exp.Select:
         """The whole statement."""
         if not is_grouped(self.relation):
-            keys = [named(self._label_key(label), label) for label in self._promoted]
+            keys = [named(self._label_key(label), name) for label, name in self._promoted.items()]
             value = self._value(has_groups=False)
             return self._from(exp.select(*keys, exp.alias_(value, VALUE_COLUMN)))
         keys = [self._label_key(label) for label in self._promoted]
         value = self._value(has_groups=True)
         if not keys:  # one tuple, also of nothing
             value = exp.func("coalesce", value, fill_value(self.relation.output, self._label_key))
-        columns = [named(key, label) for key, label in zip(keys, self._promoted, strict=True)]
+        columns = [named(key, name) for key, name in zip(keys, self._promoted.values(), strict=True)]
         select = self._from(exp.select(*columns, exp.alias_(value, VALUE_COLUMN)))
         select = select.group_by(*[key.copy() for key in keys])
         is_computed = any(not isinstance(key, exp.Column) for key in keys)
         return _with_keys_first(select) if is_computed and self.dialect.distributes else select
 
     @property
-    def _promoted(self) -> list[str]:
-        """Labels of the result that are key columns."""
-        labels = self.relation.einsum.output.labels
-        return [labels[position] for position in self.relation.output.decomposition.promoted]
+    def _promoted(self) -> dict[str, str]:
+        """Names of the key columns of the result, by label."""
+        schema = self.relation.output
+        labels = (self.relation.labels[position] for position in schema.decomposition.promoted)
+        return dict(zip(labels, schema.keys, strict=True))
 
     def _label_key(self, label: str) -> exp.Expr:
         """The key of a label: from the operand that is never missing, or from whichever is there."""
         columns = [keys[label] for keys in self.keys if label in keys]
-        if len(columns) == 1 or self.relation.join in (JoinKind.INNER, JoinKind.LEFT):
+        if len(columns) == 1 or self.relation.join == JoinKind.LEFT:
             return columns[0].copy()
+        if self.relation.join == JoinKind.INNER:
+            return columns[self.relation.keys_from].copy()
         if self.relation.join == JoinKind.RIGHT:
             return columns[1].copy()
         return exp.func("coalesce", *[column.copy() for column in columns])
@@ -136,7 +138,7 @@ class _Contraction:
             extents |= self._extents(index)
             inside = tuple(operand.labels[position] for position in source.schema.decomposition.inside)
             terms.append(Term(self._operand_value(index), inside, source.schema.tensor.dtype))
-        kept = tuple(einsum.output.labels[position] for position in output.decomposition.inside)
+        kept = tuple(self.relation.labels[position] for position in output.decomposition.inside)
         relation = self.relation
         return Value(
             einsum,

@@ -89,6 +89,10 @@ class Renderer:
 
     def define(self, name: str, relation: Contract, comment: str) -> None:
         """Make the block of an EinSum's result."""
+        self._sources[Computed(relation.schema)] = self._contracted(name, relation, comment)
+
+    def _contracted(self, name: str, relation: Contract, comment: str) -> Source:
+        """The block of an EinSum over relations."""
         sources = [self.source(operand) for operand in relation.inputs]
         if is_cross_join(relation):
             sources = [self._apart_from_joins(source) for source in sources]
@@ -100,8 +104,7 @@ class Renderer:
         is_aggregated = is_grouped(relation)
         is_joined = not is_aggregated and (joins or any(each.is_joined for each in sources))
         block = Block(name, select, comment, is_aggregated, detects_nonfinite=relation.detects_nonfinite)
-        source = self._add_block(block, relation.schema, is_joined)
-        self._sources[Computed(relation.schema)] = source
+        return self._add_block(block, relation.schema, is_joined)
 
     def provide(self, schema: Schema, source: Source) -> None:
         """Let a relation be read where a source says."""
@@ -128,6 +131,8 @@ class Renderer:
                 return plain_source(self.kept[relation], relation.schema, is_table=True)
             case Kept():
                 return self.source(relation.input)
+            case Contract():
+                return self._contracted(relation.schema.tensor.name, relation, _comment_of(relation))
             case Restrict():
                 return restricted_source(relation, self._apart_from_joins(self.source(relation.input)))
             case Slice() | Stack() | Indices() | Densify() | Resident() | Convert():
@@ -211,12 +216,14 @@ def _name_of(relation: Slice | Stack | Indices | Densify | Resident | Convert) -
     return f"{name}_dense" if isinstance(relation, Densify) else name
 
 
-def _comment_of(relation: Slice | Stack | Indices | Densify | Resident | Convert) -> str:
+def _comment_of(relation: Slice | Stack | Indices | Densify | Resident | Convert | Contract) -> str:
     notation = write_schema(relation.schema)
     if isinstance(relation, Resident):
         return f"{notation}, all tuples in one array in memory while the statement runs"
     if isinstance(relation, Indices):
         return f"all keys of {notation}"
+    if isinstance(relation, Contract):
+        return f"{notation}, parts of groups"
     return f"{notation}, every tuple present" if isinstance(relation, Densify) else notation
 
 

@@ -240,6 +240,8 @@ class _Compiler:
                         waiting += by_name[name].relation.inputs
                 case Kept() as kept if kept in self.kept:
                     pass
+                case Contract(inputs=inputs):
+                    waiting += inputs
                 case Slice() | Stack() | Densify() | Resident() | Convert() | Restrict() | Kept() as reading:
                     waiting.append(reading.input)
                     if isinstance(reading, Densify) and reading.indices is not None:

@@ -94,6 +94,11 @@ class Evaluation:
     reason: str
 
     @property
+    def compensates(self) -> bool:
+        """Whether groups get what pairs of tuples that are left out contribute."""
+        return self.constant is not None and not self.ignores_constant
+
+    @property
     def treatment(self) -> tuple[object, ...]:
         """How what is absent is dealt with, and how values are computed."""
         absent = (self.matters, self.both_absent_matter, self.constant, self.ignores_constant)

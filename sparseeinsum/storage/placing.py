@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from sparseeinsum.algebra.implementation.placements import EVERYWHERE, SCATTERED, Placement, partitioned
 from sparseeinsum.decompose.clusters.costs import SMALL_BYTES, MovingCosts
 from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.decompose.clusters.pricing import Machines
@@ -66,21 +65,10 @@ def distribution_of(stored: StoredTensor, engine: Engine) -> Distribution:
     return Scattered()
 
 
-def placement_of(stored: StoredTensor, engine: Engine) -> Placement:
-    """The same of its relation's keys, as plans of the implementation algebra have it."""
-    match distribution_of(stored, engine):
-        case Hashed(axis):
-            return partitioned(stored.decomposition.promoted.index(axis))
-        case Replicated():
-            return EVERYWHERE
-        case _:
-            return SCATTERED
-
-
 def machines_of(stored: Mapping[str, StoredTensor], engine: Engine) -> Machines | None:
     """The cluster that an engine is on, and where tensors lie there; None where there is one machine."""
     cluster = engine.cluster()
     if cluster is None:
         return None
     places = {name: distribution_of(each, engine) for name, each in stored.items()}
-    return Machines(MovingCosts(cluster, small_bytes=SMALL_BYTES), places)
+    return Machines(MovingCosts(cluster), places)

@@ -1,25 +1,39 @@
-CREATE TEMPORARY TABLE "D_by_dim_0_dim_1_1" AS
-SELECT
-  t.dim_0,
-  t.dim_1,
-  t.val
-FROM main."D" AS t;
-
-CREATE UNLOGGED TABLE "A_by_dim_0_dim_1_1" (
+CREATE UNLOGGED TABLE "D_by_dim_0_dim_1_1" (
   dim_0 BIGINT,
   dim_1 BIGINT,
   val DOUBLE PRECISION
 );
 
 SELECT
-  create_distributed_table('"A_by_dim_0_dim_1_1"', 'dim_1');
+  create_distributed_table('"D_by_dim_0_dim_1_1"', 'dim_1');
 
-INSERT INTO "A_by_dim_0_dim_1_1"
+INSERT INTO "D_by_dim_0_dim_1_1"
 SELECT
   t.dim_0,
   t.dim_1,
   t.val
-FROM main."A" AS t;
+FROM main."D" AS t;
+
+CREATE UNLOGGED TABLE "T0_by_j_i_k_1" (
+  j BIGINT,
+  i BIGINT,
+  k BIGINT,
+  val DOUBLE PRECISION
+);
+
+SELECT
+  create_distributed_table('"T0_by_j_i_k_1"', 'k');
+
+INSERT INTO "T0_by_j_i_k_1"
+/* T0[J, I, K], parts of groups */
+SELECT
+  u.dim_1 AS j,
+  u.dim_0 AS i,
+  v.dim_1 AS k,
+  tensor_mul(u.val, v.val) AS val
+FROM "D_by_dim_0_dim_1_1" AS u
+JOIN main."A" AS v
+  ON u.dim_1 = v.dim_0;
 
 CREATE UNLOGGED TABLE "T0" (
   i BIGINT,
@@ -28,20 +42,39 @@ CREATE UNLOGGED TABLE "T0" (
 );
 
 SELECT
-  create_distributed_table('"T0"', 'i');
+  create_distributed_table('"T0"', 'k');
 
 INSERT INTO "T0"
 /* T0[I, K] = sum(D[I, J] * A[J, K]) */
 SELECT
-  u.dim_0 AS i,
-  v.dim_1 AS k,
-  tensor_sum(tensor_mul(u.val, v.val)) AS val
-FROM "D_by_dim_0_dim_1_1" AS u
-JOIN "A_by_dim_0_dim_1_1" AS v
-  ON u.dim_1 = v.dim_0
+  u.i,
+  u.k,
+  tensor_sum(u.val) AS val
+FROM "T0_by_j_i_k_1" AS u
 GROUP BY
-  u.dim_0,
-  v.dim_1;
+  u.i,
+  u.k;
+
+CREATE UNLOGGED TABLE "T1_by_k_i_l_1" (
+  k BIGINT,
+  i BIGINT,
+  l BIGINT,
+  val DOUBLE PRECISION
+);
+
+SELECT
+  create_distributed_table('"T1_by_k_i_l_1"', 'l');
+
+INSERT INTO "T1_by_k_i_l_1"
+/* T1[K, I, L], parts of groups */
+SELECT
+  u.k,
+  u.i,
+  v.dim_1 AS l,
+  tensor_mul(u.val, v.val) AS val
+FROM "T0" AS u
+JOIN main."D" AS v
+  ON u.k = v.dim_0;
 
 CREATE UNLOGGED TABLE "T1" (
   i BIGINT,
@@ -50,43 +83,39 @@ CREATE UNLOGGED TABLE "T1" (
 );
 
 SELECT
-  create_distributed_table('"T1"', 'i');
+  create_distributed_table('"T1"', 'l');
 
 INSERT INTO "T1"
 /* T1[I, L] = sum(T0[I, K] * D[K, L]) */
 SELECT
   u.i,
-  v.dim_1 AS l,
-  tensor_sum(tensor_mul(u.val, v.val)) AS val
-FROM "T0" AS u
-JOIN "D_by_dim_0_dim_1_1" AS v
-  ON u.k = v.dim_0
+  u.l,
+  tensor_sum(u.val) AS val
+FROM "T1_by_k_i_l_1" AS u
 GROUP BY
   u.i,
-  v.dim_1;
+  u.l;
 
-CREATE TEMPORARY TABLE "T1_by_i_l_1" AS
-SELECT
-  i,
-  l,
-  val
-FROM "T1";
-
-CREATE UNLOGGED TABLE "X_by_dim_0_dim_1_1" (
-  dim_0 BIGINT,
-  dim_1 BIGINT,
+CREATE UNLOGGED TABLE "T2_by_l_i_m_1" (
+  l BIGINT,
+  i BIGINT,
+  m BIGINT,
   val DOUBLE PRECISION
 );
 
 SELECT
-  create_distributed_table('"X_by_dim_0_dim_1_1"', 'dim_1');
+  create_distributed_table('"T2_by_l_i_m_1"', 'i');
 
-INSERT INTO "X_by_dim_0_dim_1_1"
+INSERT INTO "T2_by_l_i_m_1"
+/* T2[L, I, M], parts of groups */
 SELECT
-  t.dim_0,
-  t.dim_1,
-  t.val
-FROM main."X" AS t;
+  u.l,
+  u.i,
+  v.dim_1 AS m,
+  tensor_mul(u.val, v.val) AS val
+FROM "T1" AS u
+JOIN main."X" AS v
+  ON u.l = v.dim_0;
 
 CREATE UNLOGGED TABLE "T2" (
   i BIGINT,
@@ -101,14 +130,12 @@ INSERT INTO "T2"
 /* T2[I, M] = sum(T1[I, L] * X[L, M]) */
 SELECT
   u.i,
-  v.dim_1 AS m,
-  tensor_sum(tensor_mul(u.val, v.val)) AS val
-FROM "T1_by_i_l_1" AS u
-JOIN "X_by_dim_0_dim_1_1" AS v
-  ON u.l = v.dim_0
+  u.m,
+  tensor_sum(u.val) AS val
+FROM "T2_by_l_i_m_1" AS u
 GROUP BY
   u.i,
-  v.dim_1;
+  u.m;
 
 CREATE TEMPORARY TABLE "W1_by_dim_0_1" AS
 SELECT
@@ -176,7 +203,18 @@ FROM (
   FROM GENERATE_SERIES(CAST(0 AS BIGINT), 2707) AS range(range)
 ) AS g;
 
-CREATE TEMPORARY TABLE "H_by_i_2" AS
+CREATE UNLOGGED TABLE "H_by_i_2" (
+  i BIGINT,
+  val DOUBLE PRECISION[]
+)
+WITH (
+  toast_tuple_target=8160
+);
+
+SELECT
+  create_distributed_table('"H_by_i_2"', 'i');
+
+INSERT INTO "H_by_i_2"
 /* H[I, n], every tuple present */
 SELECT
   g.i,
@@ -184,6 +222,28 @@ SELECT
 FROM "H_by_i_1" AS g
 LEFT JOIN "H" AS t
   ON t.i = g.i;
+
+CREATE UNLOGGED TABLE "T4_by_l_i_1" (
+  l BIGINT,
+  i BIGINT,
+  val DOUBLE PRECISION[]
+)
+WITH (
+  toast_tuple_target=8160
+);
+
+SELECT
+  create_distributed_table('"T4_by_l_i_1"', 'i');
+
+INSERT INTO "T4_by_l_i_1"
+/* T4[L, I, n], parts of groups */
+SELECT
+  u.l,
+  u.i,
+  tensor_scale(u.val, v.val) AS val
+FROM "T1" AS u
+JOIN "H_by_i_2" AS v
+  ON u.l = v.i;
 
 CREATE UNLOGGED TABLE "T4" (
   i BIGINT,
@@ -200,10 +260,8 @@ INSERT INTO "T4"
 /* T4[I, n] = sum(T1[I, L] * H[L, n]) */
 SELECT
   u.i,
-  tensor_sum_scaled(u.val, v.val) AS val
-FROM "T1" AS u
-JOIN "H_by_i_2" AS v
-  ON u.l = v.i
+  tensor_sum(u.val) AS val
+FROM "T4_by_l_i_1" AS u
 GROUP BY
   u.i;
 

@@ -14,12 +14,6 @@ SELECT
   t.val
 FROM main."A" AS t;
 
-CREATE TEMPORARY TABLE "B_by_dim_0_1" AS
-SELECT
-  t.dim_0,
-  t.val
-FROM main."B" AS t;
-
 CREATE UNLOGGED TABLE "C" (
   i BIGINT,
   val DOUBLE PRECISION[]
@@ -37,7 +31,7 @@ SELECT
   u.dim_0 AS i,
   tensor_sum_scaled(u.val, v.val) AS val
 FROM "A_by_dim_0_dim_1_1" AS u
-JOIN "B_by_dim_0_1" AS v
+JOIN main."B" AS v
   ON u.dim_1 = v.dim_0
 GROUP BY
   u.dim_0;

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sparseeinsum.algebra.implementation.compile import translated
 from sparseeinsum.algebra.implementation.cost import Cost, Sites, cost_by_operator
 from sparseeinsum.algebra.implementation.counts import Counts
-from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement, partitioned
+from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement, PlacementLike, partitioned
 from sparseeinsum.algebra.implementation.plans import (
     Broadcast,
     LocalAggregation,
@@ -86,7 +86,7 @@ class DistributedPlans:
 def distribute(
     expressions: Mapping[str, Expression],
     sites: int,
-    stored: Mapping[str, Sequence[int] | str],
+    stored: Mapping[str, PlacementLike],
     memory_floats: float | None = None,
 ) -> DistributedPlans:
     """The cheapest way found to compute expressions on several sites.
@@ -94,8 +94,8 @@ def distribute(
     Args:
         expressions: What is wanted, by name.
         sites: How many there are.
-        stored: How inputs lie, by name: the positions in the key that they are partitioned by, or `everywhere`; others
-            are scattered.
+        stored: How inputs lie, by name: a placement, the positions in the key that they are partitioned by, or
+            `everywhere`; others are scattered.
         memory_floats: That a site has for what one operator reads and makes; as many as it takes by default.
 
     Raises:
@@ -110,7 +110,9 @@ def distribute(
     return DistributedPlans(dict(zip(expressions, plans, strict=True)), asked, plain)
 
 
-def _placement(name: str, lies: Sequence[int] | str) -> Placement:
+def _placement(name: str, lies: PlacementLike) -> Placement:
+    if isinstance(lies, Placement):
+        return lies
     if lies == "everywhere":
         return EVERYWHERE
     if isinstance(lies, str):

@@ -59,6 +59,8 @@ class Placement:
         return f"{self.spread.value}{parts}" + (f", {self.pending} pending" if self.pending is not None else "")
 
 
+PlacementLike = Placement | Sequence[int] | str  # positions that a relation is partitioned by, or `everywhere`
+
 EVERYWHERE = Placement(Spread.EVERYWHERE)
 SCATTERED = Placement(Spread.SCATTERED)
 

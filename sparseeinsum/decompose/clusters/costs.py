@@ -4,21 +4,20 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sparseeinsum.decompose.choice import Choice, result_tiles
+from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.clusters.distribution import (
     Central,
     Cluster,
     Distribution,
     Hashed,
     Replicated,
-    gathered_parts,
+    Scattered,
     transfer_bytes,
     waited_bytes,
 )
 from sparseeinsum.decompose.clusters.ways import Way
-from sparseeinsum.decompose.clusters.wire import part_bytes, row_bytes
+from sparseeinsum.decompose.clusters.wire import row_bytes
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import Decomposition
 
 SMALL_BYTES = 8 << 20  # of what every machine may have whole, and of what the coordinator computes with
@@ -55,10 +54,12 @@ class MovingCosts:
             return self._sent(size_bytes, before, after)
         return self._sent(size_bytes, before, after) + size_bytes * self.writing_seconds + self.table_seconds
 
-    def filling(self, size_bytes: float, way: Way, place: Distribution, gathered: float = 0.0) -> float:
-        """To bring what is computed in a way, of a size, into a table, after so many bytes of parts were gathered."""
-        seconds = gathered * (1 + self.network_share) * self.transfer_seconds
-        return seconds + self.moving(size_bytes, way.result, place)
+    def filling(self, size_bytes: float, way: Way, place: Distribution, parts: float = 0.0) -> float:
+        """To bring what is computed in a way, of a size, into a table, after so many bytes of parts were brought."""
+        seconds = self.moving(size_bytes, way.result, place)
+        if way.parts_by is not None:
+            seconds += self.moving(parts, Scattered(), way.result)
+        return seconds + self._sent(parts, Scattered(), Central()) if way.gathers else seconds
 
     def allowed(self, ways: Iterable[Way], size_bytes: float, is_one_array: bool = False) -> tuple[Way, ...]:
         """Those of the ways that leave operands and results of a size together to the machines that share the work.
@@ -88,12 +89,3 @@ class MovingCosts:
 def table_bytes(model: CostModel, tensor: str, tiles: Choice) -> float:
     """Expected bytes of all tuples of a tensor in a decomposition, on their way between machines."""
     return model.tuples(tensor, tiles) * row_bytes(model.graph.tensors[tensor], Decomposition(tiles))
-
-
-def gathered_bytes(model: CostModel, einsum: EinSum, choice: Choice, way: Way, cluster: Cluster) -> float:
-    """Expected bytes of the parts that shards send of an EinSum's groups."""
-    if not way.gathers:
-        return 0.0
-    name, tiles = einsum.output.tensor, result_tiles(einsum, choice)
-    parts = gathered_parts(model.tuples(name, tiles), model.vertex_cost(einsum, choice).joined, cluster)
-    return parts * part_bytes(model.graph.tensors[name], Decomposition(tiles))

@@ -6,7 +6,6 @@ relation that is hashed is a table with a distribution column, one that is repli
 central a local table, which a statement that works on all machines has sent to them for itself.
 """
 
-import math
 from dataclasses import dataclass
 
 
@@ -81,14 +80,3 @@ def waited_bytes(size_bytes: float, before: Distribution, after: Distribution, c
     transferred = transfer_bytes(size_bytes, before, after, cluster)
     is_shuffle = isinstance(before, Hashed | Scattered) and isinstance(after, Hashed)
     return transferred / cluster.sites if is_shuffle else transferred
-
-
-def gathered_parts(groups: float, joined: float, cluster: Cluster) -> float:
-    """How many parts all shards have of groups together, where as many tuples fall on shards and groups by chance.
-
-    >>> two = Cluster(sites=2, parts=8)
-    >>> gathered_parts(10.0, 1e6, two), round(gathered_parts(1e6, 10.0, two))
-    (80.0, 10)
-    """
-    most = groups * cluster.parts
-    return most * -math.expm1(-joined / most) if most else 0.0

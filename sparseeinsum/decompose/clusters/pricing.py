@@ -6,7 +6,7 @@ present. So one search decides what the database handles and what kernels do, an
 """
 
 import heapq
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
@@ -15,16 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
-from sparseeinsum.decompose.clusters.costs import MovingCosts, gathered_bytes, table_bytes
-from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed
+from sparseeinsum.decompose.clusters.costs import MovingCosts, table_bytes
+from sparseeinsum.decompose.clusters.distribution import Distribution
+from sparseeinsum.decompose.clusters.parts import bytes_of_parts, dividing_keys
 from sparseeinsum.decompose.clusters.routes import Leg, Lying, Routes, Seconds, place_number, place_of, tables_for
-from sparseeinsum.decompose.clusters.ways import (
-    Way,
-    ways_to_complete,
-    ways_to_contract,
-    ways_to_slice,
-    ways_to_stack,
-)
+from sparseeinsum.decompose.clusters.ways import Way, ways_to_contract
 from sparseeinsum.decompose.search import Choices, State, Task
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import Decomposition, common_tile
@@ -106,9 +101,11 @@ class SpreadTask:
         name, tiles = einsum.output.tensor, _tiles(einsum, choice)
         way, made = self.way(einsum, choice), result_tiles(einsum, tiles)
         costs = self.machines.costs
-        seconds = self.task.model.vertex_cost(einsum, tiles).seconds * costs.share(way, self._keys(einsum, tiles, way))
-        gathered = gathered_bytes(self.task.model, einsum, tiles, way, costs.cluster)
-        seconds += costs.filling(self._lying(name, made).size_bytes, way, self.place(einsum, choice), gathered)
+        seconds = self.task.model.vertex_cost(einsum, tiles).seconds * costs.share(
+            way, dividing_keys(self.task.model, einsum, tiles, way)
+        )
+        parts = bytes_of_parts(self.task.model, einsum, tiles, way, costs.cluster)
+        seconds += costs.filling(self._lying(name, made).size_bytes, way, self.place(einsum, choice), parts)
         seconds += self.reading_cost(einsum, choice, self._stored())
         seconds += self.task.repartition_seconds(name, made, self.task.layouts.get(name, made))
         if name in self.graph.outputs:
@@ -145,22 +142,13 @@ class SpreadTask:
     def legs(self, tensor: str, before: Choice, after: Choice, is_dense: bool, reads: int = 1) -> list[Leg]:
         """The operators between two decompositions."""
         between = tuple(map(common_tile, before, after))
-        given, middle, wanted = map(Decomposition, (before, between, after))
         seconds = self.task.repartition_seconds(tensor, before, after, reads)
         seconds /= max((between != before) + (between != after), 1)
-        found = []
-        if between != before:
-            found.append(self._leg(tensor, before, between, ways_to_slice(given, middle), seconds))
-        if between != after:
-            found.append(self._leg(tensor, between, after, ways_to_stack(middle, wanted), seconds))
-        if is_dense:
-            found.append(self._leg(tensor, after, after, ways_to_complete(wanted), 0.0))
-        return found
-
-    def _leg(self, tensor: str, before: Choice, after: Choice, ways: Iterable[Way], seconds: float) -> Leg:
-        given, made = self._lying(tensor, before), self._lying(tensor, after)
-        size = given.size_bytes + made.size_bytes
-        return Leg(self.machines.costs.allowed(ways, size, not made.promoted), made, seconds)
+        given, middle, wanted = (self._lying(tensor, tiles) for tiles in (before, between, after))
+        steps = [(given, middle, seconds)] if between != before else []
+        steps += [(middle, wanted, seconds)] if between != after else []
+        steps += [(wanted, wanted, 0.0)] if is_dense else []
+        return [Leg.between(self.machines.costs, *step) for step in steps]
 
     def _between(self, tensor: str, before: State, wanted: State, reads: int) -> float:
         *after, goal, is_dense = wanted
@@ -181,7 +169,7 @@ class SpreadTask:
         return Routes(self.machines.costs, len(self.graph.tensors[tensor].axes))
 
     def _lying(self, tensor: str, tiles: Choice) -> Lying:
-        return Lying(Decomposition(tiles).promoted, table_bytes(self.task.model, tensor, tiles))
+        return Lying(Decomposition(tiles), table_bytes(self.task.model, tensor, tiles))
 
     def _stored(self) -> dict[str, State]:
         """How inputs lie, those that are free in any decomposition left out."""
@@ -197,7 +185,8 @@ class SpreadTask:
             join = self.task.model.vertex_cost(einsum, tiles).absence.join
             references = (*einsum.operands, einsum.output)
             size = sum(self._lying(each.tensor, reference_tiles(einsum, each, tiles)).size_bytes for each in references)
-            known = self.machines.costs.allowed(ways_to_contract(einsum, tiles, join), size)
+            has_parts = not self.task.model.evaluations[einsum.output.tensor].compensates
+            known = self.machines.costs.allowed(ways_to_contract(einsum, tiles, join, has_parts), size)
             self._ways[name, tiles] = known
         return known
 
@@ -219,16 +208,6 @@ class SpreadTask:
         places = [place_number(each, axes) for each in tables_for(Decomposition(result_tiles(einsum, tiles)).promoted)]
         ways = range(len(self._ways_of(einsum, tiles)))
         return [(*tiles, way, place) for way in ways for place in places]
-
-    def _keys(self, einsum: EinSum, tiles: Choice, way: Way) -> float:
-        """Keys by which the work of a way is divided."""
-        for operand, place in zip(einsum.operands, way.operands, strict=True):
-            if isinstance(place, Hashed):
-                axis = place.axis
-                return self.task.model.statistics[operand.tensor].blocks(
-                    axis, reference_tiles(einsum, operand, tiles)[axis]
-                )
-        return float("inf")
 
 
 def _tiles(einsum: EinSum, choice: Choice) -> Choice:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from sparseeinsum.decompose.clusters.costs import MovingCosts
 from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
-from sparseeinsum.decompose.clusters.ways import Way
+from sparseeinsum.decompose.clusters.ways import Way, ways_between
+from sparseeinsum.language.tensors import Decomposition
 
 Seconds = NDArray[np.float64]
 
@@ -22,12 +23,17 @@ class Lying:
     """A relation of a tensor, wherever it lies.
 
     Attributes:
-        promoted: Positions of the axes that have keys.
+        decomposition: Of the tensor.
         size_bytes: Of all tuples.
     """
 
-    promoted: tuple[int, ...]
+    decomposition: Decomposition
     size_bytes: float
+
+    @property
+    def promoted(self) -> tuple[int, ...]:
+        """Positions of the axes that have keys."""
+        return self.decomposition.promoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,12 @@ class Leg:
     ways: tuple[Way, ...]
     result: Lying
     seconds: float
+
+    @classmethod
+    def between(cls, costs: MovingCosts, given: Lying, made: Lying, seconds: float = 0.0) -> "Leg":
+        """What makes one relation of another, in all ways that leave operands and results to the machines."""
+        ways = ways_between(given.decomposition, made.decomposition)
+        return cls(costs.allowed(ways, given.size_bytes + made.size_bytes, not made.promoted), made, seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ class Spreading:
             for each, place in zip(einsum.operands, way.operands, strict=True)
         ]
         parts = ", parts to the coordinator" if way.gathers else ""
+        parts = f", parts {write_place(way.result, einsum.output)}" if way.parts_by is not None else parts
         return f"{', '.join(read)}{parts} -> {write_place(self.places[name], einsum.output)}"
 
 

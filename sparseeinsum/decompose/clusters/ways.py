@@ -30,12 +30,15 @@ class Way:
     Attributes:
         operands: How they are distributed.
         result: How what comes out is.
-        gathers: Whether groups are put together on the coordinator, from what every part has of them.
+        gathers: Whether groups are put together on the coordinator, from what every shard has of them.
+        parts_by: The label by whose keys machines have parts of groups, which are shuffled and put together where the
+            result says; None where there are none.
     """
 
     operands: tuple[Distribution, ...]
     result: Distribution
     gathers: bool = False
+    parts_by: str | None = None
 
     @property
     def is_of_one_machine(self) -> bool:
@@ -71,12 +74,27 @@ def ways_to_complete(decomposition: Decomposition) -> Iterator[Way]:
         yield Way((Hashed(axis),), Hashed(axis))
 
 
-def ways_to_contract(einsum: EinSum, choice: Choice, join: JoinKind) -> Iterator[Way]:
-    """An EinSum in the decompositions of a choice, whose join keeps these tuples without a partner."""
+def ways_between(before: Decomposition, after: Decomposition) -> Iterator[Way]:
+    """From one decomposition into another, of which one consists of the other, or all tuples made present."""
+    if before == after:
+        return ways_to_complete(after)
+    return ways_to_slice(before, after) if after == before.common(after) else ways_to_stack(before, after)
+
+
+def ways_to_contract(einsum: EinSum, choice: Choice, join: JoinKind, has_parts: bool = True) -> Iterator[Way]:
+    """An EinSum in the decompositions of a choice.
+
+    Args:
+        einsum: What is computed.
+        choice: Tiles of its labels.
+        join: Which tuples the join keeps that find no partner.
+        has_parts: Whether groups may be put together from parts that are tuples of their own: nothing has to be known
+            of a group but its parts.
+    """
     operands = [Decomposition(reference_tiles(einsum, each, choice)) for each in einsum.operands]
     yield from _ways_of_one_machine(len(operands))
     for distributions in _joinable(einsum, operands, join):
-        yield _contracted(einsum, choice, distributions)
+        yield from _contracted(einsum, choice, distributions, join, has_parts)
 
 
 def _ways_of_one_machine(operands: int) -> Iterator[Way]:
@@ -123,12 +141,18 @@ def _label(einsum: EinSum, operand: int, distribution: Distribution) -> str | No
     return label if labels.index(label) == distribution.axis else None
 
 
-def _contracted(einsum: EinSum, choice: Choice, operands: tuple[Distribution, ...]) -> Way:
-    """What comes out of a local join, and of the aggregation of its groups."""
-    labels = {_label(einsum, index, each) for index, each in enumerate(operands)} - {None}
-    output = einsum.output.labels
-    for axis in Decomposition(result_tiles(einsum, choice)).promoted:
-        if output[axis] in labels:
-            return Way(operands, Hashed(axis))
-    is_grouped = not promoted_labels(einsum, choice) <= frozenset(output)
-    return Way(operands, Central(), gathers=True) if is_grouped else Way(operands, Scattered())
+def _contracted(
+    einsum: EinSum, choice: Choice, operands: tuple[Distribution, ...], join: JoinKind, has_parts: bool
+) -> Iterator[Way]:
+    """What comes out of a local join, and of the aggregation of its groups: whole, or put together from parts."""
+    label = next((_label(einsum, index, each) for index, each in enumerate(operands) if isinstance(each, Hashed)), None)
+    output, promoted = einsum.output.labels, Decomposition(result_tiles(einsum, choice)).promoted
+    kept = [axis for axis in promoted if output[axis] == label]
+    if kept:
+        yield Way(operands, Hashed(kept[0]))
+    elif promoted_labels(einsum, choice) <= frozenset(output):
+        yield Way(operands, Scattered())
+    else:
+        yield Way(operands, Central(), gathers=True)
+        if has_parts and label is not None and join != JoinKind.FULL:  # after which the key is that of either side
+            yield from (Way(operands, Hashed(axis), parts_by=label) for axis in promoted)
