@@ -56,6 +56,8 @@ class SpreadTask:
     machines: Machines
     choices: Mapping[str, Sequence[Choice]]
     _ways: dict[tuple[str, Choice], tuple[Way, ...]] = field(default_factory=dict, repr=False)
+    _own: dict[tuple[str, Choice], float] = field(default_factory=dict, repr=False)
+    _lies: dict[tuple[str, Choice], Lying] = field(default_factory=dict, repr=False)
     _routes: dict[tuple[str, Choice, Choice, bool, int], Seconds] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -98,6 +100,13 @@ class SpreadTask:
 
     def own_cost(self, einsum: EinSum, choice: Choice) -> float:
         """Seconds that an EinSum takes whatever others choose: itself, to read stored inputs, to fill its table."""
+        name = einsum.output.tensor
+        known = self._own.get((name, choice))
+        if known is None:
+            known = self._own[name, choice] = self._own_cost(einsum, choice)
+        return known
+
+    def _own_cost(self, einsum: EinSum, choice: Choice) -> float:
         name, tiles = einsum.output.tensor, _tiles(einsum, choice)
         way, made = self.way(einsum, choice), result_tiles(einsum, tiles)
         costs = self.machines.costs
@@ -169,7 +178,11 @@ class SpreadTask:
         return Routes(self.machines.costs, len(self.graph.tensors[tensor].axes))
 
     def _lying(self, tensor: str, tiles: Choice) -> Lying:
-        return Lying(Decomposition(tiles), table_bytes(self.task.model, tensor, tiles))
+        known = self._lies.get((tensor, tiles))
+        if known is None:
+            known = Lying(Decomposition(tiles), table_bytes(self.task.model, tensor, tiles))
+            self._lies[tensor, tiles] = known
+        return known
 
     def _stored(self) -> dict[str, State]:
         """How inputs lie, those that are free in any decomposition left out."""
