@@ -271,7 +271,7 @@ class _Making:
             self.options.nonfinite,
             self.options.memory_limit,
             engine.sql,
-            engine.threads(),
+            self.data.memory.threads,
             self.planning_seconds,
             engine.stage_namer(decomposed.seconds),
             lambda plan: analyze_plan(plan, engine),

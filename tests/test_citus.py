@@ -348,6 +348,19 @@ class TestRuns:
             with engine_of(db).transaction():
                 assert db.connection.execute("SHOW work_mem").fetchone() == (f"{400 // share}MB",)
 
+    def test_settings_of_a_run_are_those_of_all_machines(self, db: se.Database) -> None:
+        """In a transaction of the user's until it is over; and nobody asks for them one by one."""
+        query = "SELECT DISTINCT current_setting('enable_sort'), current_setting('work_mem'), val IS NULL FROM a"
+        db.tensor("A", np.eye(5), distribute="dim_0")
+        db.connection.execute("SET effective_cache_size = '6400MB'")
+        (before,) = db.connection.execute(query).fetchall()
+        assert before[0] == "on"
+        for transaction in (nullcontext(), db.connection.transaction()):
+            with transaction:
+                with engine_of(db).transaction():
+                    assert db.connection.execute(query).fetchall() == [("off", "100MB", False)]
+                assert db.connection.execute(query).fetchall() == [before]
+
     def test_a_run_on_what_a_transaction_of_the_users_wrote(self, db: se.Database) -> None:
         rng = np.random.default_rng(0)
         left, right = sp.csr_array(sp.random_array((30, 40), density=0.2, rng=rng)), rng.normal(size=(40, 5))

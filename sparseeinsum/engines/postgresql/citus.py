@@ -1,6 +1,5 @@
 """Engines: PostgreSQL with Citus, whose tables are spread over machines; a session is one with the coordinator."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -13,11 +12,13 @@ from sparseeinsum.engines.postgresql.engine import PostgreSQL
 from sparseeinsum.engines.postgresql.sessions import Session
 from sparseeinsum.engines.postgresql.vocabulary import Variant
 from sparseeinsum.errors import EngineError
-from sparseeinsum.render.dialects import CITUS, Dialect
+from sparseeinsum.render.dialects import CITUS, Dialect, write_sql
 from sparseeinsum.render.spreading import KEY_TYPE, Spread
 from sparseeinsum.render.statements import Statement
 
 _MACHINES = "pg_dist_node WHERE isactive AND shouldhaveshards AND noderole = 'primary'"
+_SHARDS = "current_setting('citus.shard_count')::INT"  # of a table
+_CONNECTIONS = "current_setting('citus.max_adaptive_executor_pool_size')::INT"  # with a machine, at most
 
 # Tables with a distribution column of our type are in one colocation group, the first of as many shards: others, such
 # as those of users who ask for a group of their own, have equal keys on other machines. A reference table has no
@@ -44,10 +45,10 @@ FROM run_command_on_workers('SELECT COUNT(*) FROM pg_catalog.pg_extension WHERE 
 WHERE success AND result = '0'
 ORDER BY nodename, nodeport"""
 
-# For transactions of ours. Settings for the rest of a transaction go to the workers, too. What the coordinator has of
-# reference tables is read over a connection, as of any other machine: a transaction that read it directly cannot write
-# to all machines afterwards. Of tables that only the coordinator has, statements that work on all machines have the
-# rows sent there, however many these are.
+# For transactions of ours. With the first of them, what is set for the rest of a transaction goes to the workers, too:
+# the others, and those of every engine. What the coordinator has of reference tables is read over a connection, as of
+# any other machine: a transaction that read it directly cannot write to all machines afterwards. Of tables that only
+# the coordinator has, statements that work on all machines have the rows sent there, however many these are.
 _SETTINGS = {
     "citus.propagate_set_commands": "local",
     "citus.enable_local_execution": "off",
@@ -64,12 +65,12 @@ class Citus(PostgreSQL):
 
     title = "PostgreSQL with Citus"
     sql: Dialect = CITUS
+    # Each shard of a machine has a statement.
+    _sharing = f"(SELECT LEAST(CEIL({_SHARDS} / GREATEST(COUNT(*), 1)::NUMERIC), {_CONNECTIONS})::INT FROM {_MACHINES})"
 
     def cluster(self) -> Cluster:
         """The machines that have shards, and how many shards a table has."""
-        ((sites, parts),) = self.rows(
-            f"SELECT (SELECT COUNT(*) FROM {_MACHINES}), current_setting('citus.shard_count')::INT"
-        )
+        ((sites, parts),) = self.rows(f"SELECT COUNT(*), {_SHARDS} FROM {_MACHINES}")
         return Cluster(int(str(sites)), int(str(parts)))
 
     def spread_of(self, table: exp.Table) -> Spread | None:
@@ -124,36 +125,15 @@ class Citus(PostgreSQL):
         if spread is not None:
             self.execute(spread.command(table))
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """All of the statements within take effect, or none; in a transaction that is open, once that is committed."""
-        settings = _SETTINGS_WITHIN if self._session.is_in_transaction() else _SETTINGS
-        with super().transaction():
-            before = {name: self._setting(name) for name in settings}
-            self._set(settings)
-            yield
-            self._set(before)
-
-    def _sharing(self) -> int:
-        """Statements that share the memory of a machine: each of its shards has one."""
-        cluster = self.cluster()
-        most = int(self._setting("citus.max_adaptive_executor_pool_size"))
-        return min(math.ceil(cluster.parts / max(cluster.sites, 1)), most)
-
-    def _setting(self, name: str) -> str:
-        ((value,),) = self.rows(f"SELECT current_setting('{name}')")
-        return str(value)
+    def _own_settings(self, is_within: bool) -> Mapping[str, str]:
+        """Settings of this engine's own, for a transaction that may be within one that was open before."""
+        return _SETTINGS_WITHIN if is_within else _SETTINGS
 
     def _set(self, values: Mapping[str, str]) -> None:
         """Settings for the rest of a transaction, on all machines."""
-        for name, value in values.items():
-            self.execute(
-                exp.Set(
-                    expressions=[
-                        exp.SetItem(this=exp.EQ(this=exp.var(name), expression=exp.Literal.string(value)), kind="LOCAL")
-                    ]
-                )
-            )
+        assigned = (exp.EQ(this=exp.var(name), expression=exp.Literal.string(to)) for name, to in values.items())
+        settings = (exp.Set(expressions=[exp.SetItem(this=each, kind="LOCAL")]) for each in assigned)
+        self._session.write("; ".join(write_sql(each, self.sql) for each in settings))
 
     @contextmanager
     def beside(self) -> Iterator["Citus"]:

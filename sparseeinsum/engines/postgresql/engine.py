@@ -12,6 +12,7 @@ from sparseeinsum.decompose.clusters.distribution import Cluster
 from sparseeinsum.engines.engine import Column, Relation
 from sparseeinsum.engines.postgresql import copy_format
 from sparseeinsum.engines.postgresql.sessions import Session
+from sparseeinsum.engines.postgresql.settings import MEMORY, settings_within
 from sparseeinsum.engines.postgresql.vocabulary import Variant
 from sparseeinsum.errors import CatalogueError, EngineError
 from sparseeinsum.language.tensors import VALUE_COLUMN
@@ -26,20 +27,10 @@ _LIMITS_OF_INT64 = (str(-(1 << 63)), str(1 << 63))  # the first beyond
 _INFINITE_FLOAT32 = "3.4028235677973366e38"  # the least that is rounded to it
 _MOST_KEY_COLUMNS = 32  # of an index
 _WORTH_WORKERS_SECONDS = 0.1  # expected of a plan; files of tables that are not temporary are synchronised
-_WORK_SHARE = 16  # of the memory, every sort and hash table of a statement may take
-# Workers are worth their start at smaller tables than by default: functions of arrays take longer than the planner
-# expects.
-_LEAST_SHARED_SCAN_BYTES = 512 << 10
 # How closely ANALYZE looks: a target of so many, of 300 rows each. To tell how large values are takes few.
 _TARGET = "default_statistics_target"
 _STATISTICS_OF_KEYS = 30
 _STATISTICS_OF_SIZES = 1
-# Sizes that the server has: that it counts on, that a sort may take, and from which on a scan is shared.
-_MEMORY, _WORK, _LEAST_SCAN = "effective_cache_size", "work_mem", "min_parallel_table_scan_size"
-# During transactions of ours. To compile queries takes longer than most of them.
-_SETTINGS = {"jit": "off", "enable_sort": "off"}
-# So that a run ends with the process that asked for it; a server that cannot see that refuses the setting.
-_SETTINGS_ON_LINUX = {"client_connection_check_interval": "1s"}
 
 
 class PostgreSQL:
@@ -47,6 +38,7 @@ class PostgreSQL:
 
     title = "PostgreSQL"
     sql: Dialect = POSTGRESQL
+    _sharing = "1"  # SQL for how many statements share the memory of a machine
 
     def __init__(self, session: Session, variant: Variant) -> None:
         self._session = session
@@ -96,29 +88,37 @@ class PostgreSQL:
 
     def _analyze_stage(self, table: exp.Table, query: exp.Select) -> None:
         """Count rows and keys of a table that a run drops again, as far as plans of a few statements need."""
-        columns = query.named_selects
-        self._analyze(table, [name for name in columns if name == VALUE_COLUMN], _STATISTICS_OF_SIZES)
-        self._analyze(table, [name for name in columns if name != VALUE_COLUMN], _STATISTICS_OF_KEYS)
+        sizes = [name for name in query.named_selects if name == VALUE_COLUMN]
+        keys = [name for name in query.named_selects if name != VALUE_COLUMN]
+        self._analyze(table, [], {_STATISTICS_OF_SIZES: sizes, _STATISTICS_OF_KEYS: keys})
 
     def _analyze_permanent(self, table: exp.Table, columns: Sequence[Column]) -> None:
         """Count rows and values of a table; of arrays it would count every element."""
         arrays = [each.name for each in columns if each.sql_type.endswith("[]")]
-        self._analyze(table, arrays, _STATISTICS_OF_SIZES)
-        self._analyze(table, [each.name for each in columns if each.name not in arrays])
+        others = [each.name for each in columns if each.name not in arrays]
+        self._analyze(table, others, {_STATISTICS_OF_SIZES: arrays})
 
-    def _analyze(self, table: exp.Table, columns: Sequence[str], target: int | None = None) -> None:
-        """Look at rows, 300 times as many as the target, for what the planner takes for 10 pages of anything before."""
-        if not columns:
-            return
-        listed = ", ".join(exp.to_identifier(name, quoted=True).sql(self.dialect) for name in columns)
-        analyze = f"ANALYZE {table.sql(self.dialect)} ({listed})"
-        if target is None:
-            self.execute(analyze)
-            return
-        ((before,),) = self.rows(f"SELECT current_setting('{_TARGET}')")
-        self._set({_TARGET: str(target)})
-        self.execute(analyze)
-        self._set({_TARGET: str(before)})
+    def _analyze(self, table: exp.Table, columns: Sequence[str], targets: Mapping[int, Sequence[str]]) -> None:
+        """Look at rows, for what the planner takes for 10 pages of anything before.
+
+        Args:
+            table: Whose rows.
+            columns: To look at as closely as the server does by itself.
+            targets: Others, by how closely.
+        """
+        self._analyze_columns(table, columns)
+        closely = {target: others for target, others in targets.items() if others}
+        if closely:
+            ((before,),) = self.rows(f"SELECT current_setting('{_TARGET}')")
+            for target, others in closely.items():
+                self._set({_TARGET: str(target)})
+                self._analyze_columns(table, others)
+            self._set({_TARGET: str(before)})
+
+    def _analyze_columns(self, table: exp.Table, columns: Sequence[str]) -> None:
+        if columns:
+            listed = ", ".join(exp.to_identifier(name, quoted=True).sql(self.dialect) for name in columns)
+            self.execute(f"ANALYZE {table.sql(self.dialect)} ({listed})")
 
     def _columns_kept(self, columns: Sequence[Column], spread: Spread | None) -> Sequence[Column]:
         """Columns of a table for rows of given columns."""
@@ -238,31 +238,17 @@ class PostgreSQL:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All of the statements within take effect, or none; in a transaction that is open, once that is committed."""
-        with self._session.transaction(), self._settings():
+        is_within = self._session.is_in_transaction()
+        with self._session.transaction():
+            settings = settings_within(self._session, self._own_settings(is_within), self._sharing)
+            self._set(settings.within)
             yield
+            if is_within:  # one of its own takes the settings with it
+                self._set(settings.before)
 
-    @contextmanager
-    def _settings(self) -> Iterator[None]:
-        """Settings for the statements of a transaction, which those after it in one of the user's do not have."""
-        known = (*_SETTINGS, *_SETTINGS_ON_LINUX, _WORK, _LEAST_SCAN)
-        texts = (f"current_setting('{name}') AS {name}" for name in known)
-        sizes = (f"pg_size_bytes(current_setting('{name}')) AS {name}_bytes" for name in (_MEMORY, _WORK, _LEAST_SCAN))
-        ((is_linux, *found),) = self.rows(f"SELECT version() LIKE '%linux%', {', '.join((*texts, *sizes))}")
-        before = {name: str(value) for name, value in zip(known, found, strict=False)}
-        memory, work, scan = (int(str(size)) for size in found[len(known) :])
-        settings = {
-            **_SETTINGS,
-            **(_SETTINGS_ON_LINUX if is_linux else {}),
-            _WORK: f"{max(memory // (_WORK_SHARE * self._sharing()), work) // 1024}kB",
-            _LEAST_SCAN: f"{min(scan, _LEAST_SHARED_SCAN_BYTES) // 1024}kB",
-        }
-        self._set(settings)
-        yield
-        self._set({name: before[name] for name in settings})
-
-    def _sharing(self) -> int:
-        """Statements that share the memory of a machine."""
-        return 1
+    def _own_settings(self, is_within: bool) -> Mapping[str, str]:
+        """Settings of this engine's own, for a transaction that may be within one that was open before."""
+        return {}
 
     def _set(self, values: Mapping[str, str]) -> None:
         """Settings for the rest of a transaction."""
@@ -284,7 +270,7 @@ class PostgreSQL:
         ]
         temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
         schema = exp.Schema(this=exp.table_(name), expressions=columns)
-        with self.transaction():
+        with self._session.transaction():
             self.execute(exp.Create(this=schema, kind="TABLE", properties=temporary))
             self._session.load(rows, exp.table_(name).sql(self.dialect))
             yield
@@ -373,7 +359,7 @@ class PostgreSQL:
 
     def memory_limit(self) -> int:
         """Bytes that the server is told that it may count on."""
-        ((size,),) = self.rows(f"SELECT pg_size_bytes(current_setting('{_MEMORY}'))")
+        ((size,),) = self.rows(f"SELECT pg_size_bytes(current_setting('{MEMORY}'))")
         return int(str(size))
 
     def memory_in_use(self) -> None:
