@@ -5,8 +5,10 @@
 Tables 4, 6 and 9 of the TRA paper: its plans by hand, on blocks of matrices that are scaled down, what the search over
 its rules chooses, and what `db.plan` makes of a program. Figures 7 and 8 of EinDecomp: a matrix chain, cut by its
 vectors and by rules of thumb. Expected are the floats of the papers' formulas and those of replays, 8 bytes each, and
-what the placement of a program on Citus expects; counted is what arrives at lo (see `bench.citus`). Results go into
-tables that stay distributed, and are compared with numpy's.
+what the placement of a program on Citus expects; counted is what arrives at lo (see `bench.citus`). Programs are
+planned for a network of 10 Gbit/s, which moves these few megabytes in less time than it takes to create a table, and
+for one that is so slow that bytes are all that counts. Results go into tables that stay distributed, and are compared
+with numpy's.
 """
 
 import argparse
@@ -19,7 +21,7 @@ from rich.table import Table
 
 import sparseeinsum as se
 from bench.cluster_chain import CHAIN, cuts, shapes_of
-from bench.cluster_plans import Case, Way, neighbour_case, product_case, training_case
+from bench.cluster_plans import Array, Case, Way, neighbour_case, product_case, training_case
 from bench.cluster_runs import Counted, load, machines, run_plans, run_program
 from bench.relational_plans import whole_cost
 from bench.timing import CONSOLE
@@ -77,6 +79,7 @@ TABLES = {
     "Nearest neighbours (TRA, table 6)": NEIGHBOURS,
     "Training steps (TRA, table 9)": TRAINING,
 }
+NETWORKS = {"": "10", ", slow network": "0.01"}
 _CHAINS_TITLE = "Matrix chains (EinDecomp, figures 7 and 8)"
 CHAINS = {"uniform, 640": (640, True), "skewed, 512": (512, False)}
 
@@ -91,9 +94,19 @@ def figures_of(db: se.Database, case: Case) -> Iterator[Figure]:
             formula = whole_cost(way.plans, Sites(sites)).transfer * _FLOAT_BYTES
             yield _figure(case.name, way.name, sites, formula, _replayed(way, sites), None, counted)
         else:
-            plan = db.plan(case.program, layout="any", outputs=list(case.expected))
-            counted = run_program(db, plan, case.expected)
-            yield _figure(case.name, way.name, sites, None, None, plan.transferred_bytes, counted)
+            yield from _planned(db, case.name, way.name, case.program, case.expected)
+
+
+def _planned(
+    db: se.Database, case: str, name: str, program: str, expected: Mapping[str, Array], workers: int | None = None
+) -> Iterator[Figure]:
+    """A program as it is planned for each network."""
+    for network, speed in NETWORKS.items():
+        db.connection.execute(f"SET sparseeinsum.network_gbit_per_second = '{speed}'")
+        plan = db.plan(program, layout="any", outputs=list(expected), workers=workers)
+        counted = run_program(db, plan, expected)
+        yield _figure(case, f"{name}{network}", machines(db), None, None, plan.transferred_bytes, counted)
+    db.connection.execute("RESET sparseeinsum.network_gbit_per_second")
 
 
 def _replayed(way: Way, sites: int) -> float:
@@ -129,10 +142,8 @@ def chain_figures(db: se.Database, name: str) -> Iterator[Figure]:
         counted = run_program(db, plan, expected)
         yield _figure(name, f"{way.name}, placed", sites, None, None, plan.transferred_bytes, counted)
     load(db, ways[0].layout)
-    for name_of_plan, workers in (("db.plan", None), (f"db.plan, workers={sites}", sites)):
-        plan = db.plan(CHAIN, layout="any", workers=workers)
-        counted = run_program(db, plan, expected)
-        yield _figure(name, name_of_plan, sites, None, None, plan.transferred_bytes, counted)
+    yield from _planned(db, name, "db.plan", CHAIN, expected)
+    yield from _planned(db, name, f"db.plan, workers={sites}", CHAIN, expected, sites)
 
 
 def figures_under(db: se.Database, title: str) -> Iterator[Figure]:

@@ -307,6 +307,20 @@ class TestRuns:
         assert " between machines; planned in " in plan.explain(analyze=True)
 
     @pytest.mark.usefixtures("nothing_is_small")
+    def test_a_slow_network_is_spared(self, db: se.Database) -> None:
+        """What users say of the network counts: plans move fewer bytes, for whatever else that takes."""
+        rng = np.random.default_rng(0)
+        db.tensor("A", rng.normal(size=(64, 1024)), promoted={"dim_1": 128}, distribute="dim_1")
+        db.tensor("B", rng.normal(size=(1024, 256)), promoted={"dim_0": 128, "dim_1": 64}, distribute="dim_0")
+        moved = []
+        for speed in ("", "0.001", "100"):
+            db.connection.execute(f"SET sparseeinsum.network_gbit_per_second = '{speed}'")
+            moved.append(db.plan(PRODUCT).transferred_bytes)
+        assert moved[1] < moved[0] == moved[2]
+        db.connection.execute("SET sparseeinsum.network_gbit_per_second = 'fast'")
+        with pytest.raises(se.EngineError, match="is 'fast'; it must be a number above 0, such as 10"):
+            db.plan(PRODUCT)
+
     def test_explain_tells_where_everything_lies(self, db: se.Database) -> None:
         db.tensor("A", sp.csr_array(np.eye(5)), distribute="dim_0")
         db.tensor("B", np.ones((5, 2)), distribute="replicated")

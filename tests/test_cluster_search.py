@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from planning_problems import MOST_PLANS, Problem, drawn
 
-from sparseeinsum.decompose.clusters.costs import MovingCosts
+from sparseeinsum.decompose.clusters.costs import MovingCosts, Volume
 from sparseeinsum.decompose.clusters.distribution import Central, Cluster, Distribution, Hashed, Replicated
 from sparseeinsum.decompose.clusters.pricing import Machines
 from sparseeinsum.decompose.clusters.routes import Leg, Lying, Routes, tables_for
@@ -74,22 +74,22 @@ def test_routes(before: tuple[int, ...], after: tuple[int, ...]) -> None:
     given, middle, wanted = map(Decomposition, (before, between, after))
     legs = []
     if middle != given:
-        legs.append(Leg(tuple(ways_to_slice(given, middle)), Lying(middle, 3e6), 1e-3))
+        legs.append(Leg(tuple(ways_to_slice(given, middle)), Lying(middle, Volume(1e4, 3e6)), 1e-3))
     if middle != wanted:
-        legs.append(Leg(tuple(ways_to_stack(middle, wanted)), Lying(wanted, 1e6), 1e-3))
+        legs.append(Leg(tuple(ways_to_stack(middle, wanted)), Lying(wanted, Volume(1e4, 1e6)), 1e-3))
     routes = Routes(COSTS, 2)
-    start_relation = Lying(given, 2e6)
+    start_relation = Lying(given, Volume(1e4, 2e6))
     seconds = routes.seconds(start_relation, legs)
 
     def moved(lying: Lying, origin: Distribution, goal: Distribution) -> float:
-        return 0.0 if origin == goal else COSTS.moving(lying.size_bytes, origin, goal)
+        return 0.0 if origin == goal else COSTS.moving(lying.volume, origin, goal)
 
     def priced(stops: list[tuple[Leg, int, Distribution]], start: Distribution, end: Distribution) -> float:
         total, lies, relation = 0.0, start, start_relation
         for leg, number, place in stops:
             way = leg.ways[number]
             total += moved(relation, lies, way.operands[0]) + leg.seconds * COSTS.share(way)
-            total += COSTS.filling(leg.result.size_bytes, way, place)
+            total += COSTS.filling(leg.result.volume, way, place)
             lies, relation = place, leg.result
         return total + moved(relation, lies, end)
 

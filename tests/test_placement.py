@@ -32,7 +32,8 @@ EIGHT = Cluster(sites=8, parts=32)
 
 def placed(plan: se.Plan, cluster: Cluster, **stored: Distribution) -> tuple[PlacedDefinitions, se.Plan]:
     """A plan's definitions on machines, and the plan that has them."""
-    costs = MovingCosts(cluster, transfer_seconds=1e-3, small_bytes=0)  # so slow that nothing else counts
+    slow = replace(cluster, network_bytes_per_second=1.0)  # nothing else counts
+    costs = MovingCosts(slow, small_bytes=0)
     alternatives = replace(plan.alternatives, machines=Machines(costs, stored))
     spreading = alternatives.priced(choices_of(plan.decomposed)).spreading
     assert spreading is not None

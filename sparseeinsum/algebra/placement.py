@@ -24,7 +24,7 @@ from sparseeinsum.algebra.operators import (
 )
 from sparseeinsum.algebra.translate import Definition
 from sparseeinsum.decompose.choice import Choice
-from sparseeinsum.decompose.clusters.costs import MovingCosts, table_bytes
+from sparseeinsum.decompose.clusters.costs import MovingCosts, Volume, volume_of
 from sparseeinsum.decompose.clusters.distribution import (
     Central,
     Distribution,
@@ -33,7 +33,7 @@ from sparseeinsum.decompose.clusters.distribution import (
     Scattered,
     transfer_bytes,
 )
-from sparseeinsum.decompose.clusters.parts import bytes_of_parts, parts_of
+from sparseeinsum.decompose.clusters.parts import parts_of, volume_of_parts
 from sparseeinsum.decompose.clusters.routes import Leg, Lying, Routes, Stop
 from sparseeinsum.decompose.clusters.spreading import Spreading
 from sparseeinsum.decompose.clusters.ways import Way
@@ -95,9 +95,9 @@ class _Placement:
     def costs(self) -> MovingCosts:
         return self.spreading.machines.costs
 
-    def size_of(self, schema: Schema) -> float:
-        """Expected bytes of a relation."""
-        return table_bytes(self.model, schema.tensor.name, schema.decomposition.tiles)
+    def volume_of(self, schema: Schema) -> Volume:
+        """Expected of a relation."""
+        return volume_of(self.model, schema.tensor.name, schema.decomposition.tiles)
 
     def placed(self, definition: Definition) -> Definition:
         """A definition over tables, in its place."""
@@ -108,9 +108,10 @@ class _Placement:
         distributed = [index for index, each in enumerate(way.operands) if isinstance(each, Hashed)]
         contract = replace(relation, inputs=operands, has_single_pairs=False, keys_from=min(distributed, default=0))
         transferred = sum(map(self._sent_along, relation.inputs, wanted))
-        parts = bytes_of_parts(self.model, relation.einsum, definition.step.choice, way, self.costs.cluster)
+        choice = definition.step.choice
+        parts = volume_of_parts(self.model, relation.einsum, choice, way, self.costs.cluster).size_bytes
         if way.parts_by is not None:
-            kept = self._parts(contract, definition.step.choice, way)
+            kept = self._parts(contract, choice, way)
             self.transferred[kept] = transferred + transfer_bytes(parts, Scattered(), way.result, self.costs.cluster)
             contract, transferred, parts = _put_together(contract, way.parts_by, kept), 0.0, 0.0
         transferred += parts + self._moving_bytes(contract.schema, way, place)
@@ -141,10 +142,10 @@ class _Placement:
         """Bytes of an operand that a statement has sent to all machines."""
         if wanted != Replicated() or self._is_everywhere(operand):
             return 0.0
-        return transfer_bytes(self.size_of(operand.schema), Central(), Replicated(), self.costs.cluster)
+        return transfer_bytes(self.volume_of(operand.schema).size_bytes, Central(), Replicated(), self.costs.cluster)
 
     def _moving_bytes(self, schema: Schema, way: Way, place: Distribution) -> float:
-        return transfer_bytes(self.size_of(schema), way.result, place, self.costs.cluster)
+        return transfer_bytes(self.volume_of(schema).size_bytes, way.result, place, self.costs.cluster)
 
     def _read(self, operand: Relation, wanted: Distribution) -> Relation:
         """An operand out of a table in a distribution: on the cheapest way from a table that there is."""
@@ -199,12 +200,12 @@ class _Placement:
             return source.relation
         place = Central() if wanted == Replicated() else wanted
         kept = Kept(source.relation, 0, 1, place)
-        size = self.size_of(source.relation.schema)
+        size = self.volume_of(source.relation.schema).size_bytes
         self.transferred[kept] = transfer_bytes(size, source.place, place, self.costs.cluster)
         return kept
 
     def _lying(self, relation: Relation) -> Lying:
-        return Lying(relation.schema.decomposition, self.size_of(relation.schema))
+        return Lying(relation.schema.decomposition, self.volume_of(relation.schema))
 
     def _legs(self, chain: Sequence[Relation]) -> list[Leg]:
         """The operators between relations of which each is made of the one before, as if their work took no time."""

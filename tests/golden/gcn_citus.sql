@@ -22,7 +22,7 @@ CREATE UNLOGGED TABLE "T0_by_j_i_k_1" (
 );
 
 SELECT
-  create_distributed_table('"T0_by_j_i_k_1"', 'k');
+  create_distributed_table('"T0_by_j_i_k_1"', 'i');
 
 INSERT INTO "T0_by_j_i_k_1"
 /* T0[J, I, K], parts of groups */
@@ -42,7 +42,7 @@ CREATE UNLOGGED TABLE "T0" (
 );
 
 SELECT
-  create_distributed_table('"T0"', 'k');
+  create_distributed_table('"T0"', 'i');
 
 INSERT INTO "T0"
 /* T0[I, K] = sum(D[I, J] * A[J, K]) */
@@ -55,26 +55,12 @@ GROUP BY
   u.i,
   u.k;
 
-CREATE UNLOGGED TABLE "T1_by_k_i_l_1" (
-  k BIGINT,
-  i BIGINT,
-  l BIGINT,
-  val DOUBLE PRECISION
-);
-
+CREATE TEMPORARY TABLE "D_by_dim_0_dim_1_2" AS
 SELECT
-  create_distributed_table('"T1_by_k_i_l_1"', 'l');
-
-INSERT INTO "T1_by_k_i_l_1"
-/* T1[K, I, L], parts of groups */
-SELECT
-  u.k,
-  u.i,
-  v.dim_1 AS l,
-  tensor_mul(u.val, v.val) AS val
-FROM "T0" AS u
-JOIN main."D" AS v
-  ON u.k = v.dim_0;
+  t.dim_0,
+  t.dim_1,
+  t.val
+FROM main."D" AS t;
 
 CREATE UNLOGGED TABLE "T1" (
   i BIGINT,
@@ -83,39 +69,27 @@ CREATE UNLOGGED TABLE "T1" (
 );
 
 SELECT
-  create_distributed_table('"T1"', 'l');
+  create_distributed_table('"T1"', 'i');
 
 INSERT INTO "T1"
 /* T1[I, L] = sum(T0[I, K] * D[K, L]) */
 SELECT
   u.i,
-  u.l,
-  tensor_sum(u.val) AS val
-FROM "T1_by_k_i_l_1" AS u
+  v.dim_1 AS l,
+  tensor_sum(tensor_mul(u.val, v.val)) AS val
+FROM "T0" AS u
+JOIN "D_by_dim_0_dim_1_2" AS v
+  ON u.k = v.dim_0
 GROUP BY
   u.i,
-  u.l;
+  v.dim_1;
 
-CREATE UNLOGGED TABLE "T2_by_l_i_m_1" (
-  l BIGINT,
-  i BIGINT,
-  m BIGINT,
-  val DOUBLE PRECISION
-);
-
+CREATE TEMPORARY TABLE "X_by_dim_0_dim_1_1" AS
 SELECT
-  create_distributed_table('"T2_by_l_i_m_1"', 'i');
-
-INSERT INTO "T2_by_l_i_m_1"
-/* T2[L, I, M], parts of groups */
-SELECT
-  u.l,
-  u.i,
-  v.dim_1 AS m,
-  tensor_mul(u.val, v.val) AS val
-FROM "T1" AS u
-JOIN main."X" AS v
-  ON u.l = v.dim_0;
+  t.dim_0,
+  t.dim_1,
+  t.val
+FROM main."X" AS t;
 
 CREATE UNLOGGED TABLE "T2" (
   i BIGINT,
@@ -130,12 +104,14 @@ INSERT INTO "T2"
 /* T2[I, M] = sum(T1[I, L] * X[L, M]) */
 SELECT
   u.i,
-  u.m,
-  tensor_sum(u.val) AS val
-FROM "T2_by_l_i_m_1" AS u
+  v.dim_1 AS m,
+  tensor_sum(tensor_mul(u.val, v.val)) AS val
+FROM "T1" AS u
+JOIN "X_by_dim_0_dim_1_1" AS v
+  ON u.l = v.dim_0
 GROUP BY
   u.i,
-  u.m;
+  v.dim_1;
 
 CREATE TEMPORARY TABLE "W1_by_dim_0_1" AS
 SELECT
@@ -182,6 +158,22 @@ SELECT
   u.i,
   tensor_map('sigmoid', u.val) AS val
 FROM "T3" AS u;
+
+CREATE UNLOGGED TABLE "T1_by_i_l_1" (
+  i BIGINT,
+  l BIGINT,
+  val DOUBLE PRECISION
+);
+
+SELECT
+  create_distributed_table('"T1_by_i_l_1"', 'l');
+
+INSERT INTO "T1_by_i_l_1"
+SELECT
+  i,
+  l,
+  val
+FROM "T1";
 
 CREATE UNLOGGED TABLE "H_by_i_1" (
   i BIGINT
@@ -241,7 +233,7 @@ SELECT
   u.l,
   u.i,
   tensor_scale(u.val, v.val) AS val
-FROM "T1" AS u
+FROM "T1_by_i_l_1" AS u
 JOIN "H_by_i_2" AS v
   ON u.l = v.i;
 

@@ -45,10 +45,12 @@ class Cluster:
     Attributes:
         sites: How many there are.
         parts: How many parts a table is cut into (shards), of which each is worked on by itself.
+        network_bytes_per_second: That the network between the machines takes; 10 Gbit/s by default.
     """
 
     sites: int
     parts: int
+    network_bytes_per_second: float = 1.25e9
 
 
 def transfer_bytes(size_bytes: float, before: Distribution, after: Distribution, cluster: Cluster) -> float:
@@ -68,15 +70,24 @@ def transfer_bytes(size_bytes: float, before: Distribution, after: Distribution,
     return size_bytes * (1 - 1 / cluster.sites) if is_shuffled else size_bytes
 
 
-def waited_bytes(size_bytes: float, before: Distribution, after: Distribution, cluster: Cluster) -> float:
-    """What goes through the machine that the others wait for, of what `transfer_bytes` counts.
+def handlings(before: Distribution, after: Distribution, cluster: Cluster) -> float:
+    """How often the machine that the others wait for handles a tuple, on average, where `transfer_bytes` are moved.
 
-    Machines shuffle at the same time; the coordinator sends, and gets, all that it does one after the other.
+    Machines share what they compute and write where it is, and what they shuffle: each tuple is written to a file,
+    read from there, and written into a table. All that the coordinator gathers, or sends away, it handles alone; what
+    it sends to all machines is written for each of them, and read for each of a machine's parts of a table that it is
+    joined with, which is half of what handling a tuple takes.
 
     >>> two = Cluster(sites=2, parts=8)
-    >>> waited_bytes(100.0, Hashed(0), Hashed(1), two), waited_bytes(100.0, Hashed(0), Central(), two)
-    (25.0, 100.0)
+    >>> handlings(Hashed(0), Hashed(0), two), handlings(Hashed(0), Hashed(1), two), handlings(Hashed(0), Central(), two)
+    (0.5, 1.5, 1.0)
+    >>> handlings(Central(), Replicated(), two), handlings(Hashed(0), Replicated(), two)
+    (3.0, 4.0)
     """
-    transferred = transfer_bytes(size_bytes, before, after, cluster)
-    is_shuffle = isinstance(before, Hashed | Scattered) and isinstance(after, Hashed)
-    return transferred / cluster.sites if is_shuffle else transferred
+    is_shared = isinstance(before, Hashed | Scattered)
+    if isinstance(after, Replicated):
+        sent = (cluster.sites + cluster.parts / cluster.sites) / 2
+        return sent if isinstance(before, Central) else sent + 1.0
+    if before == after:
+        return 1.0 / cluster.sites if is_shared else 1.0
+    return 3.0 / cluster.sites if is_shared and isinstance(after, Hashed) else 1.0

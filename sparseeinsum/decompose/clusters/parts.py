@@ -7,6 +7,7 @@ one more.
 import math
 
 from sparseeinsum.decompose.choice import Choice, promoted_labels, reference_tiles, result_tiles
+from sparseeinsum.decompose.clusters.costs import NOTHING, Volume
 from sparseeinsum.decompose.clusters.distribution import Cluster, Hashed
 from sparseeinsum.decompose.clusters.ways import Way
 from sparseeinsum.decompose.clusters.wire import part_bytes, row_bytes
@@ -47,17 +48,18 @@ def parts_of(model: CostModel, einsum: EinSum, choice: Choice, label: str) -> tu
     return parts, Decomposition((1, *result_tiles(einsum, choice)))
 
 
-def bytes_of_parts(model: CostModel, einsum: EinSum, choice: Choice, way: Way, cluster: Cluster) -> float:
-    """Expected bytes of all parts of groups that a way puts together."""
+def volume_of_parts(model: CostModel, einsum: EinSum, choice: Choice, way: Way, cluster: Cluster) -> Volume:
+    """Expected of all parts of groups that a way puts together."""
     name, tiles = einsum.output.tensor, result_tiles(einsum, choice)
     groups, joined = model.tuples(name, tiles), model.vertex_cost(einsum, choice).joined
     if way.gathers:
         size = part_bytes(model.graph.tensors[name], Decomposition(tiles))
-        return parts_of_groups(groups, joined, cluster.parts) * size
+        parts = parts_of_groups(groups, joined, cluster.parts)
+        return Volume(parts, parts * size)
     if way.parts_by is None:
-        return 0.0
+        return NOTHING
     gone = promoted_labels(einsum, choice) - frozenset(einsum.output.labels)
     is_pair = gone == {way.parts_by}  # then every pair of tuples is a part
     keys = dividing_keys(model, einsum, choice, way)
     parts = joined if is_pair else parts_of_groups(groups, joined, keys)
-    return parts * row_bytes(*parts_of(model, einsum, choice, way.parts_by))
+    return Volume(parts, parts * row_bytes(*parts_of(model, einsum, choice, way.parts_by)))

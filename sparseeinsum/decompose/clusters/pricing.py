@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
-from sparseeinsum.decompose.clusters.costs import MovingCosts, table_bytes
+from sparseeinsum.decompose.clusters.costs import MovingCosts, volume_of
 from sparseeinsum.decompose.clusters.distribution import Distribution
-from sparseeinsum.decompose.clusters.parts import bytes_of_parts, dividing_keys
+from sparseeinsum.decompose.clusters.parts import dividing_keys, volume_of_parts
 from sparseeinsum.decompose.clusters.routes import Leg, Lying, Routes, Seconds, place_number, place_of, tables_for
 from sparseeinsum.decompose.clusters.ways import Way, ways_to_contract
 from sparseeinsum.decompose.search import Choices, State, Task
@@ -113,13 +113,13 @@ class SpreadTask:
         seconds = self.task.model.vertex_cost(einsum, tiles).seconds * costs.share(
             way, dividing_keys(self.task.model, einsum, tiles, way)
         )
-        parts = bytes_of_parts(self.task.model, einsum, tiles, way, costs.cluster)
-        seconds += costs.filling(self._lying(name, made).size_bytes, way, self.place(einsum, choice), parts)
+        parts = volume_of_parts(self.task.model, einsum, tiles, way, costs.cluster)
+        seconds += costs.filling(self._lying(name, made).volume, way, self.place(einsum, choice), parts)
         seconds += self.reading_cost(einsum, choice, self._stored())
         seconds += self.task.repartition_seconds(name, made, self.task.layouts.get(name, made))
         if name in self.graph.outputs:
             lying = self._lying(name, made)
-            seconds += costs.delivering(lying.size_bytes, self.place(einsum, choice), lying.promoted)
+            seconds += costs.delivering(lying.volume, self.place(einsum, choice), lying.promoted)
         return seconds
 
     def reading_cost(self, einsum: EinSum, choice: Choice, states: Mapping[str, State]) -> float:
@@ -180,7 +180,7 @@ class SpreadTask:
     def _lying(self, tensor: str, tiles: Choice) -> Lying:
         known = self._lies.get((tensor, tiles))
         if known is None:
-            known = Lying(Decomposition(tiles), table_bytes(self.task.model, tensor, tiles))
+            known = Lying(Decomposition(tiles), volume_of(self.task.model, tensor, tiles))
             self._lies[tensor, tiles] = known
         return known
 
@@ -197,7 +197,9 @@ class SpreadTask:
         if known is None:
             join = self.task.model.vertex_cost(einsum, tiles).absence.join
             references = (*einsum.operands, einsum.output)
-            size = sum(self._lying(each.tensor, reference_tiles(einsum, each, tiles)).size_bytes for each in references)
+            size = sum(
+                self._lying(each.tensor, reference_tiles(einsum, each, tiles)).volume.size_bytes for each in references
+            )
             has_parts = not self.task.model.evaluations[einsum.output.tensor].compensates
             known = self.machines.costs.allowed(ways_to_contract(einsum, tiles, join, has_parts), size)
             self._ways[name, tiles] = known

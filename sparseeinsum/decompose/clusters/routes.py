@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sparseeinsum.decompose.clusters.costs import MovingCosts
+from sparseeinsum.decompose.clusters.costs import MovingCosts, Volume
 from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.decompose.clusters.ways import Way, ways_between
 from sparseeinsum.language.tensors import Decomposition
@@ -24,11 +24,11 @@ class Lying:
 
     Attributes:
         decomposition: Of the tensor.
-        size_bytes: Of all tuples.
+        volume: Of all tuples.
     """
 
     decomposition: Decomposition
-    size_bytes: float
+    volume: Volume
 
     @property
     def promoted(self) -> tuple[int, ...]:
@@ -54,7 +54,8 @@ class Leg:
     def between(cls, costs: MovingCosts, given: Lying, made: Lying, seconds: float = 0.0) -> "Leg":
         """What makes one relation of another, in all ways that leave operands and results to the machines."""
         ways = ways_between(given.decomposition, made.decomposition)
-        return cls(costs.allowed(ways, given.size_bytes + made.size_bytes, not made.promoted), made, seconds)
+        size_bytes = given.volume.size_bytes + made.volume.size_bytes
+        return cls(costs.allowed(ways, size_bytes, not made.promoted), made, seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ class Routes:
             for after in [*tables, Replicated()]:
                 if before != after:
                     at = place_number(before, self.axes), place_number(after, self.axes)
-                    seconds[at] = self.costs.moving(lying.size_bytes, before, after)
+                    seconds[at] = self.costs.moving(lying.volume, before, after)
         return seconds
 
     def _computing(self, leg: Leg) -> Seconds:
@@ -161,7 +162,7 @@ class Routes:
         return seconds
 
     def _way_seconds(self, leg: Leg, way: Way, place: Distribution) -> float:
-        return leg.seconds * self.costs.share(way) + self.costs.filling(leg.result.size_bytes, way, place)
+        return leg.seconds * self.costs.share(way) + self.costs.filling(leg.result.volume, way, place)
 
     def _best_way(self, leg: Leg, wanted: Distribution, place: Distribution) -> Way:
         fitting = (way for way in leg.ways if way.operands == (wanted,))

@@ -1,7 +1,9 @@
 """Engines: PostgreSQL with Citus, whose tables are spread over machines; a session is one with the coordinator."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pyarrow as pa
 from sqlglot import exp
@@ -60,6 +62,20 @@ _SETTINGS = {
 _SETTINGS_WITHIN = {**_SETTINGS, "citus.multi_shard_modify_mode": "sequential"}
 
 
+_NETWORK = "sparseeinsum.network_gbit_per_second"
+
+
+def _speed(gbit: str) -> float:
+    """Bytes per second, from the value of a setting."""
+    try:
+        found = float(gbit) * 1e9 / 8
+    except ValueError:
+        found = 0.0
+    if 0 < found < math.inf:
+        return found
+    raise EngineError(f"the setting {_NETWORK} is {gbit!r}; it must be a number above 0, such as 10")
+
+
 class Citus(PostgreSQL):
     """A connection to the coordinator of a cluster that has the functions of this package on every machine."""
 
@@ -69,9 +85,15 @@ class Citus(PostgreSQL):
     _sharing = f"(SELECT LEAST(CEIL({_SHARDS} / GREATEST(COUNT(*), 1)::NUMERIC), {_CONNECTIONS})::INT FROM {_MACHINES})"
 
     def cluster(self) -> Cluster:
-        """The machines that have shards, and how many shards a table has."""
-        ((sites, parts),) = self.rows(f"SELECT COUNT(*), {_SHARDS} FROM {_MACHINES}")
-        return Cluster(int(str(sites)), int(str(parts)))
+        """The machines that have shards, how many shards a table has, and what users say of the network.
+
+        Raises:
+            EngineError: That is no speed.
+        """
+        speed = f"current_setting('{_NETWORK}', TRUE)"
+        ((sites, parts, gbit),) = self.rows(f"SELECT COUNT(*), {_SHARDS}, {speed} FROM {_MACHINES}")
+        found = Cluster(int(str(sites)), int(str(parts)))
+        return replace(found, network_bytes_per_second=_speed(str(gbit))) if gbit else found
 
     def spread_of(self, table: exp.Table) -> Spread | None:
         """How the rows of a table are spread over machines; None where one has them, or where it is a view."""
