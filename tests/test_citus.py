@@ -60,9 +60,9 @@ def db(url: str) -> Iterator[se.Database]:
 
 @pytest.fixture
 def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tensors of a few numbers are distributed as large ones are."""
+    """Tensors of a few numbers are distributed as large ones are, for which tables are cheap."""
     monkeypatch.setattr(placing, "SMALL_BYTES", -1)
-    monkeypatch.setattr(placing, "MovingCosts", partial(MovingCosts, small_bytes=-1))
+    monkeypatch.setattr(placing, "MovingCosts", partial(MovingCosts, small_bytes=-1, table_seconds=0.0))
 
 
 def filling_queries(plan: se.Plan) -> list[str]:
@@ -150,6 +150,7 @@ class TestPlaces:
 
 
 class TestRuns:
+    @pytest.mark.usefixtures("nothing_is_small")
     def test_joins_and_aggregates_run_where_the_rows_are(self, db: se.Database) -> None:
         """Whole joins are sent to every shard; nothing comes to the coordinator on the way but what it broadcasts."""
         db.tensor(
@@ -330,6 +331,7 @@ class TestRuns:
         assert plan.decomposed.spreading.write(step.einsum) == "A by i, B everywhere -> by i"
         assert "A by i, B everywhere" in plan.explain()
 
+    @pytest.mark.usefixtures("nothing_is_small")
     def test_sql_is_of_several_statements(self, db: se.Database) -> None:
         db.tensor("A", sp.csr_array(np.eye(5)), distribute="dim_0")
         plan = db.plan("Y[i] = sum(A[i, j])")
