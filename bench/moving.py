@@ -85,7 +85,7 @@ def _filled(source: str, column: str) -> tuple[str, ...]:
         "CREATE UNLOGGED TABLE moved (i BIGINT, j BIGINT, val {type}) WITH (toast_tuple_target=8160)",
         f"SELECT create_distributed_table('moved', '{column}')",
         f"INSERT INTO moved SELECT i, j, val FROM {source}",
-        "ANALYZE moved",
+        "ANALYZE moved (i, j)",
     )
 
 
@@ -93,7 +93,7 @@ MOVES: Mapping[str, Move] = {
     "copied in place": Move(Hashed(0), Hashed(0), _filled("spread", "i")),
     "shuffled": Move(Hashed(0), Hashed(1), _filled("spread", "j")),
     "gathered": Move(
-        Hashed(0), Central(), ("CREATE TEMPORARY TABLE moved AS SELECT i, j, val FROM spread", "ANALYZE moved")
+        Hashed(0), Central(), ("CREATE TEMPORARY TABLE moved AS SELECT i, j, val FROM spread", "ANALYZE moved (i, j)")
     ),
     "spread": Move(Central(), Hashed(0), _filled("central", "i")),
     "sent to all": Move(Central(), Replicated(), ("SELECT COUNT(v.val) FROM few AS u JOIN central AS v ON u.i = v.i",)),

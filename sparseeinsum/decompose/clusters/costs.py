@@ -47,6 +47,8 @@ class MovingCosts:
         cluster: The machines.
         tuple_seconds: To handle a tuple: to send or to receive it, or to write it into a table.
         byte_seconds: The same for every byte of it.
+        gathered_handlings: How often as long the coordinator takes with what a shard has of a group, which Citus's
+            aggregates write as text, as with a tuple.
         table_seconds: To create a table on all machines.
         statement_seconds: To start a statement that fills one, or a table of the coordinator.
         small_bytes: Of operands and results together that the coordinator computes with: it serves all, and has the
@@ -56,6 +58,7 @@ class MovingCosts:
     cluster: Cluster
     tuple_seconds: float = 7e-7
     byte_seconds: float = 4.5e-9
+    gathered_handlings: float = 5.0
     table_seconds: float = 0.022
     statement_seconds: float = 0.003
     small_bytes: float = SMALL_BYTES
@@ -76,7 +79,9 @@ class MovingCosts:
         seconds = self.moving(volume, way.result, place)
         if way.parts_by is not None:
             seconds += self.moving(parts, Scattered(), way.result)
-        return seconds + self._handling(parts, Scattered(), Central()) if way.gathers else seconds
+        if way.gathers:
+            seconds += self._handling(parts, Scattered(), Central(), self.gathered_handlings)
+        return seconds
 
     def allowed(self, ways: Iterable[Way], size_bytes: float, is_one_array: bool = False) -> tuple[Way, ...]:
         """Those of the ways that leave operands and results of a size together to the machines that share the work.
@@ -96,12 +101,12 @@ class MovingCosts:
         """The share of the work of a way that the machine has which has most, if this many keys divide it."""
         return 1.0 if way.is_of_one_machine else 1.0 / max(min(self.cluster.sites, keys), 1.0)
 
-    def _handling(self, volume: Volume, before: Distribution, after: Distribution) -> float:
+    def _handling(self, volume: Volume, before: Distribution, after: Distribution, times: float = 1.0) -> float:
         """What the machine does that all wait for, and the network, through which all bytes go."""
         once = volume.tuples * self.tuple_seconds + volume.size_bytes * self.byte_seconds
         transferred = transfer_bytes(volume.size_bytes, before, after, self.cluster)
         network = transferred / self.cluster.network_bytes_per_second
-        return once * handlings(before, after, self.cluster) + network
+        return once * times * handlings(before, after, self.cluster) + network
 
 
 def volume_of(model: CostModel, tensor: str, tiles: Choice) -> Volume:
