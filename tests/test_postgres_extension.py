@@ -15,8 +15,9 @@ import sparseeinsum as se
 from sparseeinsum import cli
 from sparseeinsum.errors import ExtensionError
 from sparseeinsum.kernels import linking, processors
+from sparseeinsum.kernels.catalogue import functions_of_postgresql
 from sparseeinsum.kernels.postgresql import installation, library
-from sparseeinsum.kernels.postgresql.functions import aggregates, c_functions, scalars, vocabulary
+from sparseeinsum.kernels.postgresql.functions import aggregates, c_functions, conversions, scalars, vocabulary
 from sparseeinsum.kernels.postgresql.installation import find_server, install_extension
 from sparseeinsum.kernels.postgresql.library import VERSIONS, build_library
 from sparseeinsum.kernels.processors import is_x86
@@ -62,7 +63,7 @@ def test_every_function_is_there_and_commented(database: psycopg.Connection) -> 
     found = database.execute(query).fetchall()
     assert len(found) == 2 + len(c_functions()) + len(aggregates())  # its version, and sums of numbers
     named = {name for name, *_ in found if name.startswith("tensor_")}
-    assert named == {function.name for function in vocabulary()}
+    assert named == {function.name for function in (*vocabulary(), *functions_of_postgresql())}
     for name, kind, volatility, parallel, is_strict, comment in found:
         assert (volatility, parallel) == ("i", "s")
         assert is_strict == (kind == "f" and not name.endswith(("_transition", "_version"))), name
@@ -72,7 +73,9 @@ def test_every_function_is_there_and_commented(database: psycopg.Connection) -> 
 
 
 def test_symbols_are_unique() -> None:
-    symbols = [function.symbol for function in scalars()] + [each.transition.symbol for each in aggregates()]
+    symbols = [function.symbol for function in (*scalars(), *conversions())] + [
+        each.transition.symbol for each in aggregates()
+    ]
     assert len(set(symbols)) == len(symbols)
     signatures = [(each.name, tuple(parameter.type for parameter in each.parameters)) for each in c_functions()]
     assert len(set(signatures)) == len(signatures)

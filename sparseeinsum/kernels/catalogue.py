@@ -1,6 +1,7 @@
-"""Kernels: udfs/*functions.toml as data: the functions that a database gets, their arguments and what they do."""
+"""Kernels: files of functions as data: those that a database gets, their arguments and what they do."""
 
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -20,6 +21,7 @@ class ValueType(StrEnum):
     INTEGER = "INTEGER"
     INTEGERS = "INTEGERS"
     TEXT = "TEXT"
+    BYTES = "BYTES"
     RESIDENT = "RESIDENT"  # a handle: a number that stands for an array in memory
 
 
@@ -35,6 +37,7 @@ class Kind(StrEnum):
 # Dtypes, as the suffixes of kernels, for which functions exist that the files name no others for.
 _REAL, _COMPLEX = ("f64", "f32", "i64"), ("c128", "c64")
 _FILES = ("udfs/functions.toml", "udfs/complex_functions.toml")
+_FILE_OF_POSTGRESQL = "sql/postgresql/functions.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +76,18 @@ class Function:
 
 @cache
 def functions() -> tuple[Function, ...]:
-    """All functions, in the order of the files."""
-    return tuple(_function(entry) for file in _FILES for entry in tomllib.loads(assets.read(file))["function"])
+    """All functions that every engine has, in the order of the files."""
+    return tuple(function for file in _FILES for function in _functions_of(file))
+
+
+@cache
+def functions_of_postgresql() -> tuple[Function, ...]:
+    """Those that PostgreSQL's extension has besides."""
+    return tuple(_functions_of(_FILE_OF_POSTGRESQL))
+
+
+def _functions_of(file: str) -> Iterator[Function]:
+    return map(_function, tomllib.loads(assets.read(file))["function"])
 
 
 def _function(entry: dict[str, object]) -> Function:

@@ -59,6 +59,8 @@ _POSTGRESQL_CALLBACKS: tuple[_Function, ...] = (
     postgresql_scalars.postgres_array,
     postgresql_scalars.postgres_checked,
     postgresql_scalars.postgres_set,
+    postgresql_scalars.postgres_bytes,
+    postgresql_scalars.postgres_array_of_bytes,
     postgresql_aggregates.postgres_transition,
     postgresql_aggregates.postgres_combine,
     postgresql_aggregates.postgres_transition_beside,

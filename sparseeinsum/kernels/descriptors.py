@@ -69,6 +69,7 @@ NOT_AN_AGGREGATE = -56
 WRONG_ELEMENTS = -57
 DAMAGED_ARRAY = -58
 DAMAGED_STATE = -59
+PART_OF_AN_ELEMENT = -60
 NOT_RESIDENT = -65
 RESIDENT_TYPE_DIFFERS = -66
 OUTSIDE_RESIDENT = -67
@@ -118,6 +119,7 @@ MESSAGES_BY_CODE: dict[int, str] = {
     WRONG_ELEMENTS: "argument %lld is an array of the type with OID %lld, but is declared as one of the type %lld",
     DAMAGED_ARRAY: "argument %lld is a damaged array",
     DAMAGED_STATE: "the aggregate's state is damaged",
+    PART_OF_AN_ELEMENT: "%lld bytes are no whole number of elements of %lld bytes each",
     NOT_RESIDENT: "no array is resident under the handle %lld; one is only while the statement runs that made it, "
     "in DuckDB before version 2 not even then: for that compile programs with --no-indexes",
     RESIDENT_TYPE_DIFFERS: "the array under the handle %lld has elements of another type than the fill",

@@ -23,6 +23,7 @@ _KINDS = {
     ValueType.TENSOR: d.LIST,
     ValueType.INTEGERS: d.EXTENTS,
     ValueType.TEXT: d.TEXT,
+    ValueType.BYTES: d.TEXT,
     ValueType.COMPLEX: d.COMPLEX,
     ValueType.COMPLEX_TENSOR: d.COMPLEX_LIST,
 }
@@ -31,6 +32,7 @@ _NUMBER_BYTES = {"f64": 8, "f32": 4, "i64": 8, "c128": 8, "c64": 4}  # of an ele
 
 DEPTHS = {  # how many arrays deep the elements are
     ValueType.TEXT: 0,
+    ValueType.BYTES: 0,
     ValueType.INTEGER: 0,
     ValueType.RESIDENT: 0,
     ValueType.INTEGERS: 1,
@@ -79,7 +81,7 @@ def _name_of_text(name: str) -> str:
 
 def _bytes_of(value_type: ValueType, dtype: str) -> int:
     """Bytes of an element of an argument or a result; a complex number is one element."""
-    if value_type == ValueType.TEXT:
+    if value_type in (ValueType.TEXT, ValueType.BYTES):
         return 1
     if value_type in (ValueType.INTEGER, ValueType.INTEGERS, ValueType.RESIDENT):
         return 8

@@ -4,15 +4,16 @@ Functions of numbers exist for each dtype, and for arguments that PostgreSQL wou
 numeric and integer, which are what literals are of.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
-from sparseeinsum.kernels.catalogue import Function, Kind, ValueType, functions
+from sparseeinsum.kernels.catalogue import Function, Kind, ValueType, functions, functions_of_postgresql
 from sparseeinsum.kernels.kernel_descriptions import DEPTHS
 from sparseeinsum.kernels.postgresql import descriptors as pd
 
 _NAMES_OF_TYPES = {
+    pd.BYTEA: "bytea",
     pd.INT8: "bigint",
     pd.INT4: "integer",
     pd.TEXT: "text",
@@ -21,6 +22,12 @@ _NAMES_OF_TYPES = {
     pd.NUMERIC: "numeric",
 }
 _NUMBERS = {"f64": pd.FLOAT8, "f32": pd.FLOAT4, "i64": pd.INT8, "c128": pd.FLOAT8, "c64": pd.FLOAT4}
+_TYPES = {
+    ValueType.TEXT: pd.TEXT,
+    ValueType.BYTES: pd.BYTEA,
+    ValueType.INTEGER: pd.INT8,
+    ValueType.INTEGERS: pd.INT8,
+}
 _NAMES_OF_DTYPES = {"f64": "float64", "f32": "float32", "i64": "int64", "c128": "complex128", "c64": "complex64"}
 _RESULTS = ("value", "array", "set")  # by their depth, in the names of callbacks
 _STATE_BESIDE = "bytea"
@@ -85,13 +92,19 @@ def vocabulary() -> Iterator[Function]:
 @cache
 def scalars() -> tuple[CFunction, ...]:
     """The functions of the vocabulary that are no aggregates."""
-    return tuple(
-        _c_function(function, dtype, number)
-        for function in vocabulary()
-        if not function.is_aggregate
-        for dtype in function.dtypes
-        for number in _declared_numbers(function, dtype)
-    )
+    return tuple(_c_functions(function for function in vocabulary() if not function.is_aggregate))
+
+
+@cache
+def conversions() -> tuple[CFunction, ...]:
+    """The functions that the extension alone has."""
+    return tuple(_c_functions(functions_of_postgresql()))
+
+
+def _c_functions(given: Iterable[Function]) -> Iterator[CFunction]:
+    for function in given:
+        for dtype in function.dtypes:
+            yield from (_c_function(function, dtype, number) for number in _declared_numbers(function, dtype))
 
 
 @cache
@@ -108,7 +121,8 @@ def aggregates() -> tuple[Aggregate, ...]:
 
 def c_functions() -> tuple[CFunction, ...]:
     """Every function in C, once; those that aggregates share, too."""
-    return tuple({function.symbol: function for function in (*scalars(), *_parts_of_aggregates())}.values())
+    found = (*scalars(), *conversions(), *_parts_of_aggregates())
+    return tuple({function.symbol: function for function in found}.values())
 
 
 def _parts_of_aggregates() -> Iterator[CFunction]:
@@ -134,7 +148,6 @@ def _declared_numbers(function: Function, dtype: str) -> tuple[int, ...]:
 def _c_function(function: Function, dtype: str, number: int) -> CFunction:
     wanted = tuple(_element_type(argument.type, _NUMBERS[dtype]) for argument in function.arguments)
     result = _element_type(function.returns, _NUMBERS[dtype])
-    kind = "checked" if function.kind == Kind.CHECK else _RESULTS[DEPTHS[function.returns]]
     letters = "_".join(argument.type.lower() for argument in function.arguments)
     return CFunction(
         name=function.name,
@@ -143,13 +156,23 @@ def _c_function(function: Function, dtype: str, number: int) -> CFunction:
         returns=_sql_type(function.returns, result),
         is_strict=True,
         cost=_COST_OF_CONTRACTIONS if function.kernel in _CONTRACTIONS else _COST,
-        callback=f"postgres_{kind}",
+        callback=f"postgres_{_kind(function)}",
         function=function,
         dtype=dtype,
         declared=tuple(_element_type(argument.type, number) for argument in function.arguments),
         wanted=wanted,
         result=result,
     )
+
+
+def _kind(function: Function) -> str:
+    if function.kind == Kind.CHECK:
+        return "checked"
+    if function.returns == ValueType.BYTES:
+        return "bytes"
+    result = _RESULTS[DEPTHS[function.returns]]
+    is_of_bytes = any(argument.type == ValueType.BYTES for argument in function.arguments)
+    return f"{result}_of_bytes" if is_of_bytes else result
 
 
 def _aggregate(function: Function, dtype: str, number: int) -> Aggregate:
@@ -199,9 +222,7 @@ def _parameters(function: Function, number: int) -> tuple[Parameter, ...]:
 
 def _element_type(value_type: ValueType, number: int) -> int:
     """OID of a value's type, or of the elements of its array."""
-    if value_type == ValueType.TEXT:
-        return pd.TEXT
-    return pd.INT8 if value_type in (ValueType.INTEGER, ValueType.INTEGERS) else number
+    return _TYPES.get(value_type, number)
 
 
 def _sql_type(value_type: ValueType, element: int) -> str:

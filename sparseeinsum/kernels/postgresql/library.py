@@ -11,6 +11,7 @@ from pathlib import Path
 
 from sparseeinsum.errors import ExtensionError
 from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.catalogue import functions_of_postgresql
 from sparseeinsum.kernels.kernel_descriptions import descriptor_words, texts_of
 from sparseeinsum.kernels.linking import NO_USERS_FUNCTIONS, link_library, write_whole
 from sparseeinsum.kernels.postgresql import descriptors as pd
@@ -70,7 +71,8 @@ def _host_code(server: int, version: str) -> Iterator[str]:
     yield from _version_function(version)
     functions = c_functions()
     sqlstates = Words("sqlstates", pd.sqlstate_words())
-    yield from in_llvm((*texts_of(vocabulary()), sqlstates, *(_descriptor(each, version) for each in functions)))
+    texts = texts_of((*vocabulary(), *functions_of_postgresql()))
+    yield from in_llvm((*texts, sqlstates, *(_descriptor(each, version) for each in functions)))
     yield from (f"declare i64 @{name}(i64, i64)" for name in sorted({each.callback for each in functions}))
     yield from map(partial(_entry_point, version=version), functions)
 

@@ -53,6 +53,7 @@ FN_EXTRA, _FN_CONTEXT = 24, 32
 _DIMENSIONS, _DATA_OFFSET, _ELEMENT_TYPE, _ARRAY_HEADER = 4, 8, 12, 16
 _MOST_DIMENSIONS = 6
 FLAT_HEADER = 24  # of an array of one dimension
+BYTES_HEADER = 4  # of any other value without a fixed size, its length
 _ALLOW_HUGE = 1  # MCXT_ALLOC_HUGE
 _ALIGNED_AS_INT = 105  # the letter i
 
@@ -148,7 +149,7 @@ def read_row(call_info, first, descriptor, work):
         datum = datum_of(call_info, first + index)
         if kind == d.TEXT:
             text = _detoast(datum)
-            target[0], target[1] = text + 4, bytes_of(text) - 4
+            target[0], target[1] = text + BYTES_HEADER, bytes_of(text) - BYTES_HEADER
         elif kind == d.VALUE:
             target[0], target[1] = call_info + _ARGUMENTS + 16 * (first + index), 1
             declared, wanted = descriptor[DECLARED + index], descriptor[WANTED + index]
@@ -263,6 +264,17 @@ def new_array(descriptor, work, size):
     header[4] = numbers
     header[5] = 1
     return array
+
+
+@njit
+def new_bytes(descriptor, work, size):
+    """A new value for so many bytes; its address, or a code."""
+    if size > descriptor[d.LIMIT_BYTES]:
+        report(work, size, descriptor[d.LIMIT_BYTES])
+        return d.RESULT_TOO_LARGE
+    whole = allocate(BYTES_HEADER + size)
+    array_at(whole, 1, _half)[0] = BYTES_HEADER + size << 2
+    return whole
 
 
 @njit

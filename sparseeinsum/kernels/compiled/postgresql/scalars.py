@@ -18,6 +18,7 @@ from sparseeinsum.kernels.compiled.kernel_calls import (
 )
 from sparseeinsum.kernels.compiled.memory import array_at
 from sparseeinsum.kernels.compiled.postgresql.datums import (
+    BYTES_HEADER,
     FLAT_HEADER,
     FN_EXTRA,
     WORK_BYTES,
@@ -26,6 +27,7 @@ from sparseeinsum.kernels.compiled.postgresql.datums import (
     datum_of,
     descriptor_at,
     new_array,
+    new_bytes,
     null_result,
     number_result,
     raise_error,
@@ -80,6 +82,42 @@ def postgres_array(call_info, description):
     array = new_array(descriptor, work, size) if size >= 0 else size
     code = compute(descriptor, work, work + 8 * ROW, array + FLAT_HEADER, size) if array >= 0 else array
     return raise_error(descriptor, work, code) if code < 0 else array
+
+
+@njit
+def postgres_bytes(call_info, description):
+    """A function that returns its argument's elements as they lie in memory."""
+    descriptor, work = descriptor_at(description), work_of(call_info)
+    check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
+    code = read_row(call_info, 0, descriptor, work)
+    if code == NULL_ROW:
+        return null_result(call_info)
+    elements = array_at(work + 8 * ROW, 2, word)
+    size = elements[1] * descriptor[d.HEADER + 1]
+    found = new_bytes(descriptor, work, size) if code == 0 else code
+    if found < 0:
+        return raise_error(descriptor, work, found)
+    copy_bytes(found + BYTES_HEADER, elements[0], size)
+    return found
+
+
+@njit
+def postgres_array_of_bytes(call_info, description):
+    """A function that returns an array of what the one before made of it; another argument tells its type."""
+    descriptor, work = descriptor_at(description), work_of(call_info)
+    check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
+    code = read_row(call_info, 0, descriptor, work)
+    if code == NULL_ROW:
+        return null_result(call_info)
+    given, item_bytes = array_at(work + 8 * ROW, 2, word), descriptor[d.RESULT_BYTES]
+    if given[1] % item_bytes != 0:
+        report(work, given[1], item_bytes)
+        return raise_error(descriptor, work, d.PART_OF_AN_ELEMENT)
+    array = new_array(descriptor, work, given[1] // item_bytes)
+    if array < 0:
+        return raise_error(descriptor, work, array)
+    copy_bytes(array + FLAT_HEADER, given[0], given[1])
+    return array
 
 
 @njit
