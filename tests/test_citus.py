@@ -172,6 +172,24 @@ class TestRuns:
                 if command.strip():
                     db.connection.execute(command)
 
+    @pytest.mark.parametrize("columns", [100, 1500])
+    def test_arrays_are_broadcast_as_bytes(self, db: se.Database, columns: int) -> None:
+        """Eight of each number, also where arrays are laid into rows before the join."""
+        rng = np.random.default_rng(0)
+        left, right = sp.csr_array(sp.random_array((300, 80), density=0.5, rng=rng)), rng.normal(size=(80, columns))
+        db.tensor("A", left, distribute="dim_0")
+        db.tensor("B", right, distribute="dim_0")
+        plan = db.plan(PRODUCT, pin={"C": "ij"})
+        gathering, filling = (each for each in plan.staged_statements if each.stage is not None)
+        with db.connection.transaction(force_rollback=True):
+            assert engine_of(db).stage(gathering) == 80
+            query = f"EXPLAIN (ANALYZE) {write_sql(filling.query, filling.dialect)}"
+            lines = [line for (line,) in db.connection.execute(query).fetchall()]
+        (size,) = (line.split(": ")[1] for line in lines if "Intermediate Data Size: " in line)
+        ((sent,),) = db.connection.execute("SELECT pg_size_bytes(%s)", [size]).fetchall()
+        assert sent == pytest.approx(8 * right.size, rel=0.05)
+        np.testing.assert_allclose(db.run(plan)["C"].to_numpy(), np.asarray(left @ right), rtol=1e-12, atol=1e-12)
+
     @pytest.mark.parametrize("place", ["dim_0", "replicated"])
     def test_arrays_beyond_a_page_are_fetched_once(self, db: se.Database, place: str) -> None:
         """They are laid into rows before the join, on the machines."""

@@ -34,7 +34,14 @@ from sparseeinsum.render.layouts import (
     slice_select,
     stack_select,
 )
-from sparseeinsum.render.sources import Source, indices_select, plain_source, restricted_source, stored_source
+from sparseeinsum.render.sources import (
+    Source,
+    indices_select,
+    kept_source,
+    plain_source,
+    restricted_source,
+    stored_source,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +133,9 @@ class Renderer:
             case Stored(stored):
                 return stored_source(stored, self.dialect, self.boundaries.get(stored.tensor.name, ()))
             case Computed(schema):
-                return plain_source(self.tables[schema.tensor.name], schema, is_table=True)
+                return kept_source(self.tables[schema.tensor.name], schema, self.dialect)
             case Kept() if relation in self.kept:
-                return plain_source(self.kept[relation], relation.schema, is_table=True)
+                return kept_source(self.kept[relation], relation.schema, self.dialect)
             case Kept():
                 return self.source(relation.input)
             case Contract():

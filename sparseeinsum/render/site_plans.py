@@ -55,7 +55,8 @@ from sparseeinsum.render import spreading
 from sparseeinsum.render.calls import call, integer
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.expressions import ExpressionQuery, expression_query, schema_of
-from sparseeinsum.render.sources import Source, plain_source
+from sparseeinsum.render.packing import kept_type
+from sparseeinsum.render.sources import Source, kept_select, kept_source, plain_source
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.statistics.columns import computed_type
 
@@ -213,9 +214,9 @@ class _Writer:
         table = self.table_of(name)
         schema = query.schema
         spread = spreading.Spread(None if site is None else schema.keys[site], is_replicated=site is None)
-        values = computed_type(schema.tensor.dtype, schema.is_scalar)
-        self.stages.append(Statement(name, query.select, (), table, self.dialect, spread=spread, value_type=values))
-        self.tables[name] = plain_source(table, schema, is_table=True)
+        kept, values = kept_select(query.select, schema, self.dialect), kept_type(schema, self.dialect)
+        self.stages.append(Statement(name, kept, (), table, self.dialect, spread=spread, value_type=values))
+        self.tables[name] = kept_source(table, schema, self.dialect)
         return _Known(Input(name, known.expression.type), known.positions, site)
 
     def _computed(self, node: Plan, inputs: Sequence[_Known]) -> _Known:

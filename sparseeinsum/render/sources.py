@@ -8,7 +8,9 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Restrict, Schema
 from sparseeinsum.language.dtypes import ITEM_BYTES
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
+from sparseeinsum.render.calls import call
 from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.packing import is_packed, packed, unpacked
 from sparseeinsum.statistics.columns import table_of_rows, value_of
 from sparseeinsum.statistics.dictionaries import looked_up_rows
 
@@ -28,6 +30,7 @@ class Source:
         stored: Where a table of the user's holds it; its values may need a cast.
         is_joined: Whether its rows come straight out of a join, with no aggregation or table between.
         is_table: Whether its rows are kept in a table, not computed where they are read.
+        is_packed: Whether that holds arrays as bytes.
     """
 
     table: exp.Expr
@@ -36,6 +39,7 @@ class Source:
     stored: StoredTensor | None = None
     is_joined: bool = False
     is_table: bool = False
+    is_packed: bool = False
 
     def key(self, axis: str, alias: str) -> exp.Expr:
         """A key column."""
@@ -43,12 +47,28 @@ class Source:
 
     def value(self, alias: str) -> exp.Expr:
         """The value of a tuple."""
-        return exp.column(VALUE_COLUMN, table=alias) if self.stored is None else value_of(self.stored, alias)
+        if self.stored is not None:
+            return value_of(self.stored, alias)
+        column = exp.column(VALUE_COLUMN, table=alias)
+        return unpacked(column, self.schema.tensor.dtype) if self.is_packed else column
 
 
-def plain_source(table: exp.Expr, schema: Schema, is_joined: bool = False, is_table: bool = False) -> Source:
+def plain_source(rows: exp.Expr, schema: Schema, is_joined: bool = False) -> Source:
     """A relation whose columns are named as its axes."""
-    return Source(table, schema, {key: key for key in schema.keys}, is_joined=is_joined, is_table=is_table)
+    return Source(rows, schema, {key: key for key in schema.keys}, is_joined=is_joined)
+
+
+def kept_source(table: exp.Table, schema: Schema, dialect: Dialect) -> Source:
+    """A relation that a run keeps in a table."""
+    return replace(plain_source(table, schema), is_table=True, is_packed=is_packed(schema, dialect))
+
+
+def kept_select(select: exp.Select, schema: Schema, dialect: Dialect) -> exp.Select:
+    """The SELECT of a relation as the table of a run keeps its rows; of keys alone, as it is."""
+    *keys, value = select.selects
+    if value.alias_or_name != VALUE_COLUMN or not is_packed(schema, dialect):
+        return select
+    return select.select(*keys, named(packed(value.unalias()), VALUE_COLUMN), append=False)
 
 
 def stored_source(stored: StoredTensor, dialect: Dialect, boundaries: Sequence[int] = ()) -> Source:
@@ -112,9 +132,14 @@ def with_inline_arrays(source: Source, largest_inline: int) -> Source:
     size = 0 if schema.is_scalar else schema.array_size * ITEM_BYTES[schema.tensor.dtype]
     if not source.is_table or size <= largest_inline:
         return source
-    inline = exp.Anonymous(this="ARRAY_CAT", expressions=[source.value("t"), exp.array()])  # copies, and adds nothing
     keys = [key_column(source, key, "t") for key in schema.keys]
-    rows = exp.select(*keys, inline.as_(VALUE_COLUMN)).from_(aliased(source.table, "t"))
+    table, array = source.table, source.value("t")
+    if source.is_packed:
+        # Of a table that is the coordinator's alone, Citus sends what the innermost query computes: here bytes.
+        table = exp.select("*").from_(aliased(table, "t"))
+    else:
+        array = call("ARRAY_CAT", array, exp.array())  # copies, and adds nothing
+    rows = exp.select(*keys, exp.alias_(array, VALUE_COLUMN)).from_(aliased(table, "t"))
     return plain_source(fenced(rows), schema)
 
 

@@ -14,6 +14,7 @@ from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.calls import call
 from sparseeinsum.render.dialects import CITUS
+from sparseeinsum.render.packing import BYTES
 from sparseeinsum.statistics.columns import type_named
 
 # Arrays that fill a page lie in their rows.
@@ -76,7 +77,7 @@ def _columns(table: exp.Table, query: exp.Select, value_type: str) -> exp.Schema
 
 
 def _unlogged(value_type: str) -> exp.Properties:
-    inline = [INLINE_ARRAYS.copy()] if value_type.endswith("[]") else []
+    inline = [INLINE_ARRAYS.copy()] if value_type == BYTES or value_type.endswith("[]") else []
     return exp.Properties(expressions=[exp.UnloggedProperty(), *inline])
 
 

@@ -24,10 +24,10 @@ from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.calls import integer
 from sparseeinsum.render.dialects import Dialect, write_sql
+from sparseeinsum.render.packing import kept_type
 from sparseeinsum.render.relations import Block, Renderer
-from sparseeinsum.render.sources import aliased, fenced, key_column, named
+from sparseeinsum.render.sources import aliased, fenced, kept_select, key_column, named
 from sparseeinsum.render.spreading import Spread, spread_of, spread_of_output
-from sparseeinsum.statistics.columns import computed_type
 
 
 @dataclass(frozen=True)  # no slots: its text is written once and kept
@@ -44,7 +44,7 @@ class Statement:
         keeps: The relation whose rows these are, where that is no result of an EinSum as it is computed.
         spread: How the rows of the table are spread over machines, or of one that takes the output; None where one has
             them.
-        value_type: SQL type of the values.
+        value_type: SQL type of the values in the table.
     """
 
     name: str
@@ -208,7 +208,7 @@ class _Compiler:
             renderer.define(definition.name, definition.relation, definition.step.notation)
         source = renderer.source(relation)
         blocks = renderer.blocks
-        if source.stored is not None:  # under the column names of its table
+        if source.is_table or source.stored is not None:  # as its table has them
             keys = [key_column(source, key, "t") for key in source.schema.keys]
             query = exp.select(*keys, named(source.value("t"), VALUE_COLUMN)).from_(aliased(source.table, "t"))
         elif blocks and source.table.name == blocks[-1].name:
@@ -222,8 +222,9 @@ class _Compiler:
         if stage is None and source.schema.tensor.fill:
             query.add_comments([f" what has no row holds {write_number(source.schema.tensor.fill)} "])
         computes = tuple(definition.name for definition in inlined)
-        value_type = computed_type(source.schema.tensor.dtype, source.schema.decomposition.is_scalar)
-        whole = with_blocks(query, blocks, self.dialect)
+        kept = query if stage is None else kept_select(query, source.schema, self.dialect)
+        whole = with_blocks(kept, blocks, self.dialect)
+        value_type = kept_type(source.schema, self.dialect)
         return Statement(name, whole, computes, stage, self.dialect, value_type=value_type)
 
     def _needed(self, relation: Relation, tables: Mapping[str, object]) -> list[Definition]:

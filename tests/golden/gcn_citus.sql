@@ -116,12 +116,12 @@ GROUP BY
 CREATE TEMPORARY TABLE "W1_by_dim_0_1" AS
 SELECT
   t.dim_0,
-  t.val
+  tensor_bytes(t.val) AS val
 FROM main."W1" AS t;
 
 CREATE UNLOGGED TABLE "T3" (
   i BIGINT,
-  val DOUBLE PRECISION[]
+  val BYTEA
 )
 WITH (
   toast_tuple_target=8160
@@ -134,7 +134,7 @@ INSERT INTO "T3"
 /* T3[I, n] = sum(T2[I, M] * W1[M, n]) */
 SELECT
   u.i,
-  tensor_sum_scaled(u.val, v.val) AS val
+  tensor_bytes(tensor_sum_scaled(u.val, tensor_of_bytes(v.val, CAST(0 AS DOUBLE PRECISION)))) AS val
 FROM "T2" AS u
 JOIN "W1_by_dim_0_1" AS v
   ON u.m = v.dim_0
@@ -143,7 +143,7 @@ GROUP BY
 
 CREATE UNLOGGED TABLE "H" (
   i BIGINT,
-  val DOUBLE PRECISION[]
+  val BYTEA
 )
 WITH (
   toast_tuple_target=8160
@@ -156,7 +156,7 @@ INSERT INTO "H"
 /* H[I, n] = sigmoid(T3[I, n]) */
 SELECT
   u.i,
-  tensor_map('sigmoid', u.val) AS val
+  tensor_bytes(tensor_map('sigmoid', tensor_of_bytes(u.val, CAST(0 AS DOUBLE PRECISION)))) AS val
 FROM "T3" AS u;
 
 CREATE UNLOGGED TABLE "T1_by_i_l_1" (
@@ -170,10 +170,10 @@ SELECT
 
 INSERT INTO "T1_by_i_l_1"
 SELECT
-  i,
-  l,
-  val
-FROM "T1";
+  t.i,
+  t.l,
+  t.val
+FROM "T1" AS t;
 
 CREATE UNLOGGED TABLE "H_by_i_1" (
   i BIGINT
@@ -197,7 +197,7 @@ FROM (
 
 CREATE UNLOGGED TABLE "H_by_i_2" (
   i BIGINT,
-  val DOUBLE PRECISION[]
+  val BYTEA
 )
 WITH (
   toast_tuple_target=8160
@@ -210,7 +210,9 @@ INSERT INTO "H_by_i_2"
 /* H[I, n], every tuple present */
 SELECT
   g.i,
-  COALESCE(t.val, tensor_fill(256, CAST(0.5 AS DOUBLE PRECISION))) AS val
+  tensor_bytes(
+    COALESCE(tensor_of_bytes(t.val, CAST(0 AS DOUBLE PRECISION)), tensor_fill(256, CAST(0.5 AS DOUBLE PRECISION)))
+  ) AS val
 FROM "H_by_i_1" AS g
 LEFT JOIN "H" AS t
   ON t.i = g.i;
@@ -218,7 +220,7 @@ LEFT JOIN "H" AS t
 CREATE UNLOGGED TABLE "T4_by_l_i_1" (
   l BIGINT,
   i BIGINT,
-  val DOUBLE PRECISION[]
+  val BYTEA
 )
 WITH (
   toast_tuple_target=8160
@@ -232,14 +234,14 @@ INSERT INTO "T4_by_l_i_1"
 SELECT
   u.l,
   u.i,
-  tensor_scale(u.val, v.val) AS val
+  tensor_bytes(tensor_scale(u.val, tensor_of_bytes(v.val, CAST(0 AS DOUBLE PRECISION)))) AS val
 FROM "T1_by_i_l_1" AS u
 JOIN "H_by_i_2" AS v
   ON u.l = v.i;
 
 CREATE UNLOGGED TABLE "T4" (
   i BIGINT,
-  val DOUBLE PRECISION[]
+  val BYTEA
 )
 WITH (
   toast_tuple_target=8160
@@ -252,7 +254,7 @@ INSERT INTO "T4"
 /* T4[I, n] = sum(T1[I, L] * H[L, n]) */
 SELECT
   u.i,
-  tensor_sum(u.val) AS val
+  tensor_bytes(tensor_sum(tensor_of_bytes(u.val, CAST(0 AS DOUBLE PRECISION)))) AS val
 FROM "T4_by_l_i_1" AS u
 GROUP BY
   u.i;
@@ -260,21 +262,23 @@ GROUP BY
 CREATE TEMPORARY TABLE "W2_by_dim_0_1" AS
 SELECT
   t.dim_0,
-  t.val
+  tensor_bytes(t.val) AS val
 FROM main."W2" AS t;
 
 CREATE TEMPORARY TABLE "W2_by__1" AS
 /* W2[dim_0, dim_1] */
 SELECT
-  COALESCE(
-    tensor_stack(t.val, t.dim_0, 256, 16, CAST(0 AS DOUBLE PRECISION)),
-    tensor_fill(4096 + COUNT(*), CAST(0 AS DOUBLE PRECISION))
+  tensor_bytes(
+    COALESCE(
+      tensor_stack(tensor_of_bytes(t.val, CAST(0 AS DOUBLE PRECISION)), t.dim_0, 256, 16, CAST(0 AS DOUBLE PRECISION)),
+      tensor_fill(4096 + COUNT(*), CAST(0 AS DOUBLE PRECISION))
+    )
   ) AS val
 FROM "W2_by_dim_0_1" AS t;
 
 CREATE UNLOGGED TABLE "T5" (
   i BIGINT,
-  val DOUBLE PRECISION[]
+  val BYTEA
 )
 WITH (
   toast_tuple_target=8160
@@ -287,19 +291,23 @@ INSERT INTO "T5"
 /* T5[I, o] = sum(T4[I, n] * W2[n, o]) */
 SELECT
   u.i,
-  tensor_matmul(u.val, v.val, ARRAY[1, 256, 16]) AS val
+  tensor_bytes(tensor_matmul(tensor_of_bytes(u.val, CAST(0 AS DOUBLE PRECISION)), v.val, ARRAY[1, 256, 16])) AS val
 FROM "T4" AS u
 CROSS JOIN (
   SELECT
-    ARRAY_CAT(t.val, '{}') AS val
-  FROM "W2_by__1" AS t
+    tensor_of_bytes(t.val, CAST(0 AS DOUBLE PRECISION)) AS val
+  FROM (
+    SELECT
+      *
+    FROM "W2_by__1" AS t
+  ) AS t
   ORDER BY
     CAST(NULL AS INT)
 ) AS v;
 
 CREATE UNLOGGED TABLE "Y" (
   i BIGINT,
-  val DOUBLE PRECISION[]
+  val BYTEA
 )
 WITH (
   toast_tuple_target=8160
@@ -312,7 +320,7 @@ INSERT INTO "Y"
 /* Y[I, o] = sigmoid(T5[I, o]) */
 SELECT
   u.i,
-  tensor_map('sigmoid', u.val) AS val
+  tensor_bytes(tensor_map('sigmoid', tensor_of_bytes(u.val, CAST(0 AS DOUBLE PRECISION)))) AS val
 FROM "T5" AS u;
 
 /* Y[I, O] */
@@ -325,7 +333,7 @@ FROM (
   SELECT
     t.i,
     GENERATE_SERIES(0, 15) AS o,
-    UNNEST(t.val) AS val
+    UNNEST(tensor_of_bytes(t.val, CAST(0 AS DOUBLE PRECISION))) AS val
   FROM "Y" AS t
 ) AS s
 WHERE

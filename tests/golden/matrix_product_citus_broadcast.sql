@@ -1,12 +1,12 @@
 CREATE TEMPORARY TABLE "B_by_dim_0_1" AS
 SELECT
   t.dim_0,
-  t.val
+  tensor_bytes(t.val) AS val
 FROM main."B" AS t;
 
 CREATE UNLOGGED TABLE "C" (
   i BIGINT,
-  val DOUBLE PRECISION[]
+  val BYTEA
 )
 WITH (
   toast_tuple_target=8160
@@ -19,7 +19,7 @@ INSERT INTO "C"
 /* C[I, k] = sum(A[I, J] * B[J, k]) */
 SELECT
   u.dim_0 AS i,
-  tensor_sum_scaled(u.val, v.val) AS val
+  tensor_bytes(tensor_sum_scaled(u.val, tensor_of_bytes(v.val, CAST(0 AS DOUBLE PRECISION)))) AS val
 FROM main."A" AS u
 JOIN "B_by_dim_0_1" AS v
   ON u.dim_1 = v.dim_0
@@ -35,7 +35,7 @@ FROM (
   SELECT
     t.i,
     GENERATE_SERIES(0, 9) AS k,
-    UNNEST(t.val) AS val
+    UNNEST(tensor_of_bytes(t.val, CAST(0 AS DOUBLE PRECISION))) AS val
   FROM "C" AS t
 ) AS s
 WHERE

@@ -1,7 +1,7 @@
 CREATE UNLOGGED TABLE "C_by_j_i_1" (
   j BIGINT,
   i BIGINT,
-  val DOUBLE PRECISION[]
+  val BYTEA
 )
 WITH (
   toast_tuple_target=8160
@@ -15,14 +15,14 @@ INSERT INTO "C_by_j_i_1"
 SELECT
   u.dim_1 AS j,
   u.dim_0 AS i,
-  tensor_scale(u.val, v.val) AS val
+  tensor_bytes(tensor_scale(u.val, v.val)) AS val
 FROM main."A" AS u
 JOIN main."B" AS v
   ON u.dim_1 = v.dim_0;
 
 CREATE UNLOGGED TABLE "C" (
   i BIGINT,
-  val DOUBLE PRECISION[]
+  val BYTEA
 )
 WITH (
   toast_tuple_target=8160
@@ -35,7 +35,7 @@ INSERT INTO "C"
 /* C[I, k] = sum(A[I, J] * B[J, k]) */
 SELECT
   u.i,
-  tensor_sum(u.val) AS val
+  tensor_bytes(tensor_sum(tensor_of_bytes(u.val, CAST(0 AS DOUBLE PRECISION)))) AS val
 FROM "C_by_j_i_1" AS u
 GROUP BY
   u.i;
@@ -49,7 +49,7 @@ FROM (
   SELECT
     t.i,
     GENERATE_SERIES(0, 9) AS k,
-    UNNEST(t.val) AS val
+    UNNEST(tensor_of_bytes(t.val, CAST(0 AS DOUBLE PRECISION))) AS val
   FROM "C" AS t
 ) AS s
 WHERE

@@ -16,7 +16,7 @@ FROM main."A" AS t;
 
 CREATE UNLOGGED TABLE "C" (
   i BIGINT,
-  val DOUBLE PRECISION[]
+  val BYTEA
 )
 WITH (
   toast_tuple_target=8160
@@ -29,7 +29,7 @@ INSERT INTO "C"
 /* C[I, k] = sum(A[I, J] * B[J, k]) */
 SELECT
   u.dim_0 AS i,
-  tensor_sum_scaled(u.val, v.val) AS val
+  tensor_bytes(tensor_sum_scaled(u.val, v.val)) AS val
 FROM "A_by_dim_0_dim_1_1" AS u
 JOIN main."B" AS v
   ON u.dim_1 = v.dim_0
@@ -45,7 +45,7 @@ FROM (
   SELECT
     t.i,
     GENERATE_SERIES(0, 9) AS k,
-    UNNEST(t.val) AS val
+    UNNEST(tensor_of_bytes(t.val, CAST(0 AS DOUBLE PRECISION))) AS val
   FROM "C" AS t
 ) AS s
 WHERE
