@@ -6,7 +6,7 @@ a matrix has one term in every group.
 
 from collections.abc import Mapping, Sequence, Set
 
-from sparseeinsum.algebra.operators import Relation, Stored
+from sparseeinsum.algebra.operators import Kept, Relation, Stored
 from sparseeinsum.decompose.plan import Step
 from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.semantics.exactness import JoinKind
@@ -40,9 +40,10 @@ def _following(
     step: Step, operands: Sequence[Relation], identifying: Mapping[str, Set[int]], known: Set[str]
 ) -> frozenset[str]:
     """Labels of operands of which a known one identifies the tuple."""
+    tuples = (each.input if isinstance(each, Kept) else each for each in operands)
     return frozenset(
         label
-        for reference, relation in zip(step.einsum.operands, operands, strict=True)
+        for reference, relation in zip(step.einsum.operands, tuples, strict=True)
         if isinstance(relation, Stored)
         for label in _keys(reference, relation)
         if any(reference.labels[axis] in known for axis in identifying.get(reference.tensor, ()))

@@ -102,11 +102,11 @@ class _Placement:
     def placed(self, definition: Definition) -> Definition:
         """A definition over tables, in its place."""
         name, relation = definition.name, definition.relation
-        way, place = self.spreading.ways[name], self.spreading.places[name]
+        way, place = self._way(relation), self.spreading.places[name]
         wanted = self._wanted(relation.inputs, way)
         operands = tuple(map(self._read, relation.inputs, wanted))
         distributed = [index for index, each in enumerate(way.operands) if isinstance(each, Hashed)]
-        contract = replace(relation, inputs=operands, has_single_pairs=False, keys_from=min(distributed, default=0))
+        contract = replace(relation, inputs=operands, keys_from=min(distributed, default=0))
         transferred = sum(map(self._sent_along, relation.inputs, wanted))
         choice = definition.step.choice
         parts = volume_of_parts(self.model, relation.einsum, choice, way, self.costs.cluster).size_bytes
@@ -117,6 +117,12 @@ class _Placement:
         transferred += parts + self._moving_bytes(contract.schema, way, place)
         self.transferred[contract] = transferred
         return replace(definition, relation=contract, distribution=place)
+
+    def _way(self, contract: Contract) -> Way:
+        """How an EinSum is computed: of groups of one pair there are no parts."""
+        way = self.spreading.ways[contract.schema.tensor.name]
+        has_parts = way.gathers or way.parts_by is not None
+        return Way(way.operands, Scattered()) if has_parts and contract.has_single_pairs else way
 
     def _parts(self, contract: Contract, choice: Choice, way: Way) -> Kept:
         """What machines have of groups, in a table where the groups are to be."""

@@ -14,27 +14,6 @@ SELECT
   t.val
 FROM main."D" AS t;
 
-CREATE UNLOGGED TABLE "T0_by_j_i_k_1" (
-  j BIGINT,
-  i BIGINT,
-  k BIGINT,
-  val DOUBLE PRECISION
-);
-
-SELECT
-  create_distributed_table('"T0_by_j_i_k_1"', 'i');
-
-INSERT INTO "T0_by_j_i_k_1"
-/* T0[J, I, K], parts of groups */
-SELECT
-  u.dim_1 AS j,
-  u.dim_0 AS i,
-  v.dim_1 AS k,
-  tensor_mul(u.val, v.val) AS val
-FROM "D_by_dim_0_dim_1_1" AS u
-JOIN main."A" AS v
-  ON u.dim_1 = v.dim_0;
-
 CREATE UNLOGGED TABLE "T0" (
   i BIGINT,
   k BIGINT,
@@ -47,13 +26,15 @@ SELECT
 INSERT INTO "T0"
 /* T0[I, K] = sum(D[I, J] * A[J, K]) */
 SELECT
-  u.i,
-  u.k,
-  tensor_sum(u.val) AS val
-FROM "T0_by_j_i_k_1" AS u
+  u.dim_0 AS i,
+  v.dim_1 AS k,
+  tensor_sum(tensor_mul(u.val, v.val)) AS val
+FROM "D_by_dim_0_dim_1_1" AS u
+JOIN main."A" AS v
+  ON u.dim_1 = v.dim_0
 GROUP BY
-  u.i,
-  u.k;
+  u.dim_0,
+  v.dim_1;
 
 CREATE TEMPORARY TABLE "D_by_dim_0_dim_1_2" AS
 SELECT
