@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlglot import exp
 
 import sparseeinsum as se
 from bench.citus import received_bytes
 from bench.cluster_plans import Layout
 from sparseeinsum.algebra.implementation.plans import Plan
-from sparseeinsum.relational_queries import plan_statements, run_stages
+from sparseeinsum.relational_queries import filled, one_after_the_other, plan_query
 from sparseeinsum.render.spreading import Spread
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.results.results import TensorResult
@@ -50,20 +51,22 @@ def run_plans(db: se.Database, plans: Sequence[Plan], expected: Sequence[Array])
     """Run plans of the implementation algebra, of tensors that lie as they say."""
     engine = db._engine
     found = []
-    with db.connection.transaction(force_rollback=True), engine.transaction():
-        query = plan_statements(plans, engine)
+    with engine.transaction():
+        with one_after_the_other(engine):
+            query = plan_query(plans, engine)
         before, start = received_bytes(), time.perf_counter()
-        run_stages(query, engine)
-        kept = []
-        for number, result in enumerate(query.results):
-            table = engine.stage_namer(0.0)(f"result{number}")
-            of = computed_type(result.schema.tensor.dtype, result.schema.is_scalar)
-            spread = result.spread or Spread(result.schema.keys[0])
-            engine.stage(Statement("result", result.select, (), table, engine.sql, spread=spread, value_type=of))
-            kept.append(table)
-        counted = Counted(received_bytes() - before, time.perf_counter() - start)
-        for table, result in zip(kept, query.results, strict=True):
-            found.append(TensorResult(result.schema, engine.arrow(f"SELECT * FROM {table.sql()}")))
+        with filled(query, engine):
+            kept = []
+            for number, result in enumerate(query.results):
+                table = engine.stage_namer(0.0)(f"result{number}")
+                of = computed_type(result.schema.tensor.dtype, result.schema.is_scalar)
+                spread = result.spread or Spread(result.schema.keys[0])
+                engine.stage(Statement("result", result.select, (), table, engine.sql, spread=spread, value_type=of))
+                kept.append(table)
+            counted = Counted(received_bytes() - before, time.perf_counter() - start)
+            for table, result in zip(kept, query.results, strict=True):
+                found.append(TensorResult(result.schema, engine.arrow(f"SELECT * FROM {table.sql()}")))
+                engine.execute(exp.Drop(tables=[table], kind="TABLE"))
     for tensor, plan, wanted in zip(found, plans, expected, strict=True):
         _check(_put_together(tensor.to_numpy(), plan.type.arity), wanted)
     return counted

@@ -1,7 +1,7 @@
 """Expressions of the tensor relational algebra, written by hand, on the tensors of a database: opened, and computed."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from sqlglot import exp
 
@@ -14,7 +14,7 @@ from sparseeinsum.algebra.implementation.product_rules import PRODUCT_RULES
 from sparseeinsum.algebra.implementation.search import best_plans
 from sparseeinsum.algebra.placement import placement_of
 from sparseeinsum.algebra.relational.dense import type_of
-from sparseeinsum.algebra.relational.expressions import Expression, Input
+from sparseeinsum.algebra.relational.expressions import Input
 from sparseeinsum.algebra.relational.traversal import in_order
 from sparseeinsum.decompose.clusters.distribution import Cluster
 from sparseeinsum.engines.engine import Engine
@@ -59,8 +59,10 @@ def compute_relation(relation: TensorRelation, engine: Engine) -> TensorResult:
         AlgebraError: It has what SQL does not compute, or makes a key twice.
         EngineError: A tensor has changed since the relation was written, or the database refused a statement.
     """
-    with _transaction(engine):
-        (found,) = _computed(_site_query(relation.expression, engine), engine)
+    with engine.transaction():
+        with one_after_the_other(engine):
+            query = _query_of(relation, engine, engine.stage_namer(0.0))
+        (found,) = _computed(query, engine)
         return found
 
 
@@ -76,11 +78,13 @@ def compute_plans(plans: Sequence[SitePlan], engine: Engine) -> list[TensorResul
         AlgebraError: They have what SQL does not compute, or make a key twice.
         EngineError: A tensor has changed since the plans were made, or the database refused a statement.
     """
-    with _transaction(engine):
-        return _computed(plan_statements(plans, engine), engine)
+    with engine.transaction():
+        with one_after_the_other(engine):
+            query = plan_query(plans, engine)
+        return _computed(query, engine)
 
 
-def plan_statements(plans: Sequence[SitePlan], engine: Engine) -> SitePlanQuery:
+def plan_query(plans: Sequence[SitePlan], engine: Engine) -> SitePlanQuery:
     """What computes plans of the implementation algebra on a cluster."""
     placed = [each.input for plan in plans for each in in_order(plan) if isinstance(each, Placed)]
     cluster = engine.cluster()
@@ -88,27 +92,36 @@ def plan_statements(plans: Sequence[SitePlan], engine: Engine) -> SitePlanQuery:
     return site_plan_query(plans, _stored(placed, engine), engine.sql, engine.stage_namer(0.0), cluster.parts)
 
 
-@contextmanager
-def _transaction(engine: Engine) -> Iterator[None]:
-    """A transaction, on a cluster in one that is open: there, tables that every machine has are written and read."""
-    with engine.transaction(), nullcontext() if engine.cluster() is None else engine.transaction():
-        yield
-
-
 def _computed(query: SitePlanQuery, engine: Engine) -> list[TensorResult]:
-    """Fill the tables of a query, read the results, and drop the tables."""
-    run_stages(query, engine)
-    found = [TensorResult(each.schema, engine.arrow(each.select)) for each in query.results]
-    drop_stages(query, engine)
-    return found
+    """The results of a query."""
+    with filled(query, engine):
+        return [TensorResult(each.schema, engine.arrow(each.select)) for each in query.results]
 
 
-def run_stages(query: SitePlanQuery, engine: Engine) -> None:
-    """Fill the tables that results are read from, in the transaction that is open.
+def one_after_the_other(engine: Engine) -> AbstractContextManager[None]:
+    """Within, machines work on one shard at a time, over one connection, as while reference tables are filled.
+
+    They cannot after they have worked on several, until the transaction ends that is open.
+    """
+    return engine.transaction() if engine.sql.distributes else nullcontext()
+
+
+@contextmanager
+def filled(query: SitePlanQuery, engine: Engine) -> Iterator[None]:
+    """Within, results can be read from the tables of a query; in the transaction that is open.
 
     Raises:
         AlgebraError: A rekey makes a key twice.
     """
+    with one_after_the_other(engine) if query.has_reference_tables else nullcontext():
+        _fill(query, engine)
+        yield
+        for statement in query.stages:
+            assert statement.stage is not None
+            engine.execute(exp.Drop(tables=[statement.stage.copy()], kind="TABLE"))
+
+
+def _fill(query: SitePlanQuery, engine: Engine) -> None:
     for done, statement in enumerate((*query.stages, None)):
         for repeated in (each for after, each in query.repeated if after == done):
             for key in engine.rows(repeated):
@@ -118,22 +131,16 @@ def run_stages(query: SitePlanQuery, engine: Engine) -> None:
             engine.stage(statement)
 
 
-def drop_stages(query: SitePlanQuery, engine: Engine) -> None:
-    """Drop the tables that results are read from."""
-    for statement in query.stages:
-        assert statement.stage is not None
-        engine.execute(exp.Drop(tables=[statement.stage.copy()], kind="TABLE"))
-
-
 def relation_sql(relation: TensorRelation, engine: Engine) -> str:
     """The SELECT that computes a relation; on several machines, what fills the tables that it reads before."""
-    query = _site_query(relation.expression, engine)
+    query = _query_of(relation, engine, exp.table_)
     (result,) = query.results
     return ";\n\n".join((*(each.text for each in query.stages), write_sql(result.select, engine.sql)))
 
 
-def _site_query(expression: Expression, engine: Engine) -> SitePlanQuery:
-    """An expression as SQL; where tables are spread over machines, by the plan that moves least between these."""
+def _query_of(relation: TensorRelation, engine: Engine, table_of: Callable[[str], exp.Table]) -> SitePlanQuery:
+    """A relation as SQL; where tables are spread over machines, by the plan that moves least between these."""
+    expression = relation.expression
     stored = _stored([each for each in in_order(expression) if isinstance(each, Input)], engine)
     cluster = engine.cluster()
     if cluster is None:
@@ -144,7 +151,7 @@ def _site_query(expression: Expression, engine: Engine) -> SitePlanQuery:
         name: placement_of(distribution_of(each, engine), each.decomposition) for name, each in stored.items()
     }
     (plan,) = best_plans([expression], placements, sites_of(cluster), SQL_RULES)
-    return plan_statements([plan], engine)
+    return site_plan_query([plan], stored, engine.sql, table_of, cluster.parts)
 
 
 def _stored(inputs: Sequence[Input], engine: Engine) -> Mapping[str, StoredTensor]:

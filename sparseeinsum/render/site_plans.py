@@ -1,6 +1,7 @@
 """Render: plans of the implementation algebra as statements for a cluster, each of which fills a table in its place.
 
-A broadcast is a reference table, a shuffle one with a distribution column. Local operators become SELECTs of tables
+A shuffle is a table with a distribution column; a broadcast one of the coordinator, which sends it with the statement
+that reads it, or a reference table where it would be sent more than once. Local operators become SELECTs of tables
 whose rows that belong together are on one machine, because their distribution columns are equal. Where tuples go by
 several parts of their keys, the distribution column is one more part, made of those.
 """
@@ -52,13 +53,14 @@ from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.render import spreading
+from sparseeinsum.render.broadcasts import is_everywhere, with_broadcasts_sent
 from sparseeinsum.render.calls import call, integer
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.expressions import ExpressionQuery, expression_query, schema_of
 from sparseeinsum.render.packing import kept_type
 from sparseeinsum.render.sources import Source, kept_select, kept_source, plain_source
 from sparseeinsum.render.statements import Statement
-from sparseeinsum.statistics.columns import computed_type
+from sparseeinsum.statistics.columns import computed_type, table_by_name
 
 # A distribution column that is made of several parts of a key is below their product, which a BIGINT holds.
 _MODULUS, _FACTOR = 1 << 40, 1_000_003
@@ -93,6 +95,11 @@ class SitePlanQuery:
     results: tuple[SiteResult, ...]
     repeated: tuple[tuple[int, exp.Select], ...]
 
+    @property
+    def has_reference_tables(self) -> bool:
+        """Whether stages fill tables that every machine has."""
+        return any(map(is_everywhere, self.stages))
+
 
 def site_plan_query(
     plans: Sequence[Plan],
@@ -118,7 +125,14 @@ def site_plan_query(
     for each in writer.nodes:
         writer.write(each)
     results = tuple(map(writer.result, plans))
-    return SitePlanQuery(tuple(writer.stages), results, tuple(writer.repeated))
+    others = [*(each.select for each in results), *(select for _, select in writer.repeated)]
+    spread = [
+        table_by_name(stored[each.input.name], dialect.name)
+        for each in writer.nodes
+        if isinstance(each, Placed) and each.placement.spread == Spread.PARTITIONED
+    ]
+    stages = with_broadcasts_sent(writer.stages, writer.broadcasts, others, spread)
+    return SitePlanQuery(stages, results, tuple(writer.repeated))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +167,7 @@ class _Writer:
         parts: How many parts a table is cut into.
         tables: Of the stages so far, by the name of the input that reads them.
         stages: Those.
+        broadcasts: Names of stages whose rows are brought to every machine, not computed there.
         repeated: SELECTs of keys that are made twice, each after so many stages.
         known: Of operators, by id.
     """
@@ -164,6 +179,7 @@ class _Writer:
     parts: int
     tables: dict[str, Source] = field(default_factory=dict)
     stages: list[Statement] = field(default_factory=list)
+    broadcasts: set[str] = field(default_factory=set)
     repeated: list[tuple[int, exp.Select]] = field(default_factory=list)
     known: dict[int, _Known] = field(default_factory=dict)
 
@@ -175,6 +191,8 @@ class _Writer:
         has_place = is_everywhere or found.site is not None
         if isinstance(node, Broadcast | Shuffle) or (has_place and self._has_table(node)):
             found = self._staged(found, None if is_everywhere else found.site)
+            if isinstance(node, Broadcast) and not node.input.placement.is_everywhere:
+                self.broadcasts.add(self.stages[-1].name)
         self.known[id(node)] = found
 
     def result(self, plan: Plan) -> SiteResult:

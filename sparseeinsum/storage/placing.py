@@ -30,7 +30,7 @@ def spread_for(
     Raises:
         ShapeError: There is no such key column, or there is only one machine.
     """
-    if engine.cluster() is None:
+    if not engine.sql.distributes:
         if distribute is not None:
             raise ShapeError(
                 f"tensor {tensor.name} is to be distributed ({distribute}), but {engine.title} has one machine here; "
