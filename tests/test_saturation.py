@@ -2,7 +2,10 @@
 
 import functools
 import operator
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -229,6 +232,37 @@ def test_limits_end_it_with_what_is_found() -> None:
         assert not found.is_saturated
         assert found.count() < whole.count()
         assert finds(found, found.roots[0], given.terms[0], {})
+
+
+@contextmanager
+def busy_threads(number: int) -> Iterator[None]:
+    """Within, other threads take most of the time in which Python runs."""
+    is_over = threading.Event()
+
+    def work() -> None:
+        while not is_over.is_set():
+            pass
+
+    threads = [threading.Thread(target=work) for _ in range(number)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join()
+
+
+def test_what_else_a_machine_does_is_no_limit() -> None:
+    given = reading(((X - U @ V.T) ** 2).sum())
+    alone = saturate(given.terms, given.bounds, given.same)
+    start = time.perf_counter()
+    with busy_threads(6):
+        found = saturate(given.terms, given.bounds, given.same)
+    assert time.perf_counter() - start > Limits().seconds  # else it was not busy enough to tell
+    assert found.is_saturated
+    assert found.count() == alone.count()
 
 
 @pytest.mark.parametrize("method", REWRITES)

@@ -40,7 +40,8 @@ class Limits:
     """Where saturation ends.
 
     Attributes:
-        seconds: After which no further round begins.
+        seconds: Of this thread's processor, after which no further round begins: what else a machine does while a
+            program is planned changes no plan.
         nodes: Beyond which none does; where a round would pass it, rules that match most often are left out of it.
         rounds: How many there are at most.
     """
@@ -141,7 +142,7 @@ def _begun(
 
 def _rounds(graph: Any, limits: Limits) -> Iterator[bool]:  # noqa: ANN401
     """Apply all rules again and again; after each round, whether that told anything new."""
-    end = time.perf_counter() + limits.seconds
+    end = time.thread_time() + limits.seconds
     before, size, explodes = 1, _size(graph), False
     for _ in range(limits.rounds):
         explodes = explodes or size * size / before > limits.nodes  # growing as it last did
@@ -149,7 +150,7 @@ def _rounds(graph: Any, limits: Limits) -> Iterator[bool]:  # noqa: ANN401
         before, size = size, _size(graph)
         yield report.report.updated
         is_stuck = not report.report.updated or (explodes and size == before)
-        if is_stuck or time.perf_counter() > end or size > limits.nodes:
+        if is_stuck or time.thread_time() > end or size > limits.nodes:
             return
 
 
