@@ -38,6 +38,7 @@ from sparseeinsum.storage.arguments import Description
 from sparseeinsum.storage.catalogue import Catalogue, StoredDictionary
 from sparseeinsum.storage.dictionaries import Dictionaries
 from sparseeinsum.storage.inputs import shapes_in
+from sparseeinsum.storage.measuring import measure_tensor
 from sparseeinsum.storage.ownership import drop_tensor
 from sparseeinsum.storage.tensor_metadata import completed
 
@@ -241,7 +242,7 @@ class Database:
             DataError: Its rows are no tensor.
             PlanError: Tiles are not one for every axis.
         """
-        return pipeline.measure_tensor(name, [tuple(tiles) for tiles in tilings], self._engine)
+        return measure_tensor(name, [tuple(tiles) for tiles in tilings], self._engine)
 
     def check(self, source: Source, folder: Path | None, parameters: Mapping[str, Number]) -> list[Finding]:
         """All that is wrong with a program on the tensors of this database; nothing is planned or run.

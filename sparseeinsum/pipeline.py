@@ -1,18 +1,16 @@
 """The way through the house: a program and a database in, plans or results out; a line or two a stage."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
 from sparseeinsum.algebra.placement import place
 from sparseeinsum.algebra.translate import Inputs, translate
-from sparseeinsum.decompose.access import StoredOrder
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.constants import constants_for
 from sparseeinsum.decompose.eindecomp.planning import plan_for_workers
-from sparseeinsum.decompose.memory import Memory, scan_needed_bytes, scanning_bytes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.pricing import least_seconds
@@ -27,6 +25,7 @@ from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, 
 from sparseeinsum.partitioned import PartitionedProgram
 from sparseeinsum.plan import Plan
 from sparseeinsum.plan_options import PlanOptions
+from sparseeinsum.program_data import ProgramData, read_data
 from sparseeinsum.replanning import replan
 from sparseeinsum.results.execution import Delivery, Execution, Progress, execute, prepare, with_dictionaries
 from sparseeinsum.results.targets import Target
@@ -34,7 +33,7 @@ from sparseeinsum.rewrite.algebraic import improve
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.derivations import Derivation
-from sparseeinsum.rewrite.first_indices import find_first_indices, successors_needed
+from sparseeinsum.rewrite.first_indices import find_first_indices
 from sparseeinsum.rewrite.known import Known
 from sparseeinsum.rewrite.late_sums import sum_late
 from sparseeinsum.rewrite.masked_sums import sum_where_read
@@ -45,16 +44,9 @@ from sparseeinsum.rewrite.sparse_sums import compensate
 from sparseeinsum.running import analyze_plan, check_into
 from sparseeinsum.saved_plans.files import SavedPlan
 from sparseeinsum.saved_plans.fitting import check_exact, decomposed_as, rebuilt
-from sparseeinsum.semantics.exactness import ExactGraph, Values, evaluate_exactly
-from sparseeinsum.statistics.blocks import measure_blocks, with_blocks
-from sparseeinsum.statistics.estimate import Statistics
-from sparseeinsum.statistics.estimators import Estimator, make_estimator
-from sparseeinsum.statistics.measure import Measurement, is_complete
-from sparseeinsum.statistics.order import ascending_axes
-from sparseeinsum.storage.catalogue import Catalogue, require
-from sparseeinsum.storage.generated import generated_source, successor_source
-from sparseeinsum.storage.inputs import stored_inputs
-from sparseeinsum.storage.measuring import identifying_axes, measure_all
+from sparseeinsum.semantics.exactness import ExactGraph, evaluate_exactly
+from sparseeinsum.statistics.measure import is_complete
+from sparseeinsum.storage.measuring import identifying_axes
 from sparseeinsum.storage.placing import machines_of
 
 # Of the memory, for an operand that is kept there: every thread that puts tuples into it may have one of its own.
@@ -65,7 +57,7 @@ def make_plans(program: Program, engine: Engine, options: PlanOptions) -> list[P
     """Plan a program on the tensors of a database; best plan first."""
     clock = _Clock()
     with clock.stage("statistics"):
-        data = _read_data(program, engine, options)
+        data = read_data(program, engine, options)
     with clock.stage("optimizer"), bounded(engine, options.most_bytes, options.estimating_bytes):
         bound = _bind(program, data.stored, options, engine)
         binary, derivations = _rewritten(bound, data, engine, options)
@@ -101,7 +93,7 @@ def load_plan(saved: SavedPlan, engine: Engine) -> Plan:
         estimator=saved.estimator,
     )
     with clock.stage("statistics"):
-        data = _read_data(saved.program, engine, options)
+        data = read_data(saved.program, engine, options)
     with clock.stage("optimizer"), bounded(engine, options.most_bytes, options.estimating_bytes):
         bound = _bind(saved.program, data.stored, options, engine)
         binary = rebuilt(saved, bound)
@@ -115,79 +107,8 @@ def load_plan(saved: SavedPlan, engine: Engine) -> Plan:
     return made.plan(decomposed)
 
 
-@dataclass(frozen=True, slots=True)
-class _Data:
-    """What is known of a program's data.
-
-    Attributes:
-        stored: The tensors that it reads.
-        measured: What scans found.
-        statistics: T and V.
-        orders: How tuples lie.
-        estimator: How sizes of results are estimated.
-        memory: That there is.
-        successors: Names of generated tensors that tell which index follows which, by the vector of those indices.
-    """
-
-    stored: Mapping[str, StoredTensor]
-    measured: Mapping[str, Measurement]
-    statistics: Mapping[str, Statistics]
-    orders: Mapping[str, StoredOrder]
-    estimator: Estimator
-    memory: Memory
-    successors: Mapping[str, str]
-
-    @property
-    def values(self) -> dict[str, Values]:
-        return {name: found.values for name, found in self.measured.items()}
-
-
-def _read_data(program: Program, engine: Engine, options: PlanOptions) -> _Data:
-    stored = stored_inputs(program, engine)
-    generated = _Generated.of(program, stored)
-    stored |= generated.stored
-    memory = _memory(engine, options)
-    _check_scans(stored, memory)
-    with bounded(engine, options.most_bytes, sum(map(scanning_bytes, stored.values()))):
-        measured = measure_all(stored, engine)
-        statistics = {
-            name: with_blocks(measured[name].statistics, source, options.tiles, engine)
-            for name, source in stored.items()
-        }
-        estimator = make_estimator(options.estimator, stored, statistics, engine)
-    orders = _orders(stored, engine)
-    return _Data(stored, measured, statistics, orders, estimator, memory, generated.successors)
-
-
-def _memory(engine: Engine, options: PlanOptions) -> Memory:
-    is_of_process = options.memory_limit is not None and engine.memory_in_use() is not None
-    limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
-    sql = engine.sql
-    return Memory(limit, engine.threads(), sql.vector_rows, sql.rows_per_thread, is_of_process, sql.spills_states)
-
-
-def _check_scans(stored: Mapping[str, StoredTensor], memory: Memory) -> None:
-    """Refuse to read tensors whose arrays the memory is too small for, in whatever plan."""
-    for name, source in stored.items():
-        needed = scan_needed_bytes(source, memory)
-        if needed > memory.limit_bytes:
-            raise PlanError(
-                f"to read {name} as it is stored needs a memory_limit of at least {memory.given_for(needed):,} bytes, "
-                f"more than the {memory.given_bytes:,} given; raise memory_limit or promote more labels of {name}, "
-                "or tile them"
-            )
-
-
-def _orders(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, StoredOrder]:
-    """How the tuples of tensors of several keys lie, in tables that hold them in an order of their own."""
-    ordered = {name: each for name, each in stored.items() if each.is_owned and not each.holds_keys}
-    several = {name: each for name, each in ordered.items() if len(each.keys) > 1}
-    axes = ascending_axes(several, engine) if engine.sql.keeps_residents else {}
-    return {name: StoredOrder(stored[name].decomposition.tiles, ascending) for name, ascending in axes.items()}
-
-
 def _rewritten(
-    bound: EinGraph, data: _Data, engine: Engine, options: PlanOptions
+    bound: EinGraph, data: ProgramData, engine: Engine, options: PlanOptions
 ) -> tuple[EinGraph, Mapping[str, Derivation]]:
     """The graph as EinSums of one or two operands each, in a cheap order.
 
@@ -212,7 +133,7 @@ def _rewritten(
 
 def _alternatives(
     exact: ExactGraph,
-    data: _Data,
+    data: ProgramData,
     engine: Engine,
     options: PlanOptions,
     layouts: Mapping[str, Decomposition],
@@ -242,7 +163,7 @@ class _Making:
     program: Program
     engine: Engine
     options: PlanOptions
-    data: _Data
+    data: ProgramData
     rewriting: Rewriting
     exact: ExactGraph
     alternatives: Alternatives
@@ -309,41 +230,6 @@ def stream_program(
         (plan,) = make_plans(program, engine, options)
         with prepare(plan, engine, progress, replan if replans else None) as deliveries:
             yield deliveries
-
-
-def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engine) -> Statistics:
-    """T and V of a stored tensor, as it is now, and its tuples in some decompositions."""
-    stored = require(Catalogue(engine), [name])
-    for tiles in tilings:
-        if len(tiles) != len(stored[name].tensor.axes) or min(tiles, default=0) < DEMOTED:
-            axes = ", ".join(axis.name for axis in stored[name].tensor.axes)
-            raise PlanError(f"{tuple(tiles)} are no tiles of {name}; give each axis ({axes}) one, or 0 to demote it")
-    statistics = measure_all(stored, engine)[name].statistics
-    measured = {**statistics.measured, **measure_blocks(stored[name], tilings, engine)}
-    return replace(statistics, measured=measured)
-
-
-@dataclass(frozen=True, slots=True)
-class _Generated:
-    """Tensors that follow from their indices, as rows that the database makes; and those that rewriting may read.
-
-    Attributes:
-        stored: All of them by name.
-        successors: Names of those that tell which index follows which, by the vector of those indices.
-    """
-
-    stored: dict[str, StoredTensor]
-    successors: dict[str, str]
-
-    @classmethod
-    def of(cls, program: Program, inputs: Mapping[str, StoredTensor]) -> "_Generated":
-        """Those of a program."""
-        graph = bind(program, {name: source.tensor for name, source in inputs.items()})
-        stored = {each.name: generated_source(graph.tensors[each.name], each.kind) for each in program.generated}
-        labels = {each.name: each.label for each in program.generated if each.kind == "index"}
-        successors = successors_needed(graph, labels)
-        stored |= {each.name: successor_source(each) for each in successors.values()}
-        return cls(stored, {vector: each.name for vector, each in successors.items()})
 
 
 def _bind(program: Program, stored: Mapping[str, StoredTensor], options: PlanOptions, engine: Engine) -> EinGraph:

@@ -38,6 +38,7 @@ ROOMS = (
     "loading",
     "results",
     "plan_options",
+    "program_data",
     "partitioning",
     "progress",
     "replanning",

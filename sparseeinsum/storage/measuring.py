@@ -1,14 +1,17 @@
 """Storage: the stored tensors of a plan, measured as they are now."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.errors import EngineError
-from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.errors import EngineError, PlanError
+from sparseeinsum.language.tensors import DEMOTED, StoredTensor
+from sparseeinsum.statistics.blocks import measure_blocks
+from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.fingerprints import fingerprints
 from sparseeinsum.statistics.measure import Measurement, check_rows, measure
-from sparseeinsum.storage.catalogue import check_relation
+from sparseeinsum.storage.catalogue import Catalogue, check_relation, require
 
 
 def measure_all(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, Measurement]:
@@ -37,3 +40,21 @@ def identifying_axes(stored: StoredTensor, measured: Measurement) -> frozenset[i
     """Axes whose key no two tuples share."""
     distinct, tiles = measured.statistics.distinct, stored.decomposition.tiles
     return frozenset(axis for axis, tile in enumerate(tiles) if tile == 1 and distinct[axis] == measured.tuples)
+
+
+def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engine) -> Statistics:
+    """T and V of a stored tensor, as it is now, and its tuples in some decompositions.
+
+    Raises:
+        CatalogueError: There is no such tensor, or its table is gone.
+        DataError: Its rows are no tensor.
+        PlanError: Tiles are not one for every axis.
+    """
+    stored = require(Catalogue(engine), [name])
+    for tiles in tilings:
+        if len(tiles) != len(stored[name].tensor.axes) or min(tiles, default=0) < DEMOTED:
+            axes = ", ".join(axis.name for axis in stored[name].tensor.axes)
+            raise PlanError(f"{tuple(tiles)} are no tiles of {name}; give each axis ({axes}) one, or 0 to demote it")
+    statistics = measure_all(stored, engine)[name].statistics
+    measured = {**statistics.measured, **measure_blocks(stored[name], tilings, engine)}
+    return replace(statistics, measured=measured)
