@@ -11,10 +11,11 @@ from evaluated_programs import evaluations_of
 import sparseeinsum as se
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.cost import CostConstants, Work
-from sparseeinsum.decompose.model import CostModel, VertexCost
+from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.optimizers import optimise
 from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
 from sparseeinsum.decompose.search import Candidate, Task
+from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.lowering import lower_text

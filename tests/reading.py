@@ -63,3 +63,9 @@ def assert_usable(db: se.Database) -> None:
     db.connection.execute("ROLLBACK")
     db.tensor("Probe", np.eye(2))
     np.testing.assert_array_equal(read_back(db, "Probe"), np.eye(2))
+
+
+def rows_of(result: se.TensorResult) -> list[tuple[Any, ...]]:
+    """The rows of a result that are not the fill, sorted."""
+    frame = result.df()
+    return sorted(frame[frame.val != result.fill].itertuples(index=False, name=None))

@@ -3,7 +3,6 @@
 import datetime
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,24 +13,16 @@ import pytest
 from any_sql import run_sql
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reading import engine_of
-from render_dbt import new_project, render, run
+from reading import engine_of, rows_of
 
 import sparseeinsum as se
 from sparseeinsum.plan_options import plan_options
-from sparseeinsum.results.results import TensorResult
 from sparseeinsum.storing import store_program
 
 pytestmark = pytest.mark.engines("duckdb", "postgresql")
 
 FRIENDS = pd.DataFrame({"src": ["bob", "al", "zoe"], "dst": ["al", "zoe", "bob"], "w": [1.0, 2.0, 3.0]})
 PERSON = {"src": "person", "dst": "person"}
-
-
-def rows(result: TensorResult) -> list[tuple[Any, ...]]:
-    """The rows of a result that are not the fill, sorted."""
-    frame = result.df()
-    return sorted(frame[frame.val != result.fill].itertuples(index=False, name=None))
 
 
 @pytest.fixture
@@ -43,7 +34,7 @@ def friends(db: se.Database) -> se.Database:
 
 def test_results_have_the_keys_of_the_data(friends: se.Database) -> None:
     found = friends.run("Y[i, k] = sum(A[i, j] * A[j, k])")["Y"]
-    assert rows(found) == [("al", "bob", 6.0), ("bob", "zoe", 2.0), ("zoe", "al", 3.0)]
+    assert rows_of(found) == [("al", "bob", 6.0), ("bob", "zoe", 2.0), ("zoe", "al", 3.0)]
     assert found.keys("i").to_pylist() == found.keys("K").to_pylist() == ["al", "bob", "zoe"]
     dense = np.zeros((3, 3))
     dense[[1, 0, 2], [0, 2, 1]] = [1, 2, 3]
@@ -57,7 +48,7 @@ def test_what_comes_later_comes_behind(friends: se.Database) -> None:
     assert friends.dictionary("person").to_pylist() == ["al", "bob", "zoe", "new"]
     assert friends.dictionaries()["person"].size == 4
     assert friends.tensors()["A"].tensor.shape == (4, 4)
-    assert rows(friends.run("Z[i] = sum(A[i, j] * X[j])")["Z"]) == [("bob", 20.0)]
+    assert rows_of(friends.run("Z[i] = sum(A[i, j] * X[j])")["Z"]) == [("bob", 20.0)]
     friends.tensor("A", FRIENDS[:1], keys=PERSON)  # a dictionary keeps keys that nobody has any more
     assert friends.tensors()["A"].tensor.shape == (4, 4)
 
@@ -106,7 +97,7 @@ def test_keys_of_every_type_come_back(db: se.Database, kind: str, keys: list[Any
 def test_categories_are_their_values(db: se.Database, frame: object) -> None:
     db.tensor("A", frame)
     assert db.dictionary("who").to_pylist() == ["a", "b"]
-    assert rows(db.run("Y[i] = sum(A[i, k])")["Y"]) == [("a", 2), ("b", 4)]
+    assert rows_of(db.run("Y[i] = sum(A[i, k])")["Y"]) == [("a", 2), ("b", 4)]
 
 
 @pytest.mark.parametrize("as_table", [False, True])
@@ -122,8 +113,8 @@ def test_keys_of_what_streams(db: se.Database, as_table: bool) -> None:
     assert stored.tensor.shape == (3, 3)
     assert not stored.holds_keys
     assert db.dictionary("person").to_pylist() == ["al", "bob", "zoe"]
-    assert rows(db.run("Y[i] = sum(B[i, k])")["Y"]) == [("al", 1.5), ("bob", 3.0), ("zoe", 1.5)]
-    found = rows(db.run("Y[i, k] = B[i, k]")["Y"])
+    assert rows_of(db.run("Y[i] = sum(B[i, k])")["Y"]) == [("al", 1.5), ("bob", 3.0), ("zoe", 1.5)]
+    found = rows_of(db.run("Y[i, k] = B[i, k]")["Y"])
     assert found == [("al", -5, 1.5), ("bob", -5, 1.5), ("bob", 9, 1.5), ("zoe", 12, 1.5)]
 
 
@@ -146,14 +137,14 @@ def test_whole_numbers_are_keys_where_the_user_says_so(db: se.Database) -> None:
     frame = pd.DataFrame({"id": [1000, 7, -3], "k": [0, 1, 1], "v": [1.0, 2.0, 3.0]})
     stored = db.tensor("A", frame, keys={"ID": "customers"})
     assert stored.tensor.shape == (3, 2)
-    assert rows(db.run("Y[i] = sum(A[i, k])")["Y"]) == [(-3, 3.0), (7, 2.0), (1000, 1.0)]
+    assert rows_of(db.run("Y[i] = sum(A[i, k])")["Y"]) == [(-3, 3.0), (7, 2.0), (1000, 1.0)]
 
 
 def test_arrays_go_by_the_order_of_a_dictionary(friends: se.Database) -> None:
     friends.tensor("X", np.array([1.0, 10.0, 100.0]), keys={"dim_0": "person"})
     friends.tensor("F", np.arange(6.0).reshape(3, 2), axes=["who", "f"], keys={"who": "person"})
-    assert rows(friends.run("Z[i] = sum(A[i, j] * X[j])")["Z"]) == [("al", 200.0), ("bob", 1.0), ("zoe", 30.0)]
-    assert rows(friends.run("Z[i] = sum(F[i, f])")["Z"]) == [("al", 1.0), ("bob", 5.0), ("zoe", 9.0)]
+    assert rows_of(friends.run("Z[i] = sum(A[i, j] * X[j])")["Z"]) == [("al", 200.0), ("bob", 1.0), ("zoe", 30.0)]
+    assert rows_of(friends.run("Z[i] = sum(F[i, f])")["Z"]) == [("al", 1.0), ("bob", 5.0), ("zoe", 9.0)]
     friends.tensor("B", FRIENDS.replace("zoe", "mia"), keys=PERSON)  # nothing holds the keys in arrays
     assert friends.tensors()["F"].tensor.shape == (4, 2)
 
@@ -163,9 +154,9 @@ def test_indices_in_programs_are_positions_in_the_dictionary(friends: se.Databas
     loops = pd.concat([FRIENDS, FRIENDS[:1].assign(src="al", w=2.0)], ignore_index=True)
     friends.tensor("A", loops, keys=PERSON)
     found = friends.run("Y[i] = sum(A[i, j] * index(j))\nD[i] = 2 * A[i, i]\nH[i, k] = one_hot[k](index(i)) * A[i, k]")
-    assert rows(found["Y"]) == [("al", 4.0), ("zoe", 3.0)]
-    assert rows(found["D"]) == [("al", 4.0)]
-    assert rows(found["H"]) == [("al", "al", 2.0)]
+    assert rows_of(found["Y"]) == [("al", 4.0), ("zoe", 3.0)]
+    assert rows_of(found["D"]) == [("al", 4.0)]
+    assert rows_of(found["H"]) == [("al", "al", 2.0)]
 
 
 @pytest.mark.engines("duckdb", reason="what is asked before a database is")
@@ -235,7 +226,7 @@ def test_dictionaries_inside_arrays_do_not_grow(friends: se.Database) -> None:
         se.CatalogueError, match="tensor B has keys that the dictionary person lacks, and tensor X holds"
     ):
         friends.tensor("B", FRIENDS.replace("zoe", "mia"), keys=PERSON)
-    assert rows(friends.run("Z[i] = sum(A[i, j] * X[j])")["Z"]) == [("bob", 1.0)]
+    assert rows_of(friends.run("Z[i] = sum(A[i, j] * X[j])")["Z"]) == [("bob", 1.0)]
     friends.tensor("X", pd.DataFrame({"who": ["mia"], "v": [1.0]}), keys={"who": "person"}, promoted={"who": 2})
     assert friends.tensors()["X"].tensor.shape == (4,)
 
@@ -254,7 +245,7 @@ def test_empty_tensors(db: se.Database) -> None:
     db.tensor("A", FRIENDS[:0].astype({"src": str, "dst": str}), keys=PERSON)
     assert db.tensors()["A"].tensor.shape == (0, 0)
     found = db.run("Y[i] = sum(A[i, j])\nS[] = sum(A[i, j])")
-    assert rows(found["Y"]) == []
+    assert rows_of(found["Y"]) == []
     assert found["S"].to_numpy() == 0
     db.tensor("B", FRIENDS, keys=PERSON)
     assert db.run("Y[i] = sum(A[i, j])")["Y"].to_numpy().tolist() == [0, 0, 0]
@@ -270,8 +261,8 @@ def test_tables_of_results_hold_keys(friends: se.Database) -> None:
     with pytest.raises(se.CatalogueError, match=r"tensor_from_table\('twice', .*, keys=\{'i': 'i', 'k': 'k'\}"):
         friends.run("S[] = sum(twice[i, k])")
     friends.tensor_from_table("T", "twice", ["i", "k"], "val", keys={"i": "person", "k": "person"})
-    assert rows(friends.run("Z[i, j] = A[i, j] + T[i, j]")["Z"]) == sorted(
-        [("al", "zoe", 2.0), ("bob", "al", 1.0), ("zoe", "bob", 3.0), *rows(friends.run("Y[i, j] = T[i, j]")["Y"])]
+    assert rows_of(friends.run("Z[i, j] = A[i, j] + T[i, j]")["Z"]) == sorted(
+        [("al", "zoe", 2.0), ("bob", "al", 1.0), ("zoe", "bob", 3.0), *rows_of(friends.run("Y[i, j] = T[i, j]")["Y"])]
     )
     with pytest.raises(se.CatalogueError, match="belongs to the catalogue"):
         friends.run("Y[i] = sum(A[i, j])", into={"Y": "sparseeinsum.dictionary_person"})
@@ -289,106 +280,18 @@ def test_the_sql_of_a_plan_returns_keys(friends: se.Database) -> None:
 @pytest.mark.engines("duckdb", reason="what is asked before a database is")
 def test_saved_plans_know_dictionaries(friends: se.Database) -> None:
     text = friends.plan("Y[i] = sum(A[i, j])").to_json()
-    assert rows(friends.run(friends.load_plan(text))["Y"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]
+    assert rows_of(friends.run(friends.load_plan(text))["Y"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]
     friends.tensor("A", FRIENDS)  # dictionaries of its own
     with pytest.raises(se.PlanError, match=r"the plan was made for dictionaries .*person.* of tensor A"):
         friends.load_plan(text)
 
 
-def test_models_of_dbt_have_keys(calls: se.Database, tmp_path: Path) -> None:
-    calls.tensor_from_table("C", "calls", ["caller", "day"], "minutes", keys={"caller": "person"})
-    project = new_project(tmp_path / "project")
-    calls.write_dbt(calls.plan("Y[p] = sum(C[p, d])"), project, "prog")
-    prefix = {"duckdb": "duckdb", "postgresql": "postgres"}[engine_of(calls).dialect]
-    run(render(project, "prog", prefix), calls.connection.execute)
-    assert sorted(run_sql(calls, "SELECT p, val FROM prog_y")) == [("Al", 2.0), ("al", 1.0), ("é", 3.0)]
-    run_sql(calls, "INSERT INTO calls VALUES ('mia', DATE '2021-01-01', 1)")
-    with pytest.raises(Exception, match="rows whose key caller is NULL, or not in the dictionary person: 1"):
-        run(render(project, "prog", prefix), calls.connection.execute)
-
-
 def test_a_plan_ends_with_the_size_of_its_dictionary(friends: se.Database) -> None:
     plan = friends.plan("Y[i] = sum(A[i, j])")
-    assert rows(friends.run(plan)["Y"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]
+    assert rows_of(friends.run(plan)["Y"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]
     friends.tensor("X", pd.DataFrame({"who": ["mia"], "v": [1.0]}), keys={"who": "person"})
     with pytest.raises(se.EngineError, match="tensor A was defined anew since the plan was made; plan again"):
         friends.run(plan)
-
-
-TABLE = "CREATE TABLE calls (caller TEXT, day DATE, minutes DOUBLE PRECISION)"
-CALLS = (
-    "INSERT INTO calls VALUES ('al', DATE '2021-01-02', 1), ('Al', DATE '2021-01-01', 2), ('é', DATE '2021-01-01', 3)"
-)
-
-
-@pytest.fixture
-def calls(db: se.Database) -> se.Database:
-    """A database with a table of calls."""
-    run_sql(db, TABLE)
-    run_sql(db, CALLS)
-    return db
-
-
-def test_tables_are_read_where_they_lie(calls: se.Database) -> None:
-    stored = calls.tensor_from_table("C", "calls", ["caller", "day"], "minutes", keys={"caller": "person"})
-    assert [axis.dictionary.name for axis in stored.tensor.axes if axis.dictionary] == ["person", "day"]
-    assert calls.dictionary("person").to_pylist() == ["Al", "al", "é"]
-    found = calls.run("Y[d] = sum(C[p, d])\nZ[p] = max(C[p, d])")
-    assert rows(found["Y"]) == [(datetime.date(2021, 1, 1), 5.0), (datetime.date(2021, 1, 2), 1.0)]
-    assert rows(found["Z"]) == [("Al", 2.0), ("al", 1.0), ("é", 3.0)]
-
-
-def test_new_keys_of_a_table_are_named(calls: se.Database) -> None:
-    calls.tensor_from_table("C", "calls", ["caller", "day"], "minutes")
-    plan = calls.plan("Y[p] = sum(C[p, d])")
-    run_sql(calls, "INSERT INTO calls VALUES ('mia', DATE '2021-01-01', 1)")
-    for program in ("Y[p] = sum(C[p, d])", plan):
-        with pytest.raises(
-            se.DataError, match=r"C, row 3 .*the key caller is mia, which the dictionary caller lacks; decl"
-        ):
-            calls.run(program)
-    calls.tensor_from_table("C", "calls", ["caller", "day"], "minutes")
-    assert rows(calls.run("Y[p] = sum(C[p, d])")["Y"])[-2:] == [("mia", 1.0), ("é", 3.0)]
-    run_sql(calls, "INSERT INTO calls VALUES (NULL, DATE '2021-01-01', 1)")
-    with pytest.raises(se.DataError, match=r"row 4 .*the key caller is NULL; leave such rows out"):
-        calls.run("Y[p] = sum(C[p, d])")
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ("INSERT INTO calls VALUES ('al', DATE '2021-01-02', 1)", r"the coordinate \(.*\) stands in an earlier row"),
-        ("INSERT INTO calls VALUES ('al', 'infinity', 1)", "C has the key infinity, which frames cannot hold"),
-        ("INSERT INTO calls VALUES (NULL, DATE '2021-01-02', 1)", r"row 3 .*the key caller is NULL"),
-        ("INSERT INTO calls VALUES ('x', DATE '2021-01-02', NULL)", r"row 3 .*the value minutes is NULL"),
-        (
-            "ALTER TABLE calls ALTER caller TYPE DOUBLE PRECISION USING 1.5",
-            "the index column caller of calls has type DOU",
-        ),
-    ],
-)
-def test_tables_that_are_no_tensor(calls: se.Database, change: str, message: str) -> None:
-    run_sql(calls, change)
-    with pytest.raises(se.DataError, match=message):
-        calls.tensor_from_table("C", "calls", ["caller", "day"], "minutes")
-    assert calls.tensors() == {}
-    assert calls.dictionaries() == {}
-
-
-def test_undeclared_tables_with_keys(calls: se.Database) -> None:
-    keys = r"keys=\{'caller': 'caller', 'day': 'day'\}"
-    call = rf"tensor_from_table\('calls', '.*calls', \['caller', 'day'\], 'minutes', {keys}\)"
-    with pytest.raises(se.CatalogueError, match=call):
-        calls.run("Y[p] = sum(calls[p, d])")
-
-
-@pytest.mark.engines("duckdb", reason="what is asked before a database is")
-def test_a_column_that_is_two_axes(calls: se.Database) -> None:
-    run_sql(calls, "CREATE VIEW heads AS SELECT DISTINCT caller FROM calls")
-    calls.tensor_from_table("D", "heads", ["caller", "caller"], axes=["a", "b"], keys={"a": "person", "b": "person"})
-    assert calls.run("S[] = sum(D[i, j])\nT[] = sum(D[i, i])")["T"].to_numpy() == 3
-    with pytest.raises(se.ShapeError, match="the column caller is two axes; give both the same dictionary"):
-        calls.tensor_from_table("D", "heads", ["caller", "caller"], axes=["a", "b"])
 
 
 def test_catalogues_of_earlier_versions(db: se.Database) -> None:
@@ -400,7 +303,7 @@ def test_catalogues_of_earlier_versions(db: se.Database) -> None:
     assert db.dictionaries() == {}
     db.tensor("B", FRIENDS, keys=PERSON)
     assert list(db.tensors()) == ["A", "B"]
-    assert rows(db.run("Y[i] = sum(B[i, j])")["Y"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]
+    assert rows_of(db.run("Y[i] = sum(B[i, j])")["Y"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]
 
 
 @pytest.mark.engines("postgresql", reason="functions of its extension alone store results as tensors")
@@ -412,9 +315,9 @@ def test_results_that_become_tensors(friends: se.Database) -> None:
     assert friends.tensors()["Y"].holds_keys
     assert sorted(run_sql(friends, "SELECT i, k, val FROM Y"))[0] == ("al", "bob", 6.0)
     assert len(run_sql(friends, "SELECT i, val FROM D")) == 3  # columns k lie in arrays
-    assert rows(friends.run("S[i] = sum(Y[i, k] * D[k, j])")["S"]) == [("al", 6.0), ("bob", 6.0), ("zoe", 6.0)]
+    assert rows_of(friends.run("S[i] = sum(Y[i, k] * D[k, j])")["S"]) == [("al", 6.0), ("bob", 6.0), ("zoe", 6.0)]
     store_program(se.program("Y[i] = sum(A[i, j])"), engine, plan_options(), replaces=True)
-    assert rows(friends.run("Z[i] = Y[i]")["Z"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]
+    assert rows_of(friends.run("Z[i] = Y[i]")["Z"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]
     with pytest.raises(se.CatalogueError, match="tensor D holds that dictionary inside arrays"):
         friends.tensor("X", pd.DataFrame({"who": ["mia"], "v": [1.0]}), keys={"who": "person"})
     friends.drop_tensor("D")
@@ -437,7 +340,7 @@ def test_two_that_extend_a_dictionary_at_once(friends: se.Database, postgres_url
     assert sorted(known) == sorted({"al", "bob", "zoe", *(str(key) for key in range(303))})
     assert friends.dictionaries()["person"].size == len(known)
     found = friends.run("Y[i] = X0[i] + X3[i]")["Y"]
-    assert dict(rows(found)) == {str(key): 2.0 if 3 <= key < 300 else 1.0 for key in range(303)}
+    assert dict(rows_of(found)) == {str(key): 2.0 if 3 <= key < 300 else 1.0 for key in range(303)}
 
 
 _TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=3)
@@ -487,7 +390,9 @@ def test_random_products(
     merged["val"] = merged.v_x * merged.v_y
     expected = {key: value for key, value in merged.groupby(["i", "k"]).val.sum().items() if value}
     found = shared_db.run("C[i, k] = sum(A[i, j] * B[j, k])\nM[i] = max(A[i, j])")
-    assert {(i, k): value for i, k, value in rows(found["C"]) if value} == expected
+    assert {(i, k): value for i, k, value in rows_of(found["C"]) if value} == expected
     size = shared_db.dictionaries()["inner"].size
     greatest = {i: max(each.v.max(), 0 if len(each) < size else -np.inf) for i, each in first.groupby("i")}
-    assert {i: value for i, value in rows(found["M"]) if value} == {i: value for i, value in greatest.items() if value}
+    assert {i: value for i, value in rows_of(found["M"]) if value} == {
+        i: value for i, value in greatest.items() if value
+    }

@@ -35,6 +35,7 @@ from sparseeinsum.decompose.memory import (
     vector_bytes,
 )
 from sparseeinsum.decompose.moves import Move, Moving
+from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.dtypes import ITEM_BYTES, is_complex
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import count_operations
@@ -43,47 +44,12 @@ from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 from sparseeinsum.statistics.estimate import Statistics, by_label, dense_statistics
 
 _EMBEDDED = EmbeddedAccounting()
-_NOTHING = Work()
 
 # Aggregates of numbers that the engine's own functions compute, in states that it can spill.
 _ENGINE_AGGREGATES = frozenset({"sum", "max", "min", "any", "all"})
 
 # Operands whose values a join fills in where they are missing: the engine copies them for every row.
 _FILLED_IN = {JoinKind.INNER: (), JoinKind.LEFT: (1,), JoinKind.RIGHT: (0,), JoinKind.FULL: (0, 1)}
-
-
-@dataclass(frozen=True, slots=True)
-class VertexCost:
-    """Expected work of one EinSum.
-
-    Attributes:
-        joined: T_join, tuples that the join produces.
-        tuples: Tuples of the result.
-        join: To join tuples and run the kernel.
-        aggregation: To aggregate pairs.
-        filling: To make operands dense, to keep one in memory, or to fill in what a join finds no partner for.
-        seconds: Of all of it.
-        absence: How absent tuples are dealt with: the cheapest exact way.
-        indexed: The operand that is kept in memory and read by index; None where operands are joined.
-        passes: In which it is computed, so that it keeps to the memory; None where one is enough, or none are.
-        rereading: To read operands once more for every pass after the first, and to keep the result in a table.
-    """
-
-    joined: float
-    tuples: float
-    join: Work
-    aggregation: Work
-    filling: Work
-    seconds: float
-    absence: Absence
-    indexed: int | None
-    passes: Passes | None = None
-    rereading: Work = _NOTHING
-
-    @property
-    def reads(self) -> int:
-        """How often operands are read."""
-        return 1 if self.passes is None else self.passes.count
 
 
 @dataclass(frozen=True, slots=True)

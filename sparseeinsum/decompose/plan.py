@@ -9,9 +9,10 @@ from sparseeinsum.decompose.clusters.pricing import Machines
 from sparseeinsum.decompose.clusters.spreading import Spreading, spread
 from sparseeinsum.decompose.cost import Work
 from sparseeinsum.decompose.memory import Passes
-from sparseeinsum.decompose.model import CostModel, VertexCost
+from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.moves import Move
 from sparseeinsum.decompose.search import task_of
+from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.eingraph import EinGraph, EinSum, write_einsum
 from sparseeinsum.language.tensors import Decomposition, keys_of
 from sparseeinsum.semantics.exactness import Absence

@@ -1,13 +1,14 @@
 """Language: Python expressions of labelled tensors in, syntax trees out, those that the same text would give."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn, TypeAlias, Union
 
 import numpy as np
 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language import dtypes
+from sparseeinsum.language.numpy_functions import name_of_ufunc
 from sparseeinsum.language.syntax import (
     BoundOf,
     Declaration,
@@ -25,33 +26,6 @@ Labels: TypeAlias = str | tuple[str, ...]
 Operand: TypeAlias = Union["TensorExpression", dtypes.Number, np.number[Any], np.bool_]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-_UFUNCS: dict[object, str] = {
-    np.add: "add",
-    np.subtract: "sub",
-    np.multiply: "mul",
-    np.divide: "div",
-    np.power: "pow",
-    np.negative: "neg",
-    np.absolute: "abs",
-    np.exp: "exp",
-    np.log: "log",
-    np.sqrt: "sqrt",
-    np.sign: "sign",
-    np.tanh: "tanh",
-    np.conjugate: "conj",
-    np.minimum: "min",
-    np.maximum: "max",
-    np.less: "lt",
-    np.less_equal: "le",
-    np.greater: "gt",
-    np.greater_equal: "ge",
-    np.equal: "eq",
-    np.not_equal: "ne",
-    np.logical_and: "and",
-    np.logical_or: "or",
-    np.logical_not: "not",
-}
 
 
 class TensorExpression:
@@ -302,22 +276,6 @@ def call(name: str, *operands: Operand, labels: tuple[str, ...] = ()) -> TensorE
     tree = FunctionCall(name, check_labels(labels) or None, tuple(tree_of(operand) for operand in operands))
     tensors = (tensor for each in operands if isinstance(each, TensorExpression) for tensor in each.tensors)
     return TensorExpression(tree, tensors)
-
-
-def name_of_ufunc(ufunc: np.ufunc, method: str, keywords: Mapping[str, object]) -> str:
-    """The function of programs that one of numpy is.
-
-    Raises:
-        TypeError: There is none, or it is called in another way than on numbers alone.
-    """
-    if ufunc in _UFUNCS and method == "__call__" and not keywords:
-        return _UFUNCS[ufunc]
-    what = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
-    known = ", ".join(sorted(name.__name__ for name in _UFUNCS if isinstance(name, np.ufunc)))
-    raise TypeError(
-        f"{what} cannot stand in a program, nor can arguments by keyword; known are {known}; register "
-        "functions of your own with se.function"
-    )
 
 
 def where(condition: Operand, if_true: Operand, if_false: Operand) -> TensorExpression:

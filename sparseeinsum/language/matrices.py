@@ -10,8 +10,9 @@ from typing import Any, NoReturn, TypeAlias, Union
 import numpy as np
 
 from sparseeinsum.language import dtypes, linear_algebra
-from sparseeinsum.language.expressions import LabelledExpression, NamedTensor, TensorExpression, name_of_ufunc, tree_of
+from sparseeinsum.language.expressions import LabelledExpression, NamedTensor, TensorExpression, tree_of
 from sparseeinsum.language.linear_algebra import FOLDS, LinearExpression, Many
+from sparseeinsum.language.numpy_functions import name_of_ufunc
 
 MatrixOperand: TypeAlias = Union["Matrix", dtypes.Number, "np.number[Any]", np.bool_]
 

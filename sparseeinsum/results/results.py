@@ -16,12 +16,13 @@ from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import PackageError, SemanticsError, ShapeError
 from sparseeinsum.language.dtypes import Number, is_complex
-from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
+from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.preview import Preview
 from sparseeinsum.render.relations import write_schema
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.results.greatest import Rows
 from sparseeinsum.results.parquet_files import whole_file, write_parquet
+from sparseeinsum.results.tensor_rows import TensorRows
 from sparseeinsum.storage.tensor_metadata import metadata_of
 
 if TYPE_CHECKING:
@@ -84,19 +85,7 @@ class TensorResult:
 
     def to_numpy(self) -> NDArray[Any]:
         """A dense array of the tensor's shape."""
-        tensor, decomposition = self.schema.tensor, self.schema.decomposition
-        if decomposition.has_tiles:
-            dense = np.full(tensor.shape, tensor.fill, dtype=tensor.dtype)
-            numbers = self._numbers()
-            dense[self._coordinates(np.arange(len(numbers)))] = numbers
-            return dense
-        order = (*decomposition.promoted, *decomposition.inside)
-        dense = np.full([tensor.shape[axis] for axis in order], tensor.fill, dtype=tensor.dtype)
-        if decomposition.promoted:
-            dense[self._keys()] = self._values()
-        elif self.rows.num_rows:
-            dense[...] = self._values()[0]
-        return np.transpose(dense, np.argsort(order)) if order else dense
+        return self._held.dense()
 
     def topk(self, count: int, axis: str | None = None, least: bool = False) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """The greatest values along an axis, greatest first, and their indices: two dense arrays.
@@ -125,7 +114,7 @@ class TensorResult:
             raise ShapeError(f"axis {names[place]} of {self.name} has {bound} indices; {count} are asked for")
         if is_complex(self.schema.tensor.dtype):
             raise SemanticsError(f"{self.name} is complex, and complex numbers have no order")
-        coordinates, values = self._entries()
+        coordinates, values = self._held.entries()
         others = [each for position, each in enumerate(self.shape) if position != place]
         row = np.zeros(len(values), np.int64)
         for position, each in enumerate(self.shape):
@@ -147,7 +136,7 @@ class TensorResult:
         if len(self.shape) != 2:
             raise ShapeError(f"{self.name} has {len(self.shape)} axes; a scipy.sparse matrix has 2")
         self._check_no_fill("a scipy.sparse matrix", "to_numpy(), or arrow() for the entries")
-        coordinates, values = self._entries()
+        coordinates, values = self._held.entries()
         return scipy.sparse.csr_array((values, coordinates), shape=self.shape)
 
     def to_sparse(self) -> "sparse.COO":
@@ -159,7 +148,7 @@ class TensorResult:
         with _needing("sparse"):
             import sparse  # noqa: PLC0415  # an optional dependency
 
-        coordinates, values = self._entries()
+        coordinates, values = self._held.entries()
         places = np.array(coordinates, np.intp).reshape(len(self.shape), len(values))
         fill = np.array(self.fill, self.schema.tensor.dtype)[()]
         return sparse.COO(places, values, shape=self.shape, has_duplicates=False, fill_value=fill)
@@ -180,7 +169,7 @@ class TensorResult:
         if dense:
             return torch.from_numpy(np.asarray(self.to_numpy(), order="C"))
         self._check_no_fill("a sparse tensor of torch", "torch(dense=True), or to_sparse()")
-        coordinates, values = self._entries()
+        coordinates, values = self._held.entries()
         places = np.array(coordinates, np.int64).reshape(len(self.shape), len(values))
         parts = torch.from_numpy(places), torch.from_numpy(values)
         return torch.sparse_coo_tensor(*parts, self.shape, check_invariants=True).coalesce()
@@ -216,7 +205,7 @@ class TensorResult:
         if self.schema.is_scalar and not self.dictionaries:
             return self.rows.replace_schema_metadata(metadata_of(self.schema.tensor))
         if self.schema.is_scalar:
-            return self._table(*self._columns())
+            return self._table(*self._held.columns())
         return pa.concat_tables(self.tables(_BATCH_NUMBERS))  # in parts, each of which takes little memory besides
 
     def tables(self, most_numbers: int) -> Iterator[pa.Table]:
@@ -227,8 +216,8 @@ class TensorResult:
         count = max(1, most_numbers // max(self.schema.list_length, 1))
         for first in range(0, max(self.rows.num_rows, 1), count):
             part = replace(self, rows=self.rows.slice(first, count))
-            for start in range(0, max(len(part._numbers()), 1), most_numbers):
-                yield part._table(*part._entries(start, start + most_numbers))
+            for start in range(0, max(len(part._held.numbers()), 1), most_numbers):
+                yield part._table(*part._held.entries(start, start + most_numbers))
 
     def _table(self, indices: Sequence[NDArray[Any]], values: NDArray[Any]) -> pa.Table:
         columns = [*self._labelled(indices), _column(values)]
@@ -242,7 +231,7 @@ class TensorResult:
         if not is_complex(self.schema.tensor.dtype):
             frame: pd.DataFrame = self.arrow().to_pandas()
             return frame
-        columns, values = self._columns()
+        columns, values = self._held.columns()
         labelled = [pa.chunked_array([column]).to_pandas() for column in self._labelled(columns)]
         return pandas.DataFrame(dict(zip(self._names(), [*labelled, values], strict=True)))
 
@@ -263,11 +252,13 @@ class TensorResult:
         """
         looked_at = min(self.rows.num_rows, max(1, _LOOKED_AT // max(self.schema.list_length, 1)))
         part = replace(self, rows=self.rows.slice(0, looked_at))
-        indices, values = part._columns() if self.schema.decomposition.is_scalar else part._entries(0, _LOOKED_AT)
+        indices, values = (
+            part._held.columns() if self.schema.decomposition.is_scalar else part._held.entries(0, _LOOKED_AT)
+        )
         order = np.lexsort(indices[::-1])[:rows] if indices else np.arange(len(values))[:rows]
         columns = [*(each.to_pylist() for each in self._labelled([each[order] for each in indices]))]
         entries = list(zip(*columns, values[order].tolist(), strict=True))
-        is_whole = looked_at == self.rows.num_rows and len(values) <= rows and len(self._numbers()) <= _LOOKED_AT
+        is_whole = looked_at == self.rows.num_rows and len(values) <= rows and len(self._held.numbers()) <= _LOOKED_AT
         of = f"{self.rows.num_rows:,} rows" if self.schema.decomposition.is_scalar else "more"
         return Preview(self._title(), self._names(), entries, "" if is_whole else f"{len(entries):,} of {of}")
 
@@ -288,6 +279,10 @@ class TensorResult:
         density = f", density {stored / tensor.size:.3g}" if stored < tensor.size else ""
         return f"<{self.notation} {self._axes_text()} {tensor.dtype}{fill}, {self.rows.num_rows:,} rows{density}>"
 
+    @property
+    def _held(self) -> TensorRows:
+        return TensorRows(self.schema, self.rows)
+
     def _chunks(self) -> list[pa.Array]:
         chunks: list[pa.Array] = self.rows.column(VALUE_COLUMN).chunks
         return chunks
@@ -301,51 +296,6 @@ class TensorResult:
                 f"{self.name} holds {self.fill} wherever no row says otherwise, and {kind} holds 0 there; take {others}"
             )
 
-    def _keys(self) -> tuple[NDArray[Any], ...]:
-        return tuple(self.rows.column(key).to_numpy() for key in self.schema.keys)
-
-    def _values(self) -> NDArray[Any]:
-        """The values of all rows, (rows, *extents inside), where every row has as many."""
-        return self._numbers().reshape((self.rows.num_rows, *self.schema.inside))
-
-    def _numbers(self) -> NDArray[Any]:
-        """The values of all rows, one after the other."""
-        dtype = np.dtype(self.schema.tensor.dtype)
-        chunks = self.rows.column(VALUE_COLUMN)
-        column = chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()  # which would copy one, too
-        is_array = not self.schema.is_scalar or dtype.kind == "c"
-        numbers = (column.flatten() if is_array else column).to_numpy(zero_copy_only=False)
-        # Parts of complex numbers alternate.
-        return np.ascontiguousarray(numbers, np.empty(0, dtype).real.dtype).view(dtype)
-
-    def _coordinates(self, numbers: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-        """The indices of some of the numbers of all rows, by their positions; one array an axis, in axis order."""
-        tensor, decomposition = self.schema.tensor, self.schema.decomposition
-        count = self.rows.num_rows
-        keys = dict(zip(decomposition.promoted, self._keys(), strict=True))
-        extents = {
-            axis: np.full(count, bound)
-            if tile == DEMOTED
-            else np.minimum(tile, bound - keys[axis].astype(np.int64) * tile)
-            for axis, (tile, bound) in enumerate(zip(decomposition.tiles, tensor.shape, strict=True))
-        }
-        sizes = math.prod(extents.values(), start=np.ones(count, np.int64))
-        if self.schema.is_ragged:
-            rows = np.searchsorted(np.cumsum(sizes), numbers, side="right")
-            place = numbers - (np.cumsum(sizes) - sizes)[rows]  # in the array of its row
-        else:
-            rows, place = np.divmod(numbers, max(self.schema.array_size, 1))
-        coordinates: dict[int, NDArray[Any]] = {}
-        for axis in reversed(range(len(tensor.axes))):
-            if decomposition.tiles[axis] == 1:
-                coordinates[axis] = keys[axis][rows]
-                continue
-            along = extents[axis][rows]
-            first = keys[axis].astype(np.int64)[rows] * decomposition.tiles[axis] if axis in keys else 0
-            coordinates[axis] = first + place % along
-            place = place // along
-        return tuple(coordinates[axis] for axis in range(len(tensor.axes)))
-
     def _names(self) -> list[str]:
         return [*(axis.name for axis in self.schema.tensor.axes), VALUE_COLUMN]
 
@@ -358,16 +308,6 @@ class TensorResult:
             else self.dictionaries[axis.dictionary.name].take(pa.array(column))
             for axis, column in zip(axes, indices, strict=True)
         ]
-
-    def _columns(self) -> tuple[Sequence[NDArray[Any]], NDArray[Any]]:
-        """Coordinates and values: of all rows with a number each, else of the entries that are not the fill."""
-        return (self._keys(), self._values()) if self.schema.is_scalar else self._entries()
-
-    def _entries(self, start: int = 0, stop: int | None = None) -> tuple[tuple[NDArray[Any], ...], NDArray[Any]]:
-        """Coordinates in axis order and values of the entries that are not the fill, of a range of the numbers."""
-        numbers = self._numbers()[start:stop]
-        (present,) = np.nonzero(numbers != self.schema.tensor.fill)
-        return self._coordinates(present + start), numbers[present]
 
 
 class Results(dict[str, TensorResult]):

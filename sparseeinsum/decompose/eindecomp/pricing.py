@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, fields, replace
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.cost import Work
 from sparseeinsum.decompose.eindecomp.search import TransferTask, Vectors
-from sparseeinsum.decompose.model import CostModel, VertexCost
+from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import extent_of
 from sparseeinsum.semantics.exactness import Absence

@@ -1,0 +1,98 @@
+"""Results: the indices and values that the rows of a tensor relation hold, in whatever decomposition."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRows:
+    """Rows of a tensor relation.
+
+    Attributes:
+        schema: Its axes, dtype, and how rows hold it.
+        rows: Key columns, then `val`: numbers, or flat arrays in C order.
+    """
+
+    schema: Schema
+    rows: pa.Table
+
+    def dense(self) -> NDArray[Any]:
+        """An array of the tensor's shape."""
+        tensor, decomposition = self.schema.tensor, self.schema.decomposition
+        if decomposition.has_tiles:
+            dense = np.full(tensor.shape, tensor.fill, dtype=tensor.dtype)
+            numbers = self.numbers()
+            dense[self.coordinates(np.arange(len(numbers)))] = numbers
+            return dense
+        order = (*decomposition.promoted, *decomposition.inside)
+        dense = np.full([tensor.shape[axis] for axis in order], tensor.fill, dtype=tensor.dtype)
+        if decomposition.promoted:
+            dense[self.keys()] = self.values()
+        elif self.rows.num_rows:
+            dense[...] = self.values()[0]
+        return np.transpose(dense, np.argsort(order)) if order else dense
+
+    def columns(self) -> tuple[Sequence[NDArray[Any]], NDArray[Any]]:
+        """Coordinates and values: of all rows with a number each, else of the entries that are not the fill."""
+        return (self.keys(), self.values()) if self.schema.is_scalar else self.entries()
+
+    def keys(self) -> tuple[NDArray[Any], ...]:
+        """Key columns, in the order of the schema."""
+        return tuple(self.rows.column(key).to_numpy() for key in self.schema.keys)
+
+    def values(self) -> NDArray[Any]:
+        """The values of all rows, (rows, *extents inside), where every row has as many."""
+        return self.numbers().reshape((self.rows.num_rows, *self.schema.inside))
+
+    def numbers(self) -> NDArray[Any]:
+        """The values of all rows, one after the other."""
+        dtype = np.dtype(self.schema.tensor.dtype)
+        chunks = self.rows.column(VALUE_COLUMN)
+        column = chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()  # which would copy one, too
+        is_array = not self.schema.is_scalar or dtype.kind == "c"
+        numbers = (column.flatten() if is_array else column).to_numpy(zero_copy_only=False)
+        # Parts of complex numbers alternate.
+        return np.ascontiguousarray(numbers, np.empty(0, dtype).real.dtype).view(dtype)
+
+    def coordinates(self, numbers: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        """The indices of some of the numbers of all rows, by their positions; one array an axis, in axis order."""
+        tensor, decomposition = self.schema.tensor, self.schema.decomposition
+        count = self.rows.num_rows
+        keys = dict(zip(decomposition.promoted, self.keys(), strict=True))
+        extents = {
+            axis: np.full(count, bound)
+            if tile == DEMOTED
+            else np.minimum(tile, bound - keys[axis].astype(np.int64) * tile)
+            for axis, (tile, bound) in enumerate(zip(decomposition.tiles, tensor.shape, strict=True))
+        }
+        sizes = math.prod(extents.values(), start=np.ones(count, np.int64))
+        if self.schema.is_ragged:
+            rows = np.searchsorted(np.cumsum(sizes), numbers, side="right")
+            place = numbers - (np.cumsum(sizes) - sizes)[rows]  # in the array of its row
+        else:
+            rows, place = np.divmod(numbers, max(self.schema.array_size, 1))
+        coordinates: dict[int, NDArray[Any]] = {}
+        for axis in reversed(range(len(tensor.axes))):
+            if decomposition.tiles[axis] == 1:
+                coordinates[axis] = keys[axis][rows]
+                continue
+            along = extents[axis][rows]
+            first = keys[axis].astype(np.int64)[rows] * decomposition.tiles[axis] if axis in keys else 0
+            coordinates[axis] = first + place % along
+            place = place // along
+        return tuple(coordinates[axis] for axis in range(len(tensor.axes)))
+
+    def entries(self, start: int = 0, stop: int | None = None) -> tuple[tuple[NDArray[Any], ...], NDArray[Any]]:
+        """Coordinates in axis order and values of the entries that are not the fill, of a range of the numbers."""
+        numbers = self.numbers()[start:stop]
+        (present,) = np.nonzero(numbers != self.schema.tensor.fill)
+        return self.coordinates(present + start), numbers[present]
