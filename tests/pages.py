@@ -5,7 +5,8 @@ What each kind of block is checked for, by the language that its fence names:
 - `python` runs, in one namespace for the page; a comment behind `print(...)` says what it prints.
 - `output` is all that the python block before it printed.
 - `console`: after `$ ` a command for the shell, which may go on while a quote is open or after `> `; after
-  `sparseeinsum> ` a line that the command reads; everything else is what it prints.
+  `sparseeinsum> ` a line that the command reads; everything else is what it prints. If that is `...` alone, the
+  command does not fail.
 - `sql` runs on DuckDB, `postgresql` in psql; comments right below a statement are what it gives.
 - `ein` is a program, and is read.
 - `sh` is for other machines: of it, commands of ours exist with these options.
@@ -105,10 +106,13 @@ class Page:
 
     def _run_console(self, block: Block) -> None:
         for command in commands_of(block.text):
-            self._compare(command.shown, self._shell(command), block.line)
+            printed, status = self._shell(command)
+            self._compare(command.shown, printed, block.line)
+            if command.shown.strip() == "..." and status != 0:  # of which an error would be anything, too
+                pytest.fail(f"{self.path}:{block.line} shows {command.text}\nwhich fails: {printed}", pytrace=False)
 
-    def _shell(self, command: Command) -> str:
-        """What a command prints; ours alone are run in this process, which saves the start of another."""
+    def _shell(self, command: Command) -> tuple[str, int]:
+        """What a command prints, and its status; ours alone run in this process, which saves the start of another."""
         words = list(shlex.shlex(command.text, posix=True, punctuation_chars=True))
         if words[0] == "sparseeinsum" and not _OPERATORS & set(words):
             printed = io.StringIO()
@@ -118,8 +122,8 @@ class Page:
                 pytest.MonkeyPatch.context() as patch,
             ):
                 patch.setattr(sys, "stdin", io.StringIO(command.typed))
-                cli.main(shlex.split(command.text)[1:])
-            return printed.getvalue()
+                status = cli.main(shlex.split(command.text)[1:])
+            return printed.getvalue(), status
         finished = subprocess.run(
             ["bash", "-c", command.text],
             cwd=self.folder,
@@ -130,7 +134,7 @@ class Page:
             timeout=120,
             check=False,
         )
-        return finished.stdout
+        return finished.stdout, finished.returncode
 
     def _run_sql(self, block: Block) -> None:
         for statement, shown in statements_of(block.text):

@@ -49,6 +49,7 @@ WRONG = {
     "output": "```python\nprint(1 + 1)\n```\n\n```output\n3\n```",
     "console": "```console\n$ echo two \\\n> words\ntwo word\n```",
     "our command": "```console\n$ sparseeinsum stats --database here.duckdb\nA\n```",
+    "anything": "```console\n$ ls here.duckdb\n...\n```",
     "file": '```text title="a.txt"\nA\n```\n\n```console\n$ cat a.txt\nB\n```',
     "sql": "```sql\nSELECT 1 AS a;\n-- 2\n```",
     "ein": "```ein\nY[i] = sum(A[i, j]\n```",
