@@ -4,8 +4,8 @@
 
 Tables of single numbers and of arrays, large and small, are copied in place, shuffled, gathered by the coordinator,
 spread from there, and sent to all machines with a statement that joins them, as runs do it. What a table, a row and a
-byte take is fitted to that as `MovingCosts` has it. All servers share one machine: it should have a processor for each
-that works at a time, and nothing else to do.
+byte take is fitted to that as `MovingCosts` has it. Last, Citus's aggregates gather groups that have one row each. All
+servers share one machine: it should have a processor for each that works at a time, and nothing else to do.
 """
 
 import argparse
@@ -23,7 +23,8 @@ import sparseeinsum as se
 from bench.timing import CONSOLE
 from sparseeinsum.decompose.clusters.costs import MovingCosts, Volume
 from sparseeinsum.decompose.clusters.distribution import Central, Cluster, Distribution, Hashed, Replicated
-from sparseeinsum.decompose.clusters.wire import row_bytes
+from sparseeinsum.decompose.clusters.ways import Way
+from sparseeinsum.decompose.clusters.wire import part_bytes, row_bytes
 from sparseeinsum.language.tensors import Axis, Decomposition, Tensor
 
 
@@ -55,10 +56,17 @@ class Payload:
     @property
     def volume(self) -> Volume:
         """As the search for plans counts it."""
-        keys = (Axis("i", self.rows), Axis("j", self.rows))
+        return Volume(self.rows, self.rows * row_bytes(*self._relation("ij")))
+
+    @property
+    def parts(self) -> Volume:
+        """The same of its groups by one key, as shards send them."""
+        return Volume(self.rows, self.rows * part_bytes(*self._relation("j")))
+
+    def _relation(self, keys: str) -> tuple[Tensor, Decomposition]:
+        promoted = tuple(Axis(key, self.rows) for key in keys)
         inside = () if self.numbers is None else (Axis("k", self.numbers),)
-        tensor = Tensor("T", (*keys, *inside))
-        return Volume(self.rows, self.rows * row_bytes(tensor, Decomposition((1, 1, *(0 for _ in inside)))))
+        return Tensor("T", (*promoted, *inside)), Decomposition((1,) * len(promoted) + (0,) * len(inside))
 
 
 PAYLOADS = (Payload(1, None), Payload(60_000, None), Payload(600_000, None), Payload(200, 1250), Payload(2_000, 1250))
@@ -89,6 +97,7 @@ def _filled(source: str, column: str) -> tuple[str, ...]:
     )
 
 
+_GROUPS = "gathered as groups"
 MOVES: Mapping[str, Move] = {
     "copied in place": Move(Hashed(0), Hashed(0), _filled("spread", "i")),
     "shuffled": Move(Hashed(0), Hashed(1), _filled("spread", "j")),
@@ -97,6 +106,14 @@ MOVES: Mapping[str, Move] = {
     ),
     "spread": Move(Central(), Hashed(0), _filled("central", "i")),
     "sent to all": Move(Central(), Replicated(), ("SELECT COUNT(v.val) FROM few AS u JOIN central AS v ON u.i = v.i",)),
+    _GROUPS: Move(
+        Hashed(0),
+        Central(),
+        (
+            "CREATE TEMPORARY TABLE moved AS SELECT j, tensor_sum({value}) AS val FROM spread GROUP BY j",
+            "ANALYZE moved (j)",
+        ),
+    ),
 }
 
 
@@ -119,7 +136,8 @@ def seconds(db: se.Database, payload: Payload, move: Move) -> float:
     with db.connection.transaction(force_rollback=True), db._engine.transaction():
         start = time.perf_counter()
         for command in move.commands:
-            db.connection.execute(command.replace("{type}", payload.value_type))
+            value = "val" if payload.numbers is None else "tensor_of_bytes(val, 0::DOUBLE PRECISION)"
+            db.connection.execute(command.replace("{type}", payload.value_type).replace("{value}", value))
         return time.perf_counter() - start
 
 
@@ -155,14 +173,18 @@ def fitted(found: Sequence[Figure], cluster: Cluster) -> MovingCosts:
     """The costs of a tuple, a byte and a table that come closest to what was measured, by ratio."""
     names = ("tuple_seconds", "byte_seconds", "table_seconds", "statement_seconds")
     units = [MovingCosts(cluster, **{each: float(each == name) for each in names}) for name in names]
-    sizes = np.array([[expected(each, unit) / each.seconds for unit in units] for each in found])
-    seconds_of_each, _ = nnls(sizes, np.ones(len(found)))
+    plain = [each for each in found if each.move != _GROUPS]
+    sizes = np.array([[expected(each, unit) / each.seconds for unit in units] for each in plain])
+    seconds_of_each, _ = nnls(sizes, np.ones(len(plain)))
     return MovingCosts(cluster, **dict(zip(names, seconds_of_each, strict=True)))
 
 
 def expected(figure: Figure, costs: MovingCosts) -> float:
     """What a move is expected to take."""
     move = MOVES[figure.move]
+    if figure.move == _GROUPS:
+        way = Way((Hashed(0),), Central(), gathers=True)
+        return costs.filling(figure.payload.volume, way, Central(), figure.payload.parts)
     return costs.moving(figure.payload.volume, move.before, move.after)
 
 

@@ -56,11 +56,11 @@ class MovingCosts:
     """
 
     cluster: Cluster
-    tuple_seconds: float = 7e-7
-    byte_seconds: float = 4.5e-9
+    tuple_seconds: float = 6e-7
+    byte_seconds: float = 3e-9
     gathered_handlings: float = 5.0
-    table_seconds: float = 0.022
-    statement_seconds: float = 0.003
+    table_seconds: float = 0.017
+    statement_seconds: float = 0.004
     small_bytes: float = SMALL_BYTES
 
     def moving(self, volume: Volume, before: Distribution, after: Distribution) -> float:
