@@ -92,10 +92,10 @@ class MovingCosts:
         return tuple(way for way in ways if may_gather or Central() not in way.operands)
 
     def delivering(self, volume: Volume, place: Distribution, promoted: Sequence[int]) -> float:
-        """To have a result with keys of these axes in a table that stays, whose rows are distributed."""
-        if place != Central() or not promoted:
+        """To have a result with keys of these axes in a table that stays: distributed, or one row on all machines."""
+        if place != Central():
             return 0.0
-        return self.moving(volume, place, Hashed(promoted[0]))
+        return self.moving(volume, place, Hashed(promoted[0]) if promoted else Replicated())
 
     def share(self, way: Way, keys: float = math.inf) -> float:
         """The share of the work of a way that the machine has which has most, if this many keys divide it."""
