@@ -9,7 +9,7 @@ demo: $(VENV)/ready
 	$(BIN)/sparseeinsum demo
 
 test: $(VENV)/ready
-	$(BIN)/python -m pytest -n auto -q
+	$(BIN)/python -m pytest -n auto -q --durations=25
 
 # All tests of databases, on PostgreSQL; `test` runs a part of them there.
 test-postgresql: $(VENV)/ready
