@@ -26,7 +26,7 @@ def test_results_are_numpys(
     if optimizer == "greedy":  # the others weigh what it costs
         index_wherever_possible(monkeypatch)
 
-    @random_runs(90)
+    @random_runs(50)
     @given(st.data())
     def run(data: st.DataObject) -> None:
         case = data.draw(cases(family, optimizer))
