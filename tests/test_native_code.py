@@ -6,6 +6,8 @@ import sys
 import pytest
 
 import sparseeinsum as se
+from sparseeinsum.kernels import native
+from sparseeinsum.kernels.processors import NATIVE, PROCESSORS
 
 _PROGRAM = """
 import ctypes, mmap
@@ -38,3 +40,25 @@ def test_kernels_load_where_address_space_has_gaps(db: se.Database) -> None:
     assert db.connection is not None  # kernels are compiled
     finished = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, timeout=120, check=True)
     assert finished.stdout == "[3. 7.]\n"
+
+
+_LOADED_ALONE = """
+import sys
+from sparseeinsum.kernels import compiler, native
+group, processor = sys.argv[1:]
+kept = dict(zip(native.GROUPS_OF_HOSTS["duckdb"], native.kernel_objects("duckdb")))
+code = kept[group] if processor == "native" else compiler.compile_group(group, processor)
+native.NativeCode((code,), dict.fromkeys(compiler._SUPPLIED, 1))  # never called
+"""
+_ALONE = [
+    *((group, NATIVE) for group in native.GROUPS_OF_HOSTS["duckdb"]),
+    *(("blas", processor) for processor in PROCESSORS if processor != NATIVE),  # compiled at once
+]
+
+
+@pytest.mark.parametrize(("group", "processor"), _ALONE)
+def test_every_object_loads_alone(db: se.Database, group: str, processor: str) -> None:
+    """LLVM's loader ended the process where an object had calls, but no writable section."""
+    assert db.connection is not None  # kernels are compiled
+    command = [sys.executable, "-c", _LOADED_ALONE, group, processor]
+    assert subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout == ""

@@ -109,7 +109,7 @@ def compile_group(group: str, processor: str) -> bytes:
             native.export(module, inner_names[function], name, _count_parameters(function))
     native.optimise(module, (*exported, *blas_code.GEMM_NAMES), processor)
     _check_externals(module)
-    return bytes(native.target_machine(processor).emit_object(module))
+    return native.emit_object(module, processor)
 
 
 def _written_by_hand(group: str) -> Iterator[str]:

@@ -27,6 +27,8 @@ GROUPS_OF_HOSTS = {  # one object file each
     "duckdb_library": (*_KERNELS, "matrix_products", "duckdb"),
     "postgresql": (*_KERNELS, "matrix_products", "postgresql"),
 }
+_ROOM = "sparseeinsum_room"
+_WORD_BYTES, _PAGE_BYTES = 8, 4096  # pages are as large on all processors, or larger
 _DIGEST_BYTES = hashlib.sha256().digest_size  # at the start of each file of the cache
 
 
@@ -91,6 +93,20 @@ def optimise(module: llvm.ModuleRef, exported: Collection[str], processor: str =
     options.loop_vectorization = options.slp_vectorization = True
     builder = llvm.create_pass_builder(target_machine(processor), options)
     builder.getModulePassManager().run(module, builder)
+
+
+def emit_object(module: llvm.ModuleRef, processor: str = NATIVE) -> bytes:
+    """The object file of a module, which LLVM's loader can load in whatever process.
+
+    For each external function that code calls, the loader wants a word of writable memory, which it does not count when
+    it reserves memory (`RuntimeDyldImpl::computeTotalAllocSize`, LLVM 20); without room left over it ends the process.
+    A writable byte that lies at the start of a page makes it reserve a page more.
+    """
+    externals = sum(function.is_declaration for function in module.functions)
+    assert 2 * _WORD_BYTES * externals < _PAGE_BYTES, "calls of more functions than the loader finds room for"
+    module.link_in(llvm.parse_assembly(f"@{_ROOM} = global i8 1, align {_PAGE_BYTES}"))
+    module.get_global_variable(_ROOM).linkage = "internal"  # what is internal before is not linked in
+    return bytes(target_machine(processor).emit_object(module))
 
 
 class NativeCode:

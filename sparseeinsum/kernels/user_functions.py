@@ -15,7 +15,7 @@ import llvmlite.binding as llvm
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.native import NativeCode, export, optimise, target_machine
+from sparseeinsum.kernels.native import NativeCode, emit_object, export, optimise
 from sparseeinsum.language.scalar import FUNCTIONS
 
 _TABLE = (ctypes.c_int64 * (1 + d.MAX_USERS_FUNCTIONS * d.USERS_FUNCTION_WORDS))()
@@ -116,7 +116,7 @@ def _load(name: str, bitcode: bytes, inner: str) -> int:
         raise SemanticsError(f"function {name} reads an array; compute with numbers and the functions of math only")
     if set(re.findall(r"\bret i64 (\S+)", str(module.get_function(symbol)))) != {"0"}:
         raise SemanticsError(f"function {name} may raise an exception; return math.nan where it has no value")
-    code = NativeCode((target_machine().emit_object(module),), externals)
+    code = NativeCode((emit_object(module),), externals)
     _LOADED.append(code)
     return code.address_of(symbol)
 
