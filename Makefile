@@ -2,13 +2,16 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-postgresql lint docs wheel-test bench clean
+.PHONY: demo test test-postgresql nightly lint docs wheel wheel-test bounds bench clean
 
-demo: $(VENV)/ready
+demo: $(VENV)/demo-ready
 	$(BIN)/sparseeinsum demo
 
+# Most tests of many parameters wait for `nightly`.
 test: $(VENV)/ready
+	$(BIN)/sparseeinsum compile-kernels
 	$(BIN)/python -m pytest -n auto -q --durations=25
 
 # All tests of databases, on PostgreSQL; `test` runs a part of them there.
@@ -24,13 +27,27 @@ lint: $(VENV)/ready
 docs: $(VENV)/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-# The wheel, installed alone and away from the checkout: its files must be inside.
+# Wheels that bring compiled kernels, for all platforms, in dist; PLATFORMS=linux_amd64 makes one.
+wheel: $(VENV)/wheels
+	$(BIN)/python -m sparseeinsum.kernels.building.wheels $(PLATFORMS)
+
+# The wheel of this platform, installed alone and away from the checkout, where there is no compiler.
 wheel-test: $(VENV)/ready
 	rm -rf build/wheel
-	$(BIN)/python -m build --wheel --outdir build/wheel . > /dev/null
-	$(PYTHON) -m venv build/wheel/venv
-	build/wheel/venv/bin/python -m pip install --quiet --disable-pip-version-check build/wheel/*.whl
-	cd build/wheel && venv/bin/sparseeinsum demo --repeat 1
+	$(BIN)/python -m sparseeinsum.kernels.building.wheels --here --cached --output build/wheel
+	.ci/wheel-test build/wheel
+
+# The demo and some tests with the lowest versions of dependencies, and with the newest on the newest Python here; with
+# the kernels of `wheel-test`.
+bounds: wheel-test
+	.ci/bounds $(PYTHON) lowest build/wheel/*.whl
+	.ci/bounds newest newest build/wheel/*.whl
+
+# What takes longer than a change should wait for: all tests, all wheels, and every Python, which compiles the kernels.
+nightly: $(VENV)/ready wheel
+	$(BIN)/python -m pytest -n auto -q --nightly
+	$(BIN)/python -m pytest -n auto -q --nightly --engines=postgresql
+	for python in $$(.ci/bounds list); do .ci/bounds $$python lowest && .ci/bounds $$python newest || exit 1; done
 
 bench: $(VENV)/ready
 	$(BIN)/python -m bench.gcn
@@ -48,13 +65,26 @@ bench: $(VENV)/ready
 	$(BIN)/python -m bench.relational_algebra
 	$(BIN)/python -m bench.regret
 
-$(VENV)/ready: pyproject.toml
+# What compiling the kernels takes comes first, so that they are compiled while the rest is installed.
+$(VENV)/compiler: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(PIP) --editable '.[compile]'
+	touch $@
+
+$(VENV)/demo-ready: $(VENV)/compiler
+	$(BIN)/sparseeinsum compile-kernels & compiling=$$!; $(PIP) --editable '.[scipy]' && wait $$compiling
+	touch $@
+
+$(VENV)/ready: $(VENV)/compiler
+	$(BIN)/sparseeinsum compile-kernels & compiling=$$!; $(PIP) --editable '.[dev]' && wait $$compiling
+	touch $@
+
+$(VENV)/wheels: $(VENV)/ready
+	$(PIP) --editable '.[wheels]'
 	touch $@
 
 $(VENV)/docs: $(VENV)/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(PIP) --editable '.[docs]'
 	touch $@
 
 clean:

@@ -26,7 +26,6 @@ import sparseeinsum as se
 from bench.timing import CONSOLE
 from sparseeinsum.examples import (
     FEED_FORWARD,
-    GCN,
     MATRIX_CHAIN,
     Graph,
     citation_graph,
@@ -37,6 +36,7 @@ from sparseeinsum.examples import (
     matrix_chain_inputs,
     matrix_chain_reference,
 )
+from sparseeinsum.graphs import GCN
 
 _COUNTER = Path("/proc/net/dev")
 _PRODUCT = "Y[i, k] = sum(A[i, j] * B[j, k])"

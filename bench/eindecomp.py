@@ -21,7 +21,8 @@ import sparseeinsum as se
 from bench.timing import CONSOLE
 from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partitioned
 from sparseeinsum.decompose.eindecomp.search import Found, linearised
-from sparseeinsum.examples import GCN, MATRIX_CHAIN, MULTI_HEAD_ATTENTION
+from sparseeinsum.examples import MATRIX_CHAIN, MULTI_HEAD_ATTENTION
+from sparseeinsum.graphs import GCN
 
 # One step of training by gradient descent: b is the batch, m features, h hidden, o labels.
 TRAINING_STEP = """

@@ -25,7 +25,8 @@ from rich.table import Table
 import sparseeinsum as se
 from bench.timing import CONSOLE
 from sparseeinsum.engines.duckdb import parse_bytes
-from sparseeinsum.examples import GCN, citation_graph, gcn_inputs
+from sparseeinsum.examples import citation_graph, gcn_inputs
+from sparseeinsum.graphs import GCN
 
 Data = NDArray[np.float64] | sp.csr_array
 UNLIMITED = "none"

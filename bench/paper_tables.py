@@ -27,7 +27,8 @@ from bench.programs import PROGRAMS, Source, source
 from bench.stopping import seconds_within
 from bench.timing import CONSOLE, race
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.examples import GCN, Graph, Matrix, attention_inputs, attention_program, gcn_inputs, load
+from sparseeinsum.examples import Graph, Matrix, attention_inputs, attention_program, gcn_inputs, load
+from sparseeinsum.graphs import GCN
 from sparseeinsum.statistics.estimate import Statistics
 
 WIDTH = 1024

@@ -13,7 +13,8 @@ import scipy.sparse as sp
 
 import sparseeinsum as se
 from bench.timing import CONSOLE, Figure, report
-from sparseeinsum.examples import GCN, Matrix, citation_graph, gcn_inputs, load
+from sparseeinsum.examples import Matrix, citation_graph, gcn_inputs, load
+from sparseeinsum.graphs import GCN
 
 _LAYERS, _HEADS = 6, 3
 

@@ -19,7 +19,6 @@ from bench.datasets import SIZES, graph_of
 from bench.planning import TRAINING_STEP
 from sparseeinsum.examples import (
     FEED_FORWARD,
-    GCN,
     MATRIX_CHAIN,
     MULTI_HEAD_ATTENTION,
     Graph,
@@ -31,6 +30,7 @@ from sparseeinsum.examples import (
     matrix_chain_inputs,
     multi_head_attention_inputs,
 )
+from sparseeinsum.graphs import GCN
 
 Data = NDArray[np.float64] | sp.csr_array | sp.coo_array
 GRAPH = "planetoid_cora"

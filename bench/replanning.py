@@ -22,7 +22,8 @@ from rich.table import Table
 import sparseeinsum as se
 from bench.estimates import error
 from bench.timing import CONSOLE, race
-from sparseeinsum.examples import GCN, attention_inputs, attention_program, citation_graph, gcn_inputs
+from sparseeinsum.examples import attention_inputs, attention_program, citation_graph, gcn_inputs
+from sparseeinsum.graphs import GCN
 from sparseeinsum.running import run_plan
 
 Data = Mapping[str, object]

@@ -1,38 +1,69 @@
-"""Einstein summations over tables: the optimiser splits every tensor between SQL and dense kernels in the database."""
+"""Einstein summations over tables: the optimiser splits every tensor between SQL and dense kernels in the database.
 
-from sparseeinsum.algebra.building import TensorRelation
-from sparseeinsum.arrays import einsum
-from sparseeinsum.contraction_paths import ContractionPath, contract_path
-from sparseeinsum.database import Database, connect
-from sparseeinsum.errors import (
-    AlgebraError,
-    CatalogueError,
-    DataError,
-    EngineError,
-    PackageError,
-    ParseError,
-    PlanError,
-    SemanticsError,
-    ShapeError,
-    SparseEinsumError,
-    StatisticsError,
-)
+Importing it tells DuckDB of the array functions, and little else: each name below is imported where it is first used.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
 from sparseeinsum.kernels.duckdb.extension import register_extension
 from sparseeinsum.kernels.duckdb.function_texts import register_function_texts
 from sparseeinsum.kernels.duckdb.sql_functions import register_sql_functions
-from sparseeinsum.language.building import function, program, read_program, tensor
-from sparseeinsum.language.eingraph import Program
-from sparseeinsum.language.expressions import NamedTensor, TensorExpression, bound, index, ones, where
-from sparseeinsum.language.matrices import Matrix, matrix, scalar, vector
-from sparseeinsum.partitioned import PartitionedProgram
-from sparseeinsum.partitioning import partition
-from sparseeinsum.plan import Plan
-from sparseeinsum.results.results import TensorResult
-from sparseeinsum.results.streams import ResultStream
-from sparseeinsum.results.targets import Table
-from sparseeinsum.rewrite.equivalence.proof import CounterExample, Equivalence, equivalent
-from sparseeinsum.sql_requests import answer
 from sparseeinsum.version import __version__
+
+if TYPE_CHECKING:
+    from sparseeinsum.algebra.building import TensorRelation
+    from sparseeinsum.arrays import einsum
+    from sparseeinsum.contraction_paths import ContractionPath, contract_path
+    from sparseeinsum.database import Database, connect
+    from sparseeinsum.errors import (
+        AlgebraError,
+        CatalogueError,
+        DataError,
+        EngineError,
+        KernelsError,
+        PackageError,
+        ParseError,
+        PlanError,
+        SemanticsError,
+        ShapeError,
+        SparseEinsumError,
+        StatisticsError,
+    )
+    from sparseeinsum.language.building import function, program, read_program, tensor
+    from sparseeinsum.language.eingraph import Program
+    from sparseeinsum.language.expressions import NamedTensor, TensorExpression, bound, index, ones, where
+    from sparseeinsum.language.matrices import Matrix, matrix, scalar, vector
+    from sparseeinsum.partitioned import PartitionedProgram
+    from sparseeinsum.partitioning import partition
+    from sparseeinsum.plan import Plan
+    from sparseeinsum.results.results import TensorResult
+    from sparseeinsum.results.streams import ResultStream
+    from sparseeinsum.results.targets import Table
+    from sparseeinsum.rewrite.equivalence.proof import CounterExample, Equivalence, equivalent
+
+_MODULES = {
+    "algebra.building": ("TensorRelation",),
+    "arrays": ("einsum",),
+    "contraction_paths": ("ContractionPath", "contract_path"),
+    "database": ("Database", "connect"),
+    "errors": (
+        *("AlgebraError", "CatalogueError", "DataError", "EngineError", "KernelsError", "PackageError", "ParseError"),
+        *("PlanError", "SemanticsError", "ShapeError", "SparseEinsumError", "StatisticsError"),
+    ),
+    "language.building": ("function", "program", "read_program", "tensor"),
+    "language.eingraph": ("Program",),
+    "language.expressions": ("NamedTensor", "TensorExpression", "bound", "index", "ones", "where"),
+    "language.matrices": ("Matrix", "matrix", "scalar", "vector"),
+    "partitioned": ("PartitionedProgram",),
+    "partitioning": ("partition",),
+    "plan": ("Plan",),
+    "results.results": ("TensorResult",),
+    "results.streams": ("ResultStream",),
+    "results.targets": ("Table",),
+    "rewrite.equivalence.proof": ("CounterExample", "Equivalence", "equivalent"),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "AlgebraError",
@@ -43,6 +74,7 @@ __all__ = [
     "Database",
     "EngineError",
     "Equivalence",
+    "KernelsError",
     "Matrix",
     "NamedTensor",
     "PackageError",
@@ -79,6 +111,25 @@ __all__ = [
     "where",
 ]
 
+
+def __getattr__(name: str) -> object:
+    """A name of `__all__` that is used for the first time."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _answer(database: int, request: str) -> str:
+    answer: str = importlib.import_module(f"{__name__}.sql_requests").answer(database, request)
+    return answer
+
+
 register_function_texts(__version__)  # first: see there
 register_extension(__version__)
-register_sql_functions(__version__, answer)
+register_sql_functions(__version__, _answer)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy  # loads scipy.sparse where it is first used
 from numpy.typing import NDArray
 
 from sparseeinsum.database import connect
@@ -13,6 +12,7 @@ from sparseeinsum.errors import DataError
 from sparseeinsum.language.dtypes import ITEM_BYTES, Number
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.numpy_notation import RESULT_NAME, operand_names, read_arguments, read_subscripts
+from sparseeinsum.loading.sources.sparse_arrays import is_scipy
 
 _Array: TypeAlias = Any  # a numpy array, or one of any of scipy's sparse classes, which have no common type
 
@@ -82,7 +82,7 @@ def einsum(
     call = read_call(operands, join, agg, fill)
     with connect() as database:
         for name, data in call.operands.items():
-            if scipy.sparse.issparse(data):  # scipy adds up what a matrix holds twice
+            if is_scipy(data):  # scipy adds up what a matrix holds twice
                 database.tensor(name, data, fill=fill, duplicates="sum")
             else:
                 database.tensor(name, data)
@@ -99,7 +99,7 @@ def read_call(arguments: Sequence[object], join: str = "*", agg: str = "sum", fi
         DataError: An operand is of a dtype that no tensor can hold exactly.
     """
     subscripts, operands = read_arguments(arguments)
-    given: list[_Array] = [operand if scipy.sparse.issparse(operand) else np.asarray(operand) for operand in operands]
+    given: list[_Array] = [operand if is_scipy(operand) else np.asarray(operand) for operand in operands]
     read = read_subscripts(subscripts, [array.ndim for array in given])
     stretched = read.stretched_axes([array.shape for array in given])
     is_plain = (join, agg) == ("*", "sum")

@@ -15,11 +15,10 @@ from sparseeinsum.database import Database, connect
 from sparseeinsum.decompose.constants import constants_for, store_constants
 from sparseeinsum.decompose.cost import CostConstants
 from sparseeinsum.decompose.fit import Fit, Observation, Residual, fit_constants, residuals
-from sparseeinsum.engines.postgresql.opening import is_postgresql
+from sparseeinsum.engines.postgresql.names import is_postgresql
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.examples import (
     FEED_FORWARD,
-    GCN,
     MATRIX_CHAIN,
     Matrix,
     attention_inputs,
@@ -30,6 +29,7 @@ from sparseeinsum.examples import (
     load,
     matrix_chain_inputs,
 )
+from sparseeinsum.graphs import GCN
 from sparseeinsum.language.building import program
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.plan import Plan

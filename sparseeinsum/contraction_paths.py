@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import opt_einsum
-import scipy  # loads scipy.sparse where it is first used
 from opt_einsum.contract import PathInfo
 from opt_einsum.helpers import flop_count
 
 from sparseeinsum.errors import DataError
 from sparseeinsum.language.numpy_notation import read_arguments, read_subscripts
+from sparseeinsum.loading.sources.sparse_arrays import is_scipy
 from sparseeinsum.rewrite.contraction import find_order, path_of_tree, steps, tree_of_path
 from sparseeinsum.rewrite.network import Estimates, Network, Tree
 from sparseeinsum.statistics.estimate import Statistics, by_label
@@ -160,7 +160,7 @@ def _measured(number: int, operand: object) -> Statistics:
     """Entries of an operand."""
     if isinstance(operand, tuple):
         return _described(number, operand)
-    array: Any = operand if scipy.sparse.issparse(operand) else np.asarray(operand)
+    array: Any = operand if is_scipy(operand) else np.asarray(operand)
     if not array.ndim:
         return Statistics(float(np.count_nonzero(array)), (), ())
     places = array.nonzero()

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any, Self, overload
 import duckdb
 import pyarrow as pa
 
-from sparseeinsum import pipeline, relational_queries, running
-from sparseeinsum.algebra.building import TensorRelation
-from sparseeinsum.checking import Finding, check_source
-from sparseeinsum.dbt_project.writing import write_models
+from sparseeinsum import pipeline, running
 from sparseeinsum.engines.duckdb import open_duckdb
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.postgresql.opening import is_postgresql, open_postgresql
+from sparseeinsum.engines.postgresql.names import is_postgresql
 from sparseeinsum.errors import EngineError, SemanticsError
+from sparseeinsum.extras import imported, late
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_file, lower_text
@@ -45,6 +43,11 @@ from sparseeinsum.storage.tensor_metadata import completed
 if TYPE_CHECKING:
     import psycopg
 
+    from sparseeinsum.algebra.building import TensorRelation
+    from sparseeinsum.checking import Finding
+
+_RELATIONAL_QUERIES = "sparseeinsum.relational_queries"
+
 
 def connect(
     target: "str | Path | duckdb.DuckDBPyConnection | psycopg.Connection[Any] | None" = None,
@@ -59,7 +62,7 @@ def connect(
         EngineError: It cannot be opened, or lacks the functions of this package.
     """
     if is_postgresql(target):
-        return Database(open_postgresql(target))
+        return Database(late("sparseeinsum.engines.postgresql.opening").open_postgresql(target))
     if isinstance(target, str) and "://" in target:
         raise EngineError(f"{target.split('://')[0]} is not supported; this version runs on DuckDB and PostgreSQL")
     return Database(open_duckdb(target))
@@ -244,7 +247,7 @@ class Database:
         """
         return measure_tensor(name, [tuple(tiles) for tiles in tilings], self._engine)
 
-    def check(self, source: Source, folder: Path | None, parameters: Mapping[str, Number]) -> list[Finding]:
+    def check(self, source: Source, folder: Path | None, parameters: Mapping[str, Number]) -> "list[Finding]":
         """All that is wrong with a program on the tensors of this database; nothing is planned or run.
 
         Args:
@@ -255,7 +258,9 @@ class Database:
         Raises:
             SemanticsError: A parameter is given that the text does not declare.
         """
-        return check_source(source, folder, parameters, self._engine)
+        checking = late("sparseeinsum.checking")
+        findings: list[Finding] = checking.check_source(source, folder, parameters, self._engine)
+        return findings
 
     def shape_of(self, name: str) -> Sequence[int | None] | None:
         """The bounds of the axes of a tensor, or of a table that is read as one, where those are not known yet None.
@@ -422,7 +427,9 @@ class Database:
         Raises:
             DbtError: There is no such project, or a file of the user's stands in the way.
         """
-        return write_models(plan, self._engine, Path(project), name)
+        writing = imported("sparseeinsum.dbt_project.writing", "dbt", "writing models of dbt")
+        written: tuple[Path, ...] = writing.write_models(plan, self._engine, Path(project), name)
+        return written
 
     def run(
         self,
@@ -512,7 +519,7 @@ class Database:
             deliveries = transaction.enter_context(streamed)
             return ResultStream(self._engine, deliveries, transaction.pop_all())
 
-    def relation(self, name: str) -> TensorRelation:
+    def relation(self, name: str) -> "TensorRelation":
         """A tensor as a relation of keys and arrays, for expressions of the tensor relational algebra.
 
         Key columns of its table are keys, in axis order; arrays are its arrays. `compute` computes what becomes of it.
@@ -524,9 +531,10 @@ class Database:
             CatalogueError: There is no such tensor.
             DataError: Its rows are no tensor.
         """
-        return relational_queries.open_relation(name, self._engine)
+        relation: TensorRelation = late(_RELATIONAL_QUERIES).open_relation(name, self._engine)
+        return relation
 
-    def compute(self, relation: TensorRelation) -> TensorResult:
+    def compute(self, relation: "TensorRelation") -> TensorResult:
         """Compute a relation in the database.
 
         Returns:
@@ -537,11 +545,13 @@ class Database:
             AlgebraError: It has what SQL does not compute, or makes a key twice.
             EngineError: A tensor has changed since the relation was written, or the database refused a statement.
         """
-        return relational_queries.compute_relation(relation, self._engine)
+        result: TensorResult = late(_RELATIONAL_QUERIES).compute_relation(relation, self._engine)
+        return result
 
-    def relation_sql(self, relation: TensorRelation) -> str:
+    def relation_sql(self, relation: "TensorRelation") -> str:
         """The SELECT that computes a relation."""
-        return relational_queries.relation_sql(relation, self._engine)
+        text: str = late(_RELATIONAL_QUERIES).relation_sql(relation, self._engine)
+        return text
 
     def close(self) -> None:
         """Close the database, if it was opened here."""

@@ -66,6 +66,10 @@ class ExtensionError(SparseEinsumError):
     """The extension for a database server cannot be built or installed here."""
 
 
+class KernelsError(SparseEinsumError):
+    """The compiled kernels cannot be had in this process: says why, and what to do."""
+
+
 class PackageError(SparseEinsumError, ImportError):
     """A package that is not installed, and that what was asked for needs."""
 

@@ -1,6 +1,6 @@
 """Graphs, programs and their references in scipy: what the demo and the benchmarks run."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,23 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sparseeinsum import graphs
 from sparseeinsum.database import Database
-from sparseeinsum.errors import DataError
+from sparseeinsum.graphs import Entries, FeaturedGraph, gcn_tensors, sigmoid
 
 Matrix = NDArray[np.float64] | sp.csr_array
-
-GCN = """
-# Two layers of a graph convolutional network (SparseEinSum, section 9.2): normalise the adjacency,
-# aggregate neighbours, transform, activate.
-T0[i, k] = sum(D[i, j] * A[j, k])
-T1[i, l] = sum(T0[i, k] * D[k, l])
-T2[i, m] = sum(T1[i, l] * X[l, m])
-T3[i, n] = sum(T2[i, m] * W1[m, n])
-H[i, n]  = sigmoid(T3[i, n])
-T4[i, n] = sum(T1[i, l] * H[l, n])
-T5[i, o] = sum(T4[i, n] * W2[n, o])
-Y[i, o]  = sigmoid(T5[i, o])
-"""
 
 ATTENTION = """
 # Sparse attention (SparseEinSum, section 9.2): scores of the pairs that the graph connects, before normalisation.
@@ -71,78 +59,26 @@ class Graph:
     adjacency: sp.csr_array
     features: sp.csr_array
 
-    @property
-    def summary(self) -> str:
-        """Its sizes in a line."""
-        nodes, features = self.features.shape
-        edges, words = self.adjacency.nnz, self.features.nnz
-        return f"{self.name}: {nodes:,} nodes, {edges:,} edges, {features:,} features ({words:,} set)"
-
 
 def citation_graph(
     nodes: int = 2708, edges: int = 10556, features: int = 1433, entries: int = 49216, seed: int = 0, name: str = "twin"
 ) -> Graph:
-    """A graph like a citation network: both directions of every edge, degrees and words by a power law.
-
-    Args:
-        nodes: How many.
-        edges: Directed edges, an even number.
-        features: Words that a node may have.
-        entries: Words that all nodes have together.
-        seed: Of the generator.
-        name: What to call it.
-    """
-    rng = np.random.default_rng(seed)
-    popular = _power_law(nodes)
-    pairs = _distinct(lambda size: rng.choice(nodes, (2, size), p=popular), edges // 2, nodes, rng, ordered=False)
-    adjacency = sp.coo_array((np.ones(2 * pairs.shape[1]), np.hstack([pairs, pairs[::-1]])), shape=(nodes, nodes))
-    common = _power_law(features)
-    words = _distinct(
-        lambda size: np.vstack([rng.integers(0, nodes, size), rng.choice(features, size, p=common)]),
-        entries,
-        features,
-        rng,
-    )
-    return Graph(
-        name, adjacency.tocsr(), sp.coo_array((np.ones(words.shape[1]), words), shape=(nodes, features)).tocsr()
-    )
-
-
-def _power_law(size: int) -> NDArray[np.float64]:
-    weights = (np.arange(size) + 10.0) ** -0.8
-    return np.asarray(weights / weights.sum())
-
-
-def _distinct(
-    draw: Callable[[int], NDArray[np.int64]], wanted: int, columns: int, rng: np.random.Generator, ordered: bool = True
-) -> NDArray[np.int64]:
-    """That many distinct pairs; without order, pairs of two different numbers, smaller first."""
-    pairs = np.empty((2, 0), dtype=np.int64)
-    while pairs.shape[1] < wanted:
-        drawn = draw(2 * (wanted - pairs.shape[1]) + 16)
-        if not ordered:
-            drawn = np.sort(drawn[:, drawn[0] != drawn[1]], axis=0)
-        pairs = np.hstack([pairs, drawn])
-        _, first = np.unique(pairs[0] * np.int64(columns) + pairs[1], return_index=True)
-        pairs = pairs[:, np.sort(first)]
-    return pairs[:, :wanted]
+    """A graph as `graphs.citation_graph` makes it."""
+    return _of_scipy(graphs.citation_graph(nodes, edges, features, entries, seed, name))
 
 
 def read_graph(path: Path) -> Graph:
-    """Read a graph from an .npz file with num_nodes, num_features, src, dst, feat_row, feat_col and feat_val.
+    """A graph as `graphs.read_graph` reads it."""
+    return _of_scipy(graphs.read_graph(path))
 
-    Raises:
-        DataError: The file cannot be read, or lacks one of them.
-    """
-    try:
-        with np.load(path) as data:
-            nodes, features = int(data["num_nodes"]), int(data["num_features"])
-            edges = np.ones(len(data["src"])), (data["src"].astype(np.int64), data["dst"].astype(np.int64))
-            words = data["feat_val"].astype(np.float64), (data["feat_row"].astype(np.int64), data["feat_col"])
-            adjacency = sp.coo_array(edges, shape=(nodes, nodes)).tocsr()
-            return Graph(path.stem, adjacency, sp.coo_array(words, shape=(nodes, features)).tocsr())
-    except (OSError, KeyError, ValueError) as error:
-        raise DataError(f"{path} is no graph: {error}") from error
+
+def _of_scipy(graph: FeaturedGraph) -> Graph:
+    return Graph(graph.name, csr_array(graph.adjacency), csr_array(graph.features))
+
+
+def csr_array(entries: Entries) -> sp.csr_array:
+    """A sparse matrix of entries."""
+    return sp.coo_array((entries.values, tuple(entries.coordinates)), shape=entries.shape).tocsr()
 
 
 def load(database: Database, inputs: Mapping[str, Matrix], promoted: Sequence[str] | None = None) -> Database:
@@ -160,32 +96,30 @@ def load(database: Database, inputs: Mapping[str, Matrix], promoted: Sequence[st
 
 
 def gcn_inputs(graph: Graph, hidden: int = 256, classes: int = 16, seed: int = 0) -> dict[str, Matrix]:
-    """The tensors of GCN: adjacency with self loops, inverse root degrees, features and random weights."""
-    nodes, features = graph.features.shape
-    rng = np.random.default_rng(seed)
-    with_loops = sp.csr_array(graph.adjacency + sp.eye_array(nodes))
-    degrees = np.asarray(with_loops.sum(axis=1))
-    return {
-        "D": sp.csr_array(sp.diags_array(degrees**-0.5)),
-        "A": with_loops,
-        "X": graph.features,
-        "W1": rng.standard_normal((features, hidden)) / np.sqrt(features),
-        "W2": rng.standard_normal((hidden, classes)) / np.sqrt(hidden),
-    }
+    """The tensors of GCN, as `graphs.gcn_tensors` makes them."""
+    featured = FeaturedGraph(graph.name, _entries(graph.adjacency), _entries(graph.features))
+    return matrices(gcn_tensors(featured, hidden, classes, seed))
+
+
+def matrices(tensors: Mapping[str, Entries | NDArray[np.float64]]) -> dict[str, Matrix]:
+    """The same, sparse ones of scipy."""
+    return {name: csr_array(tensor) if isinstance(tensor, Entries) else tensor for name, tensor in tensors.items()}
+
+
+def _entries(matrix: sp.csr_array) -> Entries:
+    coo = matrix.tocoo()
+    rows, columns = matrix.shape
+    return Entries(np.array(coo.coords, np.int64), coo.data, (rows, columns))
 
 
 def gcn_reference(inputs: dict[str, Matrix], weights_first: bool = False) -> NDArray[np.float64]:
     """GCN by scipy: step by step as the program, or multiplied by the weights before neighbours are aggregated."""
     normalised = inputs["D"] @ inputs["A"] @ inputs["D"]
     if weights_first:
-        hidden = _sigmoid(np.asarray(normalised @ (inputs["X"] @ inputs["W1"])))
-        return _sigmoid(normalised @ (hidden @ inputs["W2"]))
-    hidden = _sigmoid(np.asarray((normalised @ inputs["X"]) @ inputs["W1"]))
-    return _sigmoid((normalised @ hidden) @ inputs["W2"])
-
-
-def _sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(1 / (1 + np.exp(-x)))
+        hidden = sigmoid(np.asarray(normalised @ (inputs["X"] @ inputs["W1"])))
+        return sigmoid(normalised @ (hidden @ inputs["W2"]))
+    hidden = sigmoid(np.asarray((normalised @ inputs["X"]) @ inputs["W1"]))
+    return sigmoid((normalised @ hidden) @ inputs["W2"])
 
 
 def attention_program(width: int) -> str:

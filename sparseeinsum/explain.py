@@ -16,6 +16,7 @@ from sparseeinsum.render.relations import write_schema
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.rewriting import Rewriting
+from sparseeinsum.rewrite.saturation.egraph import EXTRA
 from sparseeinsum.semantics.exactness import Evaluation, JoinKind
 from sparseeinsum.statistics.columns import NUMBER_TYPES
 
@@ -124,6 +125,7 @@ class Explanation:
         analysis: Of a run, if there was one.
         runners_up: How many other plans to show.
         transferred_bytes: Expected to go from machine to machine; None where there is one.
+        matrix_products: What computes those of arrays.
     """
 
     decomposed: DecomposedGraph
@@ -135,7 +137,8 @@ class Explanation:
     planning_seconds: Mapping[str, float]
     analysis: Analysis | None
     runners_up: int
-    transferred_bytes: float | None = None
+    transferred_bytes: float | None
+    matrix_products: str
 
     def write(self) -> str:
         """The explanation as text."""
@@ -250,6 +253,10 @@ class Explanation:
             f"{name}: the same as {kept}, which is computed once for both"
             for name, kept in self.rewriting.merged.items()
         ]
+        notes += [
+            f"{name}: no equal formulas were looked for, which needs egglog: pip install 'sparseeinsum[{EXTRA}]'"
+            for name in self.rewriting.unsearched
+        ]
         notes += [line for each in self.rewriting.derivations.items() for line in _derivation_lines(*each)]
         notes += [
             f"{whole}: its product is computed in another order than written, without {', '.join(names)} "
@@ -276,6 +283,13 @@ class Explanation:
                 )
             if evaluation.detects_nonfinite:
                 notes.append(f"{name}: a run ends where it turns NaN or infinite (nonfinite='allow' lets it go on)")
+        products = [
+            step.einsum.output.tensor
+            for step in self.decomposed.steps
+            if self.alternatives.model.is_matrix_product(step.einsum, step.choice)
+        ]
+        if products:
+            notes.append(f"{', '.join(products)}: matrix products of arrays are computed by {self.matrix_products}")
         notes += [replanning.told for replanning in self.analysis.replannings] if self.analysis is not None else []
         return notes
 

@@ -10,13 +10,13 @@ from sparseeinsum.algebra.placement import place
 from sparseeinsum.algebra.translate import Inputs, translate
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.constants import constants_for
-from sparseeinsum.decompose.eindecomp.planning import plan_for_workers
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.pricing import least_seconds
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory import bounded
 from sparseeinsum.errors import PlanError
+from sparseeinsum.extras import late
 from sparseeinsum.kernels.user_functions import require_function
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, Program
@@ -49,6 +49,8 @@ from sparseeinsum.statistics.measure import is_complete
 from sparseeinsum.storage.measuring import identifying_axes
 from sparseeinsum.storage.placing import machines_of
 
+_PLANNING = "sparseeinsum.decompose.eindecomp.planning"
+
 # Of the memory, for an operand that is kept there: every thread that puts tuples into it may have one of its own.
 _RESIDENT_SHARE = 0.25
 
@@ -60,15 +62,15 @@ def make_plans(program: Program, engine: Engine, options: PlanOptions) -> list[P
         data = read_data(program, engine, options)
     with clock.stage("optimizer"), bounded(engine, options.most_bytes, options.estimating_bytes):
         bound = _bind(program, data.stored, options, engine)
-        binary, derivations = _rewritten(bound, data, engine, options)
+        binary, derivations, unsearched = _rewritten(bound, data, engine, options)
         pins = _pins(bound, binary, options)
         merged = merge_common_subexpressions(binary, pins)
         exact = evaluate_exactly(merged, data.values, _allows_nonfinite(options))
         layouts = _layouts(program, exact.graph, options)
         alternatives = _alternatives(exact, data, engine, options, layouts, pins)
-        divided = None if options.workers is None else plan_for_workers(alternatives, options.workers)
+        divided = None if options.workers is None else late(_PLANNING).plan_for_workers(alternatives, options.workers)
         found = (alternatives if divided is None else divided.alternatives).chosen(options.top)
-    rewriting = Rewriting.between(bound, exact.graph, derivations)
+    rewriting = Rewriting.between(bound, exact.graph, derivations, unsearched)
     made = _Making(program, engine, options, data, rewriting, exact, alternatives, clock.seconds)
     if divided is None:
         return [made.plan(decomposed) for decomposed in found]
@@ -109,26 +111,28 @@ def load_plan(saved: SavedPlan, engine: Engine) -> Plan:
 
 def _rewritten(
     bound: EinGraph, data: ProgramData, engine: Engine, options: PlanOptions
-) -> tuple[EinGraph, Mapping[str, Derivation]]:
+) -> tuple[EinGraph, Mapping[str, Derivation], tuple[str, ...]]:
     """The graph as EinSums of one or two operands each, in a cheap order.
 
     Formulas are replaced by equal ones, and products that several EinSums compute put together before; sums over what
-    is absent are taken apart after. Also, of results that another formula computes, that formula.
+    is absent are taken apart after. Also, of results that another formula computes, that formula; and results for which
+    none could be looked for.
     """
     known = Known.of_inputs(bound.tensors, data.statistics, data.values, _allows_nonfinite(options))
     binary = binarise(bound, known)
     if known.allows_nonfinite:
-        return binary.graph, {}
+        return binary.graph, {}, ()
     price = partial(least_seconds, constants=constants_for(engine.costs))
     derivations: Mapping[str, Derivation] = {}
+    unsearched: tuple[str, ...] = ()
     if options.rewrites:
         pinned = options.pin.keys()
         improved = improve(bound, binary, price, options.pin)
         binary = put_together(improved.graph, improved.apart, price, pinned)
         binary = sum_late(binary, price, pinned)
         binary = sum_where_read(binary, price, pinned)
-        derivations = improved.derivations
-    return find_first_indices(compensate(binary, price), data.successors, price).graph, derivations
+        derivations, unsearched = improved.derivations, improved.unsearched
+    return find_first_indices(compensate(binary, price), data.successors, price).graph, derivations, unsearched
 
 
 def _alternatives(

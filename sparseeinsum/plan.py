@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from sparseeinsum.algebra.dependencies import has_single_pairs
 from sparseeinsum.algebra.operators import Kept
 from sparseeinsum.algebra.placement import placement_of
-from sparseeinsum.algebra.plan_expressions import PlanAlgebra, plan_algebra
 from sparseeinsum.algebra.shared_reading import shared_results
 from sparseeinsum.algebra.translate import Definition, delivery, kept_in
 from sparseeinsum.decompose.alternatives import Alternatives
@@ -20,10 +20,11 @@ from sparseeinsum.decompose.replanning_points import replanning_points
 from sparseeinsum.decompose.staging import StatementSizes, largest_statement, staged_results
 from sparseeinsum.errors import PlanError
 from sparseeinsum.explain import Analysis, Explanation, Sizes
+from sparseeinsum.extras import late
+from sparseeinsum.kernels.duckdb.library import library_at_hand
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.partitioned import PartitionedProgram
-from sparseeinsum.picture.page import write_page
 from sparseeinsum.preview import Preview
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.natural_keys import with_natural_keys
@@ -36,6 +37,9 @@ from sparseeinsum.semantics.exactness import Evaluation
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import Estimator
 from sparseeinsum.statistics.measure import Measurement, is_complete
+
+if TYPE_CHECKING:
+    from sparseeinsum.algebra.plan_expressions import PlanAlgebra
 
 
 @dataclass(frozen=True)  # no slots: its statements are written once and kept
@@ -106,14 +110,15 @@ class Plan:
         """Every EinSum in upper-case-lower-case notation, in order."""
         return [step.notation for step in self.decomposed.steps]
 
-    def algebra(self) -> PlanAlgebra:
+    def algebra(self) -> "PlanAlgebra":
         """The plan in the tensor relational algebra: an expression for every EinSum, and for every output.
 
         Printed, it has a line for every operator, with the frontier of its keys and the bound of its arrays.
         """
         complete = {name for name, stored in self.stored.items() if is_complete(stored, self.measured[name])}
         deliveries = {name: delivery(self.decomposed, name) for name in self.outputs}
-        algebra = plan_algebra(self.definitions, deliveries, self.statistics, complete)
+        plan_algebra = late("sparseeinsum.algebra.plan_expressions").plan_algebra
+        algebra: PlanAlgebra = plan_algebra(self.definitions, deliveries, self.statistics, complete)
         machines = self.alternatives.machines
         if machines is None:
             return algebra
@@ -158,7 +163,8 @@ class Plan:
         Returns:
             One page of HTML that needs no other file and no net.
         """
-        page = write_page(self._explanation(analyze, top), str(self.program), self.sql("staged"))
+        write_page = late("sparseeinsum.picture.page").write_page
+        page: str = write_page(self._explanation(analyze, top), str(self.program), self.sql("staged"))
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")
         return page
@@ -175,6 +181,7 @@ class Plan:
             self.analyze(self) if analyze else None,
             top - 1,
             self.transferred_bytes if self.dialect.distributes else None,
+            _matrix_products(self.dialect),
         )
 
     def sql(self, style: str = "cte", dialect: str | None = None) -> str:
@@ -344,3 +351,9 @@ class Plan:
 def _table(name: str) -> exp.Table:
     """A table of any name, a keyword, too."""
     return exp.table_(exp.to_identifier(name))
+
+
+def _matrix_products(dialect: Dialect) -> str:
+    """What computes matrix products in the functions of an engine."""
+    library = library_at_hand() if dialect.calls_python else None
+    return "our own kernels" if library is None or library.blas is None else library.blas.name

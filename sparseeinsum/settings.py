@@ -6,7 +6,15 @@ from pathlib import Path
 
 def _folder(variable: str, default: str) -> Path:
     base = os.environ.get(variable)
-    return (Path(base) if base else Path.home() / default) / "sparseeinsum"
+    return (Path(base) if base else _home() / default) / "sparseeinsum"
+
+
+def _home() -> Path:
+    """The user's; where the system knows none, what nothing can be in."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path(os.devnull)
 
 
 def cache_folder() -> Path:

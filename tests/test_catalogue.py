@@ -238,8 +238,31 @@ def test_connection_opened_before_the_import_is_refused() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     told, works = ran.stdout.splitlines()
-    assert "opened before `import sparseeinsum`; close it and open it again after the import" in told
+    assert "opened before `import sparseeinsum`, or before the kernels were compiled; close it and open it" in told
     assert works == "opened after it, it works"
+
+
+def test_a_closed_connection_is_refused() -> None:
+    connection = duckdb.connect()
+    connection.close()
+    with pytest.raises(se.EngineError, match="already closed"):
+        se.connect(connection)
+
+
+def test_looking_for_the_functions_undoes_no_transaction_of_the_users() -> None:
+    script = (
+        "import duckdb\n"
+        "connection = duckdb.connect()\n"
+        "connection.execute('BEGIN; CREATE TABLE kept AS SELECT 1 AS a')\n"
+        "import sparseeinsum as se\n"
+        "try:\n"
+        "    se.connect(connection)\n"
+        "except se.EngineError:\n"
+        "    connection.execute('COMMIT')\n"
+        "print(connection.execute('FROM kept').fetchall())\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[(1,)]\n"
 
 
 @pytest.mark.parametrize(

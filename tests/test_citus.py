@@ -19,7 +19,6 @@ from sparseeinsum.decompose.clusters.costs import MovingCosts
 from sparseeinsum.decompose.clusters.distribution import Hashed, Replicated, Scattered
 from sparseeinsum.decompose.clusters.ways import ways_to_contract
 from sparseeinsum.examples import (
-    GCN,
     MATRIX_CHAIN,
     attention_inputs,
     attention_program,
@@ -30,6 +29,7 @@ from sparseeinsum.examples import (
     matrix_chain_inputs,
     matrix_chain_reference,
 )
+from sparseeinsum.graphs import GCN
 from sparseeinsum.render.dialects import write_sql
 from sparseeinsum.storage import placing
 from sparseeinsum.storage.placing import distribution_of

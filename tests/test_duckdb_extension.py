@@ -12,10 +12,9 @@ from duckdb_shell import Shell
 
 import sparseeinsum as se
 from sparseeinsum.cli import main
-from sparseeinsum.kernels import linking, processors
-from sparseeinsum.kernels.duckdb import library
-from sparseeinsum.kernels.duckdb.library import build_extension
-from sparseeinsum.kernels.processors import is_x86
+from sparseeinsum.kernels.building import linking, processors
+from sparseeinsum.kernels.platforms import this_platform
+from sparseeinsum.kernels.symbols import EXPORTED_TO_DUCKDB
 
 
 def test_functions_of_users_are_refused(shell: Shell) -> None:
@@ -35,7 +34,7 @@ def test_the_footer_says_what_the_file_is_for(shell: Shell) -> None:
     symbols = subprocess.run(
         ["nm", "-D", "--defined-only", shell.extension], capture_output=True, text=True, check=True
     )
-    assert [line.split()[2] for line in symbols.stdout.splitlines()] == ["sparseeinsum_init_c_api"]
+    assert {line.split()[2] for line in symbols.stdout.splitlines()} == set(EXPORTED_TO_DUCKDB)
 
 
 def test_another_version_of_duckdb_refuses_it(shell: Shell, tmp_path: Path) -> None:
@@ -87,7 +86,7 @@ def test_loaded_twice_and_in_two_databases_of_one_process(shell: Shell) -> None:
 
 
 REGISTERS_TWICE = """
-import duckdb
+import duckdb, sparseeinsum
 from sparseeinsum.kernels.duckdb.extension import _ENTRY_POINT
 from sparseeinsum.kernels.duckdb.static_extension import register_static_extension
 
@@ -141,12 +140,13 @@ def test_what_duckdb_does_not_give_is_an_error(shell: Shell) -> None:
     ]
 
 
-@pytest.mark.skipif(not is_x86(), reason="this processor has no levels")
+@pytest.mark.skipif(not this_platform().is_x86, reason="this processor has no levels")
 def test_a_file_for_another_processor_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error when it is loaded, not a crash when it meets an instruction that the processor does not know."""
     monkeypatch.setitem(processors._BITS[(1, "ecx")], "reserved", 16)  # a bit that no processor sets
-    monkeypatch.setattr(library, "features", lambda processor: {"sse3", "reserved"})
-    refused = Shell(build_extension(tmp_path, se.__version__)).run(script="SELECT 1;")
+    monkeypatch.setattr(processors, "features", lambda target: frozenset(("sse3", "reserved")))
+    assert main(["build", "duckdb", "--output", str(tmp_path)]) == 0
+    refused = Shell(tmp_path / "sparseeinsum.duckdb_extension").run(script="SELECT 1;")
     assert "another processor" in refused.stderr
 
 
@@ -160,8 +160,8 @@ def test_what_cannot_be_built_is_said(
         return capsys.readouterr().err
 
     assert "--version is for postgres" in refused("--version", "16")
-    monkeypatch.setattr(linking, "_LINKERS", ("no-such-linker",))
-    assert "apt-get install binutils" in refused()
-    monkeypatch.setattr(library, "_platform", lambda: "osx_arm64")
-    assert "on Linux only so far, not on osx_arm64" in refused()
+    assert "the processor i386 is none of x86-64-v2" in refused("--processor", "i386")
+    monkeypatch.setattr(linking, "_LINKERS_OF_LINUX", ("no-such-linker",))
+    monkeypatch.setattr(linking, "_has_zig", lambda: False)
+    assert "pip install ziglang" in refused()
     assert list(tmp_path.iterdir()) == []

@@ -25,7 +25,6 @@ from test_sql_vocabulary import EXAMPLE_ROWS
 import sparseeinsum as se
 from sparseeinsum.cli import main
 from sparseeinsum.examples import (
-    GCN,
     attention_inputs,
     attention_program,
     attention_reference,
@@ -33,6 +32,7 @@ from sparseeinsum.examples import (
     gcn_inputs,
     gcn_reference,
 )
+from sparseeinsum.graphs import GCN
 from sparseeinsum.kernels.catalogue import ValueType, functions
 
 Matrices = dict[str, Any]

@@ -10,7 +10,6 @@ import sparseeinsum as se
 from sparseeinsum.calibration import random_plans
 from sparseeinsum.examples import (
     FEED_FORWARD,
-    GCN,
     MATRIX_CHAIN,
     MULTI_HEAD_ATTENTION,
     attention_inputs,
@@ -26,6 +25,7 @@ from sparseeinsum.examples import (
     multi_head_attention_inputs,
     multi_head_attention_reference,
 )
+from sparseeinsum.graphs import GCN
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.semantics.dense import evaluate_program

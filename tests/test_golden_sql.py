@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 import sparseeinsum as se
 from sparseeinsum.examples import (
-    GCN,
     attention_inputs,
     attention_program,
     attention_reference,
@@ -23,6 +22,7 @@ from sparseeinsum.examples import (
     gcn_inputs,
     gcn_reference,
 )
+from sparseeinsum.graphs import GCN
 
 GOLDEN = Path(__file__).parent / "golden"
 PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"

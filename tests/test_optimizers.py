@@ -13,7 +13,8 @@ from sparseeinsum.decompose.cover import tree_rounds
 from sparseeinsum.decompose.joint import search_by_cover, search_greedily, search_jointly
 from sparseeinsum.decompose.optimizers import OPTIMIZERS
 from sparseeinsum.errors import PlanError
-from sparseeinsum.examples import ATTENTION, GCN
+from sparseeinsum.examples import ATTENTION
+from sparseeinsum.graphs import GCN
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.tensors import DEMOTED, Axis, Decomposition, Tensor

@@ -13,7 +13,6 @@ import scipy.sparse as sp
 
 import sparseeinsum as se
 from sparseeinsum.examples import (
-    GCN,
     MULTI_HEAD_ATTENTION,
     attention_inputs,
     attention_program,
@@ -22,6 +21,7 @@ from sparseeinsum.examples import (
     load,
     multi_head_attention_inputs,
 )
+from sparseeinsum.graphs import GCN
 from sparseeinsum.picture.cards import notation_lines
 from sparseeinsum.picture.placement import Edge, Node, Placement, place
 

@@ -23,7 +23,8 @@ from sparseeinsum.decompose.clusters.distribution import (
 )
 from sparseeinsum.decompose.clusters.parts import parts_of_groups
 from sparseeinsum.decompose.clusters.pricing import Machines
-from sparseeinsum.examples import GCN, citation_graph, gcn_inputs
+from sparseeinsum.examples import citation_graph, gcn_inputs
+from sparseeinsum.graphs import GCN
 from sparseeinsum.render.dialects import CITUS
 
 TWO = Cluster(sites=2, parts=8)

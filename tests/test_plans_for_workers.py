@@ -11,7 +11,6 @@ from sparseeinsum.cli import main
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.examples import (
     FEED_FORWARD,
-    GCN,
     MULTI_HEAD_ATTENTION,
     Matrix,
     citation_graph,
@@ -23,6 +22,7 @@ from sparseeinsum.examples import (
     multi_head_attention_inputs,
     multi_head_attention_reference,
 )
+from sparseeinsum.graphs import GCN
 from sparseeinsum.language.tensors import DEMOTED, keys_of
 
 PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"

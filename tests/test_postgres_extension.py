@@ -14,13 +14,15 @@ from psycopg import errors
 import sparseeinsum as se
 from sparseeinsum import cli
 from sparseeinsum.errors import ExtensionError
-from sparseeinsum.kernels import linking, processors
+from sparseeinsum.kernels.building import linking, processors
+from sparseeinsum.kernels.building.postgresql_code import exported_to_postgresql
 from sparseeinsum.kernels.catalogue import functions_of_postgresql
-from sparseeinsum.kernels.postgresql import installation, library
+from sparseeinsum.kernels.platforms import this_platform
+from sparseeinsum.kernels.postgresql import installation
 from sparseeinsum.kernels.postgresql.functions import aggregates, c_functions, conversions, scalars, vocabulary
 from sparseeinsum.kernels.postgresql.installation import find_server, install_extension
-from sparseeinsum.kernels.postgresql.library import VERSIONS, build_library
-from sparseeinsum.kernels.processors import is_x86
+from sparseeinsum.kernels.postgresql.linking_names import MAJORS
+from sparseeinsum.kernels.shipping import postgresql_library
 
 OLDER = "0.0.9"
 
@@ -122,13 +124,15 @@ def test_a_script_of_another_version_is_refused(
     postgres: PostgresServer, older: None, database: psycopg.Connection
 ) -> None:
     server = find_server(postgres.pg_config)
-    build_library(server.library_folder / "sparseeinsum.so", server.major, se.__version__)
+    library = postgresql_library(None, server.major, se.__version__, is_for_here=True)
+    (server.library_folder / "sparseeinsum.so").unlink()  # not overwritten: processes may have it in memory
+    (server.library_folder / "sparseeinsum.so").write_bytes(library)
     with pytest.raises(errors.UndefinedFunction, match="sparseeinsum_0_0_9_version"):
         database.execute("CREATE EXTENSION sparseeinsum")
     assert database.execute("SELECT extname FROM pg_extension WHERE extname = 'sparseeinsum'").fetchall() == []
 
 
-@pytest.mark.parametrize("major", VERSIONS)
+@pytest.mark.parametrize("major", MAJORS)
 def test_build_for_every_version(tmp_path: Path, capsys: pytest.CaptureFixture[str], major: int) -> None:
     folder = tmp_path / "extension"
     assert cli.main(["build", "postgres", "--version", str(major), "--output", str(folder)]) == 0
@@ -139,7 +143,7 @@ def test_build_for_every_version(tmp_path: Path, capsys: pytest.CaptureFixture[s
     command = ["nm", "-D", str(folder / "sparseeinsum.so")]
     symbols = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     exported = {line.split()[2] for line in symbols.splitlines() if " T " in line}
-    assert exported == set(library._exported(se.__version__))
+    assert exported == set(exported_to_postgresql(se.__version__))
     magic = struct.pack("<6i32s", 72 if major == 18 else 56, 100 * major, 100, 32, 64, 1, b"PostgreSQL")
     assert magic in (folder / "sparseeinsum.so").read_bytes()
 
@@ -156,8 +160,9 @@ def test_what_cannot_be_built_is_said(
     assert "cannot be run" in refused("install", "postgres", "--pg-config", str(tmp_path / "none"))
     assert "does not tell" in refused("install", "postgres", "--pg-config", "echo")
     assert "failed" in refused("install", "postgres", "--pg-config", "false")
-    monkeypatch.setattr(linking, "_LINKERS", ("no-such-linker",))
-    assert "apt-get install binutils" in refused("build", "postgres", "--version", "15", "--output", str(tmp_path))
+    monkeypatch.setattr(linking, "_LINKERS_OF_LINUX", ("no-such-linker",))
+    monkeypatch.setattr(linking, "_has_zig", lambda: False)
+    assert "pip install ziglang" in refused("build", "postgres", "--version", "15", "--output", str(tmp_path))
 
 
 def test_several_servers_are_not_chosen_between(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,14 +177,14 @@ def test_several_servers_are_not_chosen_between(tmp_path: Path, monkeypatch: pyt
         find_server()
 
 
-@pytest.mark.skipif(not is_x86(), reason="this processor has no levels")
+@pytest.mark.skipif(not this_platform().is_x86, reason="this processor has no levels")
 def test_a_library_for_another_processor_is_refused(
     postgres: PostgresServer, database: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An error when it is loaded, not a crash when it meets an instruction that the processor does not know."""
     server = find_server(postgres.pg_config)
     monkeypatch.setitem(processors._BITS[(1, "ecx")], "reserved", 16)  # a bit that no processor sets
-    monkeypatch.setattr(library, "features", lambda processor: {"sse3", "reserved"})
+    monkeypatch.setattr(processors, "features", lambda target: frozenset(("sse3", "reserved")))
     install_extension(server, se.__version__)
     monkeypatch.undo()
     try:

@@ -17,7 +17,8 @@ from sparseeinsum.decompose import replanning_points as replanning_points_module
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.replanning_points import possible_times, replanning_points
 from sparseeinsum.errors import EngineError, PlanError
-from sparseeinsum.examples import GCN, attention_inputs, attention_program, citation_graph, gcn_inputs, load
+from sparseeinsum.examples import attention_inputs, attention_program, citation_graph, gcn_inputs, load
+from sparseeinsum.graphs import GCN
 from sparseeinsum.results.execution import Execution
 from sparseeinsum.running import run_plan
 

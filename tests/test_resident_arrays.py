@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from sql_errors import expect_error
 
 import sparseeinsum as se
-from sparseeinsum.kernels.residents import MAX_RESIDENTS, count_residents
+from sparseeinsum.kernels.duckdb.library import require_library
+from sparseeinsum.kernels.residents import MAX_RESIDENTS
 
 pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL keeps no arrays in memory")
 
@@ -48,7 +49,7 @@ def connection(shared_db: se.Database) -> Connection:
 def nothing_stays() -> Iterator[None]:
     """Whatever happens, no array outlives its statement."""
     yield
-    assert count_residents() == 0
+    assert require_library().count_residents() == 0
 
 
 def expected_rows(dtype: type = np.float64) -> NDArray[Any]:
@@ -246,7 +247,7 @@ def test_errors_and_interrupts_leave_nothing(connection: Connection) -> None:
     slow = f"""WITH v AS ({SHARED}) SELECT sum(list_sum({row_of("v", "a.j")})) FROM {triples} CROSS JOIN v"""
     with interrupting(connection), pytest.raises(duckdb.InterruptException):
         connection.execute(slow).fetchall()
-    assert count_residents() == 0
+    assert require_library().count_residents() == 0
     failing = f"WITH v AS ({SHARED}) SELECT {row_of('v', 'u.j')}, error('stop') FROM edges AS u CROSS JOIN v"
     with pytest.raises(duckdb.Error):
         connection.execute(failing).fetchall()
@@ -261,7 +262,7 @@ def test_a_prepared_statement_keeps_one_array_at_most(connection: Connection) ->
     connection.execute(f"PREPARE again AS WITH v AS ({SHARED}) SELECT {row_of('v', '$1')} FROM v")
     for position in (0, 5, ABSENT):
         assert connection.execute(f"EXECUTE again({position})").fetchall() == [(list(expected_rows()[position]),)]
-        assert count_residents() <= 1
+        assert require_library().count_residents() <= 1
     connection.execute("DEALLOCATE again")
 
 

@@ -84,7 +84,7 @@ def _add_part(tile, tile_columns, c, at, c_rows, rows, columns):
 
 @njit
 def multiply_by_lines(shape, a, a_strides, b, b_strides, c, c_rows, pause):
-    """As multiply, line by line, for complex numbers."""
+    """As multiply, line by line: for complex numbers, and where there is no room for panels."""
     m, n, k = shape
     for i in range(m):
         pause()

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from sparseeinsum import SparseEinsumError
-from sparseeinsum.cli import commands, demo, extensions, loading, shell
+from sparseeinsum.cli import commands, demo, extensions, kernels, loading, shell
 from sparseeinsum.cli.check import check
 from sparseeinsum.cli.options import bounds, dictionaries, number, tiles, words
+from sparseeinsum.extras import imported
 
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 _EXAMPLE = 'sparseeinsum run --database graph.duckdb --text "Y[i] = sum(A[i, j] * X[j])"'
@@ -45,6 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_drop(commands_of)
     _add_calibrate(commands_of)
     _add_demo(commands_of)
+    _add_compile_kernels(commands_of)
     _add_build(commands_of)
     _add_install(commands_of)
     return parser
@@ -307,7 +309,11 @@ def _add_calibrate(commands_of: _Commands) -> None:
         "DuckDB here)",
     )
     parser.add_argument("--dry-run", action="store_true", help="measure and print, but keep nothing")
-    parser.set_defaults(command=commands.calibrate_machine)
+    parser.set_defaults(command=_calibrate)
+
+
+def _calibrate(asked: argparse.Namespace) -> None:
+    imported("sparseeinsum.cli.calibrating", "scipy", "calibrating").calibrate_machine(asked)
 
 
 def _add_demo(commands_of: _Commands) -> None:
@@ -320,6 +326,21 @@ def _add_demo(commands_of: _Commands) -> None:
     parser.add_argument("--data", help="graph to run on, an .npz file; by default a generated citation network")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each plan; the median is shown (default 3)")
     parser.set_defaults(command=demo.demo)
+
+
+def _add_compile_kernels(commands_of: _Commands) -> None:
+    parser = _add(
+        commands_of,
+        "compile-kernels",
+        "compile the kernels now rather than when a database is first opened, or for this very processor",
+        "sparseeinsum compile-kernels --processor native",
+    )
+    parser.add_argument(
+        "--processor",
+        help="a level such as x86-64-v3; or native, which is for this very processor and shows what that brings "
+        "(default: the best level that this machine has, unless kernels came with the package)",
+    )
+    parser.set_defaults(command=kernels.compile_kernels)
 
 
 def _add_build(commands_of: _Commands) -> None:
@@ -337,9 +358,8 @@ def _add_build(commands_of: _Commands) -> None:
     )
     parser.add_argument(
         "--processor",
-        choices=extensions.PROCESSORS,
-        default="native",
-        help="processor where it runs, by default the one here; nearly all of the last ten years are x86-64-v3",
+        help="processor where it runs: a level such as x86-64-v3, or native for the very one here; by default the file "
+        "has code for all levels, and chooses where it is loaded",
     )
     parser.add_argument(
         "--portable",

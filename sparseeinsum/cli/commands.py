@@ -2,7 +2,6 @@
 
 import argparse
 import re
-import statistics
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -10,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress, track
+from rich.progress import track
 from rich.table import Table
 
 import sparseeinsum as se
-from sparseeinsum.calibration import Calibration, calibrate
 from sparseeinsum.cli.display import show_result
 from sparseeinsum.language.dtypes import Number
 
@@ -126,67 +124,6 @@ def stats(asked: argparse.Namespace) -> None:
         for name in track(names, "measuring", console=_STATUS, transient=True, disable=not _STATUS.is_terminal):
             table.add_row(*_statistics_cells(database, name))
     _CONSOLE.print(table)
-
-
-def calibrate_machine(asked: argparse.Namespace) -> None:
-    """Measure the cost constants, and keep them."""
-    with Progress(console=_STATUS, transient=True, disable=not _STATUS.is_terminal) as bar:
-        task = bar.add_task("timing queries", total=None)
-        found = calibrate(lambda done, total: bar.update(task, completed=done, total=total), asked.database)
-    _CONSOLE.print(_constants_table(found))
-    _CONSOLE.print(_residuals_table(found))
-    _CONSOLE.print(f"fitted to {found.origin}, besides {duration(found.fit.overhead_seconds)} a query; worst:")
-    for each in sorted(found.residuals, key=lambda each: -each.fitted_factor)[:3]:
-        query = each.observation
-        _CONSOLE.print(f"  took {duration(query.seconds)}, expected {duration(each.expected)}: {query.name}")
-    if not asked.dry_run:
-        _CONSOLE.print(f"kept in {found.store()}", soft_wrap=True)
-
-
-def _constants_table(found: Calibration) -> Table:
-    constants, default = found.fit.constants, found.default
-    table = Table(title="Cost constants of this machine", title_justify="left")
-    table.add_column("constant")
-    table.add_column("measured", justify="right")
-    table.add_column("before", justify="right")
-    for meaning, name in (
-        ("C_xfer: a byte moved", "transfer_seconds_per_byte"),
-        ("C_kernel: a floating-point operation", "kernel_seconds_per_operation"),
-        ("C_kernel inside a matrix product", "matrix_seconds_per_operation"),
-        ("C_kernel inside an expression", "expression_seconds_per_operation"),
-        ("C_fixed: a tuple handled", "fixed_seconds_per_tuple"),
-        ("C_fixed: a tuple looked up in a hash table", "hashing_seconds_per_tuple"),
-        ("C_fixed: a relational operator", "fixed_seconds_per_operator"),
-    ):
-        table.add_row(meaning, *(duration(getattr(each, name)) for each in (constants, default)))
-    return table
-
-
-def _residuals_table(found: Calibration) -> Table:
-    """By program: how far expectations are off, also those of constants that know no plan of it."""
-    table = Table(title="Expected and measured, the larger by the smaller", title_justify="left")
-    table.add_column("program")
-    for heading in ("plans", "median", "worst", "median, left out", "worst, left out"):
-        table.add_column(heading, justify="right")
-    programs = dict.fromkeys(each.observation.program for each in found.residuals)
-    groups = {name: [each for each in found.residuals if each.observation.program == name] for name in programs}
-    for name, group in {**groups, "all": found.residuals}.items():
-        cells = [
-            f"{summary(factors):.2f}"
-            for factors in ([each.fitted_factor for each in group], [each.foretold_factor for each in group])
-            for summary in (statistics.median, max)
-        ]
-        table.add_row(name, str(len(group)), *cells)
-    return table
-
-
-def duration(seconds: float) -> str:
-    """In the largest unit of which there is at least one; less than the smallest is nothing."""
-    units = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
-    unit = next((unit for unit, size in units.items() if seconds >= size), None)
-    if unit is None:
-        return "0 s"
-    return f"{seconds / units[unit]:.3g} {unit}"
 
 
 @contextmanager

@@ -25,3 +25,12 @@ def tensors_table(tensors: Iterable[StoredTensor]) -> Table:
         shape = " x ".join(f"{axis.name}: {axis.bound:,}" for axis in tensor.axes) or "scalar"
         table.add_row(tensor.name, shape, tensor.dtype, str(tensor.fill), stored.notation, stored.relation)
     return table
+
+
+def duration(seconds: float) -> str:
+    """In the largest unit of which there is at least one; less than the smallest is nothing."""
+    units = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
+    unit = next((unit for unit, size in units.items() if seconds >= size), None)
+    if unit is None:
+        return "0 s"
+    return f"{seconds / units[unit]:.3g} {unit}"

@@ -4,17 +4,15 @@ import argparse
 from pathlib import Path
 
 from sparseeinsum import __version__
-from sparseeinsum.dbt_project.package import write_package
 from sparseeinsum.engines.postgresql.vocabulary import install_portable, remove_portable
 from sparseeinsum.errors import ExtensionError
-from sparseeinsum.kernels.duckdb.library import build_extension
-from sparseeinsum.kernels.linking import write_whole
+from sparseeinsum.extras import imported
+from sparseeinsum.kernels.libraries import DUCKDB_FILE
 from sparseeinsum.kernels.postgresql.installation import find_server, install_extension, write_extension
 from sparseeinsum.kernels.postgresql.portable.script import psql_script
 from sparseeinsum.kernels.postgresql.python import install_python
-from sparseeinsum.kernels.processors import PROCESSORS
-
-__all__ = ["PROCESSORS", "build", "install"]
+from sparseeinsum.kernels.shipping import duckdb_extension
+from sparseeinsum.kernels.whole_files import write_whole
 
 _OF_POSTGRES = ("version", "portable", "schema")
 _OF_LIBRARIES = ("pg_config", "python")
@@ -38,7 +36,8 @@ def build(asked: argparse.Namespace) -> None:
 
 def _build_for_duckdb(asked: argparse.Namespace, folder: Path) -> None:
     _refuse(asked, _OF_POSTGRES, "is for postgres; one file is for every DuckDB from 1.5.6 on")
-    path = build_extension(folder, __version__, asked.processor)
+    path = folder / DUCKDB_FILE
+    write_whole(path, duckdb_extension(asked.processor, __version__))
     print(path)
     loaded = path if path.is_absolute() else f"./{path}"  # DuckDB takes no name for a path that has no slash
     print(f"Then, in duckdb -unsigned: LOAD '{loaded}';")
@@ -46,7 +45,8 @@ def _build_for_duckdb(asked: argparse.Namespace, folder: Path) -> None:
 
 def _build_for_dbt(asked: argparse.Namespace, folder: Path) -> None:
     _refuse(asked, _OF_POSTGRES, "is for postgres; one package is for all of dbt's databases")
-    for path in write_package(folder):
+    package = imported("sparseeinsum.dbt_project.package", "dbt", "the package for dbt")
+    for path in package.write_package(folder):
         print(path)
     print(f"Then, in the project's packages.yml, below `packages:`, `  - local: {folder}`; and run: dbt deps")
 
@@ -62,7 +62,7 @@ def _build_portable(asked: argparse.Namespace, folder: Path) -> None:
 def _build_for_postgres(asked: argparse.Namespace, folder: Path) -> None:
     _refuse(asked, ("schema",), "is for --portable; CREATE EXTENSION has a SCHEMA of its own")
     major = find_server().major if asked.version is None else asked.version
-    for path in write_extension(folder, folder, major, __version__, asked.processor):
+    for path in write_extension(folder, major, __version__, asked.processor):
         print(path)
     print("Copy the .so to the folder that pg_config --pkglibdir names on the server, the others to")
     print("$(pg_config --sharedir)/extension. Then, in psql: CREATE EXTENSION sparseeinsum;")

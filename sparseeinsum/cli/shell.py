@@ -12,10 +12,11 @@ import duckdb
 from rich.console import Console
 
 import sparseeinsum as se
-from sparseeinsum.cli.commands import duration, open_database
-from sparseeinsum.cli.display import show_result, tensors_table
-from sparseeinsum.cli.shell_input import Entered, Kind, entered
-from sparseeinsum.cli.shell_prompt import Prompt
+from sparseeinsum.cli.commands import open_database
+from sparseeinsum.cli.display import duration, show_result, tensors_table
+from sparseeinsum.cli.shell_input import Entered, Kind, NextLine, entered, read_line
+from sparseeinsum.errors import PackageError
+from sparseeinsum.extras import imported
 from sparseeinsum.kernels.catalogue import functions
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.files import read_statements
@@ -64,12 +65,23 @@ def shell(asked: argparse.Namespace) -> None:
             _run_script(session)
 
 
+def _prompt(session: "Session") -> NextLine:
+    """Reads lines, with history and completion where the package for them is installed."""
+    try:
+        prompt = imported("sparseeinsum.cli.shell_prompt", "shell", "history and completion").Prompt(session.words)
+    except PackageError as error:
+        print(f"without history and completion: {error}", file=sys.stderr)
+        return read_line
+    next_line: NextLine = prompt.next_line
+    return next_line
+
+
 def _converse(session: "Session") -> None:
     """Errors are shown, and leave the session as it is."""
     print(f"sparseeinsum {se.__version__} on {session.title}. Enter SQL; or programs; \\h for help, \\q to quit")
-    prompt = Prompt(session.words)
+    next_line = _prompt(session)
     with _until_quit():
-        for each in entered(prompt.next_line, session.dialect):
+        for each in entered(next_line, session.dialect):
             try:
                 session.run(each)
             except KeyboardInterrupt:

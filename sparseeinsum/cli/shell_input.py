@@ -11,6 +11,7 @@ from sqlglot.errors import TokenError
 # (whether something is begun) -> the next line, or None at the end; KeyboardInterrupt gives up what is begun
 NextLine = Callable[[bool], str | None]
 
+_PROMPT, _CONTINUED = "sparseeinsum> ", "           -> "
 _PROGRAM = re.compile(r"\s*((tensor\s+)?\w+\s*\[|\w+\s*=(?!=)|(param|matrix|vector|scalar)\s+\w|include\s*[\"'])")
 _COMMENT = re.compile(r"#.*")
 _SEMICOLON = "SEMICOLON"  # a kind of token
@@ -30,6 +31,19 @@ class Entered:
 
     kind: Kind
     text: str
+
+
+def prompt_text(is_begun: bool) -> str:
+    """What stands before a line that a user types."""
+    return _CONTINUED if is_begun else _PROMPT
+
+
+def read_line(is_begun: bool) -> str | None:
+    """The next line on a terminal, without history and completion."""
+    try:
+        return input(prompt_text(is_begun))
+    except EOFError:
+        return None
 
 
 def entered(next_line: NextLine, dialect: str) -> Iterator[Entered]:

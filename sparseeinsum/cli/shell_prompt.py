@@ -7,9 +7,8 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
 
+from sparseeinsum.cli.shell_input import prompt_text
 from sparseeinsum.settings import state_folder
-
-_PROMPT, _CONTINUED = "sparseeinsum> ", "           -> "
 
 
 class Prompt:
@@ -32,7 +31,7 @@ class Prompt:
         if self._waiting:
             return self._waiting.pop(0)
         try:
-            text = self._session.prompt(_CONTINUED if is_begun else _PROMPT)
+            text = self._session.prompt(prompt_text(is_begun))
         except EOFError:
             return None
         first, *self._waiting = text.split("\n")

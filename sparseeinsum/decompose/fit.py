@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 
 import numpy as np
-from scipy.optimize import lsq_linear
 
 from sparseeinsum.decompose.cost import CostConstants, Work
+from sparseeinsum.extras import imported
 
 # How far a measurement must speak before a constant leaves its default; without it, work that the queries hardly
 # contain would get a constant of nearly nothing.
@@ -82,7 +82,11 @@ def fit_constants(observations: Sequence[Observation], default: CostConstants) -
 
     An error is relative to the geometric mean of what was expected and measured, as otherwise too low an expectation
     would count for less than too high a one. Large errors count for less than by their squares.
+
+    Raises:
+        PackageError: The package scipy is not installed.
     """
+    optimize = imported("scipy.optimize", "scipy", "calibrating")
     measured = np.array([each.seconds for each in observations])
     scale = np.array([measured.min(), *astuple(default)])
     explained = np.array([[scale[0], *np.multiply(astuple(each.work), astuple(default))] for each in observations])
@@ -95,7 +99,7 @@ def fit_constants(observations: Sequence[Observation], default: CostConstants) -
         drawn = _RIDGE * np.sqrt(len(observations)) * np.diag(1 / np.maximum(factors, 1))[1:]
         rows = np.vstack([explained * weights[:, None], drawn])
         wanted = np.concatenate([measured * weights, drawn.sum(axis=1)])
-        factors = lsq_linear(rows, wanted, bounds=(least, np.inf), tol=1e-12).x
+        factors = optimize.lsq_linear(rows, wanted, bounds=(least, np.inf), tol=1e-12).x
         expected = explained @ factors
     overhead, *constants = (float(value) for value in factors * scale)
     return Fit(CostConstants(*constants), overhead, tuple(observations))

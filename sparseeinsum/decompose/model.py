@@ -132,7 +132,7 @@ class CostModel:
             result_bytes=self.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice)),
             result_size=self._array_size(einsum.output, result_tiles(einsum, choice)),
             operations=self._operations(einsum, choice),
-            is_matrix_product=self._has_matrices(einsum) and is_matrix_product(einsum, choice),
+            is_matrix_product=self.is_matrix_product(einsum, choice),
             is_expression=not einsum.is_multilinear and any(tile != 1 for tile in choice),
             copied_bytes=0 if index is not None else self._copied_bytes(einsum, choice, absence, operands),
             is_streamed=self._is_read_once(einsum) and all(tile == 1 for tile in result_tiles(einsum, choice)),
@@ -337,9 +337,10 @@ class CostModel:
         item_bytes = max(ITEM_BYTES[self.graph.tensors[reference.tensor].dtype], ITEM_BYTES[computed_in])
         return self._array_size(reference, reference_tiles(einsum, reference, choice)) * item_bytes
 
-    def _has_matrices(self, einsum: EinSum) -> bool:
-        """Whether BLAS knows the dtype that an EinSum is computed in."""
-        return self.evaluations[einsum.output.tensor].computed_in != "int64"
+    def is_matrix_product(self, einsum: EinSum, choice: Choice) -> bool:
+        """Whether the kernel of an EinSum is a matrix product, of a dtype that BLAS knows."""
+        has_blas = self.evaluations[einsum.output.tensor].computed_in != "int64"
+        return has_blas and is_matrix_product(einsum, choice)
 
     def _operations(self, einsum: EinSum, choice: Choice) -> float:
         """Floating-point operations of the kernel for one pair of tuples."""

@@ -11,12 +11,13 @@ from sqlglot import exp
 from sparseeinsum import assets
 from sparseeinsum.engines.engine import Column, Relation
 from sparseeinsum.errors import EngineError
+from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
 from sparseeinsum.render.spreading import Spread
 from sparseeinsum.render.statements import Statement, created
 from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 
-_PROBE = "tensor_einsum"
+_PROBE = "SELECT tensor_norm([1::DOUBLE])"
 _ROWS = "sparseeinsum_rows"
 
 # Where memory is short, a larger piece is got only once what is free has gone back to the system; by default 512 MiB.
@@ -171,7 +172,8 @@ class DuckDB:
     @contextmanager
     def beside(self) -> Iterator["DuckDB"]:
         """Another connection to the same database, which sees what is committed, whatever happens on this one."""
-        cursor = self.connection.cursor()
+        with self._errors("-- open another connection"):
+            cursor = self.connection.cursor()
         try:
             yield DuckDB(cursor, is_owned=False)
         finally:
@@ -308,6 +310,7 @@ def open_duckdb(target: object) -> DuckDB:
         return _with_functions(DuckDB(other, is_owned=True))
     if not (target is None or isinstance(target, str | Path)):
         raise EngineError(f"{type(target).__name__} is no database; give a path, a postgresql:// URL or a connection")
+    require_library()  # before: a database knows the functions that there were when it was opened
     try:
         connection = duckdb.connect(":memory:" if target is None else str(target))
     except duckdb.Error as error:
@@ -316,12 +319,17 @@ def open_duckdb(target: object) -> DuckDB:
 
 
 def _with_functions(engine: DuckDB) -> DuckDB:
-    ((found,),) = engine.rows(f"SELECT COUNT(*) FROM duckdb_functions() WHERE function_name = '{_PROBE}'")
-    if found == 0:
-        raise EngineError(
-            "this DuckDB connection lacks the functions of sparseeinsum, because its database was opened before "
-            "`import sparseeinsum`; close it and open it again after the import"
-        )
+    """The same connection; its database is asked from beside it, where an error undoes no transaction of the user's."""
+    with engine.beside() as other:
+        try:
+            other.execute(_PROBE)
+        except EngineError as error:
+            if not isinstance(error.__cause__, duckdb.CatalogException):
+                raise
+            raise EngineError(
+                "this DuckDB connection lacks the functions of sparseeinsum, because its database was opened before "
+                "`import sparseeinsum`, or before the kernels were compiled; close it and open it again"
+            ) from error
     return engine
 
 

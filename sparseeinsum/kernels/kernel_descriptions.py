@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.catalogue import Function, ValueType
-from sparseeinsum.kernels.native import PARTS, kernel_symbol, measure_symbol
+from sparseeinsum.kernels.messages import MESSAGES_BY_CODE
 from sparseeinsum.kernels.static_data import Text, Words
+from sparseeinsum.kernels.symbols import PARTS, kernel_symbol, measure_symbol
 
 _MESSAGES = "messages"
 
@@ -68,9 +69,9 @@ def texts_of(functions: Iterable[Function]) -> Iterator[Text | Words]:
 
     The first word that fills a template is the function's name.
     """
-    codes = range(1 - min(d.MESSAGES_BY_CODE))
+    codes = range(1 - min(MESSAGES_BY_CODE))
     for code in codes:
-        yield Text(f"message_{code}", "%s: " + d.MESSAGES_BY_CODE.get(-code, "internal error"))
+        yield Text(f"message_{code}", "%s: " + MESSAGES_BY_CODE.get(-code, "internal error"))
     yield Words(_MESSAGES, tuple(f"message_{code}" for code in codes))
     yield from (Text(_name_of_text(name), name) for name in sorted({function.name for function in functions}))
 

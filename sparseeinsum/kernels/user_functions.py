@@ -4,42 +4,24 @@ They are in a table (see udfs/expression.py) that all databases of the process s
 """
 
 import ctypes
-import graphlib
 import inspect
 import re
 import threading
 from collections.abc import Callable
 
-import llvmlite.binding as llvm
-
-from sparseeinsum.assets import load_kernels
 from sparseeinsum.errors import SemanticsError
+from sparseeinsum.extras import imported
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.native import NativeCode, emit_object, export, optimise
+from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.language.scalar import FUNCTIONS
 
-_TABLE = (ctypes.c_int64 * (1 + d.MAX_USERS_FUNCTIONS * d.USERS_FUNCTION_WORDS))()
+_COMPILER = "sparseeinsum.kernels.building.user_functions"
 _LOCK = threading.Lock()  # of those who write the table
 _COMPILED: dict[str, Callable[..., object]] = {}  # what is in the table, by name
-_COLORS = re.compile(r"\x1b\[[0-9;]*m")  # that numba writes with where a package for them is installed
-_LOADED: list[NativeCode] = []  # machine code stays: a running statement may call what was replaced
+_TABLE_WORDS = 1 + d.MAX_USERS_FUNCTIONS * d.USERS_FUNCTION_WORDS
 
 _TAKEN = frozenset(("u", "v", "true", "false", "inf", "nan", *FUNCTIONS))  # words of expressions
 _MOST_ARGUMENTS = 3
-
-# What machine code may call: functions of C's mathematics, and numba's versions of them.
-_MATHEMATICS = re.compile(
-    r"(numba_)?(a?(cos|sin|tan)h?|atan2|sincos|exp(2|10|m1)?|log(2|10|1p)?|pow|sqrt|cbrt|hypot|erfc?|t?gamma|lgamma|"
-    r"ceil|floor|round|trunc|rint|nearbyint|fabs|fmax|fmin|(fixed_)?fmod|modf|frexp|ldexp|nextafter|copysign)f?|"
-    r"mem(set|cpy|move)"
-)
-
-_DATA = re.compile(r"@\.const\.array|inttoptr \(i64 \d")  # arrays of Python's, in the code or at an address
-
-
-def addresses_for_kernels() -> dict[str, int]:
-    """The table's address under the name by which compiled code knows it."""
-    return {d.USERS_FUNCTIONS: ctypes.addressof(_TABLE)}
 
 
 def compile_function(name: str, function: Callable[..., object]) -> int:
@@ -54,6 +36,7 @@ def compile_function(name: str, function: Callable[..., object]) -> int:
     Raises:
         SemanticsError: The name is none or taken, numba cannot compile the function, or it may raise an exception,
             allocates memory, reads an array or calls itself; or there are too many functions.
+        PackageError: numba is not installed.
 
     >>> compile_function("halved", lambda x: x / 2)
     1
@@ -61,11 +44,8 @@ def compile_function(name: str, function: Callable[..., object]) -> int:
     _check_name(name)
     plain = getattr(function, "py_func", function)  # of what numba compiled already
     operands = _count_arguments(name, plain)
-    try:
-        bitcode, inner = load_kernels("user_function").compile_over_blocks(plain, operands)
-    except ValueError as error:
-        raise SemanticsError(f"function {name} cannot be compiled: {_COLORS.sub('', str(error))}") from error
-    address = _load(name, bitcode, inner)
+    compiler = imported(_COMPILER, "compile", f"function {name}, which is compiled by numba,")
+    address: int = compiler.compiled_address(name, plain, operands)
     with _LOCK:
         _enter(name, 4 * address + operands)
         _COMPILED[name] = function
@@ -104,57 +84,17 @@ def _count_arguments(name: str, function: Callable[..., object]) -> int:
     return len(parameters)
 
 
-def _load(name: str, bitcode: bytes, inner: str) -> int:
-    """Turn numba's bitcode into machine code that stays; returns the address of its C function."""
-    symbol = f"sparseeinsum_user_{len(_LOADED)}_{name}"
-    module = llvm.parse_bitcode(bitcode)
-    export(module, inner, symbol, load_kernels("user_function").PARAMETERS, returned="status")
-    optimise(module, (symbol,))
-    externals = _externals(name, module)
-    _check_calls(name, module)
-    if _DATA.search(str(module)):
-        raise SemanticsError(f"function {name} reads an array; compute with numbers and the functions of math only")
-    if set(re.findall(r"\bret i64 (\S+)", str(module.get_function(symbol)))) != {"0"}:
-        raise SemanticsError(f"function {name} may raise an exception; return math.nan where it has no value")
-    code = NativeCode((emit_object(module),), externals)
-    _LOADED.append(code)
-    return code.address_of(symbol)
-
-
-def _externals(name: str, module: llvm.ModuleRef) -> dict[str, int]:
-    """Addresses of what machine code calls outside; an error where that is more than mathematics."""
-    found = {}
-    for each in (*module.functions, *module.global_variables):
-        if each.is_declaration and not each.name.startswith("llvm."):
-            address = llvm.address_of_symbol(each.name) if _MATHEMATICS.fullmatch(each.name) else None
-            if address is None:
-                raise SemanticsError(
-                    f"function {name} does more than arithmetic (it needs {each.name}): it may raise an exception, "
-                    "allocate memory or call Python; compute with numbers and the functions of math only"
-                )
-            found[each.name] = address
-    return found
-
-
-def _check_calls(name: str, module: llvm.ModuleRef) -> None:
-    """Refuse functions that call themselves: without a bound they would use up the stack."""
-    calls = {each.name: set(re.findall(r'call [^@\n]*@"?([^"(]+)', str(each))) for each in module.functions}
-    try:
-        graphlib.TopologicalSorter(calls).prepare()
-    except graphlib.CycleError:
-        raise SemanticsError(f"function {name} calls itself; write it as a loop") from None
-
-
 def _enter(name: str, word: int) -> None:
     """Put a function into the table; a reader that comes at the same time finds a whole entry or none."""
-    text = name.encode()
-    for at in range(1, 1 + _TABLE[0] * d.USERS_FUNCTION_WORDS, d.USERS_FUNCTION_WORDS):
-        if ctypes.string_at(ctypes.addressof(_TABLE) + 8 * (at + 1), _TABLE[at]) == text:
-            _TABLE[at + d.USERS_FUNCTION_WORDS - 1] = word
+    text, start = name.encode(), require_library().users_functions
+    table = (ctypes.c_int64 * _TABLE_WORDS).from_address(start)
+    for at in range(1, 1 + table[0] * d.USERS_FUNCTION_WORDS, d.USERS_FUNCTION_WORDS):
+        if ctypes.string_at(start + 8 * (at + 1), table[at]) == text:
+            table[at + d.USERS_FUNCTION_WORDS - 1] = word
             return
-    if _TABLE[0] >= d.MAX_USERS_FUNCTIONS:
-        raise SemanticsError(f"there are {_TABLE[0]} functions already, the most there may be; {name} is one too many")
-    at = 1 + _TABLE[0] * d.USERS_FUNCTION_WORDS
-    _TABLE[at], _TABLE[at + d.USERS_FUNCTION_WORDS - 1] = len(text), word
-    ctypes.memmove(ctypes.addressof(_TABLE) + 8 * (at + 1), text, len(text))
-    _TABLE[0] += 1
+    if table[0] >= d.MAX_USERS_FUNCTIONS:
+        raise SemanticsError(f"there are {table[0]} functions already, the most there may be; {name} is one too many")
+    at = 1 + table[0] * d.USERS_FUNCTION_WORDS
+    table[at], table[at + d.USERS_FUNCTION_WORDS - 1] = len(text), word
+    ctypes.memmove(start + 8 * (at + 1), text, len(text))
+    table[0] += 1

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import scipy  # loads scipy.sparse where it is first used
 from numpy.typing import NDArray
 
 from sparseeinsum.algebra.operators import Schema
@@ -28,6 +27,7 @@ from sparseeinsum.storage.tensor_metadata import metadata_of
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    import scipy.sparse
     import sparse
     import torch
     import xarray as xr
@@ -132,10 +132,14 @@ class TensorResult:
         Raises:
             ShapeError: The tensor has another number of axes.
             SemanticsError: It has another fill, so that scipy would take absent entries for 0.
+            PackageError: The package scipy is not installed.
         """
         if len(self.shape) != 2:
             raise ShapeError(f"{self.name} has {len(self.shape)} axes; a scipy.sparse matrix has 2")
         self._check_no_fill("a scipy.sparse matrix", "to_numpy(), or arrow() for the entries")
+        with _needing("scipy"):
+            import scipy.sparse  # noqa: PLC0415  # an optional dependency
+
         coordinates, values = self._held.entries()
         return scipy.sparse.csr_array((values, coordinates), shape=self.shape)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from sparseeinsum.errors import PackageError
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.inference import result_tensor
 from sparseeinsum.rewrite.binarise import binarise
@@ -27,11 +28,13 @@ class Improved:
         graph: EinSums of any number of operands.
         apart: The same of one or two operands each.
         derivations: Of those results, the new formula.
+        unsearched: Results for which no other formulas were looked for, because packages are not installed.
     """
 
     graph: EinGraph
     apart: KnownGraph
     derivations: Mapping[str, Derivation]
+    unsearched: tuple[str, ...] = ()
 
 
 def improve(graph: EinGraph, apart: KnownGraph, price: Pricer, pinned: Mapping[str, Mapping[str, int]]) -> Improved:
@@ -52,18 +55,23 @@ def improve(graph: EinGraph, apart: KnownGraph, price: Pricer, pinned: Mapping[s
     names = Names(graph.tensors)
     replaced: dict[str, Sequence[EinSum]] = {}
     derivations: dict[str, Derivation] = {}
+    unsearched: list[str] = []
     for group in groups:
-        found = better_formulas(group, merged, apart, price, names)
+        try:
+            found = better_formulas(group, merged, apart, price, names)
+        except PackageError:
+            unsearched += [root.output.tensor for root in group.roots]
+            continue
         if found is not None:
             derivations |= found.derivations
             replaced |= {einsum.output.tensor: () for einsum in group.einsums}
             replaced[group.einsums[-1].output.tensor] = found.einsums
     if not replaced:
-        return Improved(graph, apart, {})
+        return Improved(graph, apart, {}, tuple(unsearched))
     better = _graph(
         _in_order(each for einsum in merged.einsums for each in replaced.get(einsum.output.tensor, [einsum])), merged
     )
-    return Improved(better, binarise(better, apart.anew()), derivations)
+    return Improved(better, binarise(better, apart.anew()), derivations, tuple(unsearched))
 
 
 def _in_order(einsums: Iterable[EinSum]) -> tuple[EinSum, ...]:

@@ -21,6 +21,7 @@ class Rewriting:
         merged: Results as written that are computed once with others, by the names of those.
         composed: Results as written that are not computed, by the names of those that are computed without them.
         derivations: Of results that another formula computes, that formula.
+        unsearched: Results for which no other formulas were looked for, because packages are not installed.
     """
 
     parts: Mapping[str, tuple[str, ...]]
@@ -28,6 +29,7 @@ class Rewriting:
     merged: Mapping[str, str]
     composed: Mapping[str, str]
     derivations: Mapping[str, Derivation]
+    unsearched: tuple[str, ...] = ()
 
     @property
     def shares(self) -> dict[str, float]:
@@ -35,13 +37,20 @@ class Rewriting:
         return {name: derivation.share for name, derivation in self.derivations.items()}
 
     @classmethod
-    def between(cls, written: EinGraph, graph: EinGraph, derivations: Mapping[str, Derivation]) -> "Rewriting":
+    def between(
+        cls,
+        written: EinGraph,
+        graph: EinGraph,
+        derivations: Mapping[str, Derivation],
+        unsearched: tuple[str, ...] = (),
+    ) -> "Rewriting":
         """What was done.
 
         Args:
             written: EinSums of any number of operands, in topological order.
             graph: The same, merged, of one or two operands each.
             derivations: Of results that another formula computes, that formula.
+            unsearched: Results for which none was looked for, because packages are not installed.
         """
         merged = merged_results(written, graph)
         results = {einsum.output.tensor for einsum in written.einsums}
@@ -51,6 +60,7 @@ class Rewriting:
             merged,
             composed_results(written, graph, merged),
             derivations,
+            unsearched,
         )
 
     def taken_apart_as(self, graph: EinGraph) -> "Rewriting":

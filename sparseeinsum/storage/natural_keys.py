@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparseeinsum.errors import DataError
+from sparseeinsum.extras import late
 from sparseeinsum.statistics.columns import is_index_type
 
 # Types of keys as the catalogue has them, which all engines know, and how frames have them.
@@ -114,7 +114,7 @@ def read_keys(tensor: str, column: str, values: pa.ChunkedArray) -> KeyColumn:
     stored = (
         pa.chunked_array([chunk.storage for chunk in converted.chunks], pa.binary(16)) if _is_uuid(kind) else converted
     )
-    encoded = pc.dictionary_encode(stored).combine_chunks()
+    encoded = late("pyarrow.compute").dictionary_encode(stored).combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):  # without a chunk
         encoded = pa.array([], stored.type).dictionary_encode()
     keys = pa.ExtensionArray.from_storage(kind, encoded.dictionary) if _is_uuid(kind) else encoded.dictionary
@@ -125,7 +125,8 @@ def as_keys(column: pa.ChunkedArray, key_type: str) -> pa.Array:
     """A column as an engine returns it as keys of a type."""
     kind = ARROW_TYPES[key_type]
     if _is_uuid(kind) and column.type != kind:  # some engines return them as text
-        digits = "".join(pc.replace_substring(column, "-", "").to_pylist())
+        compute = late("pyarrow.compute")
+        digits = "".join(compute.replace_substring(column, "-", "").to_pylist())
         storage = pa.FixedSizeBinaryArray.from_buffers(
             pa.binary(16), len(column), [None, pa.py_buffer(bytes.fromhex(digits))]
         )

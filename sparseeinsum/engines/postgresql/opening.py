@@ -1,7 +1,6 @@
-"""Engines: connections to PostgreSQL, as users name them, and what is at their other end."""
+"""Engines: connections to PostgreSQL, and what is at their other end."""
 
-import sys
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from sparseeinsum.engines.postgresql.citus import Citus, check_machines, has_machines
 from sparseeinsum.engines.postgresql.client_session import ClientSession, load_driver
@@ -14,14 +13,6 @@ if TYPE_CHECKING:
     import psycopg
 
 _LEAST_VERSION = 150_000
-
-
-def is_postgresql(target: object) -> TypeGuard["str | psycopg.Connection[Any]"]:
-    """Whether a database that a user names, or a connection that they have, is of PostgreSQL."""
-    if isinstance(target, str):
-        return target.startswith(("postgresql://", "postgres://"))
-    driver = sys.modules.get("psycopg")
-    return driver is not None and isinstance(target, driver.Connection)
 
 
 def open_postgresql(target: "str | psycopg.Connection[Any]") -> PostgreSQL:

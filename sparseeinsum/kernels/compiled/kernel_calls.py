@@ -7,7 +7,8 @@ host's callbacks put there themselves. descriptors.py says how descriptors and r
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.memory import array_at, call, format_message
+from sparseeinsum.kernels.compiled.memory import array_at, call
+from sparseeinsum.kernels.compiled.messages import format_message
 
 word = types.int64
 

@@ -1,6 +1,6 @@
-"""Kernels: the external gemm of udfs/contraction.py for hosts without a BLAS, in memory of each thread's own.
+"""Kernels: matrix products without a BLAS; see udfs/matrix_product.py.
 
-A host supplies a function that is called now and then, in which it may leave the kernel.
+A host supplies the memory that they take, and a function that is called now and then, in which it may leave the kernel.
 """
 
 from collections.abc import Callable
@@ -8,14 +8,15 @@ from collections.abc import Callable
 from numba import njit, types
 
 from sparseeinsum.assets import load_kernels
+from sparseeinsum.kernels.compiled.blas_calls import own_gemm
 from sparseeinsum.kernels.compiled.memory import array_at
 
 product = load_kernels("matrix_product")
 
-_PANELS = "sparseeinsum_panels"
 _PANEL_BYTES = 8 * (product.PANEL_OF_A + product.PANEL_OF_B + product.TILE)
 _word = types.int64
-_panels = types.ExternalFunction("sparseeinsum_panels_of_thread", _word())
+_take_panels = types.ExternalFunction("sparseeinsum_take_panels", _word(_word))
+_give_panels = types.ExternalFunction("sparseeinsum_give_panels", types.void(_word))
 _pause = types.ExternalFunction("sparseeinsum_pause", types.void())
 _REAL = {"f64": types.float64, "f32": types.float32}
 _COMPLEX = {"c128": types.complex128, "c64": types.complex64}
@@ -24,8 +25,8 @@ _TYPES = {"f64": ("double", 8), "f32": ("float", 16)}  # of numbers, and how man
 
 def matrix_products() -> dict[str, Callable[..., int]]:
     """The functions by their names, for numba to compile."""
-    return {f"sparseeinsum_gemm_{suffix}": _by_tiles(suffix, dtype) for suffix, dtype in _REAL.items()} | {
-        f"sparseeinsum_gemm_{suffix}": _by_lines(dtype) for suffix, dtype in _COMPLEX.items()
+    return {own_gemm(suffix): _by_tiles(suffix, dtype) for suffix, dtype in _REAL.items()} | {
+        own_gemm(suffix): _by_lines(dtype) for suffix, dtype in _COMPLEX.items()
     }
 
 
@@ -54,16 +55,23 @@ def _by_tiles(suffix: str, dtype: types.Float) -> Callable[..., int]:
 
     def gemm(ta, tb, m, n, k, a, lda, b, ldb, c, ldc):
         a_strides, b_strides = _strides(ta, lda), _strides(tb, ldb)
-        panel_of_a = array_at(_panels(), product.PANEL_OF_A, dtype)
-        panel_of_b = array_at(_panels() + 8 * product.PANEL_OF_A, product.PANEL_OF_B, dtype)
-        tile = array_at(_panels() + 8 * (product.PANEL_OF_A + product.PANEL_OF_B), product.TILE, dtype)
+        u = array_at(a, _span(m, k, a_strides), dtype)
+        v = array_at(b, _span(k, n, b_strides), dtype)
+        w = array_at(c, _span(m, n, (ldc, 1)), dtype)
+        panels = _take_panels(_PANEL_BYTES)
+        if panels == 0:  # out of memory
+            product.multiply_by_lines((m, n, k), u, a_strides, v, b_strides, w, ldc, _pause_now)
+            return 0
+        panel_of_a = array_at(panels, product.PANEL_OF_A, dtype)
+        panel_of_b = array_at(panels + 8 * product.PANEL_OF_A, product.PANEL_OF_B, dtype)
+        tile = array_at(panels + 8 * (product.PANEL_OF_A + product.PANEL_OF_B), product.TILE, dtype)
         product.multiply(
             (m, n, k),
-            array_at(a, _span(m, k, a_strides), dtype),
+            u,
             a_strides,
-            array_at(b, _span(k, n, b_strides), dtype),
+            v,
             b_strides,
-            array_at(c, _span(m, n, (ldc, 1)), dtype),
+            w,
             ldc,
             panel_of_a,
             panel_of_b,
@@ -71,6 +79,7 @@ def _by_tiles(suffix: str, dtype: types.Float) -> Callable[..., int]:
             multiply_tile,
             _pause_now,
         )
+        _give_panels(panels)
         return 0
 
     return gemm
@@ -95,15 +104,8 @@ def _by_lines(dtype: types.Complex) -> Callable[..., int]:
 
 
 def tile_code() -> str:
-    """LLVM IR of the panels and of what multiplies tiles, whose sums stay in registers, which numba cannot be told."""
-    panels = f"""@{_PANELS} = internal thread_local global [{_PANEL_BYTES} x i8] zeroinitializer, align 64
-declare ptr @llvm.threadlocal.address.p0(ptr)
-define i64 @sparseeinsum_panels_of_thread() {{
-  %own = call ptr @llvm.threadlocal.address.p0(ptr @{_PANELS})
-  %address = ptrtoint ptr %own to i64
-  ret i64 %address
-}}"""
-    return "\n".join((panels, *(_tile_code(suffix, *parts) for suffix, parts in _TYPES.items())))
+    """LLVM IR of what multiplies tiles, whose sums stay in registers, which numba cannot be told."""
+    return "\n".join(_tile_code(suffix, *parts) for suffix, parts in _TYPES.items())
 
 
 def _tile_code(suffix: str, kind: str, columns: int) -> str:

@@ -29,6 +29,7 @@ from sparseeinsum.kernels.compiled.scratch import (
     shape_of,
     word,
 )
+from sparseeinsum.kernels.symbols import USERS_FUNCTIONS
 
 aggregation = load_kernels("aggregation")
 contraction = load_kernels("contraction")
@@ -38,7 +39,7 @@ tiles = load_kernels("tiles")
 
 assert d.USERS_FUNCTION_WORDS == expression.ENTRY_WORDS
 
-_users_functions = address_of(d.USERS_FUNCTIONS)
+_users_functions = address_of(USERS_FUNCTIONS)
 
 
 @njit

@@ -43,27 +43,9 @@ def _call(typing_context, address, arguments):
     return types.int64(address, arguments), generate
 
 
-def _format_message(typing_context, buffer, size, template, words):
-    """`snprintf(buffer, size, template, *words)` for a tuple of int64 words."""
-    count = len(words)
-
-    def generate(context, builder, signature, values):
-        byte_pointer = cgutils.voidptr_t
-        function_type = cgutils.ir.FunctionType(
-            cgutils.ir.IntType(32), [byte_pointer, cgutils.ir.IntType(64), byte_pointer], var_arg=True
-        )
-        function = cgutils.get_or_insert_function(builder.module, function_type, "snprintf")
-        fixed = [builder.inttoptr(values[0], byte_pointer), values[1], builder.inttoptr(values[2], byte_pointer)]
-        builder.call(function, fixed + cgutils.unpack_tuple(builder, values[3], count))
-        return context.get_dummy_value()
-
-    return types.void(buffer, size, template, words), generate
-
-
 # numba's annotations give an intrinsic the parameters of its generator; what it takes is one less.
 array_at: Callable[..., Any] = intrinsic(_array_at)
 call: Callable[..., Any] = intrinsic(_call)
-format_message: Callable[..., Any] = intrinsic(_format_message)
 
 
 def address_of(symbol: str) -> Callable[[], int]:

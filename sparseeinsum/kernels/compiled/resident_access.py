@@ -9,8 +9,8 @@ from sparseeinsum.kernels.residents import (
     ELEMENTS,
     HANDLE,
     LIVE,
+    LOCK,
     MAX_RESIDENTS,
-    MUTEX,
     SECRET,
     SLOT_BITS,
     SLOT_WORDS,
@@ -19,6 +19,7 @@ from sparseeinsum.kernels.residents import (
     TYPE,
     VECTOR,
 )
+from sparseeinsum.kernels.symbols import RESIDENTS
 
 word = types.int64
 _bits = types.uint64
@@ -26,9 +27,9 @@ _bits = types.uint64
 _RANDOM_BITS = 52
 _IS_HANDLE = 1 << 62  # set in all handles: none is 0 or negative
 
-_table_address = address_of(d.RESIDENTS)
-_lock = types.ExternalFunction("pthread_mutex_lock", types.int32(word))
-_unlock = types.ExternalFunction("pthread_mutex_unlock", types.int32(word))
+_table_address = address_of(RESIDENTS)
+_lock = types.ExternalFunction("sparseeinsum_lock", types.void(word))
+_unlock = types.ExternalFunction("sparseeinsum_unlock", types.void(word))
 _reference = types.ExternalFunction("duckdb_vector_reference_vector", types.void(word, word))
 
 
@@ -57,7 +58,7 @@ def publish(vector, elements, kind):
     """Enter an array into the table: its vector, of how many elements of which logical type; 0 if there is no room."""
     words = _words()
     handle = word(0)
-    _lock(_table_address() + 8 * MUTEX)
+    _lock(_table_address() + 8 * LOCK)
     for index in range(MAX_RESIDENTS):
         slot = _slot(words, index)
         if slot[HANDLE] == 0:
@@ -67,7 +68,7 @@ def publish(vector, elements, kind):
             handle = word(_IS_HANDLE) | (random << SLOT_BITS) | index
             slot[HANDLE], slot[VECTOR], slot[ELEMENTS], slot[TYPE] = handle, vector, elements, kind
             break
-    _unlock(_table_address() + 8 * MUTEX)
+    _unlock(_table_address() + 8 * LOCK)
     return handle
 
 
@@ -75,12 +76,12 @@ def publish(vector, elements, kind):
 def withdraw(handle):
     """Take an array off the table; who reads it by now goes on to."""
     words = _words()
-    _lock(_table_address() + 8 * MUTEX)
+    _lock(_table_address() + 8 * LOCK)
     slot = _slot(words, handle & (MAX_RESIDENTS - 1))
     if slot[HANDLE] == handle:
         slot[HANDLE] = 0
         words[LIVE] -= 1
-    _unlock(_table_address() + 8 * MUTEX)
+    _unlock(_table_address() + 8 * LOCK)
 
 
 @njit
@@ -88,11 +89,11 @@ def share(handle, kind, vector):
     """Let a vector refer to a resident array, which stays as long as the vector does; its elements, or a code."""
     words = _words()
     elements = word(d.NOT_RESIDENT)
-    _lock(_table_address() + 8 * MUTEX)
+    _lock(_table_address() + 8 * LOCK)
     slot = _slot(words, handle & (MAX_RESIDENTS - 1))
     if handle > 0 and slot[HANDLE] == handle:
         elements = slot[ELEMENTS] if slot[TYPE] == kind else word(d.RESIDENT_TYPE_DIFFERS)
         if elements >= 0:
             _reference(vector, slot[VECTOR])
-    _unlock(_table_address() + 8 * MUTEX)
+    _unlock(_table_address() + 8 * LOCK)
     return elements

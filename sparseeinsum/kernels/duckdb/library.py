@@ -1,126 +1,147 @@
-"""Kernels: machine code of all kernels in, an extension file out that any DuckDB from 1.5.6 on loads, without Python.
+"""Kernels: the library for DuckDB, opened in this process: once, and as long as the process, as databases call it."""
 
-The file is a shared library that calls DuckDB through the table of its C API's functions, followed by a footer in
-which DuckDB reads for what the file was made.
-"""
-
-from collections.abc import Iterator
+import ctypes
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
+from sparseeinsum.errors import KernelsError, PackageError
+from sparseeinsum.extras import imported
+from sparseeinsum.kernels.blas import Blas, find_blas
+from sparseeinsum.kernels.duckdb.capi import Pointer, address_in, function_table
+from sparseeinsum.kernels.libraries import libraries_for_duckdb
+from sparseeinsum.kernels.platforms import NATIVE, processor_asked_for
+from sparseeinsum.kernels.residents import LIVE
+from sparseeinsum.kernels.symbols import (
+    BLAS_WORDS,
+    CHOSEN_PROCESSOR,
+    CONFIGURE,
+    ENTRY_POINT,
+    TABLE_OF_RESIDENTS,
+    TABLE_OF_USERS_FUNCTIONS,
+)
 
-from sparseeinsum.errors import ExtensionError
-from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.duckdb.capi import C_API_VERSION, COPIED_SLOTS, SLOTS
-from sparseeinsum.kernels.duckdb.registry import REGISTRY, registry
-from sparseeinsum.kernels.linking import NO_USERS_FUNCTIONS, link_library, write_whole
-from sparseeinsum.kernels.processors import NATIVE, UNFIT, check_code, features
-from sparseeinsum.kernels.residents import MUTEX, SECRET, TABLE_WORDS
-from sparseeinsum.kernels.static_data import Text, in_llvm
-
-FILE_NAME = "sparseeinsum.duckdb_extension"  # DuckDB derives the name of the entry point from it
-_ENTRY_POINT = "sparseeinsum_init_c_api"
-
-# The footer: https://github.com/duckdb/duckdb/blob/v1.5.5/scripts/append_metadata.cmake; what comes first is the head
-# of a section of WebAssembly, which other platforms ignore.
-_FOOTER_HEAD = b"\x00\x93\x04\x10duckdb_signature\x80\x04"
-_FIELD_BYTES = 32
-_FORMAT = "4"
-_UNSIGNED = bytes(256)
-
-_FUNCTIONS = "sparseeinsum_c_api"  # the table through which DuckDB's functions are called
-_MOST_ARGUMENTS = 6  # of any of them, all integers or pointers, which a processor takes in registers
-
-_LOADING = f"""
-@{_FUNCTIONS} = internal global [{COPIED_SLOTS} x i64] zeroinitializer
-declare i64 @load_extension(i64, i64, i64, i64, i64)
-
-define zeroext i1 @{_ENTRY_POINT}(ptr %info, ptr %access) {{
-  %fits = call i1 @sparseeinsum_processor_fits()
-  br i1 %fits, label %load, label %refuse
-refuse:
-  %set_error = load ptr, ptr %access
-  call void %set_error(ptr %info, ptr @unfit)
-  ret i1 0
-load:
-  %i = ptrtoint ptr %info to i64
-  %a = ptrtoint ptr %access to i64
-  %done = call i64 @load_extension(i64 %i, i64 %a, i64 ptrtoint (ptr @{REGISTRY} to i64),
-                                   i64 ptrtoint (ptr @{_FUNCTIONS} to i64), i64 ptrtoint (ptr @c_api_version to i64))
-  %loaded = icmp ne i64 %done, 0
-  ret i1 %loaded
-}}
-"""
-
-_OWN_TABLES = f"""
-@{d.RESIDENTS} = hidden global [{TABLE_WORDS} x i64] zeroinitializer
-@llvm.global_ctors = appending global [1 x {{ i32, ptr, ptr }}]
-  [{{ i32, ptr, ptr }} {{ i32 65535, ptr @prepare, ptr null }}]
-declare i32 @pthread_mutex_init(ptr, ptr)
-declare i32 @getentropy(ptr, i64)
-
-define internal void @prepare() {{
-  %mutex = getelementptr i64, ptr @{d.RESIDENTS}, i64 {MUTEX}
-  %secret = getelementptr i64, ptr @{d.RESIDENTS}, i64 {SECRET}
-  %initialised = call i32 @pthread_mutex_init(ptr %mutex, ptr null)
-  %drawn = call i32 @getentropy(ptr %secret, i64 8)
-  ret void
-}}
-
-define hidden void @sparseeinsum_pause() {{
-  ret void
-}}
-"""
+_BUILDER = "sparseeinsum.kernels.building.make"
+AddressOf = Callable[[str], int]
+_OPENED: list["Library"] = []  # at most one
 
 
-def build_extension(folder: Path, version: str, processor: str = NATIVE) -> Path:
-    """Write the extension file into a folder; returns its path.
+class Access(ctypes.Structure):
+    """`duckdb_extension_access` of duckdb_extension.h; for a static extension, DuckDB leaves `get_api` empty."""
 
-    Args:
-        folder: Where the file goes, which is replaced whole or not at all.
-        version: Of the extension.
-        processor: One of `processors.PROCESSORS`; on others that lack something, the file refuses to be loaded.
+    _fields_ = (("set_error", Pointer), ("get_database", Pointer), ("get_api", Pointer))
+
+
+_get_api = ctypes.CFUNCTYPE(Pointer, Pointer, Pointer)(lambda info, version: ctypes.addressof(function_table()))
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Compiled code in this process.
+
+    Attributes:
+        address_of: Finds what it exports.
+        processor: That which its code is for.
+        blas: What computes matrix products; None where it does so itself.
+    """
+
+    address_of: AddressOf
+    processor: str
+    blas: Blas | None
+
+    def enter(self, info: int, access: int) -> bool:
+        """Register all functions in a database that DuckDB is opening; False after DuckDB was told what is wrong."""
+        completed = Access.from_buffer_copy(Access.from_address(access))
+        completed.get_api = ctypes.cast(_get_api, Pointer)
+        enter = ctypes.CFUNCTYPE(ctypes.c_bool, Pointer, Pointer)(self.address_of(ENTRY_POINT))
+        return bool(enter(info, ctypes.addressof(completed)))
+
+    @property
+    def users_functions(self) -> int:
+        """Address of the table of users' functions; see udfs/expression.py."""
+        return self._table(TABLE_OF_USERS_FUNCTIONS)
+
+    def count_residents(self) -> int:
+        """How many arrays of this process are resident now."""
+        return ctypes.c_int64.from_address(self._table(TABLE_OF_RESIDENTS) + 8 * LIVE).value
+
+    def _table(self, symbol: str) -> int:
+        return int(ctypes.CFUNCTYPE(Pointer)(self.address_of(symbol))() or 0)
+
+
+def library_at_hand() -> Library | None:
+    """The library that is open, or can be opened now; None where it would have to be compiled first.
 
     Raises:
-        ExtensionError: The platform or processor is not supported, there is no linker, or it failed.
+        KernelsError: There is none for this platform, or the environment asks for a processor that it has not.
     """
-    platform = _platform()
-    if not platform.startswith("linux_"):
-        raise ExtensionError(f"extension files for DuckDB are made on Linux only so far, not on {platform}")
-    library = link_library("duckdb_library", processor, _host_code(processor), (_ENTRY_POINT,))
-    path = folder / FILE_NAME
-    write_whole(path, library + _footer(platform, version), 0o644)
-    return path
+    for path in () if _OPENED else libraries_for_duckdb():
+        with suppress(OSError):  # the system refuses it; another one may do
+            library = _opened(_exports_of(path))
+            if library is not None:
+                _OPENED.append(library)
+                break
+    return _OPENED[0] if _OPENED else None
 
 
-def _platform() -> str:
-    """What DuckDB calls the platform that it is on."""
-    with duckdb.connect() as connection:
-        ((platform,),) = connection.execute("PRAGMA platform").fetchall()
-    return str(platform)
+def has_library() -> bool:
+    """Whether there is a library that is open, or can be opened now."""
+    try:
+        return library_at_hand() is not None
+    except KernelsError:
+        return False
 
 
-def _footer(platform: str, version: str) -> bytes:
-    fields = ("", "", "", "C_STRUCT", version, C_API_VERSION, platform, _FORMAT)
-    return _FOOTER_HEAD + b"".join(field.encode().ljust(_FIELD_BYTES, bytes(1)) for field in fields) + _UNSIGNED
+def require_library() -> Library:
+    """The library, compiled now where there is none.
+
+    Raises:
+        KernelsError: It cannot be had; the message says why, and what to do.
+    """
+    library = library_at_hand()
+    if library is None:
+        try:
+            builder = imported(
+                _BUILDER, "compile", "compiling the kernels, of which there are none for this processor,"
+            )
+        except PackageError as error:
+            raise KernelsError(str(error)) from error
+        library = _opened(builder.compiled_library(processor_asked_for()))
+        if library is None:
+            raise KernelsError("the kernels were compiled for another processor than the one at hand")
+        _OPENED.append(library)
+    return library
 
 
-def _host_code(processor: str) -> Iterator[str]:
-    """LLVM IR of what the file has beside kernels and callbacks."""
-    yield check_code(features(processor))
-    yield from in_llvm((*registry(), Text("unfit", UNFIT), Text("c_api_version", C_API_VERSION)))
-    yield NO_USERS_FUNCTIONS
-    yield _LOADING
-    yield _OWN_TABLES
-    yield from (_call_through_table(name, slot) for name, slot in SLOTS.items())
+def level_at_hand() -> str | None:
+    """The best level of which there is a library that can be opened now, beside one for this very processor.
+
+    Raises:
+        KernelsError: As `library_at_hand`.
+    """
+    processors = (_processor_of(_exports_of(path)) for path in libraries_for_duckdb())
+    return next((processor for processor in processors if processor not in (None, NATIVE)), None)
 
 
-def _call_through_table(name: str, slot: int) -> str:
-    """A function of the C API for code that knows its name; arguments that it does not take are left as they come."""
-    taken = ", ".join(f"i64 %a{index}" for index in range(_MOST_ARGUMENTS))
-    return f"""define hidden i64 @{name}({taken}) {{
-  %address = getelementptr i64, ptr @{_FUNCTIONS}, i64 {slot}
-  %function = load ptr, ptr %address
-  %result = tail call i64 %function({taken})
-  ret i64 %result
-}}"""
+def _exports_of(path: Path) -> AddressOf:
+    shared = ctypes.CDLL(str(path))
+    return lambda symbol: address_in(shared, symbol)
+
+
+def _opened(address_of: AddressOf) -> Library | None:
+    """The library, told which BLAS there is; None where its code is for another processor."""
+    processor = _processor_of(address_of)
+    if processor is None:
+        return None
+    blas = find_blas()
+    if blas is not None:
+        words = (ctypes.c_int64 * BLAS_WORDS)(*blas.addresses)
+        ctypes.CFUNCTYPE(None, Pointer)(address_of(CONFIGURE))(ctypes.addressof(words))
+    return Library(address_of, processor, blas)
+
+
+def _processor_of(address_of: AddressOf) -> str | None:
+    """The processor whose code a library chooses here; None where it has none for the one at hand."""
+    name: bytes | None = ctypes.CFUNCTYPE(ctypes.c_char_p)(address_of(CHOSEN_PROCESSOR))()
+    return None if name is None else name.decode()

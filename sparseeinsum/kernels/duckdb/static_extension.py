@@ -11,6 +11,7 @@ from collections.abc import Callable
 from sparseeinsum.kernels.duckdb.capi import Pointer, c_function
 from sparseeinsum.kernels.duckdb.capi_v2 import Slot
 from sparseeinsum.kernels.duckdb.declarations import Factory, factory_of
+from sparseeinsum.kernels.duckdb.library import has_library
 
 _OK = 0
 
@@ -72,6 +73,8 @@ def register_static_extension(name: str, version: str, api_version: str, entry: 
 def register_described_extension(name: str, version: str, enter: Callable[[int, Factory], None], contents: str) -> None:
     """Register an extension of version 2 of the C API, without which everything else works.
 
+    It enters databases that get the array functions, and no others.
+
     Args:
         name: Of the extension.
         version: Of the extension.
@@ -80,6 +83,8 @@ def register_described_extension(name: str, version: str, enter: Callable[[int, 
     """
 
     def checked(given: "ctypes._Pointer[_Input]") -> None:
+        if not has_library():
+            return
         entry = given.contents
         try:
             with factory_of(entry.context) as factory:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sparseeinsum.errors import ExtensionError
-from sparseeinsum.kernels.postgresql.library import build_library
 from sparseeinsum.kernels.postgresql.script import EXTENSION, control_file, install_script, update_script
 from sparseeinsum.kernels.postgresql.texts import ExtensionTexts, refused_with
-from sparseeinsum.kernels.processors import NATIVE
+from sparseeinsum.kernels.shipping import postgresql_library
+from sparseeinsum.kernels.whole_files import write_whole
 
 _DEBIAN = Path("/usr/lib/postgresql")  # where Debian keeps a folder for every major version
 
@@ -66,22 +66,29 @@ def install_extension(server: Server, version: str) -> tuple[Path, ...]:
 
     Databases that have an earlier version keep its functions, which do not find the new library's, until
     `ALTER EXTENSION sparseeinsum UPDATE`.
-    """
-    return write_extension(server.library_folder, server.extension_folder, server.major, version)
-
-
-def write_extension(
-    library_folder: Path, extension_folder: Path, server: int, version: str, processor: str = NATIVE
-) -> tuple[Path, ...]:
-    """Write all files for a major version of PostgreSQL; scripts lead here from each version whose script is there.
 
     Raises:
         ExtensionError: The version is not supported, a folder cannot be written, or linking failed.
     """
+    content = postgresql_library(None, server.major, version, is_for_here=True)
+    return _write(content, server.library_folder, server.extension_folder, version)
+
+
+def write_extension(folder: Path, major: int, version: str, processor: str | None = None) -> tuple[Path, ...]:
+    """Write all files for a major version of PostgreSQL into a folder; returns their paths.
+
+    Raises:
+        ExtensionError: The version is not supported, the folder cannot be written, or linking failed.
+    """
+    return _write(postgresql_library(processor, major, version), folder, folder, version)
+
+
+def _write(content: bytes, library_folder: Path, extension_folder: Path, version: str) -> tuple[Path, ...]:
+    """Write the library, and the texts; scripts lead here from each version whose script is there."""
     texts = ExtensionTexts(
         EXTENSION, version, control_file(version), install=install_script(version), update=update_script(version)
     )
     library = library_folder / f"{EXTENSION}.so"
     with refused_with("run as a user who may write there, or build into a folder of your own"):
-        build_library(library, server, version, processor)
+        write_whole(library, content, 0o755)
         return (library, *texts.write(extension_folder))

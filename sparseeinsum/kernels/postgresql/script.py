@@ -9,7 +9,7 @@ from sqlglot import exp
 from sparseeinsum import assets
 from sparseeinsum.kernels.catalogue import Function
 from sparseeinsum.kernels.postgresql.functions import Aggregate, CFunction, Parameter, aggregates, c_functions
-from sparseeinsum.kernels.postgresql.library import link_symbol
+from sparseeinsum.kernels.postgresql.linking_names import link_symbol
 
 EXTENSION = "sparseeinsum"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sparseeinsum.errors import ExtensionError
-from sparseeinsum.kernels.linking import write_whole
+from sparseeinsum.kernels.whole_files import write_whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,14 @@ import sys
 from typing import Any
 
 import numpy as np
-import scipy  # loads scipy.sparse where it is first used
 
 from sparseeinsum.loading.sources.given import Entries
 
 
 def is_scipy(data: object) -> bool:
     """Whether data are a sparse matrix or array of scipy."""
-    return bool(scipy.sparse.issparse(data))
+    scipy_sparse: Any = sys.modules.get("scipy.sparse")
+    return scipy_sparse is not None and bool(scipy_sparse.issparse(data))
 
 
 def read_scipy(_: str, data: Any) -> Entries:  # noqa: ANN401  # of scipy's, which share no typed base

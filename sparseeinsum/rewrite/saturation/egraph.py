@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sparseeinsum.extras import imported
 from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.rewrite.saturation.terms import Add, Apply, Fold, Leaf, Mul, Number, Sum, Term, free_labels
+
+EXTRA, PURPOSE = "rewriting", "the search for equal formulas"  # what brings the packages that it needs, and for what
 
 _RULES = Path(__file__).with_name("rules.egg").read_text(encoding="utf-8")
 
@@ -127,15 +130,12 @@ def _begun(
     laws: Iterable[str],
 ) -> Any:  # noqa: ANN401  # of egglog, whose bindings have no types of their own
     """A graph with terms, and rules of some laws."""
-    # It takes a while to import, and most programs need none of it.
-    from egglog.bindings import EGraph  # noqa: PLC0415
-
     lines = [_RULES, f"(unstable-combined-ruleset equalities {' '.join(laws)})"]
     lines += [f'(set (bound "{label}") {float(bound)!r})' for label, bound in bounds.items()]
     lines += [f"(RootOf {number} {writer.write(term)})" for number, term in enumerate(terms)]
     lines += [f"(union {writer.write(one)} {writer.write(other)})" for one, other in same]
     lines += writer.schemas()
-    graph = EGraph()
+    graph = _egglog().EGraph()
     _run(graph, "\n".join(lines))
     return graph
 
@@ -164,13 +164,15 @@ def _run(graph: Any, text: str) -> list[Any]:  # noqa: ANN401
 
 
 def _holds(graph: Any, question: str) -> bool:  # noqa: ANN401
-    from egglog.bindings import EggSmolError  # noqa: PLC0415  # as above
-
     try:
         _run(graph, question)
-    except EggSmolError:
+    except _egglog().EggSmolError:
         return False
     return True
+
+
+def _egglog() -> Any:  # noqa: ANN401  # a module, which takes a while to import, and most programs need none of it
+    return imported("egglog.bindings", EXTRA, PURPOSE)
 
 
 def _size(graph: Any) -> int:  # noqa: ANN401

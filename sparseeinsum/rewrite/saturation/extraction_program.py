@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import scipy  # loads scipy.optimize where it is first used
 from numpy.typing import NDArray
 
+from sparseeinsum.extras import imported
 from sparseeinsum.rewrite.saturation.choices import Choice, choice_of, node_cost
-from sparseeinsum.rewrite.saturation.egraph import Node
+from sparseeinsum.rewrite.saturation.egraph import EXTRA, PURPOSE, Node
 from sparseeinsum.rewrite.saturation.sizes import Sizes
 
 _MOST_SECONDS = 0.3
@@ -43,11 +44,12 @@ class ExtractionProgram:
         scale = 1 / known if known else 1.0  # a solver takes what is far below 1 or above for rounding
         rows, limits = self._rows(nodes, components, heights)
         matrix = _matrix([*rows, {number: -cost * scale for number, cost in enumerate(costs) if cost}], len(most))
-        found = scipy.optimize.milp(
+        optimize = imported("scipy.optimize", EXTRA, PURPOSE)
+        found = optimize.milp(
             costs * scale,
             integrality=np.repeat((1, 0), (wholes, len(self.ways))),
-            bounds=scipy.optimize.Bounds(least, most),
-            constraints=scipy.optimize.LinearConstraint(matrix, np.array([*limits, _GAP - 1]), np.inf),
+            bounds=optimize.Bounds(least, most),
+            constraints=optimize.LinearConstraint(matrix, np.array([*limits, _GAP - 1]), np.inf),
             options={"time_limit": _MOST_SECONDS, "mip_rel_gap": _GAP},
         )
         if found.x is None:
@@ -61,8 +63,9 @@ class ExtractionProgram:
         edges = [(number[name], number[child]) for name, node in nodes for child in node.children]
         sources, targets = zip(*edges, strict=True) if edges else ((), ())
         shape = len(number), len(number)
-        graph = scipy.sparse.coo_array((np.ones(len(edges)), (sources, targets)), shape=shape)
-        _, components = scipy.sparse.csgraph.connected_components(graph, connection="strong")
+        graph = _sparse().coo_array((np.ones(len(edges)), (sources, targets)), shape=shape)
+        graphs = imported("scipy.sparse.csgraph", EXTRA, PURPOSE)
+        _, components = graphs.connected_components(graph, connection="strong")
         found: NDArray[np.int32] = components
         return found
 
@@ -100,8 +103,12 @@ def _lower(own: int, child: int, reading: Sequence[int], height: float, levels: 
     return row
 
 
-def _matrix(rows: Sequence[Mapping[int, float]], width: int) -> scipy.sparse.csr_array:
+def _sparse() -> Any:  # noqa: ANN401  # a module
+    return imported("scipy.sparse", EXTRA, PURPOSE)
+
+
+def _matrix(rows: Sequence[Mapping[int, float]], width: int) -> Any:  # noqa: ANN401  # a csr_array of scipy
     values = [value for row in rows for value in row.values()]
     columns = [column for row in rows for column in row]
     starts = np.cumsum([0, *map(len, rows)])
-    return scipy.sparse.csr_array((values, columns, starts), shape=(len(rows), width))
+    return _sparse().csr_array((values, columns, starts), shape=(len(rows), width))

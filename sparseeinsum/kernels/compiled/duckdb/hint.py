@@ -9,7 +9,7 @@ from numba import njit, types
 
 from sparseeinsum.kernels.compiled.duckdb.types import create_type, destroy_type
 from sparseeinsum.kernels.compiled.duckdb.vectors import free, malloc
-from sparseeinsum.kernels.duckdb.registry import BIGINT
+from sparseeinsum.kernels.duckdb.registry_layout import BIGINT
 
 word = types.int64
 
@@ -17,7 +17,7 @@ EXPECTED_TUPLES = 1_000_000_000
 
 _get_extra_info = types.ExternalFunction("duckdb_bind_get_extra_info", word(word))
 _add_column = types.ExternalFunction("duckdb_bind_add_result_column", types.void(word, word, word))
-_set_cardinality = types.ExternalFunction("duckdb_bind_set_cardinality", types.void(word, word, types.uint8))
+_set_cardinality = types.ExternalFunction("duckdb_bind_set_cardinality", types.void(word, word, word))
 _set_rows = types.ExternalFunction("duckdb_data_chunk_set_size", types.void(word, word))
 
 

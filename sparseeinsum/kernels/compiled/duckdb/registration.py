@@ -1,7 +1,7 @@
 """Kernels: how functions get into a DuckDB database, compiled: the registry in, its functions registered.
 
-A process whose host is Python calls this for every database that it opens, a library that DuckDB loads when that
-happens. Addresses in, as everywhere; a word of memory that DuckDB puts a handle into is called a place.
+The library does this for every database that is opened, or that loads it. Addresses in, as everywhere; a word of memory
+that DuckDB puts a handle into is called a place.
 """
 
 from numba import njit, types
@@ -9,9 +9,10 @@ from numba import njit, types
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.duckdb.types import create_type, destroy_type
 from sparseeinsum.kernels.compiled.duckdb.vectors import free, malloc
-from sparseeinsum.kernels.compiled.memory import array_at, call, copy_elements, format_message
-from sparseeinsum.kernels.duckdb import registry as r
-from sparseeinsum.kernels.duckdb.capi import COPIED_SLOTS
+from sparseeinsum.kernels.compiled.memory import array_at, call, copy_elements
+from sparseeinsum.kernels.compiled.messages import format_message
+from sparseeinsum.kernels.duckdb import registry_layout as r
+from sparseeinsum.kernels.duckdb.api_table import COPIED_SLOTS
 
 word = types.int64
 state = types.int32
@@ -32,7 +33,7 @@ _set_bind = types.ExternalFunction("duckdb_table_function_set_bind", nothing(wor
 _set_init = types.ExternalFunction("duckdb_table_function_set_init", nothing(word, word))
 _set_scan = types.ExternalFunction("duckdb_table_function_set_function", nothing(word, word))
 _register_table_function = types.ExternalFunction("duckdb_register_table_function", state(word, word))
-_sysconf = types.ExternalFunction("sysconf", word(types.int32))
+_memory_bytes = types.ExternalFunction("sparseeinsum_memory_bytes", word())
 
 # struct duckdb_extension_access in duckdb_extension.h
 _SET_ERROR, _GET_DATABASE, _GET_API, _ACCESS_WORDS = 0, 1, 2, 3
@@ -84,7 +85,7 @@ def enter_extension(info, access, registry):
 @njit
 def _register_all(registry, memory):
     """0, or the address of the name of a function that DuckDB refused."""
-    limit = min(_sysconf(registry[r.PAGE_BYTES]) * _sysconf(registry[r.PAGES]) // 2, registry[r.LARGEST_VECTOR])
+    limit = min(_memory_bytes() // 2, registry[r.LARGEST_VECTOR])
     first, count = 0, registry[r.ENTRY_COUNT]
     while first < count:
         entry = _entry(registry, first)

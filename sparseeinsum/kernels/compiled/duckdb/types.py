@@ -6,7 +6,7 @@ Types are written as in the registry: a duckdb_type, and how many lists deep it 
 from numba import njit, types
 
 from sparseeinsum.kernels.compiled.memory import array_at
-from sparseeinsum.kernels.duckdb.registry import LIST_DEPTH
+from sparseeinsum.kernels.duckdb.registry_layout import LIST_DEPTH
 
 word = types.int64
 

@@ -15,9 +15,11 @@ from sparseeinsum import assets
 from sparseeinsum.kernels import descriptors
 from sparseeinsum.kernels.catalogue import Kind, ValueType
 from sparseeinsum.kernels.kernel_descriptions import DEPTHS
-from sparseeinsum.kernels.postgresql.descriptors import LARGEST_RESULT, state_of
+from sparseeinsum.kernels.messages import MESSAGES_BY_CODE
+from sparseeinsum.kernels.postgresql.descriptors import LARGEST_RESULT
 from sparseeinsum.kernels.postgresql.functions import Aggregate, CFunction, Parameter, aggregates, scalars
 from sparseeinsum.kernels.postgresql.script import STATE_BYTES, declared, described, literal, types_of
+from sparseeinsum.kernels.postgresql.sqlstates import state_of
 
 MARKER = "Portable variant of sparseeinsum: in SQL and PL/pgSQL, slower than the extension."
 
@@ -256,8 +258,8 @@ def _constants() -> Mapping[str, str]:
     """Codes of errors, limits and names of udfs/ and the messages, as the parts spell them."""
     modules = {name: assets.load_kernels(name) for name in _MODULES} | {"descriptors": descriptors}
     named = {f"{module}.{name}": _sql(value) for module, held in modules.items() for name, value in vars(held).items()}
-    last = -min(descriptors.MESSAGES_BY_CODE)
-    messages = [descriptors.MESSAGES_BY_CODE.get(-code, "internal error") for code in range(1, last + 1)]
+    last = -min(MESSAGES_BY_CODE)
+    messages = [MESSAGES_BY_CODE.get(-code, "internal error") for code in range(1, last + 1)]
     return {
         **{name: text for name, text in named.items() if text is not None},
         "messages": _array([re.sub(r"%(lld|\.\*s)", "%s", message) for message in messages]),

@@ -1,29 +1,20 @@
-"""Kernels: processors that machine code is compiled for, and code that asks the one at hand what it has.
+"""Kernels: code that asks the processor at hand what it has.
 
 A library that is built here and runs elsewhere must not meet an instruction that the processor there does not know.
 """
 
-import platform
-from collections.abc import Iterable
-
 import llvmlite.binding as llvm
 
-NATIVE = "native"  # the processor of this machine
+from sparseeinsum.errors import KernelsError
+from sparseeinsum.kernels.building.targets import Target
+from sparseeinsum.kernels.platforms import NATIVE, Platform
 
-# Levels of x86-64 by what each adds: https://gitlab.com/x86-psABIs/x86-64-ABI
+# What each level of x86-64 adds, by LLVM's names: https://gitlab.com/x86-psABIs/x86-64-ABI
 _LEVELS = {
-    "x86-64": (),
     "x86-64-v2": ("cx16", "popcnt", "sse3", "sse4.1", "sse4.2", "ssse3"),
     "x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
     "x86-64-v4": ("avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"),
 }
-
-PROCESSORS = (NATIVE, *_LEVELS)
-
-UNFIT = (  # what a library says where `check_code` finds that it cannot run
-    "the library of sparseeinsum was built for another processor and cannot run on this one; "
-    "build it on this machine, or with --processor x86-64-v2"
-)
 
 # Where CPUID tells of a feature, by LLVM's names: (leaf, register, bit); what LLVM's code never uses is left out.
 _QUERIES = ((1, "ecx"), (7, "ebx"), (7, "ecx"), (0x80000001, "ecx"))
@@ -72,31 +63,36 @@ _BITS = {
 _XSAVE, _KEEPS_AVX, _KEEPS_AVX512 = 27, 0x6, 0xE6
 
 
-def is_x86() -> bool:
-    """Whether this machine is one of those that CPUID and the levels are of."""
-    return platform.machine() in ("x86_64", "AMD64")
-
-
-def target(processor: str) -> tuple[str, str]:
-    """LLVM's name of a processor of PROCESSORS, and its features in LLVM's notation, those beside the name's own."""
-    if processor == NATIVE:
-        return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    return processor, ""
-
-
-def features(processor: str) -> frozenset[str]:
-    """What code for a processor may use beyond the least of x86-64, by LLVM's names."""
-    if processor == NATIVE:
+def features(target: Target) -> frozenset[str]:
+    """What code for a target may use beyond the least processor of its kind, by LLVM's names."""
+    if target.processor == NATIVE:
         return frozenset(name for name, has in llvm.get_host_cpu_features().items() if has)
     levels = list(_LEVELS)
-    return frozenset(name for level in levels[: levels.index(processor) + 1] for name in _LEVELS[level])
+    if target.processor not in levels:
+        return frozenset()
+    return frozenset(name for level in levels[: levels.index(target.processor) + 1] for name in _LEVELS[level])
 
 
-def check_code(needed: Iterable[str]) -> str:
-    """LLVM IR of `i1 @sparseeinsum_processor_fits()`: whether the processor that runs it has these features."""
-    wanted = set(needed)
+def best_level(platform: Platform) -> str:
+    """The best level of this machine's platform that its processor has.
+
+    Raises:
+        KernelsError: It has not even the least.
+    """
+    own = features(Target(platform, NATIVE))
+    fitting = [level for level in platform.levels if features(Target(platform, level)) <= own]
+    if not fitting:
+        raise KernelsError(
+            f"this processor is older than {platform.levels[0]}, the least that kernels are compiled for"
+        )
+    return fitting[-1]
+
+
+def check_code(function: str, target: Target) -> str:
+    """LLVM IR of `i64 @function()`: 1 if the processor that runs it has what code for a target may use, else 0."""
+    wanted = features(target)
     conditions = []
-    if is_x86():
+    if target.platform.is_x86:
         for query in _QUERIES:
             mask = sum(1 << bit for name, bit in _BITS[query].items() if name in wanted)
             conditions += [_has_bits(*query, mask)] if mask else []
@@ -106,13 +102,13 @@ def check_code(needed: Iterable[str]) -> str:
         f"check{index}:\n{condition.format(index)}\n  br i1 %fits{index}, label %check{index + 1}, label %lacking"
         for index, condition in enumerate(conditions)
     ]
-    return f"""define hidden i1 @sparseeinsum_processor_fits() {{
+    return f"""define internal i64 @{function}() {{
   br label %check0
 {chr(10).join(blocks)}
 check{len(conditions)}:
-  ret i1 1
+  ret i64 1
 lacking:
-  ret i1 0
+  ret i64 0
 }}"""
 
 

@@ -1,0 +1,197 @@
+"""Kernels: LLVM IR of what the library for DuckDB has beside kernels and callbacks.
+
+It reaches DuckDB through the table of its C API's functions alone, and is both an extension file that any DuckDB from
+1.5.6 on loads and what this package opens in a process of Python.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+
+from sparseeinsum.kernels.building.library_code import choice_code, data_code, declarations, tables_code
+from sparseeinsum.kernels.building.system_code import system_code
+from sparseeinsum.kernels.building.targets import Target
+from sparseeinsum.kernels.duckdb.api_table import C_API_VERSION, COPIED_SLOTS, SLOTS
+from sparseeinsum.kernels.duckdb.registry import REGISTRY, registry
+from sparseeinsum.kernels.static_data import Text, Words
+from sparseeinsum.kernels.symbols import (
+    BLAS,
+    BLAS_WORDS,
+    CHOSEN_PROCESSOR,
+    CONFIGURE,
+    ENTRY_POINT,
+    RESIDENTS,
+    TABLE_OF_RESIDENTS,
+    TABLE_OF_USERS_FUNCTIONS,
+    USERS_FUNCTIONS,
+    processor_symbol,
+)
+
+# The footer: https://github.com/duckdb/duckdb/blob/v1.5.5/scripts/append_metadata.cmake; what comes first is the head
+# of a section of WebAssembly, which other platforms ignore.
+_FOOTER_HEAD = b"\x00\x93\x04\x10duckdb_signature\x80\x04"
+_FIELD_BYTES = 32
+_FORMAT = "4"
+_UNSIGNED = bytes(256)
+
+_FUNCTIONS = "sparseeinsum_c_api"  # the table through which DuckDB's functions are called
+_MOST_ARGUMENTS = 6  # of any of them, all integers or pointers, which a processor takes in registers
+_LOAD = "load_extension"
+_CODE = "code"  # for each processor: addresses of what loads the extension, and of the registry
+
+_ENTRY = f"""
+@{_FUNCTIONS} = internal global [{COPIED_SLOTS} x i64] zeroinitializer
+
+define zeroext i1 @{ENTRY_POINT}(ptr %info, ptr %access) {{
+  %number = call i64 @choose()
+  %processor = inttoptr i64 %number to ptr
+  %none = icmp eq ptr %processor, null
+  br i1 %none, label %refuse, label %load
+refuse:
+  %set_error = load ptr, ptr %access
+  call void %set_error(ptr %info, ptr @unfit)
+  ret i1 0
+load:
+  call void @sparseeinsum_draw_secret()
+  %place = getelementptr [3 x ptr], ptr %processor, i64 0, i64 2
+  %code = load ptr, ptr %place
+  %load_extension = load ptr, ptr %code
+  %second = getelementptr [2 x i64], ptr %code, i64 0, i64 1
+  %registry = load i64, ptr %second
+  %i = ptrtoint ptr %info to i64
+  %a = ptrtoint ptr %access to i64
+  %done = call i64 %load_extension(i64 %i, i64 %a, i64 %registry, i64 ptrtoint (ptr @{_FUNCTIONS} to i64),
+                                   i64 ptrtoint (ptr @c_api_version to i64))
+  %loaded = icmp ne i64 %done, 0
+  ret i1 %loaded
+}}
+
+define ptr @{CHOSEN_PROCESSOR}() {{
+  %number = call i64 @choose()
+  %processor = inttoptr i64 %number to ptr
+  %none = icmp eq ptr %processor, null
+  br i1 %none, label %unfit, label %fit
+unfit:
+  ret ptr null
+fit:
+  %name = load ptr, ptr %processor
+  ret ptr %name
+}}
+
+define void @{CONFIGURE}(ptr %blas) {{
+  call void @llvm.memcpy.p0.p0.i64(ptr @{BLAS}, ptr %blas, i64 {8 * BLAS_WORDS}, i1 false)
+  ret void
+}}
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+
+define ptr @{TABLE_OF_RESIDENTS}() {{
+  ret ptr @{RESIDENTS}
+}}
+
+define ptr @{TABLE_OF_USERS_FUNCTIONS}() {{
+  ret ptr @{USERS_FUNCTIONS}
+}}
+"""
+# Panels of matrix products, which calls at the same time do not share, are kept for the next call. They begin at a
+# multiple of 64; before them lies the address that `malloc` gave.
+_PANELS = """
+@panels = internal global [64 x ptr] zeroinitializer
+declare ptr @malloc(i64)
+declare void @free(ptr)
+
+define hidden i64 @sparseeinsum_take_panels(i64 %bytes) {
+start:
+  br label %look
+look:
+  %i = phi i64 [ 0, %start ], [ %next, %on ]
+  %place = getelementptr [64 x ptr], ptr @panels, i64 0, i64 %i
+  %kept = atomicrmw xchg ptr %place, ptr null seq_cst
+  %none = icmp eq ptr %kept, null
+  br i1 %none, label %on, label %take
+on:
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, 64
+  br i1 %more, label %look, label %make
+take:
+  %taken = ptrtoint ptr %kept to i64
+  ret i64 %taken
+make:
+  %whole = add i64 %bytes, 64
+  %new = call ptr @malloc(i64 %whole)
+  %failed = icmp eq ptr %new, null
+  br i1 %failed, label %nothing, label %align
+nothing:
+  ret i64 0
+align:
+  %address = ptrtoint ptr %new to i64
+  %after = add i64 %address, 64
+  %aligned = and i64 %after, -64
+  %before = sub i64 %aligned, 8
+  %header = inttoptr i64 %before to ptr
+  store ptr %new, ptr %header
+  ret i64 %aligned
+}
+
+define hidden void @sparseeinsum_give_panels(i64 %address) {
+start:
+  %panel = inttoptr i64 %address to ptr
+  br label %look
+look:
+  %i = phi i64 [ 0, %start ], [ %next, %on ]
+  %place = getelementptr [64 x ptr], ptr @panels, i64 0, i64 %i
+  %pair = cmpxchg ptr %place, ptr null, ptr %panel seq_cst seq_cst
+  %kept = extractvalue { ptr, i1 } %pair, 1
+  br i1 %kept, label %done, label %on
+on:
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, 64
+  br i1 %more, label %look, label %release
+release:
+  %before = sub i64 %address, 8
+  %header = inttoptr i64 %before to ptr
+  %whole = load ptr, ptr %header
+  call void @free(ptr %whole)
+  br label %done
+done:
+  ret void
+}
+
+define hidden void @sparseeinsum_pause() {
+  ret void
+}
+"""
+
+
+def duckdb_code(targets: Sequence[Target], exported: Collection[str]) -> Iterator[str]:
+    """All of it.
+
+    Args:
+        targets: What the library has code for, the least first.
+        exported: Names of the functions that groups export.
+    """
+    processors = [target.processor for target in targets if target.processor is not None]
+    code = Words(_CODE, (_LOAD, REGISTRY))
+    named = {word for block in registry() if isinstance(block, Words) for word in block.words if isinstance(word, str)}
+    yield system_code(targets[0].platform)
+    yield tables_code()
+    yield from declarations({_LOAD, *named}.intersection(exported), processors)
+    yield from data_code((*registry(), Text("c_api_version", C_API_VERSION), code), processors, exported)
+    yield from choice_code(targets, lambda processor: processor_symbol(_CODE, processor))
+    yield _ENTRY
+    yield _PANELS
+    yield from (_call_through_table(name, slot) for name, slot in SLOTS.items())
+
+
+def footer(platform: str, version: str) -> bytes:
+    """What DuckDB reads at the end of an extension file: for what it was made, and that nobody signed it."""
+    fields = ("", "", "", "C_STRUCT", version, C_API_VERSION, platform, _FORMAT)
+    return _FOOTER_HEAD + b"".join(field.encode().ljust(_FIELD_BYTES, bytes(1)) for field in fields) + _UNSIGNED
+
+
+def _call_through_table(name: str, slot: int) -> str:
+    """A function of the C API for code that knows its name; arguments that it does not take are left as they come."""
+    taken = ", ".join(f"i64 %a{index}" for index in range(_MOST_ARGUMENTS))
+    return f"""define hidden i64 @{name}({taken}) {{
+  %address = getelementptr i64, ptr @{_FUNCTIONS}, i64 {slot}
+  %function = load ptr, ptr %address
+  %result = tail call i64 %function({taken})
+  ret i64 %result
+}}"""

@@ -1,0 +1,39 @@
+"""Kernels: what the code of groups may call that is not in it."""
+
+import llvmlite.binding as llvm
+
+from sparseeinsum.kernels.building import postgresql_functions
+from sparseeinsum.kernels.duckdb import api_table
+from sparseeinsum.kernels.symbols import BLAS, GEMMS, RESIDENTS, USERS_FUNCTIONS
+
+_C_MEMORY = ("calloc", "malloc", "free", "memset", "memcpy", "memmove", "memcmp", "bcmp", "strtod", "strcmp", "getenv")
+_C_MATHEMATICS = ("log1p", "hypot", "atan2", "sin", "cos", "tan", "sinh", "sqrt", "exp", "log", "pow", "tanh")
+_C_MATHEMATICS_OF_FLOATS = ("sqrtf", "expf", "logf", "powf", "tanhf")
+_LIBRARY = (
+    *("sparseeinsum_lock", "sparseeinsum_unlock", "sparseeinsum_memory_bytes", "sparseeinsum_pause"),
+    *("sparseeinsum_take_panels", "sparseeinsum_give_panels"),
+)
+
+SUPPLIED = frozenset(
+    (
+        *api_table.CALLED_BY_KERNELS,
+        *postgresql_functions.CALLED_BY_KERNELS,
+        *_C_MEMORY,
+        *_C_MATHEMATICS,
+        *_C_MATHEMATICS_OF_FLOATS,
+        *_LIBRARY,
+        *GEMMS,
+        BLAS,
+        USERS_FUNCTIONS,
+        RESIDENTS,
+    )
+)
+
+
+def check_externals(module: llvm.ModuleRef) -> None:
+    """Refuse a module that needs more than it is supplied with: a kernel that allocates an array or raises, say."""
+    symbols = (*module.functions, *module.global_variables)
+    needed = {symbol.name for symbol in symbols if symbol.is_declaration}
+    unknown = sorted(name for name in needed - SUPPLIED if not name.startswith("llvm."))
+    if unknown:
+        raise RuntimeError(f"kernels call functions that no host supplies: {', '.join(unknown)}")

@@ -1,0 +1,32 @@
+"""Kernels: the files of compiled code of groups, in whatever folder; their names change with what they are made of."""
+
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from sparseeinsum.kernels.building.sources import digest_of_bitcode, digest_of_object
+from sparseeinsum.kernels.building.targets import Target
+from sparseeinsum.kernels.groups import Group
+
+
+def bitcode_path(folder: Path, group: Group) -> Path:
+    """The file of a group's code for any processor."""
+    return folder / f"bitcode-{group.name}-{digest_of_bitcode(group.name)}.bc"
+
+
+def object_path(folder: Path, group: Group, target: Target) -> Path:
+    """The file of a group's machine code."""
+    name = str(target).replace(":", "-")
+    return folder / f"object-{group.name}-{name}-{digest_of_object(group.name, target)}.o"
+
+
+def targets_of(group: Group, targets: Sequence[Target]) -> Collection[Target]:
+    """What a group is compiled for, of libraries for some processors."""
+    if not group.is_for_all_processors:
+        return targets
+    return dict.fromkeys(Target(target.platform) for target in targets)
+
+
+def files_of(group: Group, targets: Sequence[Target], folder: Path) -> Iterator[Path]:
+    """All files of a group."""
+    yield bitcode_path(folder, group)
+    yield from (object_path(folder, group, target) for target in targets_of(group, targets))

@@ -1,0 +1,106 @@
+"""Kernels: Python functions in, LLVM bitcode for any processor out; the only module that starts numba's compiler.
+
+Nothing in it refers to Python: what it is compiled to can be loaded by a process without numba.
+"""
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba import njit, types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.cpu import CPUContext, CPUTargetOptions
+from numba.core.dispatcher import Dispatcher
+
+from sparseeinsum.kernels.building.code_generation import make_internal
+from sparseeinsum.kernels.building.exporting import export
+from sparseeinsum.kernels.compiled.groups import Compiled, exported_by, functions_of, written_by_hand
+
+# Arrays here are views that own nothing, so counting references to them is nothing, too.
+_NO_REFERENCE_COUNTS = """
+define void @NRT_incref(ptr %meminfo) alwaysinline { ret void }
+define void @NRT_decref(ptr %meminfo) alwaysinline { ret void }
+"""
+
+
+def compile_group(group: str) -> bytes:
+    """Compile one of `groups.GROUPS`; in its bitcode, what it exports is external, all else internal."""
+    module = llvm.parse_assembly(_NO_REFERENCE_COUNTS + written_by_hand(group))
+    compiled: dict[Compiled, str] = {}
+    linked: set[JITCodeLibrary] = set()
+    with _compiling_each_function_once():
+        for name, function in functions_of(group).items():
+            if function not in compiled:
+                compiled[function] = _compile(function, module, linked)
+            export(module, compiled[function], name, _count_parameters(function))
+    make_internal(module, exported_by(group))
+    return bytes(module.as_bitcode())
+
+
+@contextmanager
+def _compiling_each_function_once() -> Iterator[None]:
+    """Keep numba from linking, optimising, finishing and wrapping for Python each function that another one calls.
+
+    Nor does it compile a function anew for every constant that it is called with. Numba has no options for this that
+    a called function inherits. Without this, compiling takes more than twice as long.
+    """
+    finalize_options, compile_for = CPUTargetOptions.finalize, Dispatcher.compile
+
+    def finalize_without_wrappers(self: object, flags: Any, options: object) -> None:
+        finalize_options(self, flags, options)
+        flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+
+    def leave_unlinked(self: JITCodeLibrary) -> None:
+        self._finalized = True
+
+    def add_layout(self: JITCodeLibrary, module: llvm.ModuleRef) -> None:
+        module.data_layout = self._codegen._data_layout
+
+    def compile_for_types(self: Dispatcher, signature: Any) -> object:
+        is_call = isinstance(signature, tuple)
+        return compile_for(self, tuple(map(types.unliteral, signature)) if is_call else signature)
+
+    replacements: tuple[tuple[type, str, object], ...] = (
+        (CPUTargetOptions, "finalize", finalize_without_wrappers),
+        (CPUContext, "get_executable", lambda *_: [].append),  # numba wants a builtin of each one's own; none is called
+        (JITCodeLibrary, "finalize", leave_unlinked),
+        (JITCodeLibrary, "_optimize_functions", add_layout),
+        (Dispatcher, "compile", compile_for_types),
+    )
+    replaced = [(owner, name, getattr(owner, name)) for owner, name, _ in replacements]
+    for owner, name, replacement in replacements:
+        setattr(owner, name, replacement)
+    try:
+        yield
+    finally:
+        for owner, name, original in replaced:
+            setattr(owner, name, original)
+
+
+def _count_parameters(function: Compiled) -> int:
+    return len(inspect.signature(getattr(function, "py_func", function)).parameters)
+
+
+def _compile(function: Compiled, module: llvm.ModuleRef, linked: set[JITCodeLibrary]) -> str:
+    """Add a function of int64 that returns int64 to a module, and all that it calls; returns its name in there."""
+    signature = types.int64(*[types.int64] * _count_parameters(function))
+    compiled = njit(signature, error_model="numpy")(getattr(function, "py_func", function))
+    (result,) = compiled.overloads.values()
+    waiting = [result.library]
+    while waiting:
+        library = waiting.pop()
+        if library not in linked:
+            linked.add(library)
+            waiting += library._linking_libraries
+            _link(library._final_module, module)
+    return str(result.fndesc.mangled_name)
+
+
+def _link(part: llvm.ModuleRef, module: llvm.ModuleRef) -> None:
+    """Add a part to a module, which keeps the definitions that it has."""
+    for function in part.functions:
+        if not function.is_declaration:
+            function.linkage = "weak_odr"
+    module.link_in(part, preserve=True)

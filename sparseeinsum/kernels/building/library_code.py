@@ -1,0 +1,81 @@
+"""Kernels: LLVM IR that every library has: its tables, and the choice between the processors that it has code for."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.building.data_code import texts_code, words_code
+from sparseeinsum.kernels.building.processors import check_code
+from sparseeinsum.kernels.building.targets import Target
+from sparseeinsum.kernels.platforms import VARIABLE
+from sparseeinsum.kernels.static_data import StaticData, Text, Words
+from sparseeinsum.kernels.symbols import BLAS, BLAS_WORDS, USERS_FUNCTIONS, processor_symbol
+
+UNFIT = (  # what a library says where none of its processors is like the one at hand
+    f"the library of sparseeinsum was built for another processor and cannot run on this one, or {VARIABLE} asks for "
+    "one that it is not for or that this one is not; build it on this machine, or unset the variable"
+)
+
+_USERS_WORDS = 1 + d.MAX_USERS_FUNCTIONS * d.USERS_FUNCTION_WORDS
+_TABLES = f"""
+@{USERS_FUNCTIONS} = hidden global [{_USERS_WORDS} x i64] zeroinitializer
+@{BLAS} = hidden global [{BLAS_WORDS} x ptr] zeroinitializer
+"""
+_CHOICE = """
+declare i64 @choose_processor(i64, i64, i64)
+define internal i64 @choose() {{
+  %words = call i64 @choose_processor(i64 ptrtoint (ptr @processors to i64), i64 {count},
+                                      i64 ptrtoint (ptr @variable to i64))
+  ret i64 %words
+}}
+"""
+
+
+def tables_code() -> str:
+    """The tables that compiled code refers to."""
+    return _TABLES
+
+
+def choice_code(targets: Sequence[Target], code_of: Callable[[str], str]) -> Iterator[str]:
+    """The function `choose`, which returns the address of the words of the best processor that fits, or 0.
+
+    Args:
+        targets: Those that the library has code for, the least first.
+        code_of: What the words of a processor name as its code.
+    """
+    processors = [_processor(target) for target in reversed(targets)]
+    texts = [Text("variable", VARIABLE), Text("unfit", UNFIT)]
+    texts += [Text(_text_of(processor), processor) for processor in processors]
+    words = [word for name in processors for word in (_text_of(name), processor_symbol("fits", name), code_of(name))]
+    yield from texts_code(texts)
+    yield from words_code([Words("processors", tuple(words))], lambda name: name)
+    yield from (check_code(processor_symbol("fits", _processor(target)), target) for target in targets)
+    yield _CHOICE.format(count=len(processors))
+
+
+def data_code(data: StaticData, processors: Sequence[str], exported: Collection[str]) -> Iterator[str]:
+    """Texts once, and words for each processor, which name the functions that are exported for it."""
+    texts = [block for block in data if isinstance(block, Text)]
+    words = [block for block in data if isinstance(block, Words)]
+    yield from texts_code(texts)
+    shared, own = {text.name for text in texts}, {block.name for block in words} | set(exported)
+    for processor in processors:
+
+        def symbol_of(name: str, processor: str = processor) -> str | None:
+            return name if name in shared else processor_symbol(name, processor) if name in own else None
+
+        yield from words_code(words, symbol_of)
+
+
+def declarations(functions: Collection[str], processors: Sequence[str]) -> Iterator[str]:
+    """Declarations of functions of groups, of which only the address matters, for each processor."""
+    for processor in processors:
+        yield from (f"declare hidden void @{processor_symbol(name, processor)}()" for name in sorted(functions))
+
+
+def _processor(target: Target) -> str:
+    assert target.processor is not None
+    return target.processor
+
+
+def _text_of(processor: str) -> str:
+    return processor_symbol("name_of_processor", processor)

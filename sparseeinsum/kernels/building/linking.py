@@ -1,0 +1,134 @@
+"""Kernels: object files of a platform in, a shared library out; the linker is the system's, or comes with `ziglang`.
+
+Neither a compiler nor headers nor libraries of the platform are needed: what a library may leave open is listed here.
+"""
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+from sparseeinsum.errors import KernelsError
+from sparseeinsum.kernels.building.code_generation import object_of_text
+from sparseeinsum.kernels.building.targets import Target
+from sparseeinsum.kernels.platforms import Platform, this_platform
+
+_LINKERS_OF_LINUX = ("ld", "ld.lld", "ld.bfd", "ld.gold")
+_ELF = ("-shared", "--eh-frame-hdr", "-z", "now", "-z", "relro", "-z", "noexecstack", "--gc-sections")
+
+# Where functions of C are. On Linux they bind to what the system's libraries have under these names, of any version.
+_MATHEMATICS = (
+    *("atan2", "cos", "exp", "expf", "hypot", "log", "log1p", "logf", "pow", "powf", "sin", "sinh", "tan", "tanh"),
+    *("tanhf", "sincos"),
+)
+_OF_LINUX = {"libm.so.6": _MATHEMATICS, "libc.so.6": ("malloc",)}
+_OF_WINDOWS = {
+    "ucrtbase.dll": (
+        *(name for name in _MATHEMATICS if name != "sincos"),
+        *("calloc", "free", "getenv", "malloc", "memcmp", "memcpy", "memmove", "memset", "strcmp", "strtod"),
+    ),
+    "kernel32.dll": ("AcquireSRWLockExclusive", "GetPhysicallyInstalledSystemMemory", "ReleaseSRWLockExclusive"),
+    "advapi32.dll": ("SystemFunction036",),
+}
+
+
+def link(
+    objects: Sequence[Path], library: Path, platform: Platform, exported: Collection[str], open_ends: bool
+) -> None:
+    """Link a shared library.
+
+    Args:
+        objects: Object files.
+        library: What to write, in a folder where other files may be written, too.
+        platform: Of both.
+        exported: Names that can be called from outside.
+        open_ends: Whether the host that loads it supplies what it calls beside functions of C.
+
+    Raises:
+        KernelsError: There is no linker for the platform, or it failed; its message says why.
+    """
+    _LINKS[platform.system](objects, library, platform, exported, open_ends)
+
+
+def can_link(platform: Platform) -> bool:
+    """Whether there is a linker for a platform."""
+    return _has_zig() or (platform == this_platform() and _linker_of_linux() is not None)
+
+
+def _link_elf(
+    objects: Sequence[Path], library: Path, platform: Platform, exported: Collection[str], open_ends: bool
+) -> None:
+    script = library.with_suffix(".map")
+    script.write_text(f"{{ global: {' '.join(f'{name};' for name in exported)} local: *; }};")
+    own = _linker_of_linux() if platform == this_platform() and not _has_zig() else None
+    command = _zig("ld.lld") if own is None else [own]
+    stubs = [_stub(command, library.parent, name, functions, Target(platform)) for name, functions in _OF_LINUX.items()]
+    options = [*_ELF, f"--version-script={script}", "--no-as-needed"]
+    _run([*command, *options, "-o", str(library), *map(str, objects), *map(str, stubs)])
+
+
+def _stub(command: Sequence[str], folder: Path, name: str, functions: Collection[str], target: Target) -> Path:
+    """A library of the name of one of the system's, of which the linker notes that it is needed."""
+    source, stub = folder / f"{name}.o", folder / name
+    source.write_bytes(object_of_text("".join(f"define void @{each}() {{ ret void }}" for each in functions), target))
+    _run([*command, "-shared", f"-soname={name}", "-o", str(stub), str(source)])
+    return stub
+
+
+def _link_macho(
+    objects: Sequence[Path], library: Path, platform: Platform, exported: Collection[str], open_ends: bool
+) -> None:
+    """What is exported is what the object files do not hide."""
+    machine = "aarch64" if "arm64" in platform.machines else "x86_64"
+    options = ["-shared", "-target", f"{machine}-macos.11.0", "-fno-sanitize=all", "-O2"]
+    if open_ends:
+        options.append("-Wl,-undefined,dynamic_lookup")
+    _run([*_zig("cc"), *options, "-o", str(library), *map(str, objects)])
+
+
+def _link_coff(
+    objects: Sequence[Path], library: Path, platform: Platform, exported: Collection[str], open_ends: bool
+) -> None:
+    if open_ends:
+        raise KernelsError("libraries that leave functions to a host are not made for Windows so far")
+    imported = []
+    for name, functions in _OF_WINDOWS.items():
+        definition, stub = library.with_name(f"{name}.def"), library.with_name(f"{name}.lib")
+        definition.write_text("\n".join((f"LIBRARY {name}", "EXPORTS", *functions)))
+        _run([*_zig("dlltool"), "-m", "i386:x86-64", "-d", str(definition), "-l", str(stub)])
+        imported.append(str(stub))
+    options = ["/dll", "/noentry", "/Brepro", f"/out:{library}", *(f"/export:{name}" for name in exported)]
+    _run([*_zig("lld-link"), *options, *map(str, objects), *imported])
+
+
+_LINKS: Mapping[str, Callable[[Sequence[Path], Path, Platform, Collection[str], bool], None]] = {
+    "linux": _link_elf,
+    "darwin": _link_macho,
+    "win32": _link_coff,
+}
+
+
+def _linker_of_linux() -> str | None:
+    if sys.platform != "linux":
+        return None
+    return next((path for name in _LINKERS_OF_LINUX if (path := shutil.which(name))), None)
+
+
+def _has_zig() -> bool:
+    return importlib.util.find_spec("ziglang") is not None
+
+
+def _zig(command: str) -> list[str]:
+    if not _has_zig():
+        raise KernelsError(
+            "there is no linker; pip install ziglang brings one for all platforms, and on Linux ld is one"
+        )
+    return [sys.executable, "-m", "ziglang", command]
+
+
+def _run(command: Sequence[str]) -> None:
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    if finished.returncode != 0:
+        raise KernelsError(f"{' '.join(command[:4])} ... failed: {finished.stderr.strip()[-2000:]}")

@@ -1,0 +1,92 @@
+"""Kernels: the functions of each group of `groups.GROUPS`, under the names that they have in object files.
+
+Every one takes and returns int64 and becomes a C function.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from sparseeinsum.kernels.compiled import matrix_products, measures, processor_choice
+from sparseeinsum.kernels.compiled.arithmetic import numbers_of
+from sparseeinsum.kernels.compiled.blas_calls import gemm_code
+from sparseeinsum.kernels.compiled.duckdb import aggregates as duckdb_aggregates
+from sparseeinsum.kernels.compiled.duckdb import hint, registration, views
+from sparseeinsum.kernels.compiled.duckdb import scalars as duckdb_scalars
+from sparseeinsum.kernels.compiled.postgresql import aggregates as postgresql_aggregates
+from sparseeinsum.kernels.compiled.postgresql import scalars as postgresql_scalars
+from sparseeinsum.kernels.compiled.row_kernels import row_kernels
+from sparseeinsum.kernels.groups import kernels_of, measures_in_use
+from sparseeinsum.kernels.symbols import GEMMS, PARTS, kernel_symbol, measure_symbol
+
+Compiled = Callable[..., int]
+
+_DUCKDB: tuple[Compiled, ...] = (
+    duckdb_scalars.scalar_value,
+    duckdb_scalars.scalar_list,
+    duckdb_scalars.scalar_lists,
+    duckdb_scalars.checked_value,
+    duckdb_scalars.checked_list,
+    duckdb_aggregates.aggregate_size,
+    duckdb_aggregates.aggregate_init,
+    duckdb_aggregates.aggregate_update,
+    duckdb_aggregates.aggregate_combine,
+    duckdb_aggregates.aggregate_finalize,
+    duckdb_aggregates.aggregate_destroy,
+    duckdb_aggregates.resident_finalize,
+    views.view_rows,
+    hint.hint_bind,
+    hint.hint_init,
+    hint.hint_scan,
+    registration.load_extension,
+)
+_POSTGRESQL: tuple[Compiled, ...] = (
+    postgresql_scalars.postgres_value,
+    postgresql_scalars.postgres_array,
+    postgresql_scalars.postgres_checked,
+    postgresql_scalars.postgres_set,
+    postgresql_scalars.postgres_bytes,
+    postgresql_scalars.postgres_array_of_bytes,
+    postgresql_aggregates.postgres_transition,
+    postgresql_aggregates.postgres_combine,
+    postgresql_aggregates.postgres_transition_beside,
+    postgresql_aggregates.postgres_combine_beside,
+    postgresql_aggregates.postgres_result_beside,
+)
+
+
+def functions_of(group: str) -> Mapping[str, Compiled]:
+    """The functions that numba compiles for a group."""
+    match group:
+        case "duckdb":
+            return _by_name(_DUCKDB)
+        case "postgresql":
+            return _by_name(_POSTGRESQL)
+        case "processor_choice":
+            return _by_name((processor_choice.choose_processor,))
+        case "matrix_products":
+            return matrix_products.matrix_products()
+        case "measures":
+            return {measure_symbol(name): getattr(measures, f"measure_{name}") for name in measures_in_use()}
+    return dict(_kernels(group))
+
+
+def written_by_hand(group: str) -> str:
+    """LLVM IR of what numba cannot be told."""
+    return gemm_code() + matrix_products.tile_code() if group == "matrix_products" else ""
+
+
+def exported_by(group: str) -> frozenset[str]:
+    """Names of functions that other groups or a host may call."""
+    return frozenset(GEMMS if group == "matrix_products" else functions_of(group))
+
+
+def _by_name(callbacks: tuple[Compiled, ...]) -> Mapping[str, Compiled]:
+    return {callback.__name__: callback for callback in callbacks}
+
+
+def _kernels(dtype: str) -> Iterator[tuple[str, Compiled]]:
+    kernels = row_kernels(numbers_of(dtype))
+    for name in kernels_of(dtype):
+        for part in PARTS:
+            function = getattr(kernels[name], part)
+            if function is not None:
+                yield kernel_symbol(name, part, dtype), function

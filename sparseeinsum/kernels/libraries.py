@@ -1,0 +1,91 @@
+"""Kernels: where the libraries of compiled code are: in the installed package, or in the cache of this machine."""
+
+import hashlib
+import importlib.util
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from sparseeinsum import assets
+from sparseeinsum.kernels.platforms import NATIVE, Platform, processor_asked_for, this_platform
+from sparseeinsum.settings import cache_folder
+from sparseeinsum.version import __version__
+
+DUCKDB_FILE = "sparseeinsum.duckdb_extension"  # DuckDB derives the name of the entry point from it
+_FOLDER = "libraries"  # of the assets of a wheel
+_SOURCES = ("*.py", "*.toml")
+
+
+def postgresql_file(major: int) -> str:
+    """Name of the library for a major version of PostgreSQL in a wheel."""
+    return f"postgresql-{major}.so"
+
+
+def prebuilt(name: str) -> Path | None:
+    """A library that came with the package, for all processors of the platform; None where none did."""
+    path = assets.path(f"{_FOLDER}/{name}")
+    return path if path.is_file() else None
+
+
+def libraries_for_duckdb() -> Iterator[Path]:
+    """Libraries that this process may open, the best first; some may turn out to be for another processor.
+
+    One for the very processor comes before what came with the package, and this before what was compiled here for a
+    level.
+
+    Raises:
+        KernelsError: There are none for this platform, or the environment asks for a processor that it has not.
+    """
+    asked_for, platform = processor_asked_for(), this_platform()
+    processors = (NATIVE, *reversed(platform.levels)) if asked_for is None else (asked_for,)
+    compiled = {processor: path for processor in processors if (path := whole_library(platform, processor))}
+    shipped = prebuilt(DUCKDB_FILE) if asked_for != NATIVE else None
+    if NATIVE in compiled:
+        yield compiled.pop(NATIVE)
+    if shipped is not None:
+        yield shipped
+    yield from compiled.values()
+
+
+def whole_library(platform: Platform, processor: str) -> Path | None:
+    """The library for DuckDB that was compiled here for a processor; None where there is none, or it is damaged."""
+    if not any(cache_folder().glob(f"{_name(platform, processor)}-*")):
+        return None
+    path = library_path(cache_folder(), platform, processor)
+    with suppress(OSError):
+        if digest_path(path).read_text() == hashlib.sha256(path.read_bytes()).hexdigest():
+            return path
+    return None
+
+
+def library_path(folder: Path, platform: Platform, processor: str) -> Path:
+    """Where the library for DuckDB that is compiled here for a processor is kept."""
+    return folder / f"{_name(platform, processor)}-{digest_of_sources()}.duckdb_extension"
+
+
+def digest_path(library: Path) -> Path:
+    """The file beside a library that tells whether it is whole."""
+    return library.with_suffix(".sha256")
+
+
+def _name(platform: Platform, processor: str) -> str:
+    return f"duckdb-{platform.name}-{processor}"
+
+
+@cache
+def digest_of_sources() -> str:
+    """Changes with everything that libraries are made of."""
+    digest = hashlib.sha256("\n".join((__version__, *map(_version, ("numba", "llvmlite")))).encode())
+    for folder in (Path(__file__).parent, assets.path("udfs")):
+        for file in sorted(path for pattern in _SOURCES for path in folder.rglob(pattern)):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:24]
+
+
+def _version(package: str) -> str:
+    """Of an installed package, from the name of the folder of its metadata, without importing anything."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        return ""
+    return ",".join(sorted(folder.name for folder in Path(spec.origin).parent.parent.glob(f"{package}-*.dist-info")))

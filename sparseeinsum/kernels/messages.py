@@ -1,0 +1,65 @@
+"""Kernels: what errors of compiled code say, by their codes.
+
+Compiled code knows the codes alone: a text that changes compiles nothing anew.
+"""
+
+from sparseeinsum.kernels import descriptors as d
+
+MESSAGES_BY_CODE: dict[int, str] = {
+    -1: "the spec has a character that is no letter, comma or ->; write it as in 'ij,jk->ik'",
+    -2: "the spec has more than 16 labels",
+    -3: "the spec does not list %lld operands and a result; write it as in 'ij,jk->ik' or 'ij->ji'",
+    -4: "a label of the result is in no operand",
+    -5: "a label stands twice in the result",
+    -6: "there are %lld extents, but %lld labels; give one for each, in order of appearance",
+    -7: "an extent is %lld; none may be negative",
+    -8: "the extents multiply to more than 2^40 elements",
+    -11: "the expression cannot be read; write it as in 'abs(u - v) ^ 2'",
+    -12: "the expression names an unknown function; known: neg pow abs exp log sqrt sign relu "
+    "sigmoid tanh conj min max where; functions of users are known only in the Python process that compiled them",
+    -13: "the expression is too long or nested too deeply; compute parts of it in statements of their own",
+    -14: "the expression names v, but there is one operand, u",
+    -15: "the expression has an imaginary literal, but computes with real numbers; use tensor_complex_map or _reduce",
+    -21: "the aggregate is none of sum, prod, max, min, any, all, logsumexp",
+    -24: "%.*s turned NaN or infinite out of finite values; nonfinite='allow' lets a run go on",
+    -31: "axis %lld is out of range or named twice; there are %lld axes, counted from 0",
+    -32: "position %lld is outside an axis of %lld",
+    -33: "an extent is %lld; none may be negative",
+    -34: "the extents multiply to more than 2^40 elements",
+    -35: "a tile is %lld; none may be negative, and 0 keeps an axis whole",
+    -36: "there are %lld tiles, but %lld extents; give one for each axis, 0 for an axis that stays whole",
+    -37: "there are %lld starts, %lld extents and %lld sizes; give one of each for every axis",
+    -38: "an array of extent %lld that starts at %lld does not fit into the size %lld of axis %lld, counted from 0",
+    d.HOLDS_NULL: "argument %lld, an array of %lld elements, holds NULL; arrays of numbers must be complete",
+    d.LENGTHS_DIFFER: "u has %lld elements, v has %lld; they must have one length",
+    d.WRONG_LENGTH: "operand %lld has %lld elements, but its extents multiply to %lld",
+    d.RESULT_TOO_LARGE: "the result would take %lld bytes for one vector of rows, more than the limit of %lld",
+    d.OUT_OF_MEMORY: "out of memory: %lld bytes could not be had",
+    d.STATE_LENGTH: "a row's result has %lld elements, but an earlier row of its group has %lld",
+    d.TEXT_TOO_LONG: "a text argument has %lld characters, more than %lld",
+    d.BAD_SIZE: "the size %lld is not between 0 and 2^40",
+    d.TOO_MANY_EXTENTS: "there are %lld extents, more than 16",
+    d.BAD_INNER: "an array of %lld elements does not divide into runs of inner = %lld",
+    d.STATE_SHAPE: "a row differs in size, sizes or inner from an earlier row of its group: %lld, not %lld",
+    d.STACK_TOO_LARGE: "%lld arrays of %lld elements are more than 2^40 elements",
+    d.ODD_LENGTH: "argument %lld has %lld elements, an odd number; complex arrays hold re, im, re, im, ...",
+    d.NOT_ONE_COMPLEX: "argument %lld has %lld elements; a complex number is an array of two, [re, im]",
+    d.WRONG_ARGUMENTS: "declared with %lld arguments, but the library knows it with %lld; install both from one "
+    "version",
+    d.NOT_AN_AGGREGATE: "called by itself; it computes only inside its aggregate",
+    d.WRONG_ELEMENTS: "argument %lld is an array of the type with OID %lld, but is declared as one of the type %lld",
+    d.DAMAGED_ARRAY: "argument %lld is a damaged array",
+    d.DAMAGED_STATE: "the aggregate's state is damaged",
+    d.PART_OF_AN_ELEMENT: "%lld bytes are no whole number of elements of %lld bytes each",
+    d.NOT_RESIDENT: "no array is resident under the handle %lld; one is only while the statement runs that made it, "
+    "in DuckDB before version 2 not even then: for that compile programs with --no-indexes",
+    d.RESIDENT_TYPE_DIFFERS: "the array under the handle %lld has elements of another type than the fill",
+    d.OUTSIDE_RESIDENT: "row %lld of %lld elements each is none of a resident array of %lld elements",
+    d.TOO_MANY_RESIDENTS: "there are %lld resident arrays already, the most there may be at a time",
+    -61: "int64 overflow: a result is below -2^63 or above 2^63 - 1; cast the operands to DOUBLE to compute in float64",
+    -62: "an exponent is negative, and int64 has no such powers; cast the operands to DOUBLE",
+    -63: "the expression has a literal that is no int64, but computes in int64; cast the operands to DOUBLE",
+    -64: "int64 has no / exp log sqrt sigmoid tanh logsumexp and no functions of users; cast the operands to DOUBLE",
+    -71: "complex numbers have no order, and so no < <= > >= min max relu logsumexp, and no functions of users; "
+    "take tensor_complex_real or _imag first",
+}
