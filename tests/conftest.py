@@ -17,6 +17,7 @@ import psycopg
 import pytest
 from any_sql import run_sql
 from edge_tables import EDGES
+from nightly import mark_nightly
 
 import sparseeinsum as se
 from sparseeinsum import cli
@@ -69,6 +70,7 @@ def forget_functions() -> Iterator[None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Which engines the tests of databases run on."""
+    parser.addoption("--nightly", action="store_true", help="run the tests that take long, too: see nightly.py")
     parser.addoption(
         "--engines",
         choices=("marked", "all", *ENGINES),
@@ -97,7 +99,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests of other engines, and those without a database, where the option names an engine."""
+    """Leave out the tests of other engines, and those without a database, where the option names an engine.
+
+    And those that wait for the night, unless they are asked for, by name, too.
+    """
+    mark_nightly(items)
+    if not (config.option.nightly or config.option.markexpr or any("::" in name for name in config.args)):
+        waiting = [item for item in items if item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=waiting)
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
     wanted = config.option.engines
     if wanted in ENGINES:
         others = [item for item in items if _engine_of(item) != wanted]

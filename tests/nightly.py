@@ -1,0 +1,53 @@
+"""Which tests wait for the night: those that take long, and most of those that differ in nothing but parameters.
+
+A run of all tests is to take minutes. `pytest --nightly`, and `make nightly`, run the others, too.
+"""
+
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable
+
+import pytest
+
+# Of tests with more sets of parameters than MANY, one in SHARE runs by day: the same ones every day.
+MANY, SHARE = 8, 4
+
+# Tests that take seconds, as regular expressions of their names; others like them run by day.
+LONG = (
+    r"test_bench_paper_tables.py::test_rows",
+    r"test_cli.py::test_calibrate_keeps",
+    r"test_compiling.py::test_a_damaged_file.*\[(longer|empty|zeros|one bit)",
+    r"test_compiling.py::test_what_is_lost.*\[(bitcode|\*)",
+    r"test_dbt_models.py::.*any_program.*postgresql",
+    r"test_dbt_projects.py::test_on_postgresql",
+    r"test_documentation.py::test_page\[docs/pipelines.md",
+    r"test_einsum_of_sparse.py::test_formats\[(csc|bsr|dia|lil|dok|coo)_matrix",
+    r"test_libraries.py::test_kernels_of_each_processor.*\[x86-64-v[34]",
+    r"test_libraries.py::test_the_demo_on_each_processor\[x86-64-v[34]",
+    r"test_memory_limit.py::test_peak_stays_below_the_limit",
+    r"test_optimizers.py::.*many_with_tiles_of_every_kind",
+    r"test_postgres_extension.py::test_build_for_every_version\[1[567]",
+    r"test_products.py::test_products_of_statements_are_numpys",
+    r"test_random_language.py::test_results_are_numpys\[duckdb-.*-(relational|greedy|dense)",
+    r"test_random_sql.py::test_sql_by_hand\[(bool|float|int)",
+    r"test_repartition_tables.py::test_each_change_costs_what_it_does_alone",
+    r"test_replanning.py::test_results_are_numpys_however.*\[(int64|complex|bool|float32)",
+    r"test_rewrite.py::test_hundreds_of_operands",
+    r"test_saved_plans.py::test_random_plans_are_read_back\[(int64|complex|bool|float32)",
+)
+_LONG = re.compile("|".join(LONG))
+
+
+def mark_nightly(items: Iterable[pytest.Item]) -> None:
+    """Mark the tests that wait, so that `-m nightly` are those alone."""
+    tests = list(items)
+    sets_of_parameters = Counter(_function(item) for item in tests)
+    for item in tests:
+        is_one_of_many = sets_of_parameters[_function(item)] > MANY and zlib.crc32(item.nodeid.encode()) % SHARE
+        if is_one_of_many or _LONG.search(item.nodeid):
+            item.add_marker("nightly")
+
+
+def _function(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
