@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-postgresql nightly lint docs wheel wheel-test bounds bench clean
+.PHONY: demo test test-postgresql nightly lint docs wheel wheel-test bounds other-systems bench clean
 
 demo: $(VENV)/demo-ready
 	$(BIN)/sparseeinsum demo
@@ -42,6 +42,10 @@ wheel-test: $(VENV)/ready
 bounds: wheel-test
 	.ci/bounds $(PYTHON) lowest build/wheel/*.whl
 	.ci/bounds newest newest build/wheel/*.whl
+
+# The extension files of `make wheel` for other systems, in their command lines, which qemu and wine run here.
+other-systems: $(VENV)/ready
+	.ci/other-systems
 
 # What takes longer than a change should wait for: all tests, all wheels, and every Python, which compiles the kernels.
 nightly: $(VENV)/ready wheel

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import citus_cluster
@@ -52,8 +53,10 @@ def operators_are_free(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
 
 
 @pytest.fixture(scope="session")
-def shell(tmp_path_factory: pytest.TempPathFactory) -> duckdb_shell.Shell:
-    """A shell with the file as `sparseeinsum build duckdb` makes it."""
+def shell(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> duckdb_shell.Shell:
+    """A shell with the file as `sparseeinsum build duckdb` makes it, or with what the options name."""
+    if command := pytestconfig.option.duckdb_shell:
+        return duckdb_shell.shell_of_another_system(command, Path(pytestconfig.option.extension))
     folder = tmp_path_factory.mktemp("extension")
     assert cli.main(["build", "duckdb", "--output", str(folder)]) == 0
     return duckdb_shell.Shell(folder / "sparseeinsum.duckdb_extension")
@@ -71,6 +74,8 @@ def forget_functions() -> Iterator[None]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Which engines the tests of databases run on."""
     parser.addoption("--nightly", action="store_true", help="run the tests that take long, too: see nightly.py")
+    parser.addoption("--duckdb-shell", metavar="COMMAND", help="what starts DuckDB's command line of another system")
+    parser.addoption("--extension", metavar="FILE", help="the extension file for it")
     parser.addoption(
         "--engines",
         choices=("marked", "all", *ENGINES),

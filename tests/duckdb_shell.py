@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -26,13 +27,19 @@ assert "sparseeinsum" not in sys.modules and "numba" not in sys.modules
 
 @dataclass(frozen=True)
 class Shell:
-    """DuckDB's command line, which loads an extension file before it does what it is asked."""
+    """DuckDB's command line, which loads an extension file before it does what it is asked.
+
+    Attributes:
+        extension: The file.
+        program: What starts the command line; that of another system, where something here runs its programs.
+    """
 
     extension: Path
+    program: tuple[str, ...] = (sys.executable, "-m", "duckdb_cli")
 
     def run(self, *arguments: str, database: str = ":memory:", script: str = "") -> subprocess.CompletedProcess[str]:
         """Run it with arguments of the command line and with statements on standard input."""
-        command = [sys.executable, "-m", "duckdb_cli", "-unsigned", database, "-cmd", f"LOAD '{self.extension}'"]
+        command = [*self.program, "-unsigned", database, "-cmd", f"LOAD '{self.extension}'"]
         return subprocess.run([*command, *arguments], input=script, capture_output=True, text=True, timeout=120)
 
     def rows(self, statements: Iterable[str], database: str = ":memory:") -> list[list[dict[str, Any]]]:
@@ -56,6 +63,11 @@ class Shell:
 def new_database(path: Path) -> duckdb.DuckDBPyConnection:
     """A file that shells of the last version before 2 can read, too."""
     return duckdb.connect(str(path), config={"storage_compatibility_version": "v1.5.0"})
+
+
+def shell_of_another_system(command: str, extension: Path) -> Shell:
+    """A shell whose command runs programs of another system, as `wine duckdb.exe` does."""
+    return Shell(extension.absolute(), tuple(shlex.split(command)))
 
 
 def rows_in_python(extension: Path, statements: Iterable[str]) -> list[list[list[Any]]]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import pytest
 
 # Of tests with more sets of parameters than MANY, one in SHARE runs by day: the same ones every day.
-MANY, SHARE = 8, 4
+MANY, SHARE = 4, 4
 
 # Tests that take seconds, as regular expressions of their names; others like them run by day.
 LONG = (
@@ -35,6 +35,7 @@ LONG = (
     r"test_replanning.py::test_results_are_numpys_however.*\[(int64|complex|bool|float32)",
     r"test_rewrite.py::test_hundreds_of_operands",
     r"test_saved_plans.py::test_random_plans_are_read_back\[(int64|complex|bool|float32)",
+    r"test_wheels.py",  # after `make wheel`
 )
 _LONG = re.compile("|".join(LONG))
 

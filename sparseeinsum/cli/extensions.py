@@ -64,7 +64,7 @@ def _build_for_postgres(asked: argparse.Namespace, folder: Path) -> None:
     major = find_server().major if asked.version is None else asked.version
     for path in write_extension(folder, major, __version__, asked.processor):
         print(path)
-    print("Copy the .so to the folder that pg_config --pkglibdir names on the server, the others to")
+    print("Copy the library to the folder that pg_config --pkglibdir names on the server, the others to")
     print("$(pg_config --sharedir)/extension. Then, in psql: CREATE EXTENSION sparseeinsum;")
 
 

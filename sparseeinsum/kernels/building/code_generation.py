@@ -44,6 +44,9 @@ def _parsed(bitcode: bytes, target: Target) -> llvm.ModuleRef:
     _retarget(module, target)
     for function in _exports(module):
         function.visibility = "hidden"
+    for variable in module.global_variables:
+        if variable.linkage is llvm.Linkage.common:  # numba's, for wrappers of Python that are not here
+            variable.linkage = "internal"
     return module
 
 

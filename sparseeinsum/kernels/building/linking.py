@@ -23,12 +23,13 @@ _MATHEMATICS = (
     *("atan2", "cos", "exp", "expf", "hypot", "log", "log1p", "logf", "pow", "powf", "sin", "sinh", "tan", "tanh"),
     *("tanhf", "sincos"),
 )
-_OF_LINUX = {"libm.so.6": _MATHEMATICS, "libc.so.6": ("malloc",)}
+_MEMORY_AND_TEXT = ("calloc", "free", "getenv", "malloc", "memcmp", "memcpy", "memmove", "memset", "strcmp", "strtod")
+_OF_LINUX = {
+    "libm.so.6": _MATHEMATICS,
+    "libc.so.6": (*_MEMORY_AND_TEXT, "getentropy", "pthread_mutex_lock", "pthread_mutex_unlock", "sysconf"),
+}
 _OF_WINDOWS = {
-    "ucrtbase.dll": (
-        *(name for name in _MATHEMATICS if name != "sincos"),
-        *("calloc", "free", "getenv", "malloc", "memcmp", "memcpy", "memmove", "memset", "strcmp", "strtod"),
-    ),
+    "ucrtbase.dll": (*(name for name in _MATHEMATICS if name != "sincos"), *_MEMORY_AND_TEXT),
     "kernel32.dll": ("AcquireSRWLockExclusive", "GetPhysicallyInstalledSystemMemory", "ReleaseSRWLockExclusive"),
     "advapi32.dll": ("SystemFunction036",),
 }
@@ -65,7 +66,7 @@ def _link_elf(
     own = _linker_of_linux() if platform == this_platform() and not _has_zig() else None
     command = _zig("ld.lld") if own is None else [own]
     stubs = [_stub(command, library.parent, name, functions, Target(platform)) for name, functions in _OF_LINUX.items()]
-    options = [*_ELF, f"--version-script={script}", "--no-as-needed"]
+    options = [*_ELF, f"--version-script={script}", "--no-as-needed", *(() if open_ends else ("-z", "defs"))]
     _run([*command, *options, "-o", str(library), *map(str, objects), *map(str, stubs)])
 
 
@@ -83,6 +84,7 @@ def _link_macho(
     """What is exported is what the object files do not hide."""
     machine = "aarch64" if "arm64" in platform.machines else "x86_64"
     options = ["-shared", "-target", f"{machine}-macos.11.0", "-fno-sanitize=all", "-O2"]
+    options.append(f"-Wl,-install_name,@rpath/{library.name}")
     if open_ends:
         options.append("-Wl,-undefined,dynamic_lookup")
     _run([*_zig("cc"), *options, "-o", str(library), *map(str, objects)])

@@ -34,12 +34,12 @@ declare i32 @errmsg_internal(ptr, ...)
 declare void @errfinish(ptr, i32, ptr)
 declare void @ProcessInterrupts()
 
-define i64 @sparseeinsum_numeric_to_float8(i64 %numeric) {
+define hidden i64 @sparseeinsum_numeric_to_float8(i64 %numeric) {
   %number = call i64 @DirectFunctionCall1Coll(ptr @numeric_float8, i32 0, i64 %numeric)
   ret i64 %number
 }
 
-define void @sparseeinsum_raise(i64 %sqlstate, i64 %message) {
+define hidden void @sparseeinsum_raise(i64 %sqlstate, i64 %message) {
   %state = trunc i64 %sqlstate to i32
   %text = inttoptr i64 %message to ptr
   %started = call i1 @errstart(i32 21, ptr null)
@@ -49,7 +49,7 @@ define void @sparseeinsum_raise(i64 %sqlstate, i64 %message) {
   ret void
 }
 
-define void @sparseeinsum_pause() {
+define hidden void @sparseeinsum_pause() {
   %pending = load volatile i32, ptr @InterruptPending
   %any = icmp ne i32 %pending, 0
   br i1 %any, label %process, label %done

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from sparseeinsum.kernels.shipping import postgresql_library
 from sparseeinsum.kernels.whole_files import write_whole
 
 _DEBIAN = Path("/usr/lib/postgresql")  # where Debian keeps a folder for every major version
+_DYLIBS_SINCE = 16  # the major version from which on macOS' servers look for files so named
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ def install_extension(server: Server, version: str) -> tuple[Path, ...]:
         ExtensionError: The version is not supported, a folder cannot be written, or linking failed.
     """
     content = postgresql_library(None, server.major, version, is_for_here=True)
-    return _write(content, server.library_folder, server.extension_folder, version)
+    library = server.library_folder / f"{EXTENSION}{_suffix(server.major)}"
+    return _write(content, library, server.extension_folder, version)
 
 
 def write_extension(folder: Path, major: int, version: str, processor: str | None = None) -> tuple[Path, ...]:
@@ -80,15 +83,20 @@ def write_extension(folder: Path, major: int, version: str, processor: str | Non
     Raises:
         ExtensionError: The version is not supported, the folder cannot be written, or linking failed.
     """
-    return _write(postgresql_library(processor, major, version), folder, folder, version)
+    library = folder / f"{EXTENSION}{_suffix(major)}"
+    return _write(postgresql_library(processor, major, version), library, folder, version)
 
 
-def _write(content: bytes, library_folder: Path, extension_folder: Path, version: str) -> tuple[Path, ...]:
+def _suffix(major: int) -> str:
+    """How the name of a library ends that a server loads."""
+    return ".dylib" if sys.platform == "darwin" and major >= _DYLIBS_SINCE else ".so"
+
+
+def _write(content: bytes, library: Path, extension_folder: Path, version: str) -> tuple[Path, ...]:
     """Write the library, and the texts; scripts lead here from each version whose script is there."""
     texts = ExtensionTexts(
         EXTENSION, version, control_file(version), install=install_script(version), update=update_script(version)
     )
-    library = library_folder / f"{EXTENSION}.so"
     with refused_with("run as a user who may write there, or build into a folder of your own"):
         write_whole(library, content, 0o755)
         return (library, *texts.write(extension_folder))
