@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 
 from sparseeinsum.cli.display import duration
@@ -16,6 +17,8 @@ from sparseeinsum.errors import KernelsError, PackageError
 from sparseeinsum.extras import imported
 from sparseeinsum.kernels.duckdb.library import level_at_hand
 from sparseeinsum.kernels.platforms import NATIVE, VARIABLE, processor_asked_for, this_platform
+
+_ROUNDS = 5
 
 
 def compile_kernels(asked: argparse.Namespace) -> None:
@@ -40,8 +43,12 @@ def compile_kernels(asked: argparse.Namespace) -> None:
 
 def _compare(usual: str) -> None:
     """Show how long statements take with the kernels of a level, and of this very processor."""
-    before, after = (_seconds(processor) for processor in (usual, NATIVE))
-    table = Table(title="Medians of seconds of processor time, on one thread", title_justify="left")
+    seconds: dict[str, list[Mapping[str, float]]] = {usual: [], NATIVE: []}
+    for _ in track(range(_ROUNDS), "measuring", console=Console(stderr=True), transient=True):
+        for processor, rounds in seconds.items():  # in turn, as machines are faster now and slower then
+            rounds.append(_seconds(processor))
+    before, after = ({name: min(each[name] for each in rounds) for name in rounds[0]} for rounds in seconds.values())
+    table = Table(title="Processor time on one thread, the least of some runs", title_justify="left")
     table.add_column("statement")
     for heading in (usual, NATIVE, "what it brings"):
         table.add_column(heading, justify="right")
