@@ -1,7 +1,10 @@
 """Functions that users register: named in programs, compiled for the database, called by Python for early values."""
 
 import math
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -122,6 +125,21 @@ def test_values_that_turn_nan_or_infinite(db: se.Database) -> None:
     with pytest.raises(se.EngineError, match="Y turned NaN or infinite"):
         db.run("Y[i] = root(A[i])")
     np.testing.assert_array_equal(db.run("Y[i] = root(A[i])", nonfinite="allow")["Y"].to_numpy(), [2, math.nan, 0])
+
+
+def test_registered_before_anything_else_is_imported(tmp_path: Path) -> None:
+    script = tmp_path / "first.py"
+    script.write_text(
+        "import sparseeinsum as se\n"
+        "@se.function\n"
+        "def halved(x):\n"
+        "    return x / 2\n"
+        "with se.connect() as db:\n"
+        "    db.tensor('A', [1.0, 3.0])\n"
+        "    print(db.run('Y[i] = halved(A[i])')['Y'].to_numpy())\n"
+    )
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300, check=False)
+    assert (ran.stdout, ran.stderr) == ("[0.5 1.5]\n", "")
 
 
 def test_functions_that_nobody_registered() -> None:

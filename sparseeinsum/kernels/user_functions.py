@@ -20,7 +20,7 @@ _LOCK = threading.Lock()  # of those who write the table
 _COMPILED: dict[str, Callable[..., object]] = {}  # what is in the table, by name
 _TABLE_WORDS = 1 + d.MAX_USERS_FUNCTIONS * d.USERS_FUNCTION_WORDS
 
-_TAKEN = frozenset(("u", "v", "true", "false", "inf", "nan", *FUNCTIONS))  # words of expressions
+_WORDS = frozenset(("u", "v", "true", "false", "inf", "nan"))  # of expressions, beside functions
 _MOST_ARGUMENTS = 3
 
 
@@ -67,7 +67,8 @@ def _check_name(name: str) -> None:
         raise SemanticsError(
             f"function name {name!r} must have up to {d.MAX_FUNCTION_NAME} letters, digits and _, no digit first"
         )
-    if name in _TAKEN:
+    known = FUNCTIONS.get(name)
+    if name in _WORDS or (known is not None and known.python is None):
         raise SemanticsError(f"the name {name} is taken: expressions know it already; name the function otherwise")
 
 

@@ -18,6 +18,7 @@ from sparseeinsum.kernels.kernel_descriptions import DEPTHS
 from sparseeinsum.kernels.messages import MESSAGES_BY_CODE
 from sparseeinsum.kernels.postgresql.descriptors import LARGEST_RESULT
 from sparseeinsum.kernels.postgresql.functions import Aggregate, CFunction, Parameter, aggregates, scalars
+from sparseeinsum.kernels.postgresql.portable.constants import constants_of
 from sparseeinsum.kernels.postgresql.script import STATE_BYTES, declared, described, literal, types_of
 from sparseeinsum.kernels.postgresql.sqlstates import state_of
 
@@ -189,7 +190,9 @@ def _returns(aggregate: Aggregate) -> str:
 
 @cache
 def _folds() -> frozenset[str]:
-    return frozenset(assets.load_kernels("aggregation").AGGREGATES)
+    names = constants_of("aggregation")["AGGREGATES"]
+    assert isinstance(names, tuple)
+    return frozenset(names)
 
 
 def _body(function: CFunction) -> str:
@@ -256,8 +259,8 @@ def _kernels() -> Mapping[str, str]:
 @cache
 def _constants() -> Mapping[str, str]:
     """Codes of errors, limits and names of udfs/ and the messages, as the parts spell them."""
-    modules = {name: assets.load_kernels(name) for name in _MODULES} | {"descriptors": descriptors}
-    named = {f"{module}.{name}": _sql(value) for module, held in modules.items() for name, value in vars(held).items()}
+    modules = {name: constants_of(name) for name in _MODULES} | {"descriptors": vars(descriptors)}
+    named = {f"{module}.{name}": _sql(value) for module, held in modules.items() for name, value in held.items()}
     last = -min(MESSAGES_BY_CODE)
     messages = [MESSAGES_BY_CODE.get(-code, "internal error") for code in range(1, last + 1)]
     return {

@@ -1,0 +1,29 @@
+"""Kernels: constants of the files of udfs/, read without numba, of which servers without libraries have no use."""
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from sparseeinsum import assets
+
+
+def constants_of(name: str) -> Mapping[str, object]:
+    """The constants of `udfs/<name>.py` that need nothing imported, by name."""
+    constants: dict[str, object] = {}
+    for statement in ast.parse(assets.read(f"udfs/{name}.py")).body:
+        if isinstance(statement, ast.Assign):
+            constants.update(_assigned(statement, constants))
+    return constants
+
+
+def _assigned(statement: ast.Assign, known: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """What a statement assigns, unless that needs what is not known."""
+    expression = compile(ast.Expression(statement.value), "udfs", "eval")
+    try:
+        value = eval(expression, {"__builtins__": {"range": range}}, dict(known))
+    except NameError:
+        return
+    (target,) = statement.targets
+    if isinstance(target, ast.Tuple):
+        yield from zip((ast.unparse(name) for name in target.elts), value, strict=True)
+    else:
+        yield ast.unparse(target), value
