@@ -99,7 +99,7 @@ def read_call(arguments: Sequence[object], join: str = "*", agg: str = "sum", fi
         DataError: An operand is of a dtype that no tensor can hold exactly.
     """
     subscripts, operands = read_arguments(arguments)
-    given: list[_Array] = [operand if is_scipy(operand) else np.asarray(operand) for operand in operands]
+    given = [_read_operand(number, operand) for number, operand in enumerate(operands, 1)]
     read = read_subscripts(subscripts, [array.ndim for array in given])
     stretched = read.stretched_axes([array.shape for array in given])
     is_plain = (join, agg) == ("*", "sum")
@@ -111,6 +111,15 @@ def read_call(arguments: Sequence[object], join: str = "*", agg: str = "sum", fi
     widened = [_widened(array, dtype) for array in given]
     arrays = [_without(array, axes, fill) for array, axes in zip(widened, stretched, strict=True)]
     return EinsumCall(program, dict(zip(operand_names(len(arrays)), arrays, strict=True)), dtype)
+
+
+def _read_operand(number: int, operand: object) -> _Array:
+    if is_scipy(operand):
+        return operand
+    try:
+        return np.asarray(operand)
+    except (TypeError, ValueError, RuntimeError) as error:  # each package has its own for what does not convert
+        raise DataError(f"operand {number} of einsum cannot be read as an array: {error}") from error
 
 
 def _check_dtypes(arrays: Sequence[_Array]) -> None:

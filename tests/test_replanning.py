@@ -76,6 +76,15 @@ def test_results_are_numpys_however_often_the_rest_is_planned_anew(
         run()
 
 
+def test_the_rest_counts_what_it_reads_exactly(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not all that was read before: A is not, once its sign and whether any of it is true are there."""
+    be_eager(monkeypatch)
+    db.tensor("A", ([[1, 3]], [2.0, 3.0]), shape=(5,), fill=1.0)
+    text = "S[j] = sign(A[j]) * any[k](A[k])\nM[j] = max[k](S[k]) * S[j]"
+    plan = db.plan(text, estimator="exact", nonfinite="allow", rewrite=False)
+    np.testing.assert_array_equal(executed(db, plan).results["M"].to_numpy(), np.ones(5))
+
+
 def test_what_turns_out_larger_is_planned_anew(db: se.Database) -> None:
     inputs = masked(db, 900, 0.1)
     plan = db.plan(MASKED, rewrite=False)

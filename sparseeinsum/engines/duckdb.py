@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from sparseeinsum import assets
 from sparseeinsum.engines.engine import Column, Relation
+from sparseeinsum.engines.statement_text import check_text
 from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
@@ -136,6 +137,7 @@ class DuckDB:
     @contextmanager
     def _errors(self, statement: exp.Expr | str) -> Iterator[str]:
         text = statement if isinstance(statement, str) else write_sql(statement, self.sql)
+        check_text(text)
         try:
             yield text
         except (duckdb.Error, OSError, pa.ArrowException) as error:  # a reader has errors of Arrow's own

@@ -43,9 +43,10 @@ class PostgreSQLGenerator(PostgresGenerator):
     def identifier_sql(self, expression: exp.Identifier) -> str:
         """A name, quoted where it would be read as another; one that is too long in a shorter spelling of its own."""
         name = expression.name
-        if len(name.encode()) > _LONGEST_NAME:
-            digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-            start = name.encode()[: _LONGEST_NAME - len(digest) - 1].decode(errors="ignore")
+        encoded = name.encode(errors="surrogatepass")  # sessions refuse what is no UTF-8
+        if len(encoded) > _LONGEST_NAME:
+            digest = hashlib.sha256(encoded).hexdigest()[:8]
+            start = encoded[: _LONGEST_NAME - len(digest) - 1].decode(errors="ignore")
             expression = exp.to_identifier(f"{start}_{digest}")
         elif _PLAIN_NAME.match(name):
             return super().identifier_sql(exp.to_identifier(name, quoted=name in self.RESERVED_KEYWORDS))

@@ -1,11 +1,11 @@
 """Results: rows of a tensor relation as arrays, sparse matrices, frames, tensors of other packages, and files."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.errors import PackageError, SemanticsError, ShapeError
+from sparseeinsum.errors import CatalogueError, PackageError, SemanticsError, ShapeError
 from sparseeinsum.language.dtypes import Number, is_complex
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.preview import Preview
@@ -322,6 +322,14 @@ class Results(dict[str, TensorResult]):
 
     def _repr_html_(self) -> str:
         return "".join(result._repr_html_() for result in self.values())
+
+    def __missing__(self, name: object) -> NoReturn:
+        raise unknown_result(name, self)
+
+
+def unknown_result(name: object, known: Iterable[str]) -> CatalogueError:
+    """The error where a run has no result of a name."""
+    return CatalogueError(f"this run has no result {name}; it has {', '.join(known) or 'none'}")
 
 
 def result_of(schema: Schema, rows: pa.Table) -> TensorResult:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import EngineError
 from sparseeinsum.results.execution import Delivery
-from sparseeinsum.results.results import entries_in_batches
+from sparseeinsum.results.results import entries_in_batches, unknown_result
 
 
 class _EndedError(Exception):
@@ -55,9 +55,11 @@ class ResultStream(Mapping[str, pa.RecordBatchReader]):
         """A reader of the entries of a result.
 
         Raises:
-            KeyError: There is no such result.
+            CatalogueError: There is no such result.
             EngineError: The database refused the statement, another reader is open, or the stream is closed.
         """
+        if name not in self._deliveries:
+            raise unknown_result(name, self._deliveries)
         delivery = self._deliveries[name]
         if self._is_closed:
             raise EngineError(f"the stream that had {name} is closed; run it again")

@@ -188,7 +188,7 @@ def read_plan(source: str | Path) -> SavedPlan:
         return _saved_plan(content)
     except KeyError as error:
         raise PlanError(f"the plan lacks {error.args[0]!r}; save it again") from None
-    except (AttributeError, TypeError, ValueError) as error:
+    except (AttributeError, TypeError, ValueError, OverflowError) as error:
         raise PlanError(f"the plan cannot be read: {error}") from error
 
 
@@ -234,7 +234,9 @@ def _read_input(content: _Object) -> SavedInput:
     if entries is not None:
         low, high = entries["low"], entries["high"]
         found = Range(
-            -math.inf if low is None else low, math.inf if high is None else high, bool(entries["may_be_nan"])
+            -math.inf if low is None else _number(low),
+            math.inf if high is None else _number(high),
+            bool(entries["may_be_nan"]),
         )
     values = Values(found, bool(content["has_fill"]))
     dictionaries = {
@@ -242,6 +244,13 @@ def _read_input(content: _Object) -> SavedInput:
     }
     shape = tuple(map(int, content["shape"]))
     return SavedInput(shape, str(content["dtype"]), str(content["fill"]), values, dictionaries)
+
+
+def _number(value: object) -> float:
+    """A number as it was written, whole ones whole."""
+    if not isinstance(value, int | float):
+        raise ValueError(f"{value!r} is no number")
+    return value
 
 
 def _dictionaries(tensor: Tensor) -> dict[str, tuple[str, str]]:

@@ -70,7 +70,8 @@ class ExactEstimator:
         Raises:
             EngineError: The database refused the query, as where memory does not suffice.
         """
-        known = SketchEstimator.measuring(self.stored, measured, self.executor)(graph, measured, evaluations)
+        read = {name: self.stored[name] for name in measured}  # the rest of a plan reads no longer all that it read
+        known = SketchEstimator.measuring(read, measured, self.executor)(graph, measured, evaluations)
         structures = _Structures(graph, self.executor.dialect)
         for name in measured:
             is_everywhere = measured[name].entries >= self.stored[name].tensor.size

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
-from sqlglot.errors import ParseError
+from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
 from sparseeinsum import assets
@@ -173,11 +173,13 @@ def table_named(text: str, dialect: str) -> exp.Table:
     """
     try:
         table = exp.to_table(text, dialect=dialect)
-        return normalize_identifiers(table, dialect) if folds_case(dialect) else table
-    except ParseError:
+    except SqlglotError:  # of its parser, and of what splits the text before
+        table = None
+    if not isinstance(table, exp.Table):
         raise CatalogueError(
             f"{text!r} names no table; write table, schema.table or database.schema.table, keywords in double quotes"
-        ) from None
+        )
+    return normalize_identifiers(table, dialect) if folds_case(dialect) else table
 
 
 def folds_case(dialect: str) -> bool:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from sparseeinsum.engines.engine import Column
 from sparseeinsum.engines.postgresql import copy_format, text_format
 from sparseeinsum.engines.postgresql.sessions import column_type
+from sparseeinsum.engines.statement_text import check_text
 from sparseeinsum.errors import EngineError
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class ClientSession:
     def fetch(self, text: str, *parameters: str) -> Sequence[tuple[object, ...]]:
         """All rows of a query, whose parameters are $1, $2, ..."""
         rows = self._driver.rows.tuple_row  # whatever rows the connection makes for its user
+        for parameter in parameters:
+            check_text(parameter)
         with self._errors(text), self._driver.RawCursor(self.connection, row_factory=rows) as cursor:
             found: Sequence[tuple[object, ...]] = cursor.execute(text, parameters or None, prepare=False).fetchall()
             return found
@@ -151,6 +154,7 @@ class ClientSession:
     @contextmanager
     def _errors(self, text: str) -> Iterator[None]:
         self._check_free()
+        check_text(text)
         try:
             with self._own_transaction():
                 yield

@@ -1,0 +1,108 @@
+"""Mistakes of users that other packages noticed first: each is an error of this package, and loses nothing."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sparse
+
+import sparseeinsum as se
+
+PROGRAM = "Y[i] = sum(A[i, j] * X[j])"
+NO_NAMES = ['a"b', '"ab', 'a"', "a'b", "a;b", ""]
+NOT_STORED = ["\ud800", "a\0b"]
+
+
+@pytest.fixture
+def loaded(db: se.Database) -> se.Database:
+    db.tensor("A", np.eye(3))
+    db.tensor("X", np.arange(3.0))
+    return db
+
+
+@pytest.mark.parametrize("table", NO_NAMES)
+def test_what_names_no_table(loaded: se.Database, table: str) -> None:
+    attempts: tuple[Callable[[], object], ...] = (
+        lambda: loaded.run(PROGRAM, into={"Y": table}),
+        lambda: loaded.tensor_from_table("Q", table, index=["i"], value="v"),
+    )
+    for attempt in attempts:
+        with pytest.raises(se.CatalogueError, match="names no table; write table"):
+            attempt()
+    np.testing.assert_array_equal(loaded.run(PROGRAM)["Y"].to_numpy(), [0, 1, 2])
+
+
+@pytest.mark.parametrize("table", ["a'b", "a;b"])
+def test_what_names_no_table_in_a_program(loaded: se.Database, table: str) -> None:
+    with pytest.raises(se.CatalogueError, match="names no table"):
+        loaded.run(f'tensor Q[i] from "{table}"\nY[i] = Q[i]')
+
+
+@pytest.mark.parametrize("name", NOT_STORED)
+def test_characters_that_databases_do_not_store(loaded: se.Database, name: str) -> None:
+    attempts: tuple[Callable[[], object], ...] = (
+        lambda: loaded.run(PROGRAM, into={"Y": name}),
+        lambda: loaded.tensor_from_table("Q", name, index=["i"], value="v"),
+        lambda: loaded.tensor(name, np.ones(2)),
+        lambda: loaded.tensor("Q", np.ones(2), axes=[name]),
+    )
+    for attempt in attempts:
+        with pytest.raises(se.EngineError, match=r"has the character '.*', which databases do not store"):
+            attempt()
+    assert sorted(loaded.tensors()) == ["A", "X"]
+
+
+def test_results_of_unknown_names(loaded: se.Database) -> None:
+    with pytest.raises(se.CatalogueError, match="this run has no result Z; it has Y"):
+        loaded.run(PROGRAM)["Z"]
+    with (
+        loaded.stream(PROGRAM) as results,
+        pytest.raises(se.CatalogueError, match="this run has no result Z; it has Y"),
+    ):
+        results["Z"]
+
+
+@pytest.mark.engines("duckdb", reason="einsum has a database of its own")
+@pytest.mark.parametrize("operand", [sparse.COO.from_numpy(np.eye(3)), [[1], [2, 3]]], ids=["sparse", "ragged"])
+def test_operands_that_are_no_arrays(operand: object) -> None:
+    with pytest.raises(se.DataError, match="operand 2 of einsum cannot be read as an array"):
+        se.einsum("ij,jk->ik", np.eye(3), operand)
+
+
+FORGED: list[object] = [None, "x", -1, float("inf"), [], {}, 2**80, "\ud800", [[1]]]
+
+
+def test_forged_plans(loaded: se.Database, tmp_path: Path) -> None:
+    """Each part of a plan replaced by what does not belong there: read and right, or refused."""
+    path = tmp_path / "plan.json"
+    loaded.plan(PROGRAM).save(path)
+    content = json.loads(path.read_text())
+    places = list(places_in(content))
+    assert len(places) > 30
+    for place in places:
+        for forged in FORGED:
+            path.write_text(json.dumps(replaced(content, place, forged)))
+            try:
+                result = loaded.run(loaded.load_plan(path))
+            except se.SparseEinsumError:
+                continue
+            for computed in result.values():
+                assert computed.to_numpy().shape in {(3,), ()}
+
+
+def places_in(content: object, before: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    parts = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    return [before, *(place for key, part in parts for place in places_in(part, (*before, key)))]
+
+
+def replaced(content: object, place: tuple[str | int, ...], forged: object) -> object:
+    if not place:
+        return forged
+    copied = json.loads(json.dumps(content))
+    part = copied
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = forged
+    return copied
