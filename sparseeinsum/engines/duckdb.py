@@ -20,6 +20,7 @@ from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 
 _PROBE = "SELECT tensor_norm([1::DOUBLE])"
 _ROWS = "sparseeinsum_rows"
+_INTERRUPTED = "Query interrupted"
 
 # Where memory is short, a larger piece is got only once what is free has gone back to the system; by default 512 MiB.
 _FLUSHED_BYTES = 4_000_000
@@ -142,6 +143,10 @@ class DuckDB:
             yield text
         except (duckdb.Error, OSError, pa.ArrowException) as error:  # a reader has errors of Arrow's own
             raise EngineError(str(error), text) from error
+        except RuntimeError as error:  # so DuckDB tells that Ctrl-C was pressed meanwhile
+            if str(error) != _INTERRUPTED:
+                raise
+            raise KeyboardInterrupt from None
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

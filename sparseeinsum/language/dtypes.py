@@ -27,7 +27,8 @@ class Aggregate:
     Attributes:
         numpy: (array, axes) -> the array folded over these axes, of which none is empty.
         identity: (dtype of the result) -> what folding nothing gives.
-        repeat: (value, times) -> what folding a value that many times gives, at least once.
+        repeat: (value, times) -> what folding a value that many times gives, at least once; an OverflowError where
+            that is far beyond int64.
     """
 
     numpy: Callable[..., Array]
@@ -48,9 +49,16 @@ def _once(value: _Value, times: int) -> _Value:
     return value
 
 
+def _power(value: Any, times: int) -> Any:  # noqa: ANN401  # any number
+    """A number to a whole power; whole numbers that leave int64 are not computed, which would take for ever."""
+    if isinstance(value, int) and abs(value) > 1 and times > _INT64.bits:
+        raise OverflowError("an integer to that power is beyond int64")
+    return value**times
+
+
 AGGREGATES: dict[str, Aggregate] = {
     "sum": Aggregate(np.sum, lambda _: 0, lambda value, times: value * times),
-    "prod": Aggregate(np.prod, lambda _: 1, lambda value, times: value**times),
+    "prod": Aggregate(np.prod, lambda _: 1, _power),
     "max": Aggregate(np.max, lambda dtype: least_of(dtype), _once),
     "min": Aggregate(np.min, lambda dtype: greatest_of(dtype), _once),
     "any": Aggregate(np.any, lambda _: False, _once),

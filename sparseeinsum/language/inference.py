@@ -174,7 +174,8 @@ def repeated(aggregate: str | None, value: Array, times: int, dtype: str) -> Num
 
 
 def _usable(value: Number, dtype: str, may_be_infinite: bool) -> Number | None:
-    if np.isnan(value) or (np.isinf(value) and not (may_be_infinite and dtype != "int64")):
+    is_whole = isinstance(value, int)  # of any size, which numpy takes for an object
+    if not is_whole and (np.isnan(value) or (np.isinf(value) and not (may_be_infinite and dtype != "int64"))):
         return None
     try:
         return as_number(value, dtype)

@@ -4,13 +4,25 @@ A kernel computes a whole expression in one dtype, where numpy may change it fro
 inside an expression of floating point are exact as long as they stay below 2^53, which their ranges must prove.
 """
 
+import math
 from collections.abc import Iterator, Mapping
+
+import numpy as np
 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.dtypes import promoted
 from sparseeinsum.language.eingraph import EinSum
-from sparseeinsum.language.inference import dtype_of, join_dtype
-from sparseeinsum.language.scalar import FUNCTIONS, Call, Operand, Scalar, functions_of, operands_of, write
+from sparseeinsum.language.inference import bounds_of, dtype_of, join_dtype
+from sparseeinsum.language.scalar import (
+    FUNCTIONS,
+    Call,
+    Operand,
+    Scalar,
+    evaluate,
+    functions_of,
+    operands_of,
+    write,
+)
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.semantics.ranges import Range, range_of
 
@@ -36,6 +48,8 @@ def computing_dtype(einsum: EinSum, tensors: Mapping[str, Tensor], ranges: list[
         dtype = "float64"
     if dtype != "int64" and "int64" in found:
         _check_whole(einsum, tensors, dtypes, ranges, dtype)
+    if dtype != "int64" and einsum.aggregate == "sum" and join_dtype(einsum, tensors) == "bool":
+        _check_count(einsum, tensors)
     return dtype
 
 
@@ -80,6 +94,22 @@ def _check_whole(
                     f"{einsum.output.tensor}: {write(each, names)} may be beyond 2^53, where {dtype} rounds whole "
                     "numbers; give the whole-number part a statement of its own"
                 )
+
+
+def _check_count(einsum: EinSum, tensors: Mapping[str, Tensor]) -> None:
+    """Refuse to count truth values that float64 might round.
+
+    Those of tuples are never so many; those of what is absent are, where fills make the expression true.
+    """
+    bounds = bounds_of(einsum, tensors)
+    times = math.prod(bounds[label] for label in einsum.aggregated)
+    fills = [np.asarray(tensors[operand.tensor].fill, tensors[operand.tensor].dtype)[()] for operand in einsum.operands]
+    if times > _EXACT and evaluate(einsum.join, fills):
+        names = [operand.tensor for operand in einsum.operands]
+        raise SemanticsError(
+            f"{einsum.output.tensor}: {write(einsum.join, names)} may be true {times:,} times, and float64 "
+            "counts to 2^53; sum over some of the labels in a statement of its own"
+        )
 
 
 def _is_whole(expression: Scalar, dtypes: list[str], einsum: EinSum) -> bool:
