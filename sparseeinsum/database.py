@@ -38,6 +38,7 @@ from sparseeinsum.storage.dictionaries import Dictionaries
 from sparseeinsum.storage.inputs import shapes_in
 from sparseeinsum.storage.measuring import measure_tensor
 from sparseeinsum.storage.ownership import drop_tensor
+from sparseeinsum.storage.rights import grant
 from sparseeinsum.storage.tensor_metadata import completed
 
 if TYPE_CHECKING:
@@ -197,11 +198,13 @@ class Database:
 
     def tensors(self) -> dict[str, StoredTensor]:
         """The tensors that this database knows, by name."""
-        return Catalogue(self._engine).all()
+        with self._engine.guarded():
+            return Catalogue(self._engine).all()
 
     def dictionaries(self) -> dict[str, StoredDictionary]:
         """The dictionaries of natural keys that this database has, by name, with their types and sizes."""
-        return Dictionaries(self._engine).all()
+        with self._engine.guarded():
+            return Dictionaries(self._engine).all()
 
     def dictionary(self, name: str) -> pa.Array:
         """All keys of a dictionary, in the order of their indices.
@@ -220,6 +223,20 @@ class Database:
             CatalogueError: There is none of that name, or a tensor uses it.
         """
         Dictionaries(self._engine).drop(name)
+
+    def grant(self, role: str) -> None:
+        """Let a role of a PostgreSQL database use its tensors: see all, add tensors and dictionaries, change its own.
+
+        Rights to the tables that hold them are granted in SQL, as to other tables. A tensor of another role is read
+        where that runs nothing which that role wrote.
+
+        Args:
+            role: Its name, or `public` for all.
+
+        Raises:
+            EngineError: There is no such role, the user may not grant that, or the database has no roles.
+        """
+        grant(self._engine, role)
 
     def drop_tensor(self, name: str) -> StoredTensor:
         """Forget a tensor, with the table that it was loaded into; tables, views and files of yours stay.

@@ -50,6 +50,10 @@ class NameTakenError(CatalogueError):
     """A name that another tensor or table has."""
 
 
+class RightsError(SparseEinsumError, PermissionError):
+    """Something that this role of the database may not do, or that would do what another role wrote in its name."""
+
+
 class StatisticsError(SparseEinsumError):
     """Statistics that are missing or contradict the data."""
 

@@ -57,6 +57,11 @@ _RESIDENT_SHARE = 0.25
 
 def make_plans(program: Program, engine: Engine, options: PlanOptions) -> list[Plan]:
     """Plan a program on the tensors of a database; best plan first."""
+    with engine.guarded():
+        return _plans(program, engine, options)
+
+
+def _plans(program: Program, engine: Engine, options: PlanOptions) -> list[Plan]:
     clock = _Clock()
     with clock.stage("statistics"):
         data = read_data(program, engine, options)
@@ -85,6 +90,11 @@ def load_plan(saved: SavedPlan, engine: Engine) -> Plan:
     Raises:
         PlanError: The plan does not fit the data, or is not exact for them.
     """
+    with engine.guarded():
+        return _loaded(saved, engine)
+
+
+def _loaded(saved: SavedPlan, engine: Engine) -> Plan:
     clock = _Clock()
     options = PlanOptions(
         saved.optimizer,

@@ -25,7 +25,7 @@ from sparseeinsum.render.expressions import expression_query
 from sparseeinsum.render.site_plans import SitePlanQuery, SiteResult, site_plan_query
 from sparseeinsum.results.results import TensorResult
 from sparseeinsum.statistics.measure import is_complete
-from sparseeinsum.storage.catalogue import Catalogue, require
+from sparseeinsum.storage.catalogue import require
 from sparseeinsum.storage.measuring import measure_all
 from sparseeinsum.storage.placing import distribution_of
 
@@ -40,7 +40,8 @@ def open_relation(name: str, engine: Engine) -> TensorRelation:
         CatalogueError: There is no such tensor.
         DataError: Its rows are no tensor.
     """
-    return TensorRelation(_input(require(Catalogue(engine), [name])[name], engine))
+    with engine.guarded():
+        return TensorRelation(_input(require(engine, [name])[name], engine))
 
 
 def _input(stored: StoredTensor, engine: Engine) -> Input:
@@ -133,7 +134,8 @@ def _fill(query: SitePlanQuery, engine: Engine) -> None:
 
 def relation_sql(relation: TensorRelation, engine: Engine) -> str:
     """The SELECT that computes a relation; on several machines, what fills the tables that it reads before."""
-    query = _query_of(relation, engine, exp.table_)
+    with engine.guarded():
+        query = _query_of(relation, engine, exp.table_)
     (result,) = query.results
     return ";\n\n".join((*(each.text for each in query.stages), write_sql(result.select, engine.sql)))
 
@@ -156,7 +158,7 @@ def _query_of(relation: TensorRelation, engine: Engine, table_of: Callable[[str]
 
 def _stored(inputs: Sequence[Input], engine: Engine) -> Mapping[str, StoredTensor]:
     """The tensors that are inputs, which are as they were when these were written."""
-    stored = require(Catalogue(engine), [each.name for each in inputs])
+    stored = require(engine, [each.name for each in inputs])
     for each in inputs:
         if _input(stored[each.name], engine).type != each.type:
             raise EngineError(f"tensor {each.name} has changed since the relation was written; open it again")

@@ -19,6 +19,7 @@ from sparseeinsum.errors import (
     NameTakenError,
     ParseError,
     PlanError,
+    RightsError,
     SemanticsError,
     SparseEinsumError,
 )
@@ -28,14 +29,15 @@ from sparseeinsum.pipeline import make_plans
 from sparseeinsum.plan import Plan
 from sparseeinsum.plan_options import PlanOptions, plan_options
 from sparseeinsum.sql_texts import declaration_of, number_of, tiles_of
-from sparseeinsum.storage.catalogue import fill_text
+from sparseeinsum.storage.fills import fill_text
 from sparseeinsum.storage.inputs import shapes_in
 from sparseeinsum.storing import store_program
 
-# SQLSTATEs, in PostgreSQL's words: syntax_error, duplicate_table, undefined_table, data_exception, and so on.
+# SQLSTATEs, in PostgreSQL's words: syntax_error, duplicate_table, insufficient_privilege, undefined_table, and so on.
 _STATES = {
     ParseError: "42601",
     NameTakenError: "42P07",
+    RightsError: "42501",
     CatalogueError: "42P01",
     DataError: "22000",
     SemanticsError: "0A000",

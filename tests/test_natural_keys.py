@@ -3,6 +3,7 @@
 import datetime
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -294,16 +295,26 @@ def test_a_plan_ends_with_the_size_of_its_dictionary(friends: se.Database) -> No
         friends.run(plan)
 
 
-def test_catalogues_of_earlier_versions(db: se.Database) -> None:
-    db.tensor("A", np.eye(3))
-    run_sql(db, "ALTER TABLE sparseeinsum.tensors DROP COLUMN dictionaries")
-    run_sql(db, "ALTER TABLE sparseeinsum.tensors DROP COLUMN holds_keys")
-    run_sql(db, "DROP TABLE sparseeinsum.dictionaries")
-    assert db.tensors()["A"].tensor.shape == (3, 3)
-    assert db.dictionaries() == {}
+def test_a_catalogue_of_version_0_1(db: se.Database) -> None:
+    """It named relations as SQL, and knew no owners; it is read as it is, and who adds to it brings it to this one."""
+    script = Path(__file__).parent / "earlier_versions" / "catalogue_0.1.0.sql"
+    for statement in script.read_text().strip().split(";\n"):
+        run_sql(db, statement)
+    program = "Y[i] = sum(Friends[i, j] * X[j])"
+    before = {"al": 8.0, "bob": 1.0, "zoe": 3.0}
+    assert list(db.tensors()) == ["Friends", "X"]
+    assert db.dictionaries()["person"].size == 3
+    assert dict(rows_of(db.run(program)["Y"])) == before
     db.tensor("B", FRIENDS, keys=PERSON)
-    assert list(db.tensors()) == ["A", "B"]
-    assert rows_of(db.run("Y[i] = sum(B[i, j])")["Y"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]
+    assert list(db.tensors()) == ["B", "Friends", "X"]
+    assert dict(rows_of(db.run(program)["Y"])) == before
+    db.tensor("C", pd.DataFrame({"who": ["mia"], "v": [1.0]}), keys={"who": "person"})
+    assert db.dictionaries()["person"].size == 4
+    db.drop_tensor("Friends")
+    db.drop_tensor("X")
+    assert run_sql(db, 'SELECT COUNT(*) FROM "From"') == [(1,)]
+    with pytest.raises(se.CatalogueError, match="no table, view or file friends"):
+        db.tensor_from_table("F", "friends", ["src"])
 
 
 @pytest.mark.engines("postgresql", reason="functions of its extension alone store results as tensors")

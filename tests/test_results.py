@@ -22,7 +22,7 @@ from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.tensors import DEMOTED, Axis, Decomposition, Tensor
 from sparseeinsum.results import results
-from sparseeinsum.storage.catalogue import fill_text
+from sparseeinsum.storage.fills import fill_text
 
 pytestmark = pytest.mark.engines("duckdb", "postgresql")
 

@@ -44,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_shell(commands_of)
     _add_stats(commands_of)
     _add_drop(commands_of)
+    _add_grant(commands_of)
     _add_calibrate(commands_of)
     _add_demo(commands_of)
     _add_compile_kernels(commands_of)
@@ -186,6 +187,19 @@ def _add_drop(commands_of: _Commands) -> None:
         "-d", "--database", required=True, help="where the tensors are: a DuckDB file, or postgresql://..."
     )
     parser.set_defaults(command=loading.drop)
+
+
+def _add_grant(commands_of: _Commands) -> None:
+    parser = _add(
+        commands_of,
+        "grant",
+        "let a role of PostgreSQL use the tensors of a database: see all, add some, and change its own; rights to "
+        "the tables that hold them are granted in SQL",
+        "sparseeinsum grant analyst --database postgresql://owner@host/database",
+    )
+    parser.add_argument("role", help="its name, or public for all")
+    parser.add_argument("-d", "--database", required=True, help="postgresql://..., as the owner of its catalogue")
+    parser.set_defaults(command=loading.grant)
 
 
 def _add_run(commands_of: _Commands) -> None:

@@ -63,6 +63,13 @@ def drop(asked: argparse.Namespace) -> None:
             print(f"{name} is gone" + (f", with the table {stored.relation}" if stored.is_owned else ""))
 
 
+def grant(asked: argparse.Namespace) -> None:
+    """Let a role use the tensors of a database."""
+    with open_database(asked.database) as database:
+        database.grant(asked.role)
+    print(f"{asked.role} may use the tensors of this database; rights to their tables are granted in SQL")
+
+
 @contextmanager
 def _opened_or_made(target: str) -> Iterator[se.Database]:
     """A database; a file that is made for it goes again where nothing comes into it."""

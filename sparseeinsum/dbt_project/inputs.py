@@ -10,7 +10,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DbtError
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import table_by_name
-from sparseeinsum.storage.catalogue import folds_case
+from sparseeinsum.storage.table_names import folds_case
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Engines: DuckDB, embedded in this process."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import duckdb
@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sparseeinsum import assets
-from sparseeinsum.engines.engine import Column, Relation
+from sparseeinsum.engines.engine import Column, Reading, Relation
 from sparseeinsum.engines.statement_text import check_text
 from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.library import require_library
@@ -187,17 +187,17 @@ class DuckDB:
             cursor.close()
 
     @contextmanager
-    def registered(self, rows: object, name: str) -> Iterator[None]:
+    def registered(self, rows: object, name: str) -> Iterator[exp.Table]:
         """An Arrow table, or a relation of this database, under a name to read from; batches in a temporary table."""
         if isinstance(rows, pa.RecordBatchReader):
             table = exp.table_(name, db=self.sql.temporary_schema)
             with self._registered_view(rows, _ROWS):
                 self.create_temporary(table, exp.select("*").from_(_ROWS))
-            yield
-            self.execute(exp.Drop(tables=[table], kind="TABLE"))
+            yield table
+            self.execute(exp.Drop(tables=[table.copy()], kind="TABLE"))
             return
         with self._registered_view(rows, name):
-            yield
+            yield exp.table_(name)
 
     @contextmanager
     def _registered_view(self, rows: object, name: str) -> Iterator[None]:
@@ -222,15 +222,38 @@ class DuckDB:
         ((database, schema),) = self.rows("SELECT current_database(), current_schema()")
         return str(database), str(schema)
 
-    def has_table(self, schema: str, name: str) -> bool:
-        """Whether the database has a permanent table."""
+    def catalogue_columns(self, schema: str, name: str) -> Mapping[str, str] | None:
+        """Columns of a table of the catalogue, with their types; None where there is none."""
         with self._errors("-- look for a table"):
-            ((found,),) = self.connection.execute(
-                "SELECT COUNT(*) FROM duckdb_tables() WHERE database_name = current_database() "
+            found = self.connection.execute(
+                "SELECT column_name, data_type FROM duckdb_columns() WHERE database_name = current_database() "
                 "AND schema_name = $1 AND table_name = $2",
                 [schema, name],
             ).fetchall()  # all: the connection is busy until the last row is fetched
-        return bool(found)
+        return dict(found) or None
+
+    def check_readings(self, readings: Sequence[Reading]) -> None:
+        """Nothing: a database has no roles."""
+
+    def owns(self, role: str | None, table: exp.Table) -> bool:
+        """Yes: a database has no roles."""
+        return True
+
+    def grant(self, role: str) -> None:
+        """Nothing.
+
+        Raises:
+            EngineError: Always: a database has no roles.
+        """
+        raise EngineError("DuckDB has no roles; who may write a database file may do all")
+
+    def lacks_right(self, error: EngineError) -> bool:
+        """No: a database has no roles."""
+        return False
+
+    def guarded(self) -> AbstractContextManager[None]:
+        """Nothing is done: a database has no roles."""
+        return nullcontext()
 
     def relations_named(self, name: str) -> Sequence[Relation]:
         """What a bare name may mean, first what it does mean."""

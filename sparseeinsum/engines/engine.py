@@ -1,6 +1,6 @@
 """Engines: what the rest of the package may ask of a database, whichever it is."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
@@ -43,6 +43,23 @@ class Relation:
     schema: str
     name: str
     comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A relation that is to be read.
+
+    Attributes:
+        title: What messages call it, as in `tensor A`.
+        table: The relation, with its schema.
+        owner: The role that entered it in the catalogue; None where the user names it.
+        is_written: Whether rows are to be added to it, too.
+    """
+
+    title: str
+    table: exp.Table
+    owner: str | None = None
+    is_written: bool = False
 
 
 class Engine(Protocol):
@@ -125,11 +142,17 @@ class Engine(Protocol):
     def transaction(self) -> AbstractContextManager[None]:
         """All of the statements within take effect, or none."""
 
+    def guarded(self) -> AbstractContextManager[None]:
+        """Within, what was checked stays as it is, and names in SQL of ours mean what is meant.
+
+        That is so within a transaction, too. Where nobody but the user could change that, nothing is done.
+        """
+
     def beside(self) -> AbstractContextManager[Self]:
         """Another connection to the same database, which sees what is committed, whatever happens on this one."""
 
-    def registered(self, rows: object, name: str) -> AbstractContextManager[None]:
-        """An Arrow table, batches that are read once, or a relation of the database's, under a name to read from."""
+    def registered(self, rows: object, name: str) -> AbstractContextManager[exp.Table]:
+        """An Arrow table, batches that are read once, or a relation of the database's, as a table of that name."""
 
     def has_relation(self, relation: object) -> bool:
         """Whether a relation of DuckDB's Python is one of this database."""
@@ -137,8 +160,32 @@ class Engine(Protocol):
     def location(self) -> tuple[str, str]:
         """The database and the schema in which a bare name stands for a new table."""
 
-    def has_table(self, schema: str, name: str) -> bool:
-        """Whether the database has a permanent table."""
+    def catalogue_columns(self, schema: str, name: str) -> Mapping[str, str] | None:
+        """Columns of a table of the catalogue, with their types; None where there is none.
+
+        Raises:
+            RightsError: It belongs to a role whose triggers and policies the user should not run.
+        """
+
+    def check_readings(self, readings: Sequence[Reading]) -> None:
+        """Refuse relations that would run what other roles wrote with the rights of the user.
+
+        Raises:
+            RightsError: Naming the first such relation, and why.
+        """
+
+    def owns(self, role: str | None, table: exp.Table) -> bool:
+        """Whether a table belongs to the role that entered it in the catalogue, so that it may be dropped with that."""
+
+    def grant(self, role: str) -> None:
+        """Let a role use the catalogue, which is there.
+
+        Raises:
+            EngineError: There is no such role, or the user may not grant that.
+        """
+
+    def lacks_right(self, error: EngineError) -> bool:
+        """Whether a statement was refused because the user has no right to it."""
 
     def relations_named(self, name: str) -> Sequence[Relation]:
         """What a bare name may mean, first what it does mean."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sparseeinsum.errors import SemanticsError, ShapeError
 from sparseeinsum.language.dtypes import ITEM_BYTES, Number, as_number
@@ -20,10 +20,12 @@ class Dictionary:
     Attributes:
         name: In lower case.
         key_type: SQL type of the keys: TEXT, DATE, TIMESTAMP, TIMESTAMPTZ, UUID or BIGINT.
+        relation: The table of its indices and keys, as SQL names it.
     """
 
     name: str
     key_type: str
+    relation: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +214,7 @@ class StoredTensor:
         is_generated: Whether rows are made when they are read; no catalogue knows it.
         holds_keys: Whether the key columns of axes with a dictionary hold natural keys, which are looked up when rows
             are read; else they hold indices.
+        owner: The role of the database that entered it in the catalogue; None where none did, or nobody knows.
     """
 
     tensor: Tensor
@@ -223,6 +226,7 @@ class StoredTensor:
     is_owned: bool
     is_generated: bool = False
     holds_keys: bool = False
+    owner: str | None = field(default=None, compare=False)
 
     @property
     def is_query(self) -> bool:

@@ -34,8 +34,8 @@ def source_of(engine: Engine, source: object) -> Iterator[tuple[str, exp.Table]]
     if isinstance(source, str):
         yield source, relation_named(engine, source)
         return
-    with engine.registered(source, _RELATION):
-        yield "the relation", exp.table_(_RELATION)
+    with engine.registered(source, _RELATION) as table:
+        yield "the relation", table
 
 
 def streamed(name: str, rows: Rows) -> Stream:

@@ -72,13 +72,15 @@ def _load_columns(
     spread = spread_for(columns.tensor, columns.wanted, distribute, columns.table.nbytes, engine)
     arrangement = Arrangement(columns.wanted, sums_duplicates and columns.may_repeat, keys, spread)
     is_as_wanted = not arrangement.sums and not keys and columns.wanted == columns.decomposition
-    incoming = nullcontext() if is_as_wanted else engine.registered(columns.table, _INCOMING)
-    with incoming:
+    registering = nullcontext() if is_as_wanted else engine.registered(columns.table, _INCOMING)
+    with registering as incoming:
         table = claimed_table(engine, columns.tensor.name)
         stored = stored_as(columns.tensor, columns.wanted, table.sql(engine.dialect))
         if is_as_wanted:
             engine.load_table(table, columns.table, spread)
-        given = stored if is_as_wanted else stored_as(columns.tensor, columns.decomposition, _INCOMING)
+        given = stored
+        if incoming is not None:
+            given = stored_as(columns.tensor, columns.decomposition, incoming.sql(engine.dialect))
         if columns.may_repeat and not arrangement.sums:
             check_repeated(engine, given)
         if not is_as_wanted:
@@ -98,10 +100,11 @@ def _load_stream(
     """Batches go into a temporary table first: how they are to be stored is known when all of them are read."""
     with engine.transaction():
         table = claimed_table(engine, stream.name)
-        with _incoming(engine, stream):
-            known = Dictionaries(engine).of_columns(stream.name, exp.table_(_INCOMING), stream.columns)
+        with _incoming(engine, stream) as incoming:
+            known = Dictionaries(engine).of_columns(stream.name, incoming, stream.columns)
             tensor = stream.tensor(known)
-            given = replace(stored_as(tensor, entries(len(tensor.axes)), _INCOMING), holds_keys=any(known))
+            rows = stored_as(tensor, entries(len(tensor.axes)), incoming.sql(engine.dialect))
+            given = replace(rows, holds_keys=any(known))
             arrangement = _arrangement(tensor, promoted, sums_duplicates, order, stream.ascends)
             spread = spread_for(tensor, arrangement.decomposition, distribute, None, engine)
             arrangement = replace(arrangement, spread=spread)
@@ -109,11 +112,11 @@ def _load_stream(
 
 
 @contextmanager
-def _incoming(engine: Engine, stream: EntryStream) -> Iterator[None]:
+def _incoming(engine: Engine, stream: EntryStream) -> Iterator[exp.Table]:
     """Within, a temporary table has what streamed."""
     try:
-        with engine.registered(stream.reader(), _INCOMING):
-            yield
+        with engine.registered(stream.reader(), _INCOMING) as incoming:
+            yield incoming
     except EngineError:
         if stream.failure is not None:
             raise stream.failure from None
@@ -193,11 +196,13 @@ def refer(
         check_name(name, known, engine)
         table = relation_named(engine, relation)
         text = table.sql(engine.dialect)
-        replaced = owned(known, name)
+        replaced = owned(engine, known, name)
         if replaced is not None and replaced.relation == text:
             raise CatalogueError(
                 f"{relation} is the table that tensor {name} was loaded into; choose another name for the tensor"
             )
+        if name in known:
+            catalogue.remove(name)
         drop_table_of(engine, replaced)
         stored, value_type = described(engine, description, relation, table, index, value)
         if value_type is not None:

@@ -36,6 +36,8 @@ class Dialect:
         computes_whole: Whether a CTE that is materialised is computed whole, however much of it is read.
         spills_states: Whether aggregation states that are arrays keep to the memory that a statement may take.
         has_workers: Whether parts of a statement run in processes that share tables and hash tables, but no CTEs.
+        catalogue_scripts: Assets that make the catalogue, in order.
+        dictionary_schema: Where new dictionaries lie.
         distributes: Whether tables are spread over machines, so that every operator fills one in its place.
     """
 
@@ -60,6 +62,8 @@ class Dialect:
     computes_whole: bool
     spills_states: bool
     has_workers: bool
+    catalogue_scripts: tuple[str, ...]
+    dictionary_schema: str
     distributes: bool = False
 
 
@@ -85,6 +89,8 @@ DUCKDB = Dialect(
     computes_whole=True,
     spills_states=False,
     has_workers=False,
+    catalogue_scripts=("sql/catalogue.sql",),
+    dictionary_schema="sparseeinsum",
 )
 POSTGRESQL = Dialect(
     name=PostgreSQL.__name__.lower(),
@@ -108,6 +114,8 @@ POSTGRESQL = Dialect(
     computes_whole=False,
     spills_states=True,
     has_workers=True,
+    catalogue_scripts=("sql/catalogue.sql", "sql/postgresql/row_level_security.sql"),
+    dictionary_schema="sparseeinsum_dictionaries",  # where roles may make tables, but would make no function of ours
 )
 CITUS = replace(POSTGRESQL, name=Citus.__name__.lower(), has_workers=False, distributes=True)
 

@@ -13,9 +13,9 @@ from sparseeinsum.results.parquet_files import write_parquet
 from sparseeinsum.results.results import entries_in_batches
 from sparseeinsum.results.targets import ParquetFile, Table, Target
 from sparseeinsum.statistics.columns import is_index_type
-from sparseeinsum.storage.catalogue import table_named
 from sparseeinsum.storage.dictionaries import Dictionaries
 from sparseeinsum.storage.self_description import describe_table, extend_description
+from sparseeinsum.storage.table_names import table_named, whole_name
 from sparseeinsum.storage.tensor_metadata import metadata_of
 
 _ADDED = "sparseeinsum_added"
@@ -44,7 +44,7 @@ def deliver(engine: Engine, statement: Statement, keyed: Statement, schema: Sche
     """
     if isinstance(target, ParquetFile):
         return _write_file(engine, statement, keyed, schema, target)
-    table = table_named(target.name, engine.dialect)
+    table = whole_name(table_named(target.name, engine.dialect), engine)
     known = engine.columns_of(table) if target.mode == "append" else None
     if known is None:
         key = () if schema.has_dictionaries else schema.keys  # an index of long keys could not be built

@@ -7,8 +7,9 @@ from sparseeinsum.errors import NameTakenError
 from sparseeinsum.results.execution import KeptResult
 from sparseeinsum.results.targets import Table
 from sparseeinsum.storage.arranging import stored_as
-from sparseeinsum.storage.catalogue import Catalogue, check_name, table_of_relation
-from sparseeinsum.storage.ownership import drop_table_of, table_of
+from sparseeinsum.storage.catalogue import Catalogue, check_name
+from sparseeinsum.storage.ownership import drop_table_of, owned, table_of
+from sparseeinsum.storage.table_names import table_of_relation
 
 
 def claim_table(engine: Engine, name: str, replaces: bool) -> Table:
@@ -32,7 +33,8 @@ def claim_table(engine: Engine, name: str, replaces: bool) -> Table:
             f"there is a tensor {name} already, in {before.relation}; pass replace => true, or give the result "
             "another name"
         )
-    ours = before.relation if before is not None and before.is_owned else None
+    replaced = owned(engine, known, name)
+    ours = None if replaced is None else replaced.relation
     for found in engine.relations_named(name):
         if table_of_relation(found, engine.dialect).sql(engine.dialect) != ours:
             raise NameTakenError(
@@ -42,7 +44,7 @@ def claim_table(engine: Engine, name: str, replaces: bool) -> Table:
     if before is not None:
         catalogue.remove(name)
     if ours not in (None, table.sql(engine.dialect)):  # in another schema
-        drop_table_of(engine, before)
+        drop_table_of(engine, replaced)
     return Table(table.sql(engine.dialect))
 
 

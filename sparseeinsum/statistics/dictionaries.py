@@ -8,12 +8,11 @@ from sparseeinsum.language.tensors import Dictionary, StoredTensor
 
 SCHEMA = "sparseeinsum"  # of all that is recorded in a database
 INDEX_COLUMN, KEY_COLUMN = "index", "key"
-_PREFIX = "dictionary_"
 
 
-def dictionary_table(name: str) -> exp.Table:
+def dictionary_table(dictionary: Dictionary) -> exp.Table:
     """The table of a dictionary: its indices and keys."""
-    return exp.table_(exp.to_identifier(_PREFIX + name), db=SCHEMA)
+    return exp.to_table(dictionary.relation)
 
 
 def compared(key: exp.Expr, dictionary: Dictionary) -> exp.Expr:
@@ -45,7 +44,7 @@ def looked_up_rows(stored: StoredTensor, rows: exp.Expr, others: Sequence[str] =
             this=exp.column(KEY_COLUMN, table=aliases[key]),
             expression=compared(exp.column(key, table="t"), dictionary),
         )
-        table = exp.alias_(dictionary_table(dictionary.name), aliases[key], table=True)
+        table = exp.alias_(dictionary_table(dictionary), aliases[key], table=True)
         select = select.join(table, on=same, join_type="LEFT")
     return select
 
@@ -67,6 +66,6 @@ def with_keys(rows: exp.Expr, keys: Sequence[tuple[str, Dictionary | None]], oth
     for key, dictionary in keys:
         if dictionary is not None:
             same = exp.EQ(this=exp.column(INDEX_COLUMN, table=aliases[key]), expression=exp.column(key, table="t"))
-            table = exp.alias_(dictionary_table(dictionary.name), aliases[key], table=True)
+            table = exp.alias_(dictionary_table(dictionary), aliases[key], table=True)
             select = select.join(table, on=same, join_type="LEFT")
     return select

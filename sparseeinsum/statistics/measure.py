@@ -230,7 +230,7 @@ def _unknown_key(stored: StoredTensor, dialect: str) -> exp.Select:
     found: list[exp.Query] = []
     for key, dictionary in stored.looked_up.items():
         column = exp.column(key, table="t")
-        known = exp.select(exp.column(KEY_COLUMN)).from_(dictionary_table(dictionary.name))
+        known = exp.select(exp.column(KEY_COLUMN)).from_(dictionary_table(dictionary))
         is_known = exp.In(this=compared(column.copy(), dictionary), query=known.subquery())
         name, text = exp.Literal.string(key).as_("column_name"), exp.cast(column.copy(), "text").as_("key")
         is_unknown = exp.or_(column.copy().is_(exp.null()), exp.Not(this=is_known))

@@ -1,40 +1,30 @@
 """Storage: the table in the database that says which tensors it holds, and where."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
-from sqlglot.errors import ParseError, SqlglotError
-from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
-from sparseeinsum import assets
-from sparseeinsum.engines.engine import Engine, Relation
-from sparseeinsum.errors import CatalogueError, EngineError
-from sparseeinsum.language.dtypes import Number, is_complex
+from sparseeinsum.engines.engine import Engine
+from sparseeinsum.errors import CatalogueError, EngineError, RightsError
 from sparseeinsum.language.tensors import Axis, Decomposition, Dictionary, StoredTensor, Tensor
 from sparseeinsum.statistics.columns import computed_type, is_index_type, is_readable, relation_of, value_type
 from sparseeinsum.statistics.dictionaries import SCHEMA
-from sparseeinsum.storage.exactness import check_values
-
-TABLE = "tensors"
-DICTIONARIES = "dictionaries"  # came later; where that table is, the tensors have columns for them
-
-_COLUMNS = (
-    "name",
-    "axes",
-    "bounds",
-    "dtype",
-    "fill",
-    "tiles",
-    "relation",
-    "key_columns",
-    "value_column",
-    "casts",
-    "is_owned",
+from sparseeinsum.storage.catalogue_tables import (
+    COLUMNS,
+    COLUMNS_OF_DICTIONARIES,
+    DICTIONARIES,
+    TABLE,
+    prepare_catalogue,
+    tensor_columns,
 )
-_COLUMNS_OF_DICTIONARIES = ("dictionaries", "holds_keys")
+from sparseeinsum.storage.exactness import check_values
+from sparseeinsum.storage.fills import fill_of, fill_text
+from sparseeinsum.storage.rights import check_readable, telling_of_rights
+from sparseeinsum.storage.table_names import parts_of_relation, relation_of_parts
+
+_DEFAULTS = {"dictionaries": "NULL", "holds_keys": "FALSE", "owner": "NULL"}  # where an earlier version made the table
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +32,14 @@ class StoredDictionary:
     """A dictionary of a database.
 
     Attributes:
-        dictionary: Its name, and the type of its keys.
+        dictionary: Its name, the type of its keys, and its table.
         size: How many keys it has.
+        owner: The role that made it; None where that is not known.
     """
 
     dictionary: Dictionary
     size: int
+    owner: str | None = None
 
 
 class Catalogue:
@@ -61,63 +53,67 @@ class Catalogue:
 
         Raises:
             CatalogueError: The table that should list them is another one.
+            RightsError: The user may not read it.
         """
-        has_dictionaries = self._engine.has_table(SCHEMA, DICTIONARIES)
-        if not has_dictionaries and not self._engine.has_table(SCHEMA, TABLE):
-            return {}
-        columns = (*_COLUMNS, *_COLUMNS_OF_DICTIONARIES) if has_dictionaries else _COLUMNS
-        try:
-            rows = self._engine.rows(f"SELECT {', '.join(columns)} FROM {SCHEMA}.{TABLE} ORDER BY name")
-        except EngineError as error:
-            if not self._engine.lacks_column(error):
-                raise
-            raise CatalogueError(
-                f"the table {SCHEMA}.{TABLE} of this database is not the one in which tensors are recorded; rename it"
-            ) from error
+        with telling_of_rights(self._engine):
+            columns = tensor_columns(self._engine)
+            if columns is None:
+                return {}
+            selected = ", ".join(name if name in columns else f"{_DEFAULTS[name]} AS {name}" for name in COLUMNS)
+            rows = self._engine.rows(f"SELECT {selected} FROM {SCHEMA}.{TABLE} ORDER BY name")
+        by_column = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
         # Who has no right to see dictionaries may have one to see tensors without any.
-        has_keys = has_dictionaries and any(_names_of_dictionaries(row) for row in rows)
-        dictionaries = self.dictionaries() if has_keys else None
-        return {str(row[0]): _stored(row, dictionaries or {}) for row in rows}
+        has_keys = any(_names_of_dictionaries(row) for row in by_column)
+        dictionaries = (self.dictionaries() or {}) if has_keys else {}
+        return {str(row["name"]): _stored(row, dictionaries, self._engine.dialect) for row in by_column}
 
     def dictionaries(self) -> dict[str, StoredDictionary] | None:
-        """All dictionaries by name, sorted; None where an earlier version made the catalogue, which had none."""
-        if not self._engine.has_table(SCHEMA, DICTIONARIES):
-            return None
-        rows = self._engine.rows(f"SELECT name, key_type, size FROM {SCHEMA}.{DICTIONARIES} ORDER BY name")
-        return {
-            str(name): StoredDictionary(Dictionary(str(name), str(kind)), int(str(size))) for name, kind, size in rows
-        }
+        """All dictionaries by name, sorted; None where there is no table of them."""
+        with telling_of_rights(self._engine):
+            columns = self._engine.catalogue_columns(SCHEMA, DICTIONARIES)
+            if columns is None:
+                return None
+            selected = ", ".join(name if name in columns else f"NULL AS {name}" for name in COLUMNS_OF_DICTIONARIES)
+            rows = self._engine.rows(f"SELECT {selected} FROM {SCHEMA}.{DICTIONARIES} ORDER BY name")
+        return {str(row[0]): _stored_dictionary(row, self._engine.dialect) for row in rows}
 
     def add(self, stored: StoredTensor) -> None:
-        """Record a tensor, in place of one of the same name."""
+        """Record a tensor, in place of one of the same name.
+
+        Raises:
+            RightsError: That belongs to another role, or the user may add none.
+        """
         self.prepare()
         self.remove(stored.tensor.name)
-        source = exp.values([tuple(_literal(value) for value in _values(stored))])
-        columns = [*_COLUMNS, *_COLUMNS_OF_DICTIONARIES]
-        self._engine.execute(exp.insert(source, exp.to_table(f"{SCHEMA}.{TABLE}"), columns=columns))
+        values = _values(stored, self._engine.dialect)
+        source = exp.values([tuple(_literal(value) for value in values.values())])
+        with telling_of_rights(self._engine):
+            self._engine.execute(exp.insert(source, _table(TABLE), columns=list(values)))
 
     def prepare(self) -> None:
         """Create the tables of the catalogue, or bring those of an earlier version to this one."""
-        if self._engine.has_table(SCHEMA, DICTIONARIES):
-            return
-        is_there = self._engine.has_table(SCHEMA, TABLE)
-        if is_there:
-            self._keep_fills_as_text()
-            for definition in ("dictionaries TEXT[]", "holds_keys BOOLEAN DEFAULT FALSE"):
-                self._engine.execute(f"ALTER TABLE {SCHEMA}.{TABLE} ADD COLUMN {definition}")
-        else:
-            self._engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-        self._engine.execute(assets.read("sql/catalogue.sql"))
+        with telling_of_rights(self._engine):
+            prepare_catalogue(self._engine)
 
     def remove(self, name: str) -> None:
-        """Forget a tensor, whose table stays."""
-        self._engine.execute(exp.delete(exp.to_table(f"{SCHEMA}.{TABLE}")).where(exp.column("name").eq(name)))
+        """Forget a tensor, whose table stays.
 
-    def _keep_fills_as_text(self) -> None:
-        """Bring the table of the first version, which kept them as DOUBLE, to those after it."""
-        (column,) = self._engine.columns(f"SELECT fill FROM {SCHEMA}.{TABLE}")
-        if column.sql_type == "DOUBLE":
-            self._engine.execute(f"ALTER TABLE {SCHEMA}.{TABLE} ALTER fill TYPE TEXT")
+        Raises:
+            RightsError: It belongs to another role, or the user may remove none.
+        """
+        self.remove_row(TABLE, name, "tensor")
+
+    def remove_row(self, table: str, name: str, what: str) -> None:
+        """Remove a row of one of the tables; a database hides those of other roles from DELETE, and says nothing."""
+        is_it = exp.column("name").eq(exp.Literal.string(name))
+        with telling_of_rights(self._engine):
+            self._engine.execute(exp.delete(_table(table)).where(is_it))
+            left = self._engine.rows(exp.select("owner").from_(_table(table)).where(is_it.copy()))
+        for (owner,) in left:
+            raise RightsError(
+                f"the {what} {name} belongs to the role {owner}, which can change it, as can members of that role; "
+                "choose another name"
+            )
 
 
 def fingerprint_of_definitions(names: Iterable[str]) -> exp.Select:
@@ -125,7 +121,7 @@ def fingerprint_of_definitions(names: Iterable[str]) -> exp.Select:
 
     The table of the catalogue must be there.
     """
-    hashes = exp.func("SUM", exp.func("HASH", *(exp.column(column) for column in _COLUMNS)))
+    hashes = exp.func("SUM", exp.func("HASH", *(exp.column(column) for column in COLUMNS[:-1])))
     wanted = exp.column("name").isin(*(exp.convert(name) for name in names))
     fingerprint = exp.alias_(exp.func("COALESCE", hashes, exp.Literal.number(0)), "fingerprint")
     return exp.select(fingerprint).from_(f"{SCHEMA}.{TABLE}").where(wanted)
@@ -155,56 +151,17 @@ def check_name(name: str, known: Iterable[str], engine: Engine) -> None:
             )
 
 
-def require(catalogue: Catalogue, names: Iterable[str]) -> dict[str, StoredTensor]:
-    """Several tensors by name, in the order given.
+def require(engine: Engine, names: Iterable[str]) -> dict[str, StoredTensor]:
+    """Several tensors by name, in the order given, which may be read.
 
     Raises:
         CatalogueError: One is not there; the message lists those that are.
+        RightsError: To read one would run what other roles wrote.
     """
-    known = catalogue.all()
-    return {name: find(known, name) for name in names}
-
-
-def table_named(text: str, dialect: str) -> exp.Table:
-    """A table by the name that a user gives, which may have a schema and a database before it.
-
-    Raises:
-        CatalogueError: It is no name.
-    """
-    try:
-        table = exp.to_table(text, dialect=dialect)
-    except SqlglotError:  # of its parser, and of what splits the text before
-        table = None
-    if not isinstance(table, exp.Table):
-        raise CatalogueError(
-            f"{text!r} names no table; write table, schema.table or database.schema.table, keywords in double quotes"
-        )
-    return normalize_identifiers(table, dialect) if folds_case(dialect) else table
-
-
-def folds_case(dialect: str) -> bool:
-    """Whether names are lower-cased where they are not quoted, and told apart by case where they are."""
-    return Dialect.get_or_raise(dialect).normalization_strategy is NormalizationStrategy.LOWERCASE
-
-
-def table_in(schema: str, name: str, dialect: str, catalog: str | None = None) -> exp.Table:
-    """A table by the parts of its name, quoted where it would be read as something else, as VALUES is."""
-
-    def spelled(quoted: bool | None) -> exp.Table:
-        this, db, before = (exp.to_identifier(part, quoted=quoted) for part in (name, schema, catalog))
-        return exp.table_(this, db=db, catalog=before)
-
-    plain = spelled(None)
-    try:
-        is_read = exp.maybe_parse(plain.sql(dialect), into=exp.Table, dialect=dialect) is not None
-    except ParseError:
-        is_read = False
-    return plain if is_read else spelled(True)
-
-
-def table_of_relation(relation: Relation, dialect: str) -> exp.Table:
-    """A table or view that the database has, by its whole name."""
-    return table_in(relation.schema, relation.name, dialect, relation.catalog)
+    known = Catalogue(engine).all()
+    wanted = {name: find(known, name) for name in names}
+    check_readable(engine, wanted.values())
+    return wanted
 
 
 def find(known: Mapping[str, StoredTensor], name: str) -> StoredTensor:
@@ -260,59 +217,24 @@ def _holds_values(stored: StoredTensor, sql_type: str) -> bool:
     return sql_type == (value_type(stored) if stored.casts else computed_type(dtype, is_scalar))
 
 
-def _values(stored: StoredTensor) -> tuple[object, ...]:
+def _values(stored: StoredTensor, dialect: str) -> dict[str, object]:
+    """The row of a tensor; who adds it is its owner."""
     tensor = stored.tensor
-    return (
-        tensor.name,
-        [axis.name for axis in tensor.axes],
-        list(tensor.shape),
-        tensor.dtype,
-        fill_text(tensor.fill),
-        list(stored.decomposition.tiles),
-        stored.relation,
-        list(stored.keys),
-        stored.value,
-        stored.casts,
-        stored.is_owned,
-        [None if axis.dictionary is None else axis.dictionary.name for axis in tensor.axes],
-        stored.holds_keys,
-    )
-
-
-_TRUTHS = {"true": True, "false": False}
-
-
-def fill_text(fill: Number) -> str:
-    """A fill as text from which it is read back exactly, as in 0.5, -inf, 3, true or (1+2j)."""
-    return repr(fill).lower()
-
-
-def fill_from_text(text: str, dtype: str) -> Number:
-    """What `fill_text` wrote.
-
-    Raises:
-        KeyError, ValueError: The text is no number of the dtype.
-    """
-    if dtype == "bool":
-        return _TRUTHS[text]
-    if dtype == "int64":
-        return int(text)
-    return complex(text) if is_complex(dtype) else float(text)
-
-
-def fill_of(tensor: str, text: str, dtype: str) -> Number:
-    """A fill from its text.
-
-    Raises:
-        CatalogueError: It is none of the dtype.
-    """
-    try:
-        return fill_from_text(text, dtype)
-    except (KeyError, ValueError):
-        raise CatalogueError(
-            f"the table {SCHEMA}.{TABLE} says that tensor {tensor} has dtype {dtype} and fill {text}, which is no "
-            "such number; define the tensor anew"
-        ) from None
+    return {
+        "name": tensor.name,
+        "axes": [axis.name for axis in tensor.axes],
+        "bounds": list(tensor.shape),
+        "dtype": tensor.dtype,
+        "fill": fill_text(tensor.fill),
+        "tiles": list(stored.decomposition.tiles),
+        "relation": parts_of_relation(stored.relation, dialect),
+        "key_columns": list(stored.keys),
+        "value_column": stored.value,
+        "casts": stored.casts,
+        "is_owned": stored.is_owned,
+        "dictionaries": [None if axis.dictionary is None else axis.dictionary.name for axis in tensor.axes],
+        "holds_keys": stored.holds_keys,
+    }
 
 
 def _literal(value: object) -> exp.Expr:
@@ -322,29 +244,45 @@ def _literal(value: object) -> exp.Expr:
     return exp.convert(value)
 
 
-def _stored(row: tuple[object, ...], dictionaries: Mapping[str, StoredDictionary]) -> StoredTensor:
-    name, axes, bounds, dtype, fill, tiles, relation, keys, value, casts, is_owned, *of_dictionaries = row
+def _stored(row: Mapping[str, object], dictionaries: Mapping[str, StoredDictionary], dialect: str) -> StoredTensor:
+    name, dtype, value, owner = str(row["name"]), str(row["dtype"]), row["value_column"], row["owner"]
+    axes, bounds, tiles, keys = row["axes"], row["bounds"], row["tiles"], row["key_columns"]
     assert isinstance(axes, list) and isinstance(bounds, list) and isinstance(tiles, list) and isinstance(keys, list)
-    _, holds_keys = of_dictionaries or (None, False)
     named = _names_of_dictionaries(row) or [None] * len(axes)
-    known = [None if each is None else _dictionary(str(name), each, dictionaries) for each in named]
+    known = [None if each is None else _dictionary(name, each, dictionaries) for each in named]
     return StoredTensor(
-        Tensor(
-            str(name), tuple(map(_axis, axes, bounds, known)), str(dtype), fill_of(str(name), str(fill), str(dtype))
-        ),
+        Tensor(name, tuple(map(_axis, axes, bounds, known)), dtype, fill_of(name, str(row["fill"]), dtype)),
         Decomposition(tuple(int(tile) for tile in tiles)),
-        str(relation),
+        _relation(row["relation"], dialect),
         tuple(str(key) for key in keys),
         None if value is None else str(value),
-        bool(casts),
-        bool(is_owned),
-        holds_keys=bool(holds_keys),
+        bool(row["casts"]),
+        bool(row["is_owned"]),
+        holds_keys=bool(row["holds_keys"]),
+        owner=None if owner is None else str(owner),
     )
 
 
-def _names_of_dictionaries(row: tuple[object, ...]) -> list[str | None]:
+def _stored_dictionary(row: Sequence[object], dialect: str) -> StoredDictionary:
+    name, key_type, size, relation, owner = row
+    dictionary = Dictionary(str(name), str(key_type), _relation(relation, dialect))
+    return StoredDictionary(dictionary, int(str(size)), None if owner is None else str(owner))
+
+
+def _relation(recorded: object, dialect: str) -> str:
+    """A relation as SQL names it; version 0.1 recorded that."""
+    parts = recorded if isinstance(recorded, list) else parts_of_relation(str(recorded), dialect)
+    return _relation_text(tuple(map(str, parts)), dialect)
+
+
+@lru_cache(maxsize=512)  # asked before every run
+def _relation_text(parts: tuple[str, ...], dialect: str) -> str:
+    return relation_of_parts(parts, dialect).sql(dialect)
+
+
+def _names_of_dictionaries(row: Mapping[str, object]) -> list[str | None]:
     """Of every axis of a tensor; none where no axis has one."""
-    named = row[len(_COLUMNS)] if len(row) > len(_COLUMNS) else None
+    named = row["dictionaries"]
     return named if isinstance(named, list) and any(named) else []
 
 
@@ -362,3 +300,7 @@ def _dictionary(tensor: str, name: str, dictionaries: Mapping[str, StoredDiction
             f"that row back, or remove the tensor from {SCHEMA}.{TABLE}"
         )
     return dictionaries[name]
+
+
+def _table(name: str) -> exp.Table:
+    return exp.table_(name, db=SCHEMA)

@@ -7,6 +7,7 @@ two never give an index or a key twice.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,21 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.errors import CatalogueError, DataError
+from sparseeinsum.errors import CatalogueError, DataError, RightsError
 from sparseeinsum.language.tensors import Dictionary
 from sparseeinsum.statistics.columns import type_named
 from sparseeinsum.statistics.dictionaries import INDEX_COLUMN, KEY_COLUMN, SCHEMA, compared, dictionary_table
 from sparseeinsum.storage.arguments import Description
-from sparseeinsum.storage.catalogue import DICTIONARIES, Catalogue, StoredDictionary
+from sparseeinsum.storage.catalogue import Catalogue, StoredDictionary
+from sparseeinsum.storage.catalogue_tables import DICTIONARIES
 from sparseeinsum.storage.natural_keys import KeyColumn, as_keys
+from sparseeinsum.storage.rights import reading_of, telling_of_rights
+from sparseeinsum.storage.table_names import table_in
 
 _INCOMING = "sparseeinsum_keys"
 _GATHERED = "sparseeinsum_gathered_keys"
 _NUMBER = "number"
+_PREFIX = "dictionary_"
 _HAS_INFINITY = ("DATE", "TIMESTAMP", "TIMESTAMPTZ")
 
 Indices = NDArray[np.integer[Any]]
@@ -56,7 +61,8 @@ class Dictionaries:
 
     def keys(self, dictionary: Dictionary) -> pa.Array:
         """All keys, in the order of their indices."""
-        query = exp.select(exp.column(KEY_COLUMN)).from_(dictionary_table(dictionary.name)).order_by(INDEX_COLUMN)
+        self._engine.check_readings([reading_of(dictionary)])
+        query = exp.select(exp.column(KEY_COLUMN)).from_(dictionary_table(dictionary)).order_by(INDEX_COLUMN)
         return as_keys(self._engine.arrow(query).column(0), dictionary.key_type)
 
     def drop(self, name: str) -> None:
@@ -70,8 +76,8 @@ class Dictionaries:
             for tensor, stored in self._catalogue.all().items():
                 if any(axis.dictionary == found for axis in stored.tensor.axes):
                     raise CatalogueError(f"tensor {tensor} has keys of the dictionary {found.name}, which must stay")
-            self._engine.execute(exp.Drop(tables=[dictionary_table(found.name)], kind="TABLE"))
-            self._engine.execute(exp.delete(_list()).where(_is_named(found.name)))
+            self._engine.execute(exp.Drop(tables=[dictionary_table(found)], kind="TABLE"))
+            self._catalogue.remove_row(DICTIONARIES, found.name, "dictionary")
 
     def of_axes(self, description: Description, axes: Sequence[str]) -> list[StoredDictionary | None]:
         """Dictionaries, which must be there, of axes whose indices are positions in them.
@@ -120,10 +126,10 @@ class Dictionaries:
         for name, each in columns.items():
             keys = pa.concat_arrays([column.keys for column in each])
             table = pa.table([np.arange(len(keys)), keys], names=[_NUMBER, KEY_COLUMN])
-            source = exp.select(exp.column(KEY_COLUMN)).from_(_INCOMING)
-            with self._engine.registered(table, _INCOMING):
+            with self._engine.registered(table, _INCOMING) as incoming:
+                source = exp.select(exp.column(KEY_COLUMN)).from_(incoming.copy())
                 stored = self.extended(tensor, name, [column.key_type for column in each], [source])
-                indices = self._looked_up(stored.dictionary, len(keys))
+                indices = self._looked_up(stored.dictionary, incoming, len(keys))
             starts = np.cumsum([0, *(len(column.keys) for column in each)])
             found[name] = (
                 stored,
@@ -131,13 +137,13 @@ class Dictionaries:
             )
         return found
 
-    def _looked_up(self, dictionary: Dictionary, count: int) -> NDArray[np.int64]:
+    def _looked_up(self, dictionary: Dictionary, incoming: exp.Table, count: int) -> NDArray[np.int64]:
         """The indices of the incoming keys, by their numbers."""
         key = compared(exp.column(KEY_COLUMN, table="t"), dictionary)
         same = exp.EQ(this=exp.column(KEY_COLUMN, table="d"), expression=key)
-        table = exp.alias_(dictionary_table(dictionary.name), "d", table=True)
+        table = exp.alias_(dictionary_table(dictionary), "d", table=True)
         query = exp.select(exp.column(_NUMBER, table="t"), exp.column(INDEX_COLUMN, table="d"))
-        rows = self._engine.arrow(query.from_(exp.to_table(_INCOMING, alias="t")).join(table, on=same))
+        rows = self._engine.arrow(query.from_(exp.alias_(incoming.copy(), "t", table=True)).join(table, on=same))
         indices = np.full(count, -1, np.int64)
         indices[rows.column(0).to_numpy()] = rows.column(1).to_numpy()
         return indices
@@ -156,6 +162,7 @@ class Dictionaries:
         Raises:
             DataError: The keys are of several types, or it has keys of another one, or a key is infinite.
             CatalogueError: It must not grow, because a tensor holds it inside arrays.
+            RightsError: It belongs to another role.
         """
         self._catalogue.prepare()
         known = self.all().get(name)
@@ -165,17 +172,14 @@ class Dictionaries:
                 f"tensor {tensor} has keys of type {kinds[1]} for the dictionary {name}, whose keys are of type "
                 f"{kinds[0]}; name another dictionary with keys={{axis: dictionary}}, or convert the keys first"
             )
-        dictionary = Dictionary(name, kinds[0])
-        if known is None:
-            self._create(dictionary)
-            known = StoredDictionary(dictionary, 0)
+        known = known or self._created(name, kinds[0])
+        dictionary = known.dictionary
         with self._on_one_machine(sources) as gathered:
             new = _new_keys(dictionary, gathered)
             if known.size and not self._engine.rows(new.limit(1)):
                 return known
-            ((size,),) = self._engine.rows(self._locking(name))
-            start = int(str(size))
-            added = self._engine.insert(dictionary_table(name), _numbered(new, start))
+            start = self._locked_size(known)
+            added = self._engine.insert(dictionary_table(dictionary), _numbered(new, start))
         if added:
             self._check_new(tensor, dictionary, start)
             update = exp.update(_list(), {"size": exp.Literal.number(start + added)}, where=_is_named(name))
@@ -198,14 +202,28 @@ class Dictionaries:
         yield [exp.select(exp.column(KEY_COLUMN)).from_(keys.copy())]
         self._engine.execute(exp.Drop(tables=[keys.copy()], kind="TABLE"))
 
-    def _locking(self, name: str) -> exp.Update:
-        """A statement that keeps others from extending a dictionary until this transaction ends; it gives its size."""
+    def _locked_size(self, known: StoredDictionary) -> int:
+        """Keep others from extending a dictionary until this transaction ends; returns its size.
+
+        Raises:
+            RightsError: It belongs to another role.
+        """
+        name = known.dictionary.name
+        self._engine.check_readings([replace(reading_of(known.dictionary), is_written=True)])
         update = exp.update(_list(), {"size": exp.column("size")}, where=_is_named(name))
         update.set("returning", exp.Returning(expressions=[exp.column("size")]))
-        return update
+        with telling_of_rights(self._engine):
+            for (size,) in self._engine.rows(update):
+                return int(str(size))
+        raise RightsError(
+            f"the dictionary {name} belongs to the role {known.owner}, which can add keys, as can members of that "
+            "role; name another dictionary with keys={axis: dictionary}"
+        )
 
-    def _create(self, dictionary: Dictionary) -> None:
-        table = dictionary_table(dictionary.name)
+    def _created(self, name: str, key_type: str) -> StoredDictionary:
+        """A new dictionary without keys."""
+        table = table_in(self._engine.sql.dictionary_schema, _PREFIX + name, self._engine.dialect)
+        dictionary = Dictionary(name, key_type, table.sql(self._engine.dialect))
         is_given, is_unique = exp.NotNullColumnConstraint(), exp.PrimaryKeyColumnConstraint()
         of_index = [is_unique if self._engine.sql.looks_up_by_index else is_given]
         of_key: list[exp.Expr] = [is_given]
@@ -215,10 +233,13 @@ class Dictionaries:
             _column(INDEX_COLUMN, "BIGINT", of_index),
             _column(KEY_COLUMN, dictionary.key_type, of_key),
         ]
-        self._engine.execute(exp.Create(this=exp.Schema(this=table.copy(), expressions=columns), kind="TABLE"))
-        row = (dictionary.name, dictionary.key_type, 0, table.sql(self._engine.dialect))
-        columns_of_list = ["name", "key_type", "size", "relation"]
-        self._engine.execute(exp.insert(exp.values([row]), _list(), columns=columns_of_list))
+        parts = exp.array(*(exp.Literal.string(part.name) for part in table.parts))
+        row = (exp.convert(name), exp.convert(key_type), exp.convert(0), parts)
+        with telling_of_rights(self._engine):
+            self._engine.execute(exp.Create(this=exp.Schema(this=table.copy(), expressions=columns), kind="TABLE"))
+            columns_of_list = ["name", "key_type", "size", "relation"]
+            self._engine.execute(exp.insert(exp.values([row]), _list(), columns=columns_of_list))
+        return StoredDictionary(dictionary, 0)
 
     def _check_new(self, tensor: str, dictionary: Dictionary, start: int) -> None:
         """Refuse keys that were added where there must be no more, or such that frames lack."""
@@ -233,7 +254,7 @@ class Dictionaries:
         if dictionary.key_type in _HAS_INFINITY:
             key = exp.column(KEY_COLUMN)
             is_infinite = exp.Not(this=exp.func("ISFINITE", key))
-            found = exp.select(exp.cast(key.copy(), "text")).from_(dictionary_table(dictionary.name))
+            found = exp.select(exp.cast(key.copy(), "text")).from_(dictionary_table(dictionary))
             rows = self._engine.rows(found.where(is_infinite, exp.column(INDEX_COLUMN) >= start).limit(1))
             for (text,) in rows:
                 raise DataError(
@@ -308,7 +329,7 @@ def _new_keys(dictionary: Dictionary, sources: Sequence[exp.Select]) -> exp.Sele
         selects.append(rows.where(exp.Not(this=key.is_(exp.null()))))
     given = exp.union(*selects, distinct=True) if len(selects) > 1 else selects[0].distinct()
     same = exp.EQ(this=exp.column(KEY_COLUMN, table="d"), expression=exp.column(KEY_COLUMN, table="given"))
-    table = exp.alias_(dictionary_table(dictionary.name), "d", table=True)
+    table = exp.alias_(dictionary_table(dictionary), "d", table=True)
     keys = exp.select(exp.column(KEY_COLUMN, table="given")).from_(given.subquery("given"))
     return keys.join(table, on=same, join_type="LEFT").where(exp.column(INDEX_COLUMN, table="d").is_(exp.null()))
 

@@ -13,9 +13,10 @@ from sparseeinsum.language.files import is_data_file
 from sparseeinsum.language.tensors import StoredTensor, entries
 from sparseeinsum.statistics.columns import computed_type, dtype_of, is_index_type, is_pair_type, is_readable
 from sparseeinsum.storage.arguments import Description
-from sparseeinsum.storage.catalogue import folds_case, table_named, table_of_relation
 from sparseeinsum.storage.dictionaries import Dictionaries, dictionaries_of, sizes_of
 from sparseeinsum.storage.natural_keys import KINDS_OF_KEYS, key_type_of
+from sparseeinsum.storage.rights import check_relation_readable
+from sparseeinsum.storage.table_names import file_table, folds_case, table_named, table_of_relation
 
 
 def described(
@@ -139,19 +140,25 @@ def index_columns(engine: Engine, name: str, relation: str, table: exp.Table, in
 
 
 def relation_named(engine: Engine, relation: str) -> exp.Table:
-    """A file by its path, else a table or view by its whole name, so that no CTE can stand in its way."""
+    """A file by its path, else a table or view by its whole name, so that no CTE can stand in its way.
+
+    Raises:
+        CatalogueError: There is none of that name.
+        RightsError: To read it would run what other roles wrote.
+    """
     if is_data_file(relation):
         if not engine.sql.reads_files:
             raise CatalogueError(f"{engine.title} reads no files; load {relation} with db.tensor(...), or into a table")
         path = relation if "://" in relation else str(Path(relation).resolve())
-        return exp.Table(this=exp.Literal.string(path))
+        return file_table(path)
     table = table_named(relation, engine.dialect)
-    if table.db:
-        return table
-    found = engine.relations_named(table.name)
-    if not found:
-        raise CatalogueError(f"there is no table, view or file {relation} in this database")
-    return table_of_relation(found[0], engine.dialect)
+    if not table.db:
+        found = engine.relations_named(table.name)
+        if not found:
+            raise CatalogueError(f"there is no table, view or file {relation} in this database")
+        table = table_of_relation(found[0], engine.dialect)
+    check_relation_readable(engine, relation, table)
+    return table
 
 
 def relation_columns(engine: Engine, name: str, relation: str, table: exp.Table) -> list[Column]:

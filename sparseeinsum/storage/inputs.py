@@ -24,10 +24,12 @@ from sparseeinsum.language.syntax import Import
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import dtype_of, is_index_type
 from sparseeinsum.storage.arguments import Description
-from sparseeinsum.storage.catalogue import Catalogue, find, table_of_relation
+from sparseeinsum.storage.catalogue import Catalogue, find
 from sparseeinsum.storage.existing_tables import described, greatest_indices, index_columns, relation_named
 from sparseeinsum.storage.natural_keys import key_type_of
+from sparseeinsum.storage.rights import check_readable, check_relation_readable
 from sparseeinsum.storage.self_description import described_by_itself
+from sparseeinsum.storage.table_names import table_of_relation
 
 _Place = tuple[str, int]  # a tensor, and the position of one of its axes
 
@@ -49,6 +51,7 @@ def stored_inputs(program: Program, engine: Engine, report: Report = _fail) -> d
 
     Raises:
         CatalogueError: There is no such tensor, nor a table that is one as it stands; or no such table or column.
+        RightsError: To read one would run what other roles wrote.
         DataError: The values of such a table have a type that tensors cannot have.
     """
     known = Catalogue(engine).all()
@@ -64,6 +67,7 @@ def stored_inputs(program: Program, engine: Engine, report: Report = _fail) -> d
                 found[name] = table
         except SparseEinsumError as error:
             report(name, error)
+    check_readable(engine, found.values())
     bounds = _bounds(program, found, tables, engine) if tables else {}
     for name, table in tables.items():
         try:
@@ -81,6 +85,10 @@ def shapes_in(engine: Engine) -> Shapes:
     catalogue = cache(Catalogue(engine).all)
 
     def shape(name: str) -> Sequence[int | None] | None:
+        with engine.guarded():
+            return known_shape(name)
+
+    def known_shape(name: str) -> Sequence[int | None] | None:
         relations = _relations(name, catalogue(), engine)
         if not relations:
             return catalogue()[name].tensor.shape if name in catalogue() else None
@@ -95,7 +103,11 @@ def shapes_in(engine: Engine) -> Shapes:
 
 def _relations(name: str, known: Collection[str], engine: Engine) -> Sequence[Relation]:
     """Tables and views of a name that no tensor of the catalogue has."""
-    return [] if any(other.lower() == name.lower() for other in known) else engine.relations_named(name)
+    found = [] if any(other.lower() == name.lower() for other in known) else engine.relations_named(name)
+    for relation in found[:1]:
+        table = table_of_relation(relation, engine.dialect)
+        check_relation_readable(engine, table.sql(engine.dialect), table)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

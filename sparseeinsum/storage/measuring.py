@@ -11,7 +11,7 @@ from sparseeinsum.statistics.blocks import measure_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.fingerprints import fingerprints
 from sparseeinsum.statistics.measure import Measurement, check_rows, measure
-from sparseeinsum.storage.catalogue import Catalogue, check_relation, require
+from sparseeinsum.storage.catalogue import check_relation, require
 
 
 def measure_all(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, Measurement]:
@@ -50,7 +50,12 @@ def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engine
         DataError: Its rows are no tensor.
         PlanError: Tiles are not one for every axis.
     """
-    stored = require(Catalogue(engine), [name])
+    with engine.guarded():
+        return _measured_tensor(name, tilings, engine)
+
+
+def _measured_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engine) -> Statistics:
+    stored = require(engine, [name])
     for tiles in tilings:
         if len(tiles) != len(stored[name].tensor.axes) or min(tiles, default=0) < DEMOTED:
             axes = ", ".join(axis.name for axis in stored[name].tensor.axes)

@@ -7,8 +7,10 @@ from sqlglot import exp
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import CatalogueError
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.dictionaries import SCHEMA
-from sparseeinsum.storage.catalogue import Catalogue, check_name, find, folds_case, table_in, table_named
+from sparseeinsum.storage.catalogue import Catalogue, check_name, find
+from sparseeinsum.storage.table_names import folds_case, table_in, table_named
 
 
 def claimed_table(engine: Engine, name: str) -> exp.Table:
@@ -21,8 +23,10 @@ def claimed_table(engine: Engine, name: str) -> exp.Table:
     known = catalogue.all()
     catalogue.prepare()  # a cluster makes no schema any more in a transaction that has filled a table
     check_name(name, known, engine)
+    if name in known:
+        catalogue.remove(name)
     table = table_of(engine, name)
-    replaced = owned(known, name)
+    replaced = owned(engine, known, name)
     if replaced is None or replaced.relation != table.sql(engine.dialect):
         _check_free(engine, name)
         drop_table_of(engine, replaced)
@@ -38,8 +42,8 @@ def drop_tensor(engine: Engine, name: str) -> StoredTensor:
     with engine.transaction():
         catalogue = Catalogue(engine)
         stored = find(catalogue.all(), name)
-        drop_table_of(engine, stored if stored.is_owned else None)
         catalogue.remove(name)
+        drop_table_of(engine, owned(engine, {name: stored}, name))
     return stored
 
 
@@ -79,16 +83,20 @@ def table_of(engine: Engine, name: str) -> exp.Table:
     return table_in(schema, name.lower() if folds_case(engine.dialect) else name, engine.dialect)
 
 
-def owned(known: Mapping[str, StoredTensor], name: str) -> StoredTensor | None:
-    """The tensor of that name, if loading made its table."""
+def owned(engine: Engine, known: Mapping[str, StoredTensor], name: str) -> StoredTensor | None:
+    """The tensor of that name, if loading made its table: who entered it says so, and must be the table's owner."""
     stored = known.get(name)
-    return stored if stored is not None and stored.is_owned else None
+    if stored is None or not stored.is_owned:
+        return None
+    table = table_by_name(stored, engine.dialect)
+    is_named_so = table.name.lower() == name.lower()  # of entries of version 0.1 nobody knows who made them
+    return stored if engine.owns(stored.owner, table) and (stored.owner or is_named_so) else None
 
 
 def drop_table_of(engine: Engine, replaced: StoredTensor | None) -> None:
     """Drop the table of a tensor that another takes the place of, if there is one."""
     if replaced is not None:
-        table = table_named(replaced.relation, engine.dialect)
+        table = table_by_name(replaced, engine.dialect)
         engine.execute(exp.Drop(tables=[table], kind="TABLE", exists=True))
 
 

@@ -14,7 +14,8 @@ from sparseeinsum.engines.engine import Engine, Relation
 from sparseeinsum.errors import CatalogueError, DataError
 from sparseeinsum.language.tensors import Axis, Decomposition, StoredTensor, Tensor
 from sparseeinsum.storage.arranging import stored_as
-from sparseeinsum.storage.catalogue import fill_of, fill_text, table_of_relation
+from sparseeinsum.storage.fills import fill_of, fill_text
+from sparseeinsum.storage.table_names import table_of_relation
 
 _KEY = "sparseeinsum"
 

@@ -11,7 +11,7 @@ from pyarrow import parquet
 from sparseeinsum.errors import DataError
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.storage.arguments import Description
-from sparseeinsum.storage.catalogue import fill_from_text, fill_text
+from sparseeinsum.storage.fills import fill_from_text, fill_text
 
 METADATA_KEY = "sparseeinsum"
 

@@ -1,17 +1,6 @@
 -- sparseeinsum_python $version: functions that plan and run programs inside the server, with the rights of their caller.
 \echo Use "CREATE EXTENSION sparseeinsum_python" or "ALTER EXTENSION sparseeinsum_python UPDATE" to run this file. \quit
 
--- Where tensors are recorded is no part of the extension: it stays when that goes, and is dumped like other tables.
-DO $$block$$
-BEGIN
-    IF pg_catalog.to_regclass('sparseeinsum.tensors') IS NULL THEN
-$catalogue
-        ALTER EXTENSION sparseeinsum_python DROP TABLE sparseeinsum.tensors;
-        ALTER EXTENSION sparseeinsum_python DROP TABLE sparseeinsum.dictionaries;
-    END IF;
-END
-$$block$$;
-
 CREATE OR REPLACE FUNCTION sparseeinsum.call_python(function text, arguments jsonb) RETURNS jsonb
     LANGUAGE plpython3u AS
 $$python$$
@@ -69,13 +58,13 @@ CREATE OR REPLACE FUNCTION sparseeinsum.python_result(function text, arguments j
 $$body$$
 DECLARE
     answer CONSTANT jsonb := sparseeinsum.call_python(function, pg_catalog.jsonb_strip_nulls(arguments));
-    state CONSTANT text := answer #>> '{error,sqlstate}';
-    message CONSTANT text := answer #>> '{error,message}';
-    detail CONSTANT text := answer #>> '{error,detail}';
-    hint CONSTANT text := answer #>> '{error,hint}';
+    state CONSTANT text := answer OPERATOR(pg_catalog.#>>) CAST('{error,sqlstate}' AS pg_catalog.text[]);
+    message CONSTANT text := answer OPERATOR(pg_catalog.#>>) CAST('{error,message}' AS pg_catalog.text[]);
+    detail CONSTANT text := answer OPERATOR(pg_catalog.#>>) CAST('{error,detail}' AS pg_catalog.text[]);
+    hint CONSTANT text := answer OPERATOR(pg_catalog.#>>) CAST('{error,hint}' AS pg_catalog.text[]);
 BEGIN
     IF message IS NULL THEN
-        RETURN answer -> 'result';
+        RETURN answer OPERATOR(pg_catalog.->) CAST('result' AS pg_catalog.text);
     ELSIF detail IS NULL AND hint IS NULL THEN
         RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message;
     ELSIF detail IS NULL THEN
@@ -104,7 +93,7 @@ $$body$$
 SELECT sparseeinsum.python_result('tensor_from_table', pg_catalog.jsonb_build_object(
     'name', $$1, 'relation', $$2::text, 'index_columns', $$3, 'value_column', $$4, 'shape', $$5, 'axes', $$6,
     'dtype', $$7, 'fill', $$8::text, 'keys', $$9
-)) #>> '{}'
+)) OPERATOR(pg_catalog.#>>) CAST('{}' AS pg_catalog.text[])
 $$body$$;
 COMMENT ON FUNCTION sparseeinsum.tensor_from_table(
     text, regclass, text[], text, bigint[], text[], text, numeric, jsonb
@@ -153,7 +142,7 @@ $$body$$
 SELECT sparseeinsum.python_result('einsum_sql', pg_catalog.jsonb_build_object(
     'program', $$1, 'style', $$2, 'optimizer', $$3, 'memory_limit', $$4, 'outputs', $$5, 'nonfinite', $$6,
     'estimator', $$7, 'tiles', $$8, 'layout', $$9, 'pin', $$10, 'rewrite', $$11
-)) #>> '{}'
+)) OPERATOR(pg_catalog.#>>) CAST('{}' AS pg_catalog.text[])
 $$body$$;
 COMMENT ON FUNCTION sparseeinsum.einsum_sql(text, text, text, text, text[], text, text, text, text, jsonb, boolean) IS
     'The SQL of a program for the data as they are now, one statement for each result. Example: SELECT sparseeinsum.einsum_sql(''C[i, k] = sum(A[i, j] * B[j, k])'').';

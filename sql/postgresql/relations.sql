@@ -1,17 +1,18 @@
 -- Tables and views that a bare name may mean, whatever its case; first what it does mean: temporary ones, then those in
--- the schema of the search_path that comes first.
+-- the schema of the search_path that comes first, as $2 lists them.
 SELECT
   CASE WHEN c.relpersistence = 't' THEN 'pg_temp' ELSE CAST(n.nspname AS TEXT) END,
   CAST(c.relname AS TEXT),
   OBJ_DESCRIPTION(c.oid, 'pg_class')
-FROM pg_catalog.pg_class AS c
+FROM JSONB_ARRAY_ELEMENTS_TEXT(CAST($2 AS JSONB)) WITH ORDINALITY AS searched (schema, place)
 JOIN pg_catalog.pg_namespace AS n
-  ON n.oid = c.relnamespace
+  ON n.nspname = searched.schema
+JOIN pg_catalog.pg_class AS c
+  ON c.relnamespace = n.oid
 WHERE
   LOWER(c.relname) = LOWER($1)
   AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
-  AND n.nspname = ANY (CURRENT_SCHEMAS(TRUE))
   AND n.nspname <> 'pg_catalog'
 ORDER BY
-  ARRAY_POSITION(CURRENT_SCHEMAS(TRUE), n.nspname),
+  searched.place,
   c.relname <> $1

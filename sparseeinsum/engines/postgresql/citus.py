@@ -161,7 +161,7 @@ class Citus(PostgreSQL):
     def beside(self) -> Iterator["Citus"]:
         """Another connection to the same database, which sees what is committed, whatever happens on this one."""
         with self._session.beside() as other:
-            yield Citus(other, self._variant)
+            yield Citus(other, self._functions)
 
 
 def has_machines(session: Session) -> bool:

@@ -1,5 +1,6 @@
 """Engines: PostgreSQL, in a session of whichever kind."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -9,11 +10,12 @@ from sqlglot import exp
 
 from sparseeinsum import assets
 from sparseeinsum.decompose.clusters.distribution import Cluster
-from sparseeinsum.engines.engine import Column, Relation
-from sparseeinsum.engines.postgresql import copy_format
+from sparseeinsum.engines.engine import Column, Reading, Relation
+from sparseeinsum.engines.postgresql import copy_format, rights
+from sparseeinsum.engines.postgresql.search_path import SearchPath
 from sparseeinsum.engines.postgresql.sessions import Session
 from sparseeinsum.engines.postgresql.settings import MEMORY, settings_within
-from sparseeinsum.engines.postgresql.vocabulary import Variant
+from sparseeinsum.engines.postgresql.vocabulary import Functions
 from sparseeinsum.errors import CatalogueError, EngineError
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
@@ -22,6 +24,7 @@ from sparseeinsum.render.statements import Statement
 from sparseeinsum.statistics.columns import number_type, type_named
 
 _UNDEFINED_COLUMN = "42703"  # SQLSTATEs
+_NO_RIGHT = "42501"
 _FULL = ("53200", "53100")  # memory, disk
 _LIMITS_OF_INT64 = (str(-(1 << 63)), str(1 << 63))  # the first beyond
 _INFINITE_FLOAT32 = "3.4028235677973366e38"  # the least that is rounded to it
@@ -40,9 +43,10 @@ class PostgreSQL:
     sql: Dialect = POSTGRESQL
     _sharing = "1"  # SQL for how many statements share the memory of a machine
 
-    def __init__(self, session: Session, variant: Variant) -> None:
+    def __init__(self, session: Session, functions: Functions) -> None:
         self._session = session
-        self._variant = variant
+        self._functions = functions
+        self._path: SearchPath | None = None  # the user's, while that of the session is ours
 
     @property
     def connection(self) -> Any:  # noqa: ANN401  # each driver has a type of its own
@@ -57,7 +61,7 @@ class PostgreSQL:
     @property
     def costs(self) -> str:
         """Name of the constants of its costs: portable functions are far slower than those of the extension."""
-        return self._variant
+        return self._functions.variant
 
     def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
         """All rows of a query."""
@@ -239,12 +243,33 @@ class PostgreSQL:
     def transaction(self) -> Iterator[None]:
         """All of the statements within take effect, or none; in a transaction that is open, once that is committed."""
         is_within = self._session.is_in_transaction()
-        with self._session.transaction():
+        with self._session.transaction(), self._fixed_path(is_within):
             settings = settings_within(self._session, self._own_settings(is_within), self._sharing)
             self._set(settings.within)
             yield
             if is_within:  # one of its own takes the settings with it
                 self._set(settings.before)
+
+    @contextmanager
+    def _fixed_path(self, is_within: bool) -> Iterator[None]:
+        """Within, bare names stand for PostgreSQL's functions and ours, whatever others have put into other schemas."""
+        if self._path is not None:
+            yield
+            return
+        self._path = SearchPath.fixed(self._session, self._functions.schema)
+        try:
+            yield
+            if is_within:  # a transaction of its own takes it with it, as does an error
+                self._path.restore(self._session)
+        finally:
+            self._path = None
+
+    def _users_path(self) -> SearchPath:
+        return self._path or SearchPath.of(self._session)
+
+    def guarded(self) -> AbstractContextManager[None]:
+        """Within, tables that were checked stay as they are, and names in SQL of ours mean what is meant."""
+        return nullcontext() if self._path is not None else self.transaction()
 
     def _own_settings(self, is_within: bool) -> Mapping[str, str]:
         """Settings of this engine's own, for a transaction that may be within one that was open before."""
@@ -252,16 +277,17 @@ class PostgreSQL:
 
     def _set(self, values: Mapping[str, str]) -> None:
         """Settings for the rest of a transaction."""
-        self.rows(exp.select(*(f"set_config('{name}', '{value}', TRUE) AS {name}" for name, value in values.items())))
+        calls = (f"set_config('{name}', '{value}', TRUE) AS \"{name}\"" for name, value in values.items())
+        self.rows(f"SELECT {', '.join(calls)}")
 
     @contextmanager
     def beside(self) -> Iterator["PostgreSQL"]:
         """Another connection to the same database, which sees what is committed, whatever happens on this one."""
         with self._session.beside() as other:
-            yield PostgreSQL(other, self._variant)
+            yield PostgreSQL(other, self._functions)
 
     @contextmanager
-    def registered(self, rows: object, name: str) -> Iterator[None]:
+    def registered(self, rows: object, name: str) -> Iterator[exp.Table]:
         """An Arrow table, or batches, as a temporary table of that name."""
         assert isinstance(rows, pa.Table | pa.RecordBatchReader)
         columns = [
@@ -269,12 +295,13 @@ class PostgreSQL:
             for column in rows.schema
         ]
         temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
-        schema = exp.Schema(this=exp.table_(name), expressions=columns)
+        table = exp.table_(name, db=self.sql.temporary_schema)
+        schema = exp.Schema(this=table.copy(), expressions=columns)
         with self._session.transaction():
             self.execute(exp.Create(this=schema, kind="TABLE", properties=temporary))
-            self._session.load(rows, exp.table_(name).sql(self.dialect))
-            yield
-            self.execute(exp.Drop(tables=[exp.table_(name)], kind="TABLE"))
+            self._session.load(rows, table.sql(self.dialect))
+            yield table
+            self.execute(exp.Drop(tables=[table.copy()], kind="TABLE"))
 
     def has_relation(self, relation: object) -> bool:
         """No: relations of DuckDB's Python are of DuckDB."""
@@ -295,12 +322,15 @@ class PostgreSQL:
 
     def _shared_stages(self) -> Callable[[str], exp.Table] | None:
         """Names tables for results that any process could read; None where the user may create none."""
-        query = "SELECT current_schema(), has_schema_privilege(current_schema(), 'CREATE'), pg_backend_pid()"
-        ((schema, may_create, process),) = self.rows(query)
+        schema = self._users_path().first
+        if schema is None:
+            return None
+        query = "SELECT pg_catalog.has_schema_privilege($1, 'CREATE'), pg_catalog.pg_backend_pid()"
+        ((may_create, process),) = self._session.fetch(query, schema)
         if not may_create:
             return None
         return lambda name: exp.table_(
-            exp.to_identifier(f"sparseeinsum_{process}_{name}"), db=exp.to_identifier(str(schema))
+            exp.to_identifier(f"sparseeinsum_{process}_{name}"), db=exp.to_identifier(schema)
         )
 
     def location(self) -> tuple[str, str]:
@@ -309,19 +339,49 @@ class PostgreSQL:
         Raises:
             EngineError: There is no such schema on the search_path.
         """
-        ((database, schema),) = self.rows("SELECT current_database(), current_schema()")
+        schema = self._users_path().first
         if schema is None:
             raise EngineError("no schema on the search_path exists, so that there is nowhere to create tables; set one")
-        return str(database), str(schema)
+        ((database,),) = self.rows("SELECT pg_catalog.current_database()")
+        return str(database), schema
 
-    def has_table(self, schema: str, name: str) -> bool:
-        """Whether the database has a permanent table."""
-        query = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = $2"
-        return len(self._session.fetch(query, schema, name)) > 0
+    def catalogue_columns(self, schema: str, name: str) -> Mapping[str, str] | None:
+        """Columns of a table of the catalogue, with their types; None where there is none.
+
+        Raises:
+            RightsError: It belongs to a role whose triggers and policies the caller should not run.
+        """
+        return rights.catalogue_columns(self._session, schema, name)
+
+    def check_readings(self, readings: Sequence[Reading]) -> None:
+        """Refuse relations that would run functions of others with the rights of the caller.
+
+        Raises:
+            RightsError: Naming the first such relation, and why.
+        """
+        with self.guarded():
+            rights.check_readings(self._session, readings)
+
+    def owns(self, role: str | None, table: exp.Table) -> bool:
+        """Whether a table belongs to the role that entered it in the catalogue, so that it may be dropped with that."""
+        return rights.owns(self._session, role, table)
+
+    def grant(self, role: str) -> None:
+        """Let a role use the catalogue, which is there, and the functions.
+
+        Raises:
+            EngineError: There is no such role, or the user may not grant that.
+        """
+        rights.grant(self._session, role, self._functions.schema)
+
+    def lacks_right(self, error: EngineError) -> bool:
+        """Whether a statement was refused because the caller has no right to it."""
+        return _sqlstate(error) == _NO_RIGHT
 
     def relations_named(self, name: str) -> Sequence[Relation]:
         """What a bare name may mean, first what it does mean."""
-        found = self._session.fetch(assets.read("sql/postgresql/relations.sql"), name)
+        schemas = json.dumps(self._users_path().schemas)
+        found = self._session.fetch(assets.read("sql/postgresql/relations.sql"), name, schemas)
         return [
             Relation(None, str(schema), str(spelled), None if comment is None else str(comment))
             for schema, spelled, comment in found

@@ -6,7 +6,7 @@ from sparseeinsum.engines.postgresql.citus import Citus, check_machines, has_mac
 from sparseeinsum.engines.postgresql.client_session import ClientSession, load_driver
 from sparseeinsum.engines.postgresql.engine import PostgreSQL
 from sparseeinsum.engines.postgresql.sessions import Session
-from sparseeinsum.engines.postgresql.vocabulary import find_variant
+from sparseeinsum.engines.postgresql.vocabulary import find_functions
 from sparseeinsum.errors import EngineError
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ def open_session(session: Session) -> PostgreSQL:
         raise EngineError(
             f"this server is PostgreSQL {version // 10_000}; version {_LEAST_VERSION // 10_000} or later is needed"
         )
-    variant = find_variant(session)
+    functions = find_functions(session)
     if has_machines(session):
-        check_machines(session, variant)
-        return Citus(session, variant)
-    return PostgreSQL(session, variant)
+        check_machines(session, functions.variant)
+        return Citus(session, functions)
+    return PostgreSQL(session, functions)

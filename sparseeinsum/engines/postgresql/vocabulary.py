@@ -1,6 +1,9 @@
 """Engines: this package's functions in a PostgreSQL database: those of the extension, or portable ones, put there."""
 
+from dataclasses import dataclass
 from enum import StrEnum
+
+from sqlglot import exp
 
 from sparseeinsum.engines.postgresql.client_session import load_driver
 from sparseeinsum.engines.postgresql.sessions import Session
@@ -20,33 +23,57 @@ class Variant(StrEnum):
     PORTABLE = "postgresql_portable"
 
 
-def find_variant(session: Session) -> Variant:
-    """The functions that bare names stand for.
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """The functions of a database.
+
+    Attributes:
+        variant: Where they come from.
+        schema: That they are in.
+    """
+
+    variant: Variant
+    schema: str
+
+
+# Of the extension wherever it is; else those that a bare name stands for.
+_FOUND = """
+SELECT l.lanname OPERATOR(pg_catalog.=) 'c', CAST(n.nspname AS pg_catalog.text)
+FROM pg_catalog.pg_proc AS p
+JOIN pg_catalog.pg_language AS l ON l.oid OPERATOR(pg_catalog.=) p.prolang
+JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
+LEFT JOIN pg_catalog.pg_extension AS e
+  ON e.extname OPERATOR(pg_catalog.=) 'sparseeinsum' AND e.extnamespace OPERATOR(pg_catalog.=) n.oid
+WHERE p.proname OPERATOR(pg_catalog.=) $1 AND (e.oid IS NOT NULL OR pg_catalog.pg_function_is_visible(p.oid))
+ORDER BY e.oid IS NULL
+LIMIT 1"""
+
+
+def find_functions(session: Session) -> Functions:
+    """The functions of the extension, or the portable ones that bare names stand for.
 
     Raises:
         EngineError: There are none, or portable ones of another version; the message says what to run.
     """
-    language = session.fetch(
-        "SELECT l.lanname FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_language AS l ON l.oid = p.prolang "
-        "WHERE p.proname = $1 AND pg_catalog.pg_function_is_visible(p.oid) LIMIT 1",
-        _PROBE,
-    )
-    if not language:
+    found = session.fetch(_FOUND, _PROBE)
+    if not found:
         raise EngineError(_what_is_missing(session))
-    if language[0][0] == "c":
-        return Variant.EXTENSION
-    ((version,),) = session.fetch("SELECT sparseeinsum_version()")
+    ((is_extension, schema),) = found
+    if is_extension:
+        return Functions(Variant.EXTENSION, str(schema))
+    quoted = exp.to_identifier(str(schema), quoted=True).sql("postgres")
+    ((version,),) = session.fetch(f"SELECT {quoted}.sparseeinsum_version()")
     if version != __version__:
         raise EngineError(
             f"the portable functions in this database are of version {version}, and this package is {__version__}; "
             f"run `{_INSTALL}` to replace them"
         )
-    return Variant.PORTABLE
+    return Functions(Variant.PORTABLE, str(schema))
 
 
 def _what_is_missing(session: Session) -> str:
     if session.fetch("SELECT 1 FROM pg_catalog.pg_available_extensions WHERE name = $1", _EXTENSION):
-        way = f"run CREATE EXTENSION {_EXTENSION} in it, or put the schema that has it on the search_path"
+        way = f"run CREATE EXTENSION {_EXTENSION} in it, or put the schema of the portable ones on the search_path"
     else:
         way = (
             f"run `sparseeinsum install postgres` on the server, and CREATE EXTENSION {_EXTENSION} in the database; "

@@ -53,13 +53,7 @@ def _script(version: str) -> str:
     folders = package_folders()
     if any("$" in folder for folder in folders):
         raise ExtensionError(f"a folder of {', '.join(folders)} has a $ in its name; install sparseeinsum elsewhere")
-    return _fill(
-        "python.sql",
-        version=version,
-        python=_this_python(),
-        folders=repr(folders),
-        catalogue=assets.read("sql/catalogue.sql"),
-    )
+    return _fill("python.sql", version=version, python=_this_python(), folders=repr(folders))
 
 
 def package_folders() -> list[str]:

@@ -1,0 +1,88 @@
+"""Storage: the tables of the catalogue: made, and brought from the layouts of earlier versions to this one."""
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from sparseeinsum import assets
+from sparseeinsum.engines.engine import Engine
+from sparseeinsum.errors import CatalogueError
+from sparseeinsum.statistics.dictionaries import SCHEMA
+from sparseeinsum.storage.table_names import parts_of_relation
+
+TABLE = "tensors"
+DICTIONARIES = "dictionaries"
+
+# Of the tensors; earlier versions lack those at the end.
+COLUMNS = (
+    "name",
+    "axes",
+    "bounds",
+    "dtype",
+    "fill",
+    "tiles",
+    "relation",
+    "key_columns",
+    "value_column",
+    "casts",
+    "is_owned",
+    "dictionaries",
+    "holds_keys",
+    "owner",
+)
+COLUMNS_OF_DICTIONARIES = ("name", "key_type", "size", "relation", "owner")
+_LATER = ("dictionaries", "holds_keys", "owner")
+
+
+def tensor_columns(engine: Engine) -> Mapping[str, str] | None:
+    """Columns of the table of tensors, with their types; None where there is none.
+
+    Raises:
+        CatalogueError: The table is another one.
+    """
+    columns = engine.catalogue_columns(SCHEMA, TABLE)
+    if columns is not None and not set(COLUMNS) - set(_LATER) <= columns.keys():
+        raise CatalogueError(
+            f"the table {SCHEMA}.{TABLE} of this database is not the one in which tensors are recorded; rename it"
+        )
+    return columns
+
+
+def prepare_catalogue(engine: Engine) -> None:
+    """Create the tables of the catalogue, or bring those of an earlier version to this one."""
+    columns = tensor_columns(engine)
+    if columns is None:
+        engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+    elif _LATER[-1] in columns:
+        return
+    else:
+        _migrate(engine, columns)
+    for script in engine.sql.catalogue_scripts:
+        engine.execute(assets.read(script))
+
+
+def _migrate(engine: Engine, columns: Mapping[str, str]) -> None:
+    """Bring tables of version 0.1 to this one: it kept names of relations as SQL, and first fills as numbers."""
+    if columns["fill"] == "DOUBLE":
+        engine.execute(f"ALTER TABLE {SCHEMA}.{TABLE} ALTER fill TYPE TEXT")
+    for name, definition in (("dictionaries", "TEXT[]"), ("holds_keys", "BOOLEAN DEFAULT FALSE")):
+        if name not in columns:
+            engine.execute(f"ALTER TABLE {SCHEMA}.{TABLE} ADD COLUMN {name} {definition}")
+    known = engine.catalogue_columns(SCHEMA, DICTIONARIES)
+    for table in (TABLE,) if known is None else (TABLE, DICTIONARIES):
+        _split_relations(engine, table)
+        # Those that are there have none: nobody knows who entered them.
+        engine.execute(f"ALTER TABLE {SCHEMA}.{table} ADD COLUMN owner TEXT")
+        engine.execute(f"ALTER TABLE {SCHEMA}.{table} ALTER owner SET DEFAULT CURRENT_USER")
+
+
+def _split_relations(engine: Engine, table: str) -> None:
+    """Keep the parts of the names of relations in place of SQL."""
+    rows = engine.rows(f"SELECT name, relation FROM {SCHEMA}.{table}")
+    parts = [(str(name), parts_of_relation(str(relation), engine.dialect)) for name, relation in rows]
+    whole = exp.array(exp.column("relation")).sql(engine.dialect)
+    engine.execute(f"ALTER TABLE {SCHEMA}.{table} ALTER relation TYPE TEXT[] USING {whole}")
+    for name, split in parts:
+        is_it = exp.column("name").eq(exp.Literal.string(name))
+        values: dict[str, object] = {"relation": exp.array(*map(exp.Literal.string, split))}
+        engine.execute(exp.update(exp.table_(table, db=SCHEMA), values, where=is_it))

@@ -1,0 +1,39 @@
+"""Storage: fills as text, from which they are read back exactly."""
+
+from sparseeinsum.errors import CatalogueError
+from sparseeinsum.language.dtypes import Number, is_complex
+
+_TRUTHS = {"true": True, "false": False}
+
+
+def fill_text(fill: Number) -> str:
+    """A fill as text from which it is read back exactly, as in 0.5, -inf, 3, true or (1+2j)."""
+    return repr(fill).lower()
+
+
+def fill_from_text(text: str, dtype: str) -> Number:
+    """What `fill_text` wrote.
+
+    Raises:
+        KeyError, ValueError: The text is no number of the dtype.
+    """
+    if dtype == "bool":
+        return _TRUTHS[text]
+    if dtype == "int64":
+        return int(text)
+    return complex(text) if is_complex(dtype) else float(text)
+
+
+def fill_of(tensor: str, text: str, dtype: str) -> Number:
+    """A fill from its text.
+
+    Raises:
+        CatalogueError: It is none of the dtype.
+    """
+    try:
+        return fill_from_text(text, dtype)
+    except (KeyError, ValueError):
+        raise CatalogueError(
+            f"it is recorded that tensor {tensor} has dtype {dtype} and fill {text}, which is no such number; define "
+            "the tensor anew"
+        ) from None
