@@ -13,6 +13,7 @@ from sparseeinsum.decompose.constants import constants_for
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.pricing import least_seconds
+from sparseeinsum.engines.attempts import entered, in_snapshot
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory import bounded
 from sparseeinsum.errors import PlanError
@@ -229,10 +230,13 @@ def run_program(
     replans: bool = True,
 ) -> Execution:
     """Plan and run a program in one transaction, so that both see the same data; `replans` as for `run_plan`."""
-    with engine.transaction():
+
+    def run() -> Execution:
         (plan,) = make_plans(program, engine, options)
         check_into(plan, engine, into)
         return with_dictionaries(execute(plan, engine, into, progress, replan if replans else None), engine)
+
+    return in_snapshot(engine, run)
 
 
 @contextmanager
@@ -240,10 +244,16 @@ def stream_program(
     program: Program, engine: Engine, options: PlanOptions, progress: Progress, replans: bool = True
 ) -> Iterator[Mapping[str, Delivery]]:
     """Plan and run a program, but for the statements that return outputs, in a transaction that is open within."""
-    with engine.transaction():
-        (plan,) = make_plans(program, engine, options)
-        with prepare(plan, engine, progress, replan if replans else None) as deliveries:
-            yield deliveries
+
+    @contextmanager
+    def run() -> Iterator[Mapping[str, Delivery]]:
+        with engine.snapshot():
+            (plan,) = make_plans(program, engine, options)
+            with prepare(plan, engine, progress, replan if replans else None) as deliveries:
+                yield deliveries
+
+    with entered(engine, run) as deliveries:
+        yield deliveries
 
 
 def _bind(program: Program, stored: Mapping[str, StoredTensor], options: PlanOptions, engine: Engine) -> EinGraph:

@@ -17,6 +17,7 @@ from sparseeinsum.algebra.relational.dense import type_of
 from sparseeinsum.algebra.relational.expressions import Input
 from sparseeinsum.algebra.relational.traversal import in_order
 from sparseeinsum.decompose.clusters.distribution import Cluster
+from sparseeinsum.engines.attempts import in_snapshot
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import AlgebraError, EngineError
 from sparseeinsum.language.tensors import StoredTensor
@@ -60,11 +61,14 @@ def compute_relation(relation: TensorRelation, engine: Engine) -> TensorResult:
         AlgebraError: It has what SQL does not compute, or makes a key twice.
         EngineError: A tensor has changed since the relation was written, or the database refused a statement.
     """
-    with engine.transaction():
+
+    def compute() -> TensorResult:
         with one_after_the_other(engine):
             query = _query_of(relation, engine, engine.stage_namer(0.0))
         (found,) = _computed(query, engine)
         return found
+
+    return in_snapshot(engine, compute)
 
 
 def sites_of(cluster: Cluster) -> Sites:
@@ -79,10 +83,13 @@ def compute_plans(plans: Sequence[SitePlan], engine: Engine) -> list[TensorResul
         AlgebraError: They have what SQL does not compute, or make a key twice.
         EngineError: A tensor has changed since the plans were made, or the database refused a statement.
     """
-    with engine.transaction():
+
+    def compute() -> list[TensorResult]:
         with one_after_the_other(engine):
             query = plan_query(plans, engine)
         return _computed(query, engine)
+
+    return in_snapshot(engine, compute)
 
 
 def plan_query(plans: Sequence[SitePlan], engine: Engine) -> SitePlanQuery:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from sparseeinsum.engines.attempts import entered, tried
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.explain import Analysis
@@ -30,10 +31,14 @@ from sparseeinsum.validity import broken_rewriting, evaluations_for
 
 def analyze_plan(plan: Plan, engine: Engine) -> Analysis:
     """Run a plan, then every EinSum of it alone; raises what `run_plan` does."""
-    with _running(plan, engine) as right:
-        execution = execute(right, engine, {}, lambda *_: None, replan)
-        statements = tuple((run.statement, run.seconds) for run in execution.runs)
-        return Analysis(statements, execution.replannings, run_each(right, engine))
+
+    def analyze() -> Analysis:
+        with _running(plan, engine) as right:
+            execution = execute(right, engine, {}, lambda *_: None, replan)
+            statements = tuple((run.statement, run.seconds) for run in execution.runs)
+            return Analysis(statements, execution.replannings, run_each(right, engine))
+
+    return tried(engine, analyze)
 
 
 def run_plan(
@@ -51,9 +56,13 @@ def run_plan(
     Raises:
         EngineError: The plan may be wrong for the data, a table is gone, or the database refused a statement.
     """
-    with _running(plan, engine) as right:
-        check_into(right, engine, into)
-        return with_dictionaries(execute(right, engine, into, progress, replan if replans else None), engine)
+
+    def run() -> Execution:
+        with _running(plan, engine) as right:
+            check_into(right, engine, into)
+            return with_dictionaries(execute(right, engine, into, progress, replan if replans else None), engine)
+
+    return tried(engine, run)
 
 
 @contextmanager
@@ -62,14 +71,17 @@ def stream_plan(
 ) -> Iterator[Mapping[str, Delivery]]:
     """Run a plan but for the statements that return outputs, in a transaction that is open within; see `run_plan`."""
     replanner = replan if replans else None
-    with _running(plan, engine) as right, prepare(right, engine, progress, replanner) as deliveries:
+    with (
+        entered(engine, lambda: _running(plan, engine)) as right,
+        prepare(right, engine, progress, replanner) as deliveries,
+    ):
         yield deliveries
 
 
 @contextmanager
 def _running(plan: Plan, engine: Engine) -> Iterator[Plan]:
     """A transaction in which a plan is right for the data."""
-    with _telling_what_is_gone(plan.stored, engine), engine.transaction():
+    with _telling_what_is_gone(plan.stored, engine), engine.snapshot():
         now = _measured_now(plan, engine)
         identifying = {name: identifying_axes(stored, now[name]) for name, stored in plan.stored.items()}
         yield plan if plan.may_leave_groups_out(identifying) else plan.with_all_groups()

@@ -22,7 +22,7 @@ def store_program(program: Program, engine: Engine, options: PlanOptions, replac
     Raises:
         NameTakenError: A name that a result needs is taken.
     """
-    with engine.transaction():
+    with engine.snapshot():
         names = dict.fromkeys((*program.outputs, *options.outputs))
         into = {name: claim_table(engine, name, replaces) for name in names}
         execution = run_program(program, engine, options, into, lambda *_: None)

@@ -5,9 +5,10 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from citus_cluster import Cluster, missing, start_cluster
+from citus_cluster import Cluster, connect, missing, start_cluster
 from postgres_server import PostgresServer
 from reading import contents, engine_of
+from writers import SIZE, STATISTICS, check_consistent, writing
 
 import sparseeinsum as se
 
@@ -79,6 +80,23 @@ class TestTransactions:
             db.tensor("A", np.arange(6.0).reshape(3, 2), distribute="dim_0")
             assert db.run("s[] = sum(A[i, j])")["s"].to_numpy() == 15.0
         assert db.tensors() == {}
+
+
+def test_runs_beside_writers_see_one_state(db: se.Database, citus_url: str) -> None:
+    """Machines have no common snapshot: nobody writes to what is read until the run ends."""
+    db.connection.execute("CREATE TABLE x (i BIGINT, v FLOAT8)")
+    db.connection.execute(f"INSERT INTO x SELECT i, 1 FROM generate_series(0, {SIZE - 1}) AS t(i)")
+    db.connection.execute("SELECT create_distributed_table('x', 'i')")
+    db.tensor_from_table("X", "x", ["i"], "v", shape=[SIZE])
+    with connect(citus_url) as other, writing(other.execute, "UPDATE x SET v = v + 1") as written:
+        for _ in range(10):
+            check_consistent(db.run(STATISTICS))
+        assert written() > 1
+    db.connection.execute("SET default_transaction_isolation = 'repeatable read'")
+    check_consistent(db.run(STATISTICS))
+    with pytest.raises(se.EngineError, match="no common snapshot"), db.connection.transaction():
+        db.run(STATISTICS)
+    db.connection.execute("DROP TABLE x")
 
 
 class TestFailures:

@@ -301,10 +301,13 @@ class TestRights:
             einsum(analyst, PRODUCT)
         analyst.execute("RESET ROLE; GRANT SELECT ON sparseeinsum.tensors TO analyst; SET ROLE analyst")
         with pytest.raises(errors.InsufficientPrivilege, match="permission denied for table a"):
-            einsum(analyst, PRODUCT)
+            analyst.execute("SELECT sparseeinsum.einsum_sql(%s)", (PRODUCT,)).fetchall()
         analyst.execute("RESET ROLE; GRANT SELECT ON a, b TO analyst; SET ROLE analyst")
         ((text,),) = analyst.execute("SELECT sparseeinsum.einsum_sql(%s)", (PRODUCT,)).fetchall()
         assert len(analyst.execute(text).fetchall()) == 4
+        with pytest.raises(errors.ObjectNotInPrerequisiteState, match="others may write to tensor A while it is read"):
+            einsum(analyst, PRODUCT)
+        analyst.execute("SET default_transaction_isolation = 'repeatable read'")
         with pytest.raises(errors.InsufficientPrivilege, match="permission denied for table tensors"):
             einsum(analyst, PRODUCT)
         analyst.execute("RESET ROLE; GRANT INSERT, DELETE ON sparseeinsum.tensors TO analyst; SET ROLE analyst")

@@ -251,6 +251,14 @@ class DuckDB:
         """No: a database has no roles."""
         return False
 
+    def is_conflict(self, error: EngineError) -> bool:
+        """No: what conflicts here would again."""
+        return False
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """A transaction: all of them see the data as they were when it began."""
+        return self.transaction()
+
     def guarded(self) -> AbstractContextManager[None]:
         """Nothing is done: a database has no roles."""
         return nullcontext()

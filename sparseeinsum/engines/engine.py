@@ -142,6 +142,12 @@ class Engine(Protocol):
     def transaction(self) -> AbstractContextManager[None]:
         """All of the statements within take effect, or none."""
 
+    def snapshot(self) -> AbstractContextManager[None]:
+        """A transaction in which all statements see the data as they were at one time, whoever writes meanwhile.
+
+        That holds of relations that `check_readings` was asked for within.
+        """
+
     def guarded(self) -> AbstractContextManager[None]:
         """Within, what was checked stays as it is, and names in SQL of ours mean what is meant.
 
@@ -168,14 +174,18 @@ class Engine(Protocol):
         """
 
     def check_readings(self, readings: Sequence[Reading]) -> None:
-        """Refuse relations that would run what other roles wrote with the rights of the user.
+        """Refuse relations that would run what other roles wrote with the rights of the user; hold the rest.
 
         Raises:
             RightsError: Naming the first such relation, and why.
+            EngineError: The relations cannot be held as they are, or somebody has changed one; see `is_conflict`.
         """
 
     def owns(self, role: str | None, table: exp.Table) -> bool:
         """Whether a table belongs to the role that entered it in the catalogue, so that it may be dropped with that."""
+
+    def is_conflict(self, error: EngineError) -> bool:
+        """Whether a transaction failed only because of what others wrote at the same time, and may be tried again."""
 
     def grant(self, role: str) -> None:
         """Let a role use the catalogue, which is there.

@@ -194,6 +194,7 @@ def refer(
         catalogue = Catalogue(engine)
         known = catalogue.all()
         check_name(name, known, engine)
+        catalogue.prepare()  # a cluster makes no schema any more in a transaction that has read many shards
         table = relation_named(engine, relation)
         text = table.sql(engine.dialect)
         replaced = owned(engine, known, name)

@@ -11,7 +11,8 @@ from sqlglot import exp
 from sparseeinsum.decompose.clusters.distribution import Cluster
 from sparseeinsum.engines.engine import Column
 from sparseeinsum.engines.postgresql.engine import PostgreSQL
-from sparseeinsum.engines.postgresql.sessions import Session
+from sparseeinsum.engines.postgresql.holding import Holding
+from sparseeinsum.engines.postgresql.sessions import Isolation, Session
 from sparseeinsum.engines.postgresql.vocabulary import Variant
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import CITUS, Dialect, write_sql
@@ -82,6 +83,7 @@ class Citus(PostgreSQL):
     title = "PostgreSQL with Citus"
     sql: Dialect = CITUS
     # Each shard of a machine has a statement.
+    _isolation = Isolation.READ_COMMITTED
     _sharing = f"(SELECT LEAST(CEIL({_SHARDS} / GREATEST(COUNT(*), 1)::NUMERIC), {_CONNECTIONS})::INT FROM {_MACHINES})"
 
     def cluster(self) -> Cluster:
@@ -146,6 +148,19 @@ class Citus(PostgreSQL):
         super()._create_permanent(table, columns, spread)
         if spread is not None:
             self.execute(spread.command(table))
+
+    def _how_to_hold(self) -> Holding:
+        """By locks: machines have a snapshot each, taken at various times, and no common one.
+
+        Raises:
+            EngineError: The transaction has snapshots, which may be older than locks.
+        """
+        if self._has_snapshot():
+            raise EngineError(
+                "machines of a Citus cluster have no common snapshot, so that programs run in no transaction that is "
+                "REPEATABLE READ or SERIALIZABLE; begin it with ISOLATION LEVEL READ COMMITTED"
+            )
+        return Holding.BY_LOCKS
 
     def _own_settings(self, is_within: bool) -> Mapping[str, str]:
         """Settings of this engine's own, for a transaction that may be within one that was open before."""

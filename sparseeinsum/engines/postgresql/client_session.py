@@ -9,12 +9,15 @@ import pyarrow as pa
 
 from sparseeinsum.engines.engine import Column
 from sparseeinsum.engines.postgresql import copy_format, text_format
-from sparseeinsum.engines.postgresql.sessions import column_type
+from sparseeinsum.engines.postgresql.sessions import Isolation, column_type
 from sparseeinsum.engines.statement_text import check_text
 from sparseeinsum.errors import EngineError
 
 if TYPE_CHECKING:
     import psycopg
+
+
+_TO_A_MACHINE = "failure on connection"  # of a coordinator to a worker; some have no SQLSTATE of their own
 
 
 def load_driver() -> Any:  # noqa: ANN401  # a module
@@ -142,14 +145,32 @@ class ClientSession:
         return bool(self.connection.info.transaction_status != self._driver.pq.TransactionStatus.IDLE)
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """All of the statements within take effect, or none; in a transaction that is open, once that is committed."""
+    def transaction(self, isolation: Isolation | None = None) -> Iterator[None]:
+        """All of the statements within take effect, or none; in a transaction that is open, once that is committed.
+
+        Args:
+            isolation: That one that begins here has; else it is what the user has by default.
+        """
         self._check_free()
         try:
-            with self.connection.transaction():
+            with self._isolated(isolation), self.connection.transaction():
                 yield
         except self._driver.Error as error:
             raise self._engine_error(error) from error
+
+    @contextmanager
+    def _isolated(self, isolation: Isolation | None) -> Iterator[None]:
+        """Within, a transaction that begins is so isolated."""
+        if self.is_in_transaction() or isolation is None:
+            yield
+            return
+        before = self.connection.isolation_level
+        self.connection.isolation_level = self._driver.IsolationLevel[isolation.name]
+        try:
+            yield
+        finally:
+            if not self.connection.closed:
+                self.connection.isolation_level = before
 
     @contextmanager
     def _errors(self, text: str) -> Iterator[None]:
@@ -172,7 +193,7 @@ class ClientSession:
         lost = ""
         if self.connection.closed:
             lost = "the connection to the server is lost; connect again: "
-        elif isinstance(error, self._driver.errors.ConnectionFailure):  # of this server's to another one
+        elif isinstance(error, self._driver.errors.ConnectionFailure) or _TO_A_MACHINE in str(error):
             lost = "a machine of the cluster does not answer; bring it back, or remove it from the cluster: "
         return EngineError(f"{lost}{error}", statement)
 

@@ -12,8 +12,9 @@ from sparseeinsum import assets
 from sparseeinsum.decompose.clusters.distribution import Cluster
 from sparseeinsum.engines.engine import Column, Reading, Relation
 from sparseeinsum.engines.postgresql import copy_format, rights
+from sparseeinsum.engines.postgresql.holding import ConflictError, Holding, hold
 from sparseeinsum.engines.postgresql.search_path import SearchPath
-from sparseeinsum.engines.postgresql.sessions import Session
+from sparseeinsum.engines.postgresql.sessions import Isolation, Session
 from sparseeinsum.engines.postgresql.settings import MEMORY, settings_within
 from sparseeinsum.engines.postgresql.vocabulary import Functions
 from sparseeinsum.errors import CatalogueError, EngineError
@@ -25,6 +26,7 @@ from sparseeinsum.statistics.columns import number_type, type_named
 
 _UNDEFINED_COLUMN = "42703"  # SQLSTATEs
 _NO_RIGHT = "42501"
+_CONFLICTS = ("40001", "40P01")  # no serial order, deadlock
 _FULL = ("53200", "53100")  # memory, disk
 _LIMITS_OF_INT64 = (str(-(1 << 63)), str(1 << 63))  # the first beyond
 _INFINITE_FLOAT32 = "3.4028235677973366e38"  # the least that is rounded to it
@@ -41,12 +43,14 @@ class PostgreSQL:
 
     title = "PostgreSQL"
     sql: Dialect = POSTGRESQL
+    _isolation = Isolation.REPEATABLE_READ  # of transactions of runs
     _sharing = "1"  # SQL for how many statements share the memory of a machine
 
     def __init__(self, session: Session, functions: Functions) -> None:
         self._session = session
         self._functions = functions
         self._path: SearchPath | None = None  # the user's, while that of the session is ours
+        self._holding = Holding.NOT  # while relations must stay as they are
 
     @property
     def connection(self) -> Any:  # noqa: ANN401  # each driver has a type of its own
@@ -240,10 +244,32 @@ class PostgreSQL:
         return self._session.columns(self._text(query))
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def snapshot(self) -> Iterator[None]:
+        """A transaction in which all statements see the data as they were at one time, whoever writes meanwhile."""
+        with self._transaction(self._isolation):
+            before, self._holding = self._holding, self._how_to_hold()
+            try:
+                yield
+            finally:
+                self._holding = before
+
+    def _how_to_hold(self) -> Holding:
+        """How relations stay as they are in the transaction that is open."""
+        return Holding.BY_SNAPSHOT if self._has_snapshot() else Holding.BY_LOCKS
+
+    def _has_snapshot(self) -> bool:
+        """Whether the transaction that is open sees the same data in all statements."""
+        ((isolation,),) = self._session.fetch("SELECT pg_catalog.current_setting('transaction_isolation')")
+        return not str(isolation).startswith("read")
+
+    def transaction(self) -> AbstractContextManager[None]:
         """All of the statements within take effect, or none; in a transaction that is open, once that is committed."""
+        return self._transaction()
+
+    @contextmanager
+    def _transaction(self, isolation: Isolation | None = None) -> Iterator[None]:
         is_within = self._session.is_in_transaction()
-        with self._session.transaction(), self._fixed_path(is_within):
+        with self._session.transaction(isolation), self._fixed_path(is_within):
             settings = settings_within(self._session, self._own_settings(is_within), self._sharing)
             self._set(settings.within)
             yield
@@ -354,17 +380,24 @@ class PostgreSQL:
         return rights.catalogue_columns(self._session, schema, name)
 
     def check_readings(self, readings: Sequence[Reading]) -> None:
-        """Refuse relations that would run functions of others with the rights of the caller.
+        """Refuse relations that would run functions of others with the rights of the caller; hold the rest.
 
         Raises:
             RightsError: Naming the first such relation, and why.
+            EngineError: The relations cannot be held as they are, or somebody has changed one.
         """
         with self.guarded():
             rights.check_readings(self._session, readings)
+            hold(self._session, readings, self._holding)
 
     def owns(self, role: str | None, table: exp.Table) -> bool:
         """Whether a table belongs to the role that entered it in the catalogue, so that it may be dropped with that."""
         return rights.owns(self._session, role, table)
+
+    def is_conflict(self, error: EngineError) -> bool:
+        """Whether a transaction of ours failed only because of what others wrote at the same time."""
+        is_one = isinstance(error, ConflictError) or _sqlstate(error) in _CONFLICTS
+        return is_one and not self._session.is_in_transaction()
 
     def grant(self, role: str) -> None:
         """Let a role use the catalogue, which is there, and the functions.

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from sparseeinsum import assets
 from sparseeinsum.engines.engine import Reading
+from sparseeinsum.engines.postgresql.names import quoted
 from sparseeinsum.engines.postgresql.search_path import read_ordinary_tables_alone
 from sparseeinsum.engines.postgresql.sessions import Session, column_type
 from sparseeinsum.errors import RightsError
@@ -62,26 +63,21 @@ def check_readings(session: Session, readings: Sequence[Reading]) -> None:
         read_ordinary_tables_alone(session)
     for reading in others:
         # So that nobody can put a view in the place of a table that was checked.
-        session.write(f"LOCK TABLE ONLY {_quoted(reading.table)} IN ACCESS SHARE MODE")
+        session.write(f"LOCK TABLE ONLY {quoted(reading.table)} IN ACCESS SHARE MODE")
     for each in _look(session, others):
-        ((still,),) = session.fetch(_STILL, _quoted(each.reading.table), each.oid)
+        ((still,),) = session.fetch(_STILL, quoted(each.reading.table), each.oid)
         if not still:
             raise RightsError(f"{each.reading.title} was changed while it was about to be read; try again")
 
 
 def _are_own(session: Session, readings: Sequence[Reading]) -> bool:
     """Whether the caller owns all relations, as is most common, and entered them: this is asked before every run."""
-    names = [_quoted(each.table) for each in readings]
+    names = [quoted(each.table) for each in readings]
     asked = ", ".join(f"pg_catalog.to_regclass(${number})" for number in range(1, len(names) + 1))
     query = f"SELECT pg_catalog.pg_get_userbyid(relowner), CURRENT_USER FROM pg_catalog.pg_class WHERE oid IN ({asked})"
     rows = session.fetch(query, *names) if names else ()
     enterers = {each.owner for each in readings} - {None}
     return all(owner == caller and enterers <= {caller} for owner, caller in rows)
-
-
-def _quoted(table: exp.Table) -> str:
-    """The name of a table with its schema, as any SQL has it."""
-    return ".".join('"' + part.replace('"', '""') + '"' for part in (table.db, table.name))
 
 
 def grant(session: Session, role: str, functions: str) -> None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sparseeinsum.engines.engine import Column
 from sparseeinsum.engines.postgresql.copy_format import arrow_type
-from sparseeinsum.engines.postgresql.sessions import column_type
+from sparseeinsum.engines.postgresql.sessions import Isolation, column_type
 from sparseeinsum.errors import EngineError
 
 _CANCELED = "57014"  # SQLSTATE: by the user, or statement_timeout
@@ -96,7 +96,7 @@ class ServerSession:
         return True
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self, isolation: Isolation | None = None) -> Iterator[None]:
         """All of the statements within take effect, or none, once the caller's transaction is committed."""
         with self._errors(None), self.connection.subtransaction():
             yield

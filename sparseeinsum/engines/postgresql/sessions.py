@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from enum import StrEnum
 from typing import Any, Protocol, Self
 
 import pyarrow as pa
@@ -34,6 +35,13 @@ def column_type(shown: str) -> str:
         return f"DECIMAL({decimal[1]},{decimal[2]})"
     element = shown.removesuffix("[]")
     return _TYPES.get(element, element.upper()) + shown[len(element) :]
+
+
+class Isolation(StrEnum):
+    """What a transaction sees of what others commit while it lasts."""
+
+    READ_COMMITTED = "read committed"
+    REPEATABLE_READ = "repeatable read"
 
 
 class Session(Protocol):
@@ -68,8 +76,12 @@ class Session(Protocol):
     def is_in_transaction(self) -> bool:
         """Whether statements are in a transaction that somebody began."""
 
-    def transaction(self) -> AbstractContextManager[None]:
-        """All of the statements within take effect, or none; in a transaction that is open, once that is committed."""
+    def transaction(self, isolation: Isolation | None = None) -> AbstractContextManager[None]:
+        """All of the statements within take effect, or none; in a transaction that is open, once that is committed.
+
+        Args:
+            isolation: That one that begins here has; else it is what the user has by default.
+        """
 
     def beside(self) -> AbstractContextManager[Self]:
         """A session that goes on after an error of this one, as far as that is needed to look for the reason."""

@@ -1,0 +1,43 @@
+"""Writers beside runs: threads that change tables, and what runs must see of it."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import sparseeinsum as se
+
+# Of a vector X of so many equal values.
+STATISTICS = "P[] = max(X[i])\nQ[] = min(X[i])\nS[] = sum(X[i])"
+SIZE = 500
+
+Execute = Callable[[str], object]
+
+
+@contextmanager
+def writing(execute: Execute, *transactions: str) -> Iterator[Callable[[], int]]:
+    """Within, transactions run in turn in another thread; what comes says how many there were."""
+    ends, count, failed = threading.Event(), [0], []
+
+    def write() -> None:
+        try:
+            while not ends.is_set():
+                execute(transactions[count[0] % len(transactions)])
+                count[0] += 1
+        except Exception as error:  # the thread of the test raises it
+            failed.append(error)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield lambda: count[0]
+    finally:
+        ends.set()
+        thread.join()
+    if failed:
+        raise failed[0]
+
+
+def check_consistent(results: Mapping[str, se.TensorResult]) -> None:
+    most, least, total = (results[name].to_numpy().item() for name in ("P", "Q", "S"))
+    assert most == least
+    assert total == most * SIZE
