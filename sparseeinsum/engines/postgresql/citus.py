@@ -149,13 +149,13 @@ class Citus(PostgreSQL):
         if spread is not None:
             self.execute(spread.command(table))
 
-    def _how_to_hold(self) -> Holding:
+    def _how_to_hold(self, is_within: bool) -> Holding:
         """By locks: machines have a snapshot each, taken at various times, and no common one.
 
         Raises:
             EngineError: The transaction has snapshots, which may be older than locks.
         """
-        if self._has_snapshot():
+        if is_within and self._has_snapshot():
             raise EngineError(
                 "machines of a Citus cluster have no common snapshot, so that programs run in no transaction that is "
                 "REPEATABLE READ or SERIALIZABLE; begin it with ISOLATION LEVEL READ COMMITTED"

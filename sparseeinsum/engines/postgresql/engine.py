@@ -246,16 +246,17 @@ class PostgreSQL:
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """A transaction in which all statements see the data as they were at one time, whoever writes meanwhile."""
+        is_within = self._session.is_in_transaction()
         with self._transaction(self._isolation):
-            before, self._holding = self._holding, self._how_to_hold()
+            before, self._holding = self._holding, self._how_to_hold(is_within)
             try:
                 yield
             finally:
                 self._holding = before
 
-    def _how_to_hold(self) -> Holding:
-        """How relations stay as they are in the transaction that is open."""
-        return Holding.BY_SNAPSHOT if self._has_snapshot() else Holding.BY_LOCKS
+    def _how_to_hold(self, is_within: bool) -> Holding:
+        """How relations stay as they are in the transaction that is open, which may have been before."""
+        return Holding.BY_LOCKS if is_within and not self._has_snapshot() else Holding.BY_SNAPSHOT
 
     def _has_snapshot(self) -> bool:
         """Whether the transaction that is open sees the same data in all statements."""
@@ -387,8 +388,8 @@ class PostgreSQL:
             EngineError: The relations cannot be held as they are, or somebody has changed one.
         """
         with self.guarded():
-            rights.check_readings(self._session, readings)
-            hold(self._session, readings, self._holding)
+            kinds = rights.check_readings(self._session, readings)
+            hold(self._session, readings, kinds, self._holding)
 
     def owns(self, role: str | None, table: exp.Table) -> bool:
         """Whether a table belongs to the role that entered it in the catalogue, so that it may be dropped with that."""

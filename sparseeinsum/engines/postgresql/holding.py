@@ -1,6 +1,6 @@
 """Engines: relations of PostgreSQL that must be the same for all statements of a run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 
 from sparseeinsum import assets
@@ -29,21 +29,23 @@ class ConflictError(EngineError):
     """Somebody has put other rows into a table in a way that a snapshot does not show."""
 
 
-def hold(session: Session, readings: Sequence[Reading], how: Holding) -> None:
+def hold(session: Session, readings: Sequence[Reading], kinds: Mapping[str, str], how: Holding) -> None:
     """Let relations be the same for all statements of the transaction that is open.
+
+    Args:
+        session: In a transaction.
+        readings: The relations.
+        kinds: Of those that are there, in pg_class's words, by their names as SQL has them.
+        how: By what.
 
     Raises:
         ConflictError: One was emptied, rewritten or made anew since the snapshot was taken, which shows it empty.
         EngineError: One may not be locked where it must be.
     """
-    if how is Holding.NOT or not readings:
+    if how is Holding.NOT or not kinds:
         return
-    names = {quoted(each.table): each for each in readings}
-    asked = ", ".join(f"${number}" for number in range(1, len(names) + 1))
-    query = f"SELECT name, relkind FROM unnest(ARRAY[{asked}]) AS name JOIN pg_class ON oid = to_regclass(name)"
-    kinds = {str(name): str(kind) for name, kind in session.fetch(query, *names)}
     if how is Holding.BY_LOCKS:
-        for name, reading in names.items():
+        for name, reading in {quoted(each.table): each for each in readings}.items():
             if name in kinds:
                 _lock(session, name, reading)
         return

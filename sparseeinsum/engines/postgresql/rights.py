@@ -47,14 +47,32 @@ def catalogue_columns(session: Session, schema: str, name: str) -> Mapping[str, 
     return {str(column): column_type(str(shown)) for column, shown, *_ in columns} or None
 
 
-def check_readings(session: Session, readings: Sequence[Reading]) -> None:
+def check_readings(session: Session, readings: Sequence[Reading]) -> Mapping[str, str]:
     """Refuse relations that would run functions of others; the rest cannot become such until the transaction ends.
+
+    Returns:
+        The kinds of those that are there, in pg_class's words, by their names as SQL has them.
 
     Raises:
         RightsError: Naming the first, and why.
     """
-    if _are_own(session, readings):
-        return
+    if not readings:
+        return {}
+    names = [quoted(each.table) for each in readings]
+    asked = ", ".join(f"${number}" for number in range(1, len(names) + 1))
+    rows = session.fetch(
+        "SELECT name, c.relkind, pg_catalog.pg_get_userbyid(c.relowner), CURRENT_USER "
+        f"FROM unnest(ARRAY[{asked}]) AS name JOIN pg_catalog.pg_class AS c ON c.oid = pg_catalog.to_regclass(name)",
+        *names,
+    )
+    # Most common, and asked before every run: the caller owns all relations, and entered them.
+    enterers = {each.owner for each in readings} - {None}
+    if not all(owner == caller and enterers <= {caller} for *_, owner, caller in rows):
+        _check_those_of_others(session, readings)
+    return {str(name): str(kind) for name, kind, *_ in rows}
+
+
+def _check_those_of_others(session: Session, readings: Sequence[Reading]) -> None:
     found = _look(session, readings)
     others = [each.reading for each in found if not each.is_trusted]
     if not others:
@@ -68,16 +86,6 @@ def check_readings(session: Session, readings: Sequence[Reading]) -> None:
         ((still,),) = session.fetch(_STILL, quoted(each.reading.table), each.oid)
         if not still:
             raise RightsError(f"{each.reading.title} was changed while it was about to be read; try again")
-
-
-def _are_own(session: Session, readings: Sequence[Reading]) -> bool:
-    """Whether the caller owns all relations, as is most common, and entered them: this is asked before every run."""
-    names = [quoted(each.table) for each in readings]
-    asked = ", ".join(f"pg_catalog.to_regclass(${number})" for number in range(1, len(names) + 1))
-    query = f"SELECT pg_catalog.pg_get_userbyid(relowner), CURRENT_USER FROM pg_catalog.pg_class WHERE oid IN ({asked})"
-    rows = session.fetch(query, *names) if names else ()
-    enterers = {each.owner for each in readings} - {None}
-    return all(owner == caller and enterers <= {caller} for owner, caller in rows)
 
 
 def grant(session: Session, role: str, functions: str) -> None:
