@@ -20,6 +20,7 @@ from sparseeinsum.kernels.postgresql.python import package_folders
 INSTALLED = Path("/usr/lib/postgresql/15")
 SHARED = Path("/usr/share/postgresql/15")
 _OTHER = os.environ.get("SPARSEEINSUM_TEST_POSTGRES")
+_PROGRAMS = ("postgres", "initdb", "pg_ctl", "pg_config", "psql", "pg_dump", "pg_restore", "pg_basebackup")
 _USER = "postgres"  # who runs it where the tests run as root, which PostgreSQL refuses
 
 
@@ -98,6 +99,25 @@ def start_beside(server: PostgresServer, settings: Sequence[str]) -> Iterator[Po
 
 
 @contextmanager
+def start_standby(server: PostgresServer) -> Iterator[PostgresServer]:
+    """A standby, which replays what happens on a server, and answers queries."""
+    programs = Path(server.pg_config).parent
+    with _temporary_folder() as folder:
+        data = folder / "data"
+        if os.geteuid() == 0:
+            shutil.chown(folder, _USER)
+        source = ("-h", server.folder, "-U", _USER)
+        _run(programs / "pg_basebackup", *source, "-D", data, "-R", "-X", "stream", "-c", "fast")
+        whole = ["-c listen_addresses=''", "-c fsync=off", f"-k {folder}", "-c max_connections=20"]
+        _run(programs / "pg_ctl", "-D", data, "-l", folder / "log", "-o", " ".join(whole), "-w", "start")
+        standby = PostgresServer(server.pg_config, folder)
+        try:
+            yield standby
+        finally:
+            standby.stop()
+
+
+@contextmanager
 def _temporary_folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="sparseeinsum-postgres-"))
     try:
@@ -130,7 +150,7 @@ def _copy_installation(folder: Path) -> Path:
     programs, libraries = folder / INSTALLED.relative_to("/") / "bin", folder / INSTALLED.relative_to("/") / "lib"
     shared = folder / SHARED.relative_to("/")
     programs.mkdir(parents=True)
-    for name in ("postgres", "initdb", "pg_ctl", "pg_config", "psql"):
+    for name in _PROGRAMS:
         shutil.copy2(INSTALLED / "bin" / name, programs)
     for source, target in (
         (INSTALLED / "lib", libraries),

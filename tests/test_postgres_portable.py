@@ -273,11 +273,11 @@ def test_installed_again_and_removed(empty: str, monkeypatch: pytest.MonkeyPatch
         assert connection.execute("SELECT * FROM summed").fetchall() == [([3.5],)]
         with se.connect(empty):
             pass
-        assert cli.main(["install", "postgres", "--remove", "--portable", empty]) == 1  # a view uses them
+        assert cli.main(["remove", "postgres", "--portable", empty]) == 1  # a view uses them
         connection.execute("DROP VIEW summed")
         left = "SELECT proname FROM pg_proc WHERE proname ~ '^(tensor|sparseeinsum)_' ORDER BY 1"
         assert ("sparseeinsum_old",) not in connection.execute(left).fetchall()
-        assert cli.main(["install", "postgres", "--remove", "--portable", empty]) == 0
+        assert cli.main(["remove", "postgres", "--portable", empty]) == 0
         assert connection.execute(left).fetchall() == [("tensor_mine",)]
 
 
@@ -289,7 +289,7 @@ def test_never_beside_the_extension(empty: str, capsys: pytest.CaptureFixture[st
         connection.execute("DROP EXTENSION sparseeinsum")
         connection.execute("CREATE SCHEMA numbers")
         assert cli.main(["install", "postgres", "--schema", "numbers", "--portable", empty]) == 0
-        with pytest.raises(errors.RaiseException, match=r"portable variant[^$]*--remove"):
+        with pytest.raises(errors.RaiseException, match=r"portable variant[^$]*remove postgres --portable"):
             connection.execute("CREATE EXTENSION sparseeinsum")
         assert cli.main(["install", "postgres", "--portable", empty]) == 1
         assert "another schema" in capsys.readouterr().err
@@ -312,7 +312,7 @@ def test_options_of_the_other_variant_are_refused(tmp_path: Path, capsys: pytest
         return capsys.readouterr().err
 
     assert "--pg-config is of the extension" in refused("install", "postgres", "--pg-config", "x", "--portable", "url")
-    assert "--remove is for --portable" in refused("install", "postgres", "--remove")
+    assert "--pg-config is of the extension" in refused("remove", "postgres", "--pg-config", "x", "--portable", "url")
     assert "--schema is for --portable" in refused("build", "postgres", "--schema", "s", "--output", str(tmp_path))
     assert "--version is of the" in refused(
         *("build", "postgres", "--portable", "--version", "16", "--output", str(tmp_path))

@@ -50,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_compile_kernels(commands_of)
     _add_build(commands_of)
     _add_install(commands_of)
+    _add_remove(commands_of)
     return parser
 
 
@@ -406,5 +407,18 @@ def _add_install(commands_of: _Commands) -> None:
         help="create the functions in a database instead, in PL/pgSQL: slower, but for servers that load no libraries",
     )
     parser.add_argument("--schema", help="where portable functions go; by default where new tables go")
-    parser.add_argument("--remove", action="store_true", help="with --portable, drop the functions")
     parser.set_defaults(command=extensions.install)
+
+
+def _add_remove(commands_of: _Commands) -> None:
+    parser = _add(
+        commands_of,
+        "remove",
+        "take the files of the extension away from the database server of this machine, or portable functions from a "
+        "database; tensors and their tables stay",
+        "sparseeinsum remove postgres --pg-config /usr/lib/postgresql/15/bin/pg_config",
+    )
+    parser.add_argument("server", choices=("postgres",), help="which database")
+    parser.add_argument("--pg-config", metavar="PATH", help="the server's pg_config; by default the one on the path")
+    parser.add_argument("--portable", metavar="DATABASE-URL", help="drop the portable functions of a database instead")
+    parser.set_defaults(command=extensions.remove)

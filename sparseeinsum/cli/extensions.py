@@ -8,7 +8,12 @@ from sparseeinsum.engines.postgresql.vocabulary import install_portable, remove_
 from sparseeinsum.errors import ExtensionError
 from sparseeinsum.extras import imported
 from sparseeinsum.kernels.libraries import DUCKDB_FILE
-from sparseeinsum.kernels.postgresql.installation import find_server, install_extension, write_extension
+from sparseeinsum.kernels.postgresql.installation import (
+    find_server,
+    install_extension,
+    remove_extension,
+    write_extension,
+)
 from sparseeinsum.kernels.postgresql.portable.script import psql_script
 from sparseeinsum.kernels.postgresql.python import install_python
 from sparseeinsum.kernels.shipping import duckdb_extension
@@ -16,7 +21,7 @@ from sparseeinsum.kernels.whole_files import write_whole
 
 _OF_POSTGRES = ("version", "portable", "schema")
 _OF_LIBRARIES = ("pg_config", "python")
-_OF_PORTABLE = ("schema", "remove")
+_OF_PORTABLE = ("schema",)
 
 
 def build(asked: argparse.Namespace) -> None:
@@ -91,12 +96,20 @@ def _install_portable(asked: argparse.Namespace) -> None:
         raise ExtensionError(
             "name the database, as in: sparseeinsum install postgres --portable postgresql://me@host/db"
         )
-    if asked.remove:
+    schema = install_portable(asked.portable, asked.schema)
+    print(f"the functions are in schema {schema}; after an upgrade of sparseeinsum, run this again")
+
+
+def remove(asked: argparse.Namespace) -> None:
+    """Take files of the extension away from the server, or portable functions from a database."""
+    if asked.portable is not None:
+        _refuse(asked, ("pg_config",), "is of the extension; --portable needs a database's URL alone")
         remove_portable(asked.portable)
         print("the portable functions are gone")
         return
-    schema = install_portable(asked.portable, asked.schema)
-    print(f"the functions are in schema {schema}; after an upgrade of sparseeinsum, run this again")
+    for path in remove_extension(find_server(asked.pg_config)):
+        print(f"{path} is gone")
+    print("Databases that have the extension need DROP EXTENSION IF EXISTS sparseeinsum_python, sparseeinsum;")
 
 
 def _refuse(asked: argparse.Namespace, names: tuple[str, ...], reason: str) -> None:

@@ -8,7 +8,7 @@ BEGIN
         WHERE p.proname = 'sparseeinsum_version' AND l.lanname = 'sql'
     ) THEN
         RAISE EXCEPTION 'this database has the portable variant of sparseeinsum; the extension cannot be beside it'
-            USING HINT = 'Remove that one first: sparseeinsum install postgres --remove --portable URL.';
+            USING HINT = 'Remove that one first: sparseeinsum remove postgres --portable URL.';
     END IF;
 END
 $$block$$;

@@ -8,8 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sparseeinsum.errors import ExtensionError
-from sparseeinsum.kernels.postgresql.script import EXTENSION, control_file, install_script, update_script
-from sparseeinsum.kernels.postgresql.texts import ExtensionTexts, refused_with
+from sparseeinsum.kernels.postgresql.script import (
+    EXTENSION,
+    PYTHON_EXTENSION,
+    control_file,
+    install_script,
+    update_script,
+)
+from sparseeinsum.kernels.postgresql.texts import ExtensionTexts, extension_files, refused_with
 from sparseeinsum.kernels.shipping import postgresql_library
 from sparseeinsum.kernels.whole_files import write_whole
 
@@ -75,6 +81,24 @@ def install_extension(server: Server, version: str) -> tuple[Path, ...]:
     content = postgresql_library(None, server.major, version, is_for_here=True)
     library = server.library_folder / f"{EXTENSION}{_suffix(server.major)}"
     return _write(content, library, server.extension_folder, version)
+
+
+def remove_extension(server: Server) -> tuple[Path, ...]:
+    """Remove all that `install_extension` and `install_python` put where a server looks for it; returns the paths.
+
+    Raises:
+        ExtensionError: There is nothing, or a file cannot be removed.
+    """
+    folder = server.extension_folder
+    texts = (path for name in (EXTENSION, PYTHON_EXTENSION) for path in extension_files(folder, name))
+    library = server.library_folder / f"{EXTENSION}{_suffix(server.major)}"
+    files = tuple(path for path in (*texts, library) if path.is_file())
+    if not files:
+        raise ExtensionError(f"there are no files of sparseeinsum in {folder} and {server.library_folder}")
+    with refused_with("run as a user who may write there"):
+        for path in files:
+            path.unlink()
+    return files
 
 
 def write_extension(folder: Path, major: int, version: str, processor: str | None = None) -> tuple[Path, ...]:

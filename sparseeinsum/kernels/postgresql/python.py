@@ -8,9 +8,9 @@ from string import Template
 from sparseeinsum import assets
 from sparseeinsum.errors import ExtensionError
 from sparseeinsum.kernels.postgresql.installation import Server
+from sparseeinsum.kernels.postgresql.script import PYTHON_EXTENSION as EXTENSION
 from sparseeinsum.kernels.postgresql.texts import ExtensionTexts, refused_with
 
-EXTENSION = "sparseeinsum_python"
 _PACKAGE = assets.__name__.partition(".")[0]
 
 

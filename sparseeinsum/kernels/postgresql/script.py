@@ -12,6 +12,7 @@ from sparseeinsum.kernels.postgresql.functions import Aggregate, CFunction, Para
 from sparseeinsum.kernels.postgresql.linking_names import link_symbol
 
 EXTENSION = "sparseeinsum"
+PYTHON_EXTENSION = "sparseeinsum_python"  # which plans programs in the server
 
 STATE_BYTES = 4096  # what the planner thinks a state takes; it cannot know better
 

@@ -40,6 +40,11 @@ class ExtensionTexts:
         return tuple(folder / name for name in texts)
 
 
+def extension_files(folder: Path, extension: str) -> list[Path]:
+    """The texts of an extension, of all versions, in a folder."""
+    return [*sorted(folder.glob(f"{extension}--*.sql")), *folder.glob(f"{extension}.control")]
+
+
 def _versions_in(folder: Path, extension: str) -> list[str]:
     """Versions of an extension of which a script is in a folder."""
     names = (

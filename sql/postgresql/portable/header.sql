@@ -15,7 +15,7 @@ BEGIN
         WHERE proname = 'sparseeinsum_version' AND pronamespace <> pg_catalog.to_regnamespace(@schema_name@)
     ) THEN
         RAISE EXCEPTION 'this database has the portable variant of sparseeinsum in another schema than %', @schema_name@
-            USING HINT = 'Install it there, or remove that one first: sparseeinsum install postgres --remove --portable URL.';
+            USING HINT = 'Install it there, or remove that one first: sparseeinsum remove postgres --portable URL.';
     END IF;
 END
 $block$;
