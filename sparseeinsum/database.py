@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Self, overload
 
 import duckdb
 import pyarrow as pa
@@ -12,6 +12,7 @@ import pyarrow as pa
 from sparseeinsum import pipeline, running
 from sparseeinsum.engines.duckdb import open_duckdb
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.locking import lock_of, one_at_a_time
 from sparseeinsum.engines.postgresql.names import is_postgresql
 from sparseeinsum.errors import EngineError, SemanticsError
 from sparseeinsum.extras import imported, late
@@ -52,25 +53,36 @@ _RELATIONAL_QUERIES = "sparseeinsum.relational_queries"
 
 def connect(
     target: "str | Path | duckdb.DuckDBPyConnection | psycopg.Connection[Any] | None" = None,
+    read_only: bool = False,
 ) -> "Database":
     """Open a database.
 
     Args:
         target: A DuckDB file, a DuckDB connection opened after `import sparseeinsum`, or None for a database in memory;
             or PostgreSQL, as in postgresql://user@host/database or by a psycopg connection.
+        read_only: Whether a DuckDB file is opened for reading alone, as several processes may at once.
 
     Raises:
         EngineError: It cannot be opened, or lacks the functions of this package.
     """
+    if read_only and (is_postgresql(target) or not isinstance(target, str | Path)):
+        raise EngineError(
+            "read_only is for DuckDB files; a connection of yours is as you opened it, and on PostgreSQL a role may have "
+            "no right to write"
+        )
     if is_postgresql(target):
         return Database(late("sparseeinsum.engines.postgresql.opening").open_postgresql(target))
     if isinstance(target, str) and "://" in target:
         raise EngineError(f"{target.split('://')[0]} is not supported; this version runs on DuckDB and PostgreSQL")
-    return Database(open_duckdb(target))
+    return Database(open_duckdb(target, read_only))
 
 
 class Database:
-    """Tensors in a database, and what is computed from them. Made by `connect`."""
+    """Tensors in a database, and what is computed from them. Made by `connect`.
+
+    Threads may share one: a call waits for those of others on the same connection. Work at the same time takes a
+    connection each. A stream belongs to the thread that opened it; others use another connection while it is open.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -88,6 +100,7 @@ class Database:
         """Name of the constants that plans are priced with: of the engine, and the kind of functions that it has."""
         return self._engine.costs
 
+    @one_at_a_time
     def tensor(
         self,
         name: str,
@@ -156,6 +169,7 @@ class Database:
         given = read(description, data, Columns(index, value))
         return tables.load(self._engine, description, given, promoted, duplicates == "sum", order, distribute)
 
+    @one_at_a_time
     def tensor_from_table(
         self,
         name: str,
@@ -196,16 +210,19 @@ class Database:
         description = completed(Description(name, axes, shape, fill, dtype, keys or {}), relation, index)
         return tables.refer(self._engine, description, str(relation), index, value)
 
+    @one_at_a_time
     def tensors(self) -> dict[str, StoredTensor]:
         """The tensors that this database knows, by name."""
         with self._engine.guarded():
             return Catalogue(self._engine).all()
 
+    @one_at_a_time
     def dictionaries(self) -> dict[str, StoredDictionary]:
         """The dictionaries of natural keys that this database has, by name, with their types and sizes."""
         with self._engine.guarded():
             return Dictionaries(self._engine).all()
 
+    @one_at_a_time
     def dictionary(self, name: str) -> pa.Array:
         """All keys of a dictionary, in the order of their indices.
 
@@ -216,6 +233,7 @@ class Database:
         with self._engine.transaction():
             return dictionaries.keys(dictionaries.find(name).dictionary)
 
+    @one_at_a_time
     def drop_dictionary(self, name: str) -> None:
         """Drop a dictionary that no tensor uses.
 
@@ -224,6 +242,7 @@ class Database:
         """
         Dictionaries(self._engine).drop(name)
 
+    @one_at_a_time
     def grant(self, role: str) -> None:
         """Let a role of a PostgreSQL database use its tensors: see all, add tensors and dictionaries, change its own.
 
@@ -238,6 +257,7 @@ class Database:
         """
         grant(self._engine, role)
 
+    @one_at_a_time
     def drop_tensor(self, name: str) -> StoredTensor:
         """Forget a tensor, with the table that it was loaded into; tables, views and files of yours stay.
 
@@ -250,6 +270,7 @@ class Database:
         """
         return drop_tensor(self._engine, name)
 
+    @one_at_a_time
     def statistics(self, name: str, tilings: Iterable[Sequence[int]] = ()) -> Statistics:
         """T and V of a tensor, measured now.
 
@@ -264,6 +285,7 @@ class Database:
         """
         return measure_tensor(name, [tuple(tiles) for tiles in tilings], self._engine)
 
+    @one_at_a_time
     def check(self, source: Source, folder: Path | None, parameters: Mapping[str, Number]) -> "list[Finding]":
         """All that is wrong with a program on the tensors of this database; nothing is planned or run.
 
@@ -279,6 +301,7 @@ class Database:
         findings: list[Finding] = checking.check_source(source, folder, parameters, self._engine)
         return findings
 
+    @one_at_a_time
     def shape_of(self, name: str) -> Sequence[int | None] | None:
         """The bounds of the axes of a tensor, or of a table that is read as one, where those are not known yet None.
 
@@ -286,6 +309,7 @@ class Database:
         """
         return shapes_in(self._engine)(name)
 
+    @one_at_a_time
     def program(self, text: str, /, folder: Path | None = None, **parameters: Number) -> Program:
         """Read program text as `se.program` does, where this database says which names without labels are vectors.
 
@@ -300,6 +324,7 @@ class Database:
         """
         return lower_text(text, parameters, folder, shapes_in(self._engine))
 
+    @one_at_a_time
     def read_program(self, path: str | Path, /, **parameters: Number) -> Program:
         """Read a program from a file as `se.read_program` does, with this database's vectors, as in `program`.
 
@@ -410,9 +435,11 @@ class Database:
         options = plan_options(
             optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, count, indexes, workers
         )
-        plans = pipeline.make_plans(self._read(program, parameters), self._engine, options)
+        with lock_of(self.connection):
+            plans = pipeline.make_plans(self._read(program, parameters), self._engine, options)
         return plans[0] if top is None else plans
 
+    @one_at_a_time
     def load_plan(self, source: str | Path) -> Plan:
         """Take a plan that was saved, maybe for other data of the same shapes, for the tensors of this database.
 
@@ -428,6 +455,7 @@ class Database:
         """
         return pipeline.load_plan(read_plan(source), self._engine)
 
+    @one_at_a_time
     def write_dbt(self, plan: Plan, project: str | Path, name: str) -> tuple[Path, ...]:
         """Write a plan into a dbt project: models, their tests, and what the plan assumes of its inputs.
 
@@ -448,6 +476,7 @@ class Database:
         written: tuple[Path, ...] = writing.write_models(plan, self._engine, Path(project), name)
         return written
 
+    @one_at_a_time
     def run(
         self,
         program: Program | Plan | str,
@@ -497,6 +526,7 @@ class Database:
             run = pipeline.run_program(self._read(program, parameters), self._engine, options, targets, show, replan)
             return Results(run.results)
 
+    @one_at_a_time
     def stream(
         self,
         program: Program | Plan | str,
@@ -536,6 +566,7 @@ class Database:
             deliveries = transaction.enter_context(streamed)
             return ResultStream(self._engine, deliveries, transaction.pop_all())
 
+    @one_at_a_time
     def relation(self, name: str) -> "TensorRelation":
         """A tensor as a relation of keys and arrays, for expressions of the tensor relational algebra.
 
@@ -551,6 +582,7 @@ class Database:
         relation: TensorRelation = late(_RELATIONAL_QUERIES).open_relation(name, self._engine)
         return relation
 
+    @one_at_a_time
     def compute(self, relation: "TensorRelation") -> TensorResult:
         """Compute a relation in the database.
 
@@ -565,11 +597,13 @@ class Database:
         result: TensorResult = late(_RELATIONAL_QUERIES).compute_relation(relation, self._engine)
         return result
 
+    @one_at_a_time
     def relation_sql(self, relation: "TensorRelation") -> str:
         """The SELECT that computes a relation."""
         text: str = late(_RELATIONAL_QUERIES).relation_sql(relation, self._engine)
         return text
 
+    @one_at_a_time
     def close(self) -> None:
         """Close the database, if it was opened here."""
         self._engine.close()
@@ -584,6 +618,9 @@ class Database:
 
     def __enter__(self) -> Self:
         return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Database is a connection, which no other process can have; call se.connect in each process")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -15,8 +15,10 @@ from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.pricing import least_seconds
 from sparseeinsum.engines.attempts import entered, in_snapshot
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.locking import lock_of
 from sparseeinsum.engines.memory import bounded
 from sparseeinsum.errors import PlanError
+from sparseeinsum.explain import Analysis
 from sparseeinsum.extras import late
 from sparseeinsum.kernels.user_functions import require_function
 from sparseeinsum.language.binding import bind
@@ -210,9 +212,15 @@ class _Making:
             self.data.memory.threads,
             self.planning_seconds,
             engine.stage_namer(decomposed.seconds),
-            lambda plan: analyze_plan(plan, engine),
+            lambda plan: _analyzed(plan, engine),
             transferred_bytes=transferred_bytes,
         )
+
+
+def _analyzed(plan: Plan, engine: Engine) -> Analysis:
+    """A plan, run when its explanation asks for it."""
+    with lock_of(engine.connection):
+        return analyze_plan(plan, engine)
 
 
 def _allows_nonfinite(options: PlanOptions) -> bool:

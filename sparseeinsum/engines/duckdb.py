@@ -333,8 +333,8 @@ class DuckDB:
             self.connection.close()
 
 
-def open_duckdb(target: object) -> DuckDB:
-    """Open a file, an in-memory database (None), or take a connection that the user has.
+def open_duckdb(target: object, read_only: bool = False) -> DuckDB:
+    """Open a file, which may be for reading alone, an in-memory database (None), or take a connection of the user's.
 
     Of what stands in for a connection, as the session of a Python model of dbt-duckdb does, another connection to the
     same database is taken: there may be a transaction open, and it sees what is committed.
@@ -350,7 +350,7 @@ def open_duckdb(target: object) -> DuckDB:
         raise EngineError(f"{type(target).__name__} is no database; give a path, a postgresql:// URL or a connection")
     require_library()  # before: a database knows the functions that there were when it was opened
     try:
-        connection = duckdb.connect(":memory:" if target is None else str(target))
+        connection = duckdb.connect(":memory:" if target is None else str(target), read_only)
     except duckdb.Error as error:
         raise EngineError(f"cannot open {target}: {error}") from error
     return _with_functions(DuckDB(connection, is_owned=True))
