@@ -67,14 +67,24 @@ def connect(
     """
     if read_only and (is_postgresql(target) or not isinstance(target, str | Path)):
         raise EngineError(
-            "read_only is for DuckDB files; a connection of yours is as you opened it, and on PostgreSQL a role may have "
-            "no right to write"
+            "read_only is for DuckDB files; a connection of yours is as you opened it, and on PostgreSQL roles have "
+            "rights to write, or none"
         )
+    if isinstance(target, str | Path | None):
+        return Database(_opened(target, read_only))
+    with lock_of(target):
+        return Database(_opened(target, read_only))
+
+
+def _opened(
+    target: "str | Path | duckdb.DuckDBPyConnection | psycopg.Connection[Any] | None", read_only: bool
+) -> Engine:
     if is_postgresql(target):
-        return Database(late("sparseeinsum.engines.postgresql.opening").open_postgresql(target))
+        engine: Engine = late("sparseeinsum.engines.postgresql.opening").open_postgresql(target)
+        return engine
     if isinstance(target, str) and "://" in target:
         raise EngineError(f"{target.split('://')[0]} is not supported; this version runs on DuckDB and PostgreSQL")
-    return Database(open_duckdb(target, read_only))
+    return open_duckdb(target, read_only)
 
 
 class Database:

@@ -16,7 +16,10 @@ _NEW = Lock()
 def lock_of(connection: object) -> Any:  # noqa: ANN401  # RLock is no type
     """The lock of a driver's connection, the same for all who use that; a thread that has it may take it again."""
     with _NEW:
-        return _LOCKS.setdefault(connection, RLock())
+        try:
+            return _LOCKS.setdefault(connection, RLock())
+        except TypeError:  # of what is no connection, but a number, say
+            return RLock()
 
 
 class _HasConnection(Protocol):
