@@ -1,7 +1,16 @@
-"""Ctrl-C while DuckDB computes: Python's own error, and the database is as it was."""
+"""Ctrl-C while DuckDB computes: Python's own error, and the database is as it was; kernels stop soon."""
 
+import signal
+import socket
 import subprocess
 import sys
+import time
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from sparseeinsum.engines.interrupts import stopped_by_interrupts
 
 INTERRUPTED = """
 import os, signal, threading
@@ -26,3 +35,87 @@ def test_a_run_is_interrupted() -> None:
         [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60, check=False
     )
     assert (finished.stdout, finished.stderr) == ("['X'] False 30000.0\n" * 2, "")
+
+
+# Single calls that take from 20 s to minutes, as both engines have them.
+LONG_CALLS = {
+    "expression": "tensor_reduce('sum', 'exp(u * v)', 'i,j->', {vector}, {vector}, {extents})",
+    "lines": "tensor_einsum('ij,jk->ik', {whole}, {whole}, {edges})",
+    "gemm": "tensor_einsum('ij,jk->ik', {matrix}, {matrix}, {long_edges})",
+}
+AT_MOST_SECONDS = 3  # after Ctrl-C, of which these kernels need a twentieth; the machine may be busy
+
+
+def written(call: str, dialect: str) -> str:
+    """A call in the words of an engine."""
+    array, number = ("[{}]", "DOUBLE") if dialect == "duckdb" else ("ARRAY[{}]", "FLOAT8")
+    return call.format(
+        vector=f"tensor_fill(200000, 0.5::{number})",
+        extents=array.format("200000, 200000"),
+        whole="tensor_fill(9000000, 1::BIGINT)",
+        edges=array.format("3000, 3000, 3000"),
+        matrix=f"tensor_fill(64000000, 1::{number})",
+        long_edges=array.format("8000, 8000, 8000"),
+    )
+
+
+IN_KERNELS = """
+import os, signal, sys, threading, time
+import sparseeinsum as se
+
+pressed = [0.0]
+
+def press():
+    pressed[0] = time.perf_counter()
+    os.kill(os.getpid(), signal.SIGINT)
+
+with se.connect() as db:
+    db.connection.execute(f"CREATE VIEW long AS SELECT 0 AS i, ({sys.argv[1]})[1]::DOUBLE AS v")
+    threading.Timer(1.0, press).start()
+    try:
+        db.tensor("Long", "long", index=["i"], value="v")
+    except KeyboardInterrupt:
+        print("interrupted", time.perf_counter() - pressed[0], file=sys.stderr)
+        db.tensor("A", [1.0, 2.0])
+        print(list(db.tensors()), db.run("Y[] = sum(A[i])")["Y"].to_numpy(), time.perf_counter() - pressed[0] < 3)
+"""
+
+
+@pytest.mark.parametrize("call", LONG_CALLS)
+def test_a_kernel_is_interrupted_in_duckdb(call: str) -> None:
+    finished = subprocess.run(
+        [sys.executable, "-c", IN_KERNELS, written(LONG_CALLS[call], "duckdb")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert finished.stdout == "['A'] 3.0 True\n", finished.stderr
+
+
+@pytest.mark.parametrize("call", LONG_CALLS)
+def test_a_kernel_is_interrupted_in_postgresql(postgres_urls: dict[str, str], call: str) -> None:
+    with psycopg.connect(postgres_urls["db"], autocommit=True) as connection:
+        connection.execute("SET statement_timeout = '1s'")
+        start = time.perf_counter()
+        with pytest.raises(errors.QueryCanceled, match="statement timeout"):
+            connection.execute(f"SELECT ({written(LONG_CALLS[call], 'postgresql')})[1]")
+        assert time.perf_counter() - start < 1 + AT_MOST_SECONDS
+        assert connection.execute("SELECT tensor_sum(ARRAY[1.0::FLOAT8])").fetchall() == [([1.0],)]
+
+
+def test_handlers_of_others_are_as_they_were() -> None:
+    """An event loop's hears of signals while a run takes them, and after it."""
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    before = signal.set_wakeup_fd(ours.fileno())
+    try:
+        with stopped_by_interrupts(lambda _: None), pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+            time.sleep(1)  # the handler comes before it ends
+        assert theirs.recv(8) == bytes([signal.SIGINT])
+        assert signal.set_wakeup_fd(ours.fileno()) == ours.fileno()
+    finally:
+        signal.set_wakeup_fd(before)
+        ours.close()
+        theirs.close()

@@ -1,7 +1,8 @@
 """Sum of products over the labels inside two arrays: what `tensor_einsum` and its relatives compute.
 
 Self-contained: numba and numpy only, no allocation, the same source for every host. A host supplies the
-external symbol `sparseeinsum_gemm_f64`, and f32, c128 and c64, for the dtypes that it has.
+external symbol `sparseeinsum_gemm_f64`, and f32, c128 and c64, for the dtypes that it has, and `sparseeinsum_pause`:
+called every 0.1 s or more often, it says by another number than 0 to stop, or never returns.
 
 A *plan* is an int64 array that says how to walk the operands:
 
@@ -25,18 +26,30 @@ REPEATED_OUTPUT_LABEL = -5
 WRONG_EXTENTS = -6
 NEGATIVE_EXTENT = -7
 TOO_LARGE = -8
+INTERRUPTED = -9
 
 _COMMA, _MINUS, _GREATER, _SPACE = 44, 45, 62, 32
 _MAX_ELEMENTS = 1 << 40
 _MAX_GEMM = (1 << 31) - 1  # BLAS counts in int32
 _GEMM_WORTH = 2048  # multiply-adds below which plain loops beat a call of gemm (measured, 2 cores)
 
+_GEMM_PRODUCTS = 1 << 30  # multiply-adds of one call of gemm, about: some 0.05 s
+_LEAST_GEMM_ROWS = 64  # of a call: fewer would be slower
+_PAUSE_PRODUCTS = 1 << 20  # multiply-adds of lines between two pauses
+
+_pause = types.ExternalFunction("sparseeinsum_pause", types.int64())
 _GEMM_ARGUMENTS = (types.int64,) * 11
 _DTYPES = {"f64": types.float64, "f32": types.float32, "c128": types.complex128, "c64": types.complex64}
 _GEMMS = {
     dtype: types.ExternalFunction(f"sparseeinsum_gemm_{name}", types.void(*_GEMM_ARGUMENTS))
     for name, dtype in _DTYPES.items()
 }
+
+
+@njit
+def is_interrupted():
+    """Whether to stop; what was computed is of no use then."""
+    return _pause() != 0
 
 
 @njit
@@ -225,8 +238,7 @@ def contract(plan, u, v, w, add_line):
     """
     rows, columns, inner = _matrix_labels(plan)
     if rows >= 0 and columns >= 0 and inner >= 0 and not is_empty(plan):
-        _contract_matrices(plan, u, v, w, rows, columns, inner)
-        return 0
+        return _contract_matrices(plan, u, v, w, rows, columns, inner)
     return contract_lines(plan, u, v, w, add_line)
 
 
@@ -336,19 +348,28 @@ def _contract_matrices(plan, u, v, w, rows, columns, inner):
             gemm(w, plan[m], plan[n], plan[k], a, plan[m + 1], plan[k + 1], b, plan[k + 2], plan[n + 2], c, plan[m + 3])
         else:  # the columns of w are contiguous: compute its transpose
             gemm(w, plan[n], plan[m], plan[k], b, plan[n + 2], plan[k + 2], a, plan[k + 1], plan[m + 1], c, plan[n + 3])
+        if is_interrupted():
+            return INTERRUPTED
+    return 0
 
 
 @njit
 def gemm(dtype_of, m, n, k, a, a_rows, a_columns, b, b_rows, b_columns, c, c_rows):
     """C += A B for A (m, k), B (k, n), C (m, n) at addresses a, b, c; C row-major; strides in elements.
 
-    dtype_of: an array of the dtype that the matrices have.
+    dtype_of: an array of the dtype that the matrices have. Rows are computed in panels, with pauses between them.
     """
     a_transposed = np.int64(a_columns != 1)
     b_transposed = np.int64(b_columns != 1)
     a_leading = a_columns if a_transposed else a_rows
     b_leading = b_columns if b_transposed else b_rows
-    _call_gemm(dtype_of, a_transposed, b_transposed, m, n, k, a, a_leading, b, b_leading, c, c_rows)
+    panel = max(_GEMM_PRODUCTS // max(n * k, 1), _LEAST_GEMM_ROWS)
+    for first in range(0, m, panel):
+        rows = min(panel, m - first)
+        at_a, at_c = a + first * a_rows * dtype_of.itemsize, c + first * c_rows * dtype_of.itemsize
+        _call_gemm(dtype_of, a_transposed, b_transposed, rows, n, k, at_a, a_leading, b, b_leading, at_c, c_rows)
+        if first + rows < m and is_interrupted():
+            return
 
 
 def _call_gemm(dtype_of, *arguments):
@@ -456,8 +477,20 @@ def contract_lines(plan, u, v, w, add_line):
     if is_empty(plan):
         return 0
     line, code = line_label(plan), 0
+    extent, total = plan[PLAN_HEADER + 4 * line] if line >= 0 else 1, steps(plan, bit(line))
+    together = max(_PAUSE_PRODUCTS // extent, 1)
+    for first in range(0, total, together):
+        code = min(code, _contract_some_lines(plan, line, first, min(first + together, total), u, v, w, add_line))
+        if first + together < total and is_interrupted():
+            return INTERRUPTED
+    return code
+
+
+@njit
+def _contract_some_lines(plan, line, first, end, u, v, w, add_line):
+    code = 0
     extent, in_u, in_v, in_w = strides_of(plan, line)
-    for step in range(steps(plan, bit(line))):
+    for step in range(first, end):
         at_u, at_v, at_w = offsets(plan, bit(line), step)
         code = min(code, add_line(w, at_w, in_w, u, at_u, in_u, v, at_v, in_v, extent))
     return code

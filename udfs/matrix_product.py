@@ -23,7 +23,8 @@ def multiply(shape, a, a_strides, b, b_strides, c, c_rows, panel_of_a, panel_of_
 
     shape: (m, n, k); a, b, c: flat arrays; a_strides, b_strides: those of rows and columns, in elements; c_rows: that
     of C's rows, which are contiguous; panel_of_a, panel_of_b, tile: room for PANEL_OF_A, PANEL_OF_B and TILE elements;
-    multiply_tile: (k, a, b, c, c_rows) adds to a tile of c; pause: called now and then, may never return.
+    multiply_tile: (k, a, b, c, c_rows) adds to a tile of c; pause: called now and then, returns another
+    number than 0 where to stop, or never.
     """
     m, n, k = shape
     tile_columns = TILE_BYTES // c.itemsize
@@ -37,7 +38,8 @@ def multiply(shape, a, a_strides, b, b_strides, c, c_rows, panel_of_a, panel_of_
                 rows = min(ROWS, m - first_row)
                 at_a = first_row * a_strides[0] + first * a_strides[1]
                 _fill_panel(panel_of_a, a, at_a, a_strides[0], a_strides[1], rows, inner, TILE_ROWS)
-                pause()
+                if pause() != 0:
+                    return
                 at_c = first_row * c_rows + first_column
                 _multiply_panels(
                     rows, columns, inner, panel_of_a, panel_of_b, c, at_c, c_rows, tile, tile_columns, multiply_tile
@@ -87,7 +89,8 @@ def multiply_by_lines(shape, a, a_strides, b, b_strides, c, c_rows, pause):
     """As multiply, line by line: for complex numbers, and where there is no room for panels."""
     m, n, k = shape
     for i in range(m):
-        pause()
+        if pause() != 0:
+            return
         for p in range(k):
             scale = a[i * a_strides[0] + p * a_strides[1]]
             for j in range(n):

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from sparseeinsum import assets
 from sparseeinsum.engines.engine import Column, Reading, Relation
+from sparseeinsum.engines.interrupts import stopped_by_interrupts
 from sparseeinsum.engines.statement_text import check_text
 from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.library import require_library
@@ -161,7 +162,8 @@ class DuckDB:
             )
         self.execute("BEGIN")
         try:
-            yield
+            with stopped_by_interrupts(require_library().stop_kernels):
+                yield
         except BaseException:
             with suppress(duckdb.Error):  # a database that failed for good cannot roll back, and must be opened again
                 self.connection.rollback()

@@ -14,6 +14,7 @@ MESSAGES_BY_CODE: dict[int, str] = {
     -6: "there are %lld extents, but %lld labels; give one for each, in order of appearance",
     -7: "an extent is %lld; none may be negative",
     -8: "the extents multiply to more than 2^40 elements",
+    -9: "interrupted",
     -11: "the expression cannot be read; write it as in 'abs(u - v) ^ 2'",
     -12: "the expression names an unknown function; known: neg pow abs exp log sqrt sign relu "
     "sigmoid tanh conj min max where; functions of users are known only in the Python process that compiled them",

@@ -11,7 +11,11 @@ CONFIGURE = "sparseeinsum_configure"  # takes the address of what the table BLAS
 CHOSEN_PROCESSOR = "sparseeinsum_processor"  # returns its name, or 0 where the code is for none like the one at hand
 TABLE_OF_RESIDENTS = "sparseeinsum_table_of_residents"  # return addresses of tables
 TABLE_OF_USERS_FUNCTIONS = "sparseeinsum_table_of_users_functions"
-EXPORTED_TO_DUCKDB = (ENTRY_POINT, CONFIGURE, CHOSEN_PROCESSOR, TABLE_OF_RESIDENTS, TABLE_OF_USERS_FUNCTIONS)
+STOP_WORD = "sparseeinsum_stop_word"  # returns the address of a word: kernels stop while it is another one than 0
+EXPORTED_TO_DUCKDB = (
+    *(ENTRY_POINT, CONFIGURE, CHOSEN_PROCESSOR),
+    *(TABLE_OF_RESIDENTS, TABLE_OF_USERS_FUNCTIONS, STOP_WORD),
+)
 
 # Tables in a library.
 RESIDENTS = "sparseeinsum_residents"  # see residents.py

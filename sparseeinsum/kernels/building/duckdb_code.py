@@ -19,6 +19,7 @@ from sparseeinsum.kernels.symbols import (
     CONFIGURE,
     ENTRY_POINT,
     RESIDENTS,
+    STOP_WORD,
     TABLE_OF_RESIDENTS,
     TABLE_OF_USERS_FUNCTIONS,
     USERS_FUNCTIONS,
@@ -84,6 +85,10 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 define ptr @{TABLE_OF_RESIDENTS}() {{
   ret ptr @{RESIDENTS}
+}}
+
+define ptr @{STOP_WORD}() {{
+  ret ptr @stop
 }}
 
 define ptr @{TABLE_OF_USERS_FUNCTIONS}() {{
@@ -154,8 +159,11 @@ done:
   ret void
 }
 
-define hidden void @sparseeinsum_pause() {
-  ret void
+@stop = internal global i64 0
+
+define hidden i64 @sparseeinsum_pause() {
+  %stops = load volatile i64, ptr @stop
+  ret i64 %stops
 }
 """
 

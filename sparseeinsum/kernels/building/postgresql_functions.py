@@ -49,7 +49,7 @@ define hidden void @sparseeinsum_raise(i64 %sqlstate, i64 %message) {
   ret void
 }
 
-define hidden void @sparseeinsum_pause() {
+define hidden i64 @sparseeinsum_pause() {
   %pending = load volatile i32, ptr @InterruptPending
   %any = icmp ne i32 %pending, 0
   br i1 %any, label %process, label %done
@@ -57,6 +57,6 @@ process:
   call void @ProcessInterrupts()
   br label %done
 done:
-  ret void
+  ret i64 0
 }
 """

@@ -17,7 +17,7 @@ _PANEL_BYTES = 8 * (product.PANEL_OF_A + product.PANEL_OF_B + product.TILE)
 _word = types.int64
 _take_panels = types.ExternalFunction("sparseeinsum_take_panels", _word(_word))
 _give_panels = types.ExternalFunction("sparseeinsum_give_panels", types.void(_word))
-_pause = types.ExternalFunction("sparseeinsum_pause", types.void())
+_pause = types.ExternalFunction("sparseeinsum_pause", _word())
 _REAL = {"f64": types.float64, "f32": types.float32}
 _COMPLEX = {"c128": types.complex128, "c64": types.complex64}
 _TYPES = {"f64": ("double", 8), "f32": ("float", 16)}  # of numbers, and how many a row of a tile has
@@ -32,7 +32,7 @@ def matrix_products() -> dict[str, Callable[..., int]]:
 
 @njit
 def _pause_now():
-    _pause()
+    return _pause()
 
 
 @njit

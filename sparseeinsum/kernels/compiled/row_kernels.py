@@ -30,6 +30,9 @@ complexes = load_kernels("complexes")
 contraction = load_kernels("contraction")
 elementwise = load_kernels("elementwise")
 
+_BLOCKS_BETWEEN_PAUSES = 64
+_LAST = _BLOCKS_BETWEEN_PAUSES - 1
+
 
 def row_kernels(numbers: Numbers) -> dict[str, RowKernel]:
     """All kernels by the names that udfs/*functions.toml use; each dtype compiles those that it has functions for."""
@@ -156,6 +159,8 @@ def _expression_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]
             stop = min(start + block, w.size)
             code = min(code, evaluate_block(program, constants, u[start:stop], u[start:stop], blocks))
             copy_elements(w[start:stop], blocks)
+            if start // block % _BLOCKS_BETWEEN_PAUSES == _LAST and contraction.is_interrupted():
+                return contraction.INTERRUPTED
         return code
 
     def map_row(row, out, size, scratch):
@@ -183,6 +188,8 @@ def _expression_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]
                 contraction.gather(v, at_v + start * in_v, in_v, parts_v[:n])
                 code = min(code, evaluate_block(program, constants, parts_u[:n], parts_v[:n], blocks))
                 code = min(code, fold_line(aggregate, w, at_w + start * in_w, in_w, blocks, n))
+                if (step + start // block) % _BLOCKS_BETWEEN_PAUSES == _LAST and contraction.is_interrupted():
+                    return contraction.INTERRUPTED
         return code
 
     @njit

@@ -18,6 +18,7 @@ from sparseeinsum.kernels.symbols import (
     CHOSEN_PROCESSOR,
     CONFIGURE,
     ENTRY_POINT,
+    STOP_WORD,
     TABLE_OF_RESIDENTS,
     TABLE_OF_USERS_FUNCTIONS,
 )
@@ -61,6 +62,10 @@ class Library:
     def users_functions(self) -> int:
         """Address of the table of users' functions; see udfs/expression.py."""
         return self._table(TABLE_OF_USERS_FUNCTIONS)
+
+    def stop_kernels(self, stops: bool) -> None:
+        """Let all kernels that run in this process fail soon, or let kernels run again."""
+        ctypes.c_int64.from_address(self._table(STOP_WORD)).value = int(stops)
 
     def count_residents(self) -> int:
         """How many arrays of this process are resident now."""
