@@ -234,6 +234,11 @@ class StoredTensor:
         return self.is_generated and self.relation.startswith("SELECT ")
 
     @property
+    def follows_from_bounds(self) -> bool:
+        """Whether its rows are those of a range of indices, and nothing that could change."""
+        return self.is_generated and (self.is_query or self.relation.startswith("range("))
+
+    @property
     def looked_up(self) -> dict[str, Dictionary]:
         """Dictionaries by the key columns that hold natural keys."""
         found = zip(self.keys, dictionaries_of_keys(self.tensor, self.decomposition), strict=True)

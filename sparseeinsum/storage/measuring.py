@@ -10,6 +10,7 @@ from sparseeinsum.language.tensors import DEMOTED, StoredTensor
 from sparseeinsum.statistics.blocks import measure_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.fingerprints import fingerprints
+from sparseeinsum.statistics.generated import measure_generated
 from sparseeinsum.statistics.measure import Measurement, check_rows, measure
 from sparseeinsum.storage.catalogue import check_relation, require
 
@@ -22,10 +23,14 @@ def measure_all(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str,
         DataError: Rows are no tensor; the first such row is named.
     """
     for source in stored.values():
-        check_relation(engine, source)
+        if not source.follows_from_bounds:
+            check_relation(engine, source)
     taken = fingerprints(list(stored.values()), engine)
     found = {}
     for (name, source), fingerprint in zip(stored.items(), taken, strict=True):
+        if source.follows_from_bounds:
+            found[name] = measure_generated(source, fingerprint)
+            continue
         try:
             found[name] = measure(source, engine, fingerprint)
         except EngineError:

@@ -1,0 +1,24 @@
+"""Statistics: tensors that are generated from their bounds, measured without a scan, however long they are."""
+
+from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.semantics.exactness import Values
+from sparseeinsum.semantics.ranges import NOTHING, Range
+from sparseeinsum.statistics.estimate import Statistics
+from sparseeinsum.statistics.measure import Measurement
+
+
+def measure_generated(stored: StoredTensor, fingerprint: object) -> Measurement:
+    """What `measure` would find: of a vector of ones, a vector of its own indices, or what says which follows which.
+
+    Args:
+        stored: Rows of it follow from its bounds.
+        fingerprint: Of it.
+    """
+    bound = stored.tensor.shape[0]
+    tuples = bound if len(stored.keys) == 1 else max(bound - 1, 0)
+    entries, values = tuples, Range(1, 1)
+    if stored.value is not None:  # index 0 holds 0, the fill
+        entries, values = max(bound - 1, 0), Range(1, max(bound - 1, 1))
+    distinct = (float(entries),) * len(stored.keys)
+    known = Values(values if entries else NOTHING, has_fill=entries < stored.tensor.size)
+    return Measurement(Statistics(float(entries), distinct, stored.tensor.shape), tuples, known, fingerprint)

@@ -1,0 +1,37 @@
+"""Generated tensors: measured from their bounds as a scan of their rows would."""
+
+import pytest
+from reading import engine_of
+
+import sparseeinsum as se
+from sparseeinsum.language.tensors import Axis, StoredTensor, Tensor
+from sparseeinsum.statistics.fingerprints import fingerprints
+from sparseeinsum.statistics.generated import measure_generated
+from sparseeinsum.statistics.measure import measure
+from sparseeinsum.storage.generated import generated_source, successor_source
+
+
+@pytest.mark.engines("duckdb", "postgresql")
+@pytest.mark.parametrize("bound", [0, 1, 2, 7])
+@pytest.mark.parametrize("kind", ["ones", "index"])
+def test_vectors(db: se.Database, kind: str, bound: int) -> None:
+    dtype = "int64" if kind == "index" else "float64"
+    check(db, generated_source(Tensor("G", (Axis("i", bound),), dtype, 0), kind))
+
+
+@pytest.mark.engines("duckdb", "postgresql")
+@pytest.mark.parametrize("bound", [1, 2, 7])
+def test_which_index_follows_which(db: se.Database, bound: int) -> None:
+    check(db, successor_source(Tensor("G", (Axis("i", bound), Axis("j", bound)), "bool", False)))
+
+
+def check(db: se.Database, stored: StoredTensor) -> None:
+    engine = engine_of(db)
+    assert measure_generated(stored, None) == measure(stored, engine)
+    assert fingerprints([stored], engine) == [stored.tensor.shape]
+
+
+def test_long_ones_are_planned_at_once(db: se.Database) -> None:
+    """Their rows would take years to read."""
+    plan = db.plan("S[] = sum(ones(i: 4000000000000))\nM[] = max(index(j: 4000000000000))")
+    assert {each.tuples for each in plan.measured.values()} == {4_000_000_000_000}
