@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-postgresql nightly lint docs wheel wheel-test bounds other-systems bench clean
+.PHONY: demo test test-postgresql fuzz nightly lint docs wheel wheel-test bounds other-systems bench clean
 
 demo: $(VENV)/demo-ready
 	$(BIN)/sparseeinsum demo
@@ -52,8 +52,15 @@ other-systems: $(VENV)/ready
 nightly: $(VENV)/ready wheel
 	$(BIN)/python -m pytest -n auto -q --nightly
 	$(BIN)/python -m pytest -n auto -q --nightly --engines=postgresql
+	$(MAKE) fuzz MINUTES=30
 	.ci/bounds $(PYTHON) lowest
 	for python in $$(.ci/bounds list); do .ci/bounds $$python newest || exit 1; done
+
+# What nobody would write, each time other, on both engines: for so many minutes each; SEED=... repeats a run.
+MINUTES ?= 5
+fuzz: $(VENV)/ready
+	$(BIN)/python tests/fuzz.py --engine duckdb --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python tests/fuzz.py --engine postgresql --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 bench: $(VENV)/ready
 	$(BIN)/python -m bench.gcn

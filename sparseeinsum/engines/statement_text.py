@@ -13,8 +13,15 @@ def check_text(text: str) -> None:
     Raises:
         EngineError: It has one.
     """
-    if refused := _REFUSED.search(text):
+    refused = refused_character(text)
+    if refused is not None:
         raise EngineError(
-            f"a name or text has the character {refused[0]!a}, which databases do not store; choose another",
+            f"a name or text has the character {refused!a}, which databases do not store; choose another",
             ascii(text),
         )
+
+
+def refused_character(text: str) -> str | None:
+    """The first character of a text that no database stores; None where there is none."""
+    refused = _REFUSED.search(text)
+    return None if refused is None else refused[0]

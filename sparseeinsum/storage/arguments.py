@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sparseeinsum.engines.statement_text import refused_character
 from sparseeinsum.errors import DataError, SemanticsError, ShapeError
 from sparseeinsum.language.dtypes import ITEM_BYTES, Number, as_number, is_complex
 from sparseeinsum.language.tensors import Axis, Dictionary, Tensor
@@ -89,6 +90,13 @@ class Description:
             raise ShapeError(f"tensor {self.name} has {count} axes, but {len(found)} names are given{shown}")
         if not all(found):
             raise ShapeError(f"tensor {self.name} has an axis without a name; name it in axes=[...]")
+        for axis in found:
+            refused = refused_character(axis)
+            if refused is not None:
+                raise ShapeError(
+                    f"tensor {self.name} has the axis {axis!a}, a name with {refused!a}, which databases do not store; "
+                    "choose another"
+                )
         return [axis.lower() for axis in found]
 
     def dictionary_names(self, axes: Sequence[str], are_natural: Sequence[bool]) -> list[str | None]:

@@ -34,7 +34,10 @@ def folds_case(dialect: str) -> bool:
 
 
 def table_in(schema: str, name: str, dialect: str, catalog: str | None = None) -> exp.Table:
-    """A table by the parts of its name, quoted where it would be read as something else, as VALUES is."""
+    """A table by the parts of its name, quoted where it would be read as something else, as VALUES is.
+
+    A name that is longer than the database has them is the one that is written in its place.
+    """
 
     def spelled(quoted: bool | None) -> exp.Table:
         this, db, before = (exp.to_identifier(part, quoted=quoted) for part in (name, schema, catalog))
@@ -42,10 +45,12 @@ def table_in(schema: str, name: str, dialect: str, catalog: str | None = None) -
 
     plain = spelled(None)
     try:
-        is_read = exp.maybe_parse(plain.sql(dialect), into=exp.Table, dialect=dialect) is not None
+        read = exp.maybe_parse(plain.sql(dialect), into=exp.Table, dialect=dialect)
     except ParseError:
-        is_read = False
-    return plain if is_read else spelled(True)
+        read = None
+    if read is None:
+        return spelled(True)
+    return plain if read.name == name else table_in(schema, read.name, dialect, catalog)
 
 
 def table_of_relation(relation: Relation, dialect: str) -> exp.Table:
