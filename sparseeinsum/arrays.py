@@ -13,6 +13,7 @@ from sparseeinsum.language.dtypes import ITEM_BYTES, Number
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.numpy_notation import RESULT_NAME, operand_names, read_arguments, read_subscripts
 from sparseeinsum.loading.sources.sparse_arrays import is_scipy
+from sparseeinsum.tracebacks import one_frame
 
 _Array: TypeAlias = Any  # a numpy array, or one of any of scipy's sparse classes, which have no common type
 
@@ -47,6 +48,7 @@ class EinsumCall:
         return result if self.dtype is None else result.astype(self.dtype, copy=False)
 
 
+@one_frame
 def einsum(
     *operands: object, join: str = "*", agg: str = "sum", fill: Number = 0, optimizer: str = "dp"
 ) -> NDArray[Any]:

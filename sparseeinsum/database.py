@@ -41,6 +41,7 @@ from sparseeinsum.storage.measuring import measure_tensor
 from sparseeinsum.storage.ownership import drop_tensor
 from sparseeinsum.storage.rights import grant
 from sparseeinsum.storage.tensor_metadata import completed
+from sparseeinsum.tracebacks import one_frame
 
 if TYPE_CHECKING:
     import psycopg
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 _RELATIONAL_QUERIES = "sparseeinsum.relational_queries"
 
 
+@one_frame
 def connect(
     target: "str | Path | duckdb.DuckDBPyConnection | psycopg.Connection[Any] | None" = None,
     read_only: bool = False,
@@ -388,6 +390,7 @@ class Database:
         workers: int | None = None,
     ) -> list[Plan]: ...
 
+    @one_at_a_time
     def plan(
         self,
         program: Program | str,
@@ -445,8 +448,7 @@ class Database:
         options = plan_options(
             optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, count, indexes, workers
         )
-        with lock_of(self.connection):
-            plans = pipeline.make_plans(self._read(program, parameters), self._engine, options)
+        plans = pipeline.make_plans(self._read(program, parameters), self._engine, options)
         return plans[0] if top is None else plans
 
     @one_at_a_time

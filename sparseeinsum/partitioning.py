@@ -18,8 +18,10 @@ from sparseeinsum.rewrite.known import Known
 from sparseeinsum.semantics.exactness import Values, evaluate_exactly
 from sparseeinsum.semantics.ranges import finite_range
 from sparseeinsum.statistics.estimate import Statistics, dense_statistics, estimate
+from sparseeinsum.tracebacks import one_frame
 
 
+@one_frame
 def partition(
     program: Program | str,
     workers: int,

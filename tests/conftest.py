@@ -26,9 +26,11 @@ from sparseeinsum.decompose.constants import constants_for, store_constants
 from sparseeinsum.kernels.postgresql.installation import find_server
 from sparseeinsum.kernels.postgresql.python import install_python
 from sparseeinsum.language.scalar import FUNCTIONS
+from sparseeinsum.tracebacks import VARIABLE
 
 ENGINES = ("duckdb", "postgresql")
 
+os.environ[VARIABLE] = "full"  # so that failures show where they come from
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci")
 

@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from functools import wraps
 from threading import Lock, RLock
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
-Arguments = ParamSpec("Arguments")
-Value = TypeVar("Value")
+from sparseeinsum.errors import SparseEinsumError
+from sparseeinsum.tracebacks import shortened
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 _LOCKS: "WeakKeyDictionary[Any, Any]" = WeakKeyDictionary()  # RLock is no type
 _NEW = Lock()
@@ -22,23 +24,15 @@ def lock_of(connection: object) -> Any:  # noqa: ANN401  # RLock is no type
             return RLock()
 
 
-class _HasConnection(Protocol):
-    @property
-    def connection(self) -> Any:  # noqa: ANN401  # each driver has a type of its own
-        """The driver's connection."""
-
-
-Owner = TypeVar("Owner", bound=_HasConnection)
-
-
-def one_at_a_time(
-    method: Callable[Concatenate[Owner, Arguments], Value],
-) -> Callable[Concatenate[Owner, Arguments], Value]:
-    """A method that waits for other threads' calls on its connection."""
+def one_at_a_time(method: Method) -> Method:
+    """A method of what has a `connection`: it waits for other threads' calls, and its errors show one frame of ours."""
 
     @wraps(method)
-    def locked(self: Owner, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Value:
+    def locked(self: Any, /, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401  # whatever the method has
         with lock_of(self.connection):
-            return method(self, *arguments, **named)
+            try:
+                return method(self, *arguments, **named)
+            except SparseEinsumError as error:
+                raise shortened(error) from error.__cause__
 
-    return locked
+    return cast(Method, locked)

@@ -37,6 +37,7 @@ from sparseeinsum.language.syntax import (
     TensorReference,
     write_statement,
 )
+from sparseeinsum.tracebacks import one_frame
 
 
 def tensor(
@@ -65,6 +66,7 @@ def tensor(
     return NamedTensor(name, Declaration(name, tuple(axes.items()), fill, dtype))
 
 
+@one_frame
 def program(
     source: str | NamedTensor | Mapping[str, LabelledExpression | Matrix],
     /,
@@ -103,6 +105,7 @@ def program_of(expression: LabelledExpression | Matrix) -> Program:
     return program({name: labelled})
 
 
+@one_frame
 def read_program(path: str | Path, /, **parameters: dtypes.Number) -> Program:
     """Read a program from a file, which may include others: `include "layers.ein"` names them from its own folder.
 

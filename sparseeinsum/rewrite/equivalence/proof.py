@@ -21,6 +21,7 @@ from sparseeinsum.rewrite.equivalence.isomorphism import key_of, reduced
 from sparseeinsum.rewrite.equivalence.normalise import Normaliser
 from sparseeinsum.rewrite.equivalence.writing import write_form
 from sparseeinsum.semantics.dense import evaluate_program
+from sparseeinsum.tracebacks import one_frame
 
 Comparable = Program | str | LabelledExpression | Matrix
 
@@ -71,6 +72,7 @@ class Equivalence:
         return f"different:\n{forms}\nfor\n{tensors}\nthey are {results}"
 
 
+@one_frame
 def equivalent(first: Comparable, second: Comparable) -> Equivalence:
     """Whether two programs compute the same from the same inputs, of whatever bounds they do not declare.
 
