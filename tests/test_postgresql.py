@@ -1,5 +1,8 @@
 """What is PostgreSQL's own: its transactions, schemas, names and types, and the format in which rows go in and out."""
 
+import socket
+from pathlib import Path
+
 import numpy as np
 import psycopg
 import pyarrow as pa
@@ -11,7 +14,7 @@ from hypothesis.extra import numpy as numpy_strategies
 from reading import assert_usable, contents, engine_of, read_back
 
 import sparseeinsum as se
-from sparseeinsum.engines.postgresql import copy_format
+from sparseeinsum.engines.postgresql import copy_format, opening
 
 pytestmark = pytest.mark.engines("postgresql", reason="all of it is of PostgreSQL alone")
 
@@ -289,3 +292,12 @@ def test_what_is_no_number_is_refused(db: se.Database, query: str, message: str)
     with pytest.raises(se.EngineError, match=message):
         db._engine.arrow(query)
     assert_usable(db)
+
+
+def test_a_server_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "_LONGEST_SECONDS", 2)  # libpq's least
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(tmp_path / ".s.PGSQL.5432"))
+        silent.listen()
+        with pytest.raises(se.EngineError, match=r"cannot connect: .*timeout"):
+            se.connect(f"postgresql://me@/db?host={tmp_path}")

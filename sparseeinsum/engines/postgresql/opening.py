@@ -1,5 +1,6 @@
 """Engines: connections to PostgreSQL, and what is at their other end."""
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from sparseeinsum.engines.postgresql.citus import Citus, check_machines, has_machines
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     import psycopg
 
 _LEAST_VERSION = 150_000
+_LONGEST_SECONDS = 15  # to wait for a connection
+_TIMEOUT_VARIABLE = "PGCONNECT_TIMEOUT"  # of libpq's
 
 
 def open_postgresql(target: "str | psycopg.Connection[Any]") -> PostgreSQL:
@@ -25,7 +28,7 @@ def open_postgresql(target: "str | psycopg.Connection[Any]") -> PostgreSQL:
     if isinstance(target, psycopg.Connection):
         return open_session(ClientSession(target, psycopg, is_owned=False))
     try:
-        connection = psycopg.connect(target, autocommit=True)
+        connection = psycopg.connect(target, autocommit=True, **_timeout(target, psycopg))
         # A process that once compiled a query has every worker of its own load the compiler again.
         connection.execute("SET jit = off")
     except psycopg.Error as error:
@@ -36,6 +39,12 @@ def open_postgresql(target: "str | psycopg.Connection[Any]") -> PostgreSQL:
     except EngineError:
         session.close()
         raise
+
+
+def _timeout(url: str, driver: Any) -> dict[str, int]:  # noqa: ANN401  # a module
+    """How long to wait for a server that does not answer, unless the user says so: by default it is for ever."""
+    is_said = "connect_timeout" in driver.conninfo.conninfo_to_dict(url) or _TIMEOUT_VARIABLE in os.environ
+    return {} if is_said else {"connect_timeout": _LONGEST_SECONDS}
 
 
 def open_session(session: Session) -> PostgreSQL:
