@@ -25,7 +25,7 @@ def open_postgresql(target: "str | psycopg.Connection[Any]") -> PostgreSQL:
         EngineError: The server cannot be reached, is too old, or the database lacks the functions.
     """
     psycopg = load_driver()
-    if isinstance(target, psycopg.Connection):
+    if not isinstance(target, str):
         return open_session(ClientSession(target, psycopg, is_owned=False))
     try:
         connection = psycopg.connect(target, autocommit=True, **_timeout(target, psycopg))
