@@ -54,6 +54,14 @@ def test_characters_that_databases_do_not_store(loaded: se.Database, name: str) 
     assert sorted(loaded.tensors()) == ["A", "X"]
 
 
+def test_names_of_several_lines(loaded: se.Database) -> None:
+    """As SQL is written in lines, some of them would be other names."""
+    with pytest.raises(se.ShapeError, match="a name of several lines"):
+        loaded.tensor("Q", np.ones(2), axes=["x" * 70 + "\n"])
+    with pytest.raises(se.CatalogueError, match="which is of several lines"):
+        loaded.tensor("Q\n", np.ones(2))
+
+
 def test_results_of_unknown_names(loaded: se.Database) -> None:
     with pytest.raises(se.CatalogueError, match="this run has no result Z; it has Y"):
         loaded.run(PROGRAM)["Z"]

@@ -21,6 +21,11 @@ def check_text(text: str) -> None:
         )
 
 
+def has_line_break(name: str) -> bool:
+    """Whether a name is of several lines, which writing SQL in lines would change."""
+    return "\n" in name or "\r" in name
+
+
 def refused_character(text: str) -> str | None:
     """The first character of a text that no database stores; None where there is none."""
     refused = _REFUSED.search(text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sparseeinsum.engines.statement_text import refused_character
+from sparseeinsum.engines.statement_text import has_line_break, refused_character
 from sparseeinsum.errors import DataError, SemanticsError, ShapeError
 from sparseeinsum.language.dtypes import ITEM_BYTES, Number, as_number, is_complex
 from sparseeinsum.language.tensors import Axis, Dictionary, Tensor
@@ -97,6 +97,8 @@ class Description:
                     f"tensor {self.name} has the axis {axis!a}, a name with {refused!a}, which databases do not store; "
                     "choose another"
                 )
+            if has_line_break(axis):
+                raise ShapeError(f"tensor {self.name} has the axis {axis!a}, a name of several lines; choose another")
         return [axis.lower() for axis in found]
 
     def dictionary_names(self, axes: Sequence[str], are_natural: Sequence[bool]) -> list[str | None]:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.statement_text import has_line_break
 from sparseeinsum.errors import CatalogueError, EngineError, RightsError
 from sparseeinsum.language.tensors import Axis, Decomposition, Dictionary, StoredTensor, Tensor
 from sparseeinsum.statistics.columns import computed_type, is_index_type, is_readable, relation_of, value_type
@@ -139,10 +140,12 @@ def check_name(name: str, known: Iterable[str], engine: Engine) -> None:
     """Refuse a name that a new tensor cannot have beside those that there are.
 
     Raises:
-        CatalogueError: It is empty, or another tensor's name differs only in case.
+        CatalogueError: It is empty or of several lines, or another tensor's name differs only in case.
     """
     if not name:
         raise CatalogueError("a tensor needs a name of one character or more")
+    if has_line_break(name):
+        raise CatalogueError(f"a tensor cannot have the name {name!a}, which is of several lines; choose another")
     for other in known:
         if other.lower() == name.lower() and other != name:
             raise CatalogueError(
