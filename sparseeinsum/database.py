@@ -225,13 +225,13 @@ class Database:
     @one_at_a_time
     def tensors(self) -> dict[str, StoredTensor]:
         """The tensors that this database knows, by name."""
-        with self._engine.guarded():
+        with self._engine.protected():
             return Catalogue(self._engine).all()
 
     @one_at_a_time
     def dictionaries(self) -> dict[str, StoredDictionary]:
         """The dictionaries of natural keys that this database has, by name, with their types and sizes."""
-        with self._engine.guarded():
+        with self._engine.protected():
             return Dictionaries(self._engine).all()
 
     @one_at_a_time

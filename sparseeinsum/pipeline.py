@@ -60,7 +60,7 @@ _RESIDENT_SHARE = 0.25
 
 def make_plans(program: Program, engine: Engine, options: PlanOptions) -> list[Plan]:
     """Plan a program on the tensors of a database; best plan first."""
-    with engine.guarded():
+    with engine.protected():
         return _plans(program, engine, options)
 
 
@@ -93,7 +93,7 @@ def load_plan(saved: SavedPlan, engine: Engine) -> Plan:
     Raises:
         PlanError: The plan does not fit the data, or is not exact for them.
     """
-    with engine.guarded():
+    with engine.protected():
         return _loaded(saved, engine)
 
 

@@ -41,7 +41,7 @@ def open_relation(name: str, engine: Engine) -> TensorRelation:
         CatalogueError: There is no such tensor.
         DataError: Its rows are no tensor.
     """
-    with engine.guarded():
+    with engine.protected():
         return TensorRelation(_input(require(engine, [name])[name], engine))
 
 
@@ -141,7 +141,7 @@ def _fill(query: SitePlanQuery, engine: Engine) -> None:
 
 def relation_sql(relation: TensorRelation, engine: Engine) -> str:
     """The SELECT that computes a relation; on several machines, what fills the tables that it reads before."""
-    with engine.guarded():
+    with engine.protected():
         query = _query_of(relation, engine, exp.table_)
     (result,) = query.results
     return ";\n\n".join((*(each.text for each in query.stages), write_sql(result.select, engine.sql)))

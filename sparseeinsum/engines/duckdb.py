@@ -261,7 +261,7 @@ class DuckDB:
         """A transaction: all of them see the data as they were when it began."""
         return self.transaction()
 
-    def guarded(self) -> AbstractContextManager[None]:
+    def protected(self) -> AbstractContextManager[None]:
         """Nothing is done: a database has no roles."""
         return nullcontext()
 

@@ -148,7 +148,7 @@ class Engine(Protocol):
         That holds of relations that `check_readings` was asked for within.
         """
 
-    def guarded(self) -> AbstractContextManager[None]:
+    def protected(self) -> AbstractContextManager[None]:
         """Within, what was checked stays as it is, and names in SQL of ours mean what is meant.
 
         That is so within a transaction, too. Where nobody but the user could change that, nothing is done.

@@ -85,7 +85,7 @@ def shapes_in(engine: Engine) -> Shapes:
     catalogue = cache(Catalogue(engine).all)
 
     def shape(name: str) -> Sequence[int | None] | None:
-        with engine.guarded():
+        with engine.protected():
             return known_shape(name)
 
     def known_shape(name: str) -> Sequence[int | None] | None:

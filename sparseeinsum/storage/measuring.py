@@ -55,7 +55,7 @@ def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engine
         DataError: Its rows are no tensor.
         PlanError: Tiles are not one for every axis.
     """
-    with engine.guarded():
+    with engine.protected():
         return _measured_tensor(name, tilings, engine)
 
 

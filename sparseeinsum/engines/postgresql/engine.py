@@ -294,7 +294,7 @@ class PostgreSQL:
     def _users_path(self) -> SearchPath:
         return self._path or SearchPath.of(self._session)
 
-    def guarded(self) -> AbstractContextManager[None]:
+    def protected(self) -> AbstractContextManager[None]:
         """Within, tables that were checked stay as they are, and names in SQL of ours mean what is meant."""
         return nullcontext() if self._path is not None else self.transaction()
 
@@ -387,7 +387,7 @@ class PostgreSQL:
             RightsError: Naming the first such relation, and why.
             EngineError: The relations cannot be held as they are, or somebody has changed one.
         """
-        with self.guarded():
+        with self.protected():
             kinds = rights.check_readings(self._session, readings)
             hold(self._session, readings, kinds, self._holding)
 
