@@ -15,7 +15,7 @@ from sparseeinsum import assets
 PACKAGE = Path(se.__file__).parent
 
 # What every room may use; these use nothing but each other.
-FOUNDATIONS = ("errors", "assets", "settings", "version", "extras")
+FOUNDATIONS = ("errors", "tracebacks", "assets", "settings", "version", "extras")
 
 ROOMS = (
     "language",

@@ -24,9 +24,12 @@ trusted AS (
 wanted AS (
   SELECT
     w.number, c.oid, c.relkind, c.relowner, c.relowner IN (SELECT oid FROM trusted) AS is_trusted, c.relrowsecurity, c.relhassubclass, c.relhasrules,
-    -- A role that the caller does not trust, or that is no more, entered a relation that it does not own.
-    w.owner IS NOT NULL AND (e.oid IS NULL OR e.oid NOT IN (SELECT oid FROM trusted) AND e.oid <> c.relowner)
-      AS is_of_another
+    -- A role that the caller does not trust, or that is no more, entered a relation of which it is no owner.
+    w.owner IS NOT NULL
+      AND (
+        e.oid IS NULL
+        OR e.oid NOT IN (SELECT oid FROM trusted) AND NOT pg_catalog.pg_has_role(e.oid, c.relowner, 'MEMBER')
+      ) AS is_of_another
   FROM pg_catalog.jsonb_to_recordset(CAST($1 AS JSONB)) AS w (number INT, schema TEXT, name TEXT, owner TEXT)
   JOIN pg_catalog.pg_namespace AS n
     ON CASE WHEN w.schema = 'pg_temp' THEN n.oid = pg_catalog.pg_my_temp_schema() ELSE n.nspname = w.schema END
