@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import pytest
 
 # Of tests with more sets of parameters than MANY, the first and every SHAREth after it run by day.
-MANY, SHARE = 2, 4
+MANY, SHARE = 2, 8
 
 # Tests that take seconds, as regular expressions of their names; others like them run by day.
 LONG = (
@@ -21,10 +21,12 @@ LONG = (
     r"test_cluster_ways.py::test_ways_of_random_plans",
     r"test_compiling.py::test_a_damaged_file.*\[(longer|empty|zeros|one bit)",
     r"test_compiling.py::test_what_is_lost.*\[(bitcode|\*)",
+    r"test_concurrent_writers.py::test_runs_see_one_state.*-True-",
     r"test_dbt_models.py::.*any_program.*postgresql",
     r"test_dbt_projects.py::test_on_postgresql",
     r"test_documentation.py::test_page\[docs/pipelines.md",
     r"test_einsum_of_sparse.py::test_formats\[(csc|bsr|dia|lil|dok|coo)_matrix",
+    r"test_interrupts.py::.*\[(lines|gemm)\]",
     r"test_libraries.py::test_kernels_of_each_processor.*\[x86-64-v[34]",
     r"test_libraries.py::test_the_demo_on_each_processor",
     r"test_memory_limit.py::test_peak_stays_below_the_limit",
@@ -32,11 +34,14 @@ LONG = (
     r"test_postgres_extension.py::test_build_for_every_version\[1[567]",
     r"test_products.py::test_products_of_statements_are_numpys",
     r"test_random_language.py::test_results_are_numpys\[duckdb-.*-(relational|greedy|dense)",
+    r"test_random_language.py::test_results_are_numpys\[duckdb-(float32|int64|bool)-dp",
     r"test_random_sql.py::test_sql_by_hand\[(bool|float|int)",
     r"test_repartition_tables.py::test_each_change_costs_what_it_does_alone",
     r"test_replanning.py::test_results_are_numpys_however.*\[(int64|complex|bool|float32)",
     r"test_rewrite.py::test_hundreds_of_operands",
     r"test_saved_plans.py::test_random_plans_are_read_back\[(int64|complex|bool|float32)",
+    r"test_threads.py::test_databases_of_one_connection",
+    r"test_threads.py::test_asyncio",
     r"test_wheels.py",  # after `make wheel`
 )
 _LONG = re.compile("|".join(LONG))

@@ -15,7 +15,7 @@ from writers import SIZE, STATISTICS, Execute, check_consistent, writing
 import sparseeinsum as se
 
 ENGINES = pytest.mark.engines("duckdb", "postgresql")
-ROUNDS = 40
+ROUNDS = 24
 
 
 @pytest.fixture
