@@ -295,11 +295,27 @@ def test_a_plan_ends_with_the_size_of_its_dictionary(friends: se.Database) -> No
         friends.run(plan)
 
 
-def test_a_catalogue_of_version_0_1(db: se.Database) -> None:
-    """It named relations as SQL, and knew no owners; it is read as it is, and who adds to it brings it to this one."""
+@pytest.fixture
+def earlier(db: se.Database) -> se.Database:
+    """A database with a catalogue of version 0.1, which named relations as SQL, and knew no owners."""
     script = Path(__file__).parent / "earlier_versions" / "catalogue_0.1.0.sql"
     for statement in script.read_text().strip().split(";\n"):
         run_sql(db, statement)
+    return db
+
+
+def test_tensors_of_version_0_1_are_dropped(earlier: se.Database) -> None:
+    earlier.drop_tensor("X")
+    assert run_sql(earlier, 'SELECT COUNT(*) FROM "From"') == [(1,)]
+    earlier.drop_tensor("Friends")
+    assert earlier.tensors() == {}
+    earlier.drop_dictionary("person")
+    assert earlier.dictionaries() == {}
+
+
+def test_a_catalogue_of_version_0_1(earlier: se.Database) -> None:
+    """It is read as it is, and who adds to it brings it to this version."""
+    db = earlier
     program = "Y[i] = sum(Friends[i, j] * X[j])"
     before = {"al": 8.0, "bob": 1.0, "zoe": 3.0}
     assert list(db.tensors()) == ["Friends", "X"]

@@ -72,44 +72,34 @@ def roles(postgres_python: PostgresServer) -> Iterator[Roles]:
             maintenance.execute("DROP ROLE low; DROP ROLE other")
 
 
-def _view(roles: Roles) -> None:
-    roles.low.execute(_EVIL.format(volatility="VOLATILE"))
-    roles.low.execute("CREATE VIEW ev AS SELECT i, lows.evil(v) AS v FROM ev_rows")
+# Relations whose owner has something run when they are read: how its function is declared, and what calls it.
+TRAPS = {
+    "view": ("VOLATILE", "CREATE VIEW ev AS SELECT i, lows.evil(v) AS v FROM ev_rows"),
+    "policy": (
+        "VOLATILE",
+        "CREATE TABLE ev AS TABLE ev_rows; ALTER TABLE ev ENABLE ROW LEVEL SECURITY; "
+        "CREATE POLICY p ON ev USING (lows.evil(v) > 0)",
+    ),
+    # PostgreSQL computes constant expressions of these three while it plans a query of the table.
+    "index": ("IMMUTABLE", "CREATE TABLE ev AS TABLE ev_rows; CREATE INDEX ON ev (lows.evil(1))"),
+    "statistics": (
+        "IMMUTABLE",
+        "CREATE TABLE ev AS TABLE ev_rows; CREATE STATISTICS st ON (lows.evil(1)), v FROM ev",
+    ),
+    "constraint": ("IMMUTABLE", "CREATE TABLE ev AS TABLE ev_rows; ALTER TABLE ev ADD CHECK (lows.evil(1) = 1)"),
+    "type": (
+        "VOLATILE",
+        "CREATE DOMAIN mine AS FLOAT8; CREATE TABLE ev (i BIGINT, v mine); INSERT INTO ev VALUES (0, 1)",
+    ),
+    "children": ("VOLATILE", "CREATE TABLE ev AS TABLE ev_rows; CREATE TABLE child () INHERITS (ev)"),
+}
 
 
-def _policies(roles: Roles) -> None:
-    roles.low.execute(_EVIL.format(volatility="VOLATILE"))
-    roles.low.execute("CREATE TABLE ev AS TABLE ev_rows; ALTER TABLE ev ENABLE ROW LEVEL SECURITY")
-    roles.low.execute("CREATE POLICY p ON ev USING (lows.evil(v) > 0)")
-
-
-def _index(roles: Roles) -> None:
-    """PostgreSQL computes constant expressions of indexes while it plans a query of the table."""
-    roles.low.execute(_EVIL.format(volatility="IMMUTABLE"))
-    roles.low.execute("CREATE TABLE ev AS TABLE ev_rows; CREATE INDEX ON ev (lows.evil(1))")
-
-
-def _statistics(roles: Roles) -> None:
-    roles.low.execute(_EVIL.format(volatility="IMMUTABLE"))
-    roles.low.execute("CREATE TABLE ev AS TABLE ev_rows; CREATE STATISTICS st ON (lows.evil(1)), v FROM ev")
-
-
-def _constraint(roles: Roles) -> None:
-    roles.low.execute(_EVIL.format(volatility="IMMUTABLE"))
-    roles.low.execute("CREATE TABLE ev AS TABLE ev_rows; ALTER TABLE ev ADD CHECK (lows.evil(1) = 1)")
+def set_trap(roles: Roles, name: str) -> None:
+    volatility, statements = TRAPS[name]
+    roles.low.execute(_EVIL.format(volatility=volatility))
+    roles.low.execute(statements)
     roles.boss.execute("SET constraint_exclusion = on")
-
-
-def _type(roles: Roles) -> None:
-    roles.low.execute("CREATE DOMAIN mine AS FLOAT8; CREATE TABLE ev (i BIGINT, v mine); INSERT INTO ev VALUES (0, 1)")
-
-
-def _children(roles: Roles) -> None:
-    roles.low.execute(_EVIL.format(volatility="VOLATILE"))
-    roles.low.execute("CREATE TABLE ev AS TABLE ev_rows; CREATE TABLE child () INHERITS (ev)")
-
-
-TRAPS = [_view, _policies, _index, _statistics, _constraint, _type, _children]
 
 
 def _python(ask: Callable[[se.Database], object]) -> Callable[[Roles], object]:
@@ -133,8 +123,8 @@ REFUSED = (se.RightsError, errors.InsufficientPrivilege)
 
 
 @pytest.mark.parametrize("trap", TRAPS)
-def test_nobody_runs_what_others_wrote(roles: Roles, trap: Callable[[Roles], None]) -> None:
-    trap(roles)
+def test_nobody_runs_what_others_wrote(roles: Roles, trap: str) -> None:
+    set_trap(roles, trap)
     roles.as_low().tensor_from_table("EV", "ev", ["i"], "v", shape=[2], dtype="float64")
     roles.low.execute("GRANT SELECT ON ev TO PUBLIC")
     roles.warned.clear()
@@ -146,8 +136,8 @@ def test_nobody_runs_what_others_wrote(roles: Roles, trap: Callable[[Roles], Non
 
 
 @pytest.mark.parametrize("trap", TRAPS)
-def test_nor_where_it_is_a_table_that_is_read_by_its_name(roles: Roles, trap: Callable[[Roles], None]) -> None:
-    trap(roles)
+def test_nor_where_it_is_a_table_that_is_read_by_its_name(roles: Roles, trap: str) -> None:
+    set_trap(roles, trap)
     roles.low.execute("GRANT SELECT ON ev TO PUBLIC")
     roles.boss.execute("SET search_path = public, lows")
     roles.warned.clear()
@@ -251,7 +241,7 @@ def test_dictionaries_of_others_are_read_and_not_extended(roles: Roles) -> None:
 
 def test_members_share(roles: Roles) -> None:
     """Of a role of which the caller is a member, views and tensors are as its own; a superuser is a member of none."""
-    _view(roles)
+    set_trap(roles, "view")
     roles.boss.execute("GRANT low TO other")
     roles.as_low().tensor_from_table("EV", "ev", ["i"], "v")
     grant_to_other(roles)

@@ -13,7 +13,7 @@ from sparseeinsum.engines.engine import Column, Reading, Relation
 from sparseeinsum.engines.interrupts import stopped_by_interrupts
 from sparseeinsum.engines.statement_text import check_text
 from sparseeinsum.errors import EngineError
-from sparseeinsum.kernels.duckdb.library import require_library
+from sparseeinsum.kernels.duckdb.library import require_library, stop_kernels
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
 from sparseeinsum.render.spreading import Spread
 from sparseeinsum.render.statements import Statement, created
@@ -162,7 +162,7 @@ class DuckDB:
             )
         self.execute("BEGIN")
         try:
-            with stopped_by_interrupts(require_library().stop_kernels):
+            with stopped_by_interrupts(stop_kernels):
                 yield
         except BaseException:
             with suppress(duckdb.Error):  # a database that failed for good cannot roll back, and must be opened again

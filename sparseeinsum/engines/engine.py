@@ -61,6 +61,11 @@ class Reading:
     owner: str | None = None
     is_written: bool = False
 
+    @property
+    def parts(self) -> tuple[str, str]:
+        """Its schema and its name."""
+        return self.table.db, self.table.name
+
 
 class Engine(Protocol):
     """A connection to a database that has the functions of this package.

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -102,7 +103,12 @@ def type_named(sql_type: str) -> exp.DataType:
 
 def table_by_name(stored: StoredTensor, dialect: str) -> exp.Table:
     """The table, view or file of a stored tensor."""
-    table: exp.Table = exp.maybe_parse(stored.relation, into=exp.Table, dialect=dialect)
+    return _parsed(stored.relation, dialect).copy()
+
+
+@lru_cache(maxsize=512)  # asked several times for every plan and every run
+def _parsed(relation: str, dialect: str) -> exp.Table:
+    table: exp.Table = exp.maybe_parse(relation, into=exp.Table, dialect=dialect)
     return table
 
 

@@ -106,6 +106,7 @@ class Catalogue:
 
     def remove_row(self, table: str, name: str, what: str) -> None:
         """Remove a row of one of the tables; a database hides those of other roles from DELETE, and says nothing."""
+        self.prepare()
         is_it = exp.column("name").eq(exp.Literal.string(name))
         with telling_of_rights(self._engine):
             self._engine.execute(exp.delete(_table(table)).where(is_it))

@@ -53,7 +53,7 @@ def prepare_catalogue(engine: Engine) -> None:
     columns = tensor_columns(engine)
     if columns is None:
         engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-    elif _LATER[-1] in columns:
+    elif "owner" in columns:
         return
     else:
         _migrate(engine, columns)

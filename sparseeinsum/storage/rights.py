@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 
 from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine, Reading
 from sparseeinsum.errors import EngineError, RightsError
 from sparseeinsum.language.tensors import Dictionary, StoredTensor
+from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.dictionaries import dictionary_table
 from sparseeinsum.storage.catalogue_tables import prepare_catalogue
 
@@ -56,20 +56,11 @@ def check_readable(engine: Engine, tensors: Iterable[StoredTensor]) -> None:
         if stored.is_generated:
             continue
         name = f"tensor {stored.tensor.name}"
-        table = _table_named(stored.relation, engine.dialect)
-        if table is not None:
-            readings[name] = Reading(name, table, stored.owner)
+        readings[name] = Reading(name, table_by_name(stored, engine.dialect), stored.owner)
         for axis in stored.tensor.axes:
             if axis.dictionary is not None:
                 readings[axis.dictionary.relation] = reading_of(axis.dictionary)
-    engine.check_readings(list(readings.values()))
-
-
-@lru_cache(maxsize=512)  # asked before every run
-def _table_named(relation: str, dialect: str) -> exp.Table | None:
-    """The table or view that SQL names so; None for a file."""
-    table: exp.Table = exp.maybe_parse(relation, into=exp.Table, dialect=dialect)
-    return table if isinstance(table.this, exp.Identifier) else None
+    _check(engine, readings.values())
 
 
 def reading_of(dictionary: Dictionary) -> Reading:
@@ -79,5 +70,9 @@ def reading_of(dictionary: Dictionary) -> Reading:
 
 def check_relation_readable(engine: Engine, title: str, table: exp.Table) -> None:
     """Refuse to read a relation that the user names, as `check_readable` does tensors."""
-    if isinstance(table.this, exp.Identifier):
-        engine.check_readings([Reading(title, table)])
+    _check(engine, [Reading(title, table)])
+
+
+def _check(engine: Engine, readings: Iterable[Reading]) -> None:
+    """Ask the database, which knows of tables and views, and not of files."""
+    engine.check_readings([reading for reading in readings if isinstance(reading.table.this, exp.Identifier)])

@@ -23,7 +23,8 @@ trusted AS (
 ),
 wanted AS (
   SELECT
-    w.number, c.oid, c.relkind, c.relowner, c.relowner IN (SELECT oid FROM trusted) AS is_trusted, c.relrowsecurity, c.relhassubclass, c.relhasrules,
+    w.number, c.oid, c.relkind, c.relowner, c.relrowsecurity, c.relhassubclass, c.relhasrules,
+    c.relowner IN (SELECT oid FROM trusted) AS is_trusted,
     -- A role that the caller does not trust, or that is no more, entered a relation of which it is no owner.
     w.owner IS NOT NULL
       AND (

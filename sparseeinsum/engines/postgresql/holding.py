@@ -45,7 +45,7 @@ def hold(session: Session, readings: Sequence[Reading], kinds: Mapping[str, str]
     if how is Holding.NOT or not kinds:
         return
     if how is Holding.BY_LOCKS:
-        for name, reading in {quoted(each.table): each for each in readings}.items():
+        for name, reading in {quoted(*each.parts): each for each in readings}.items():
             if name in kinds:
                 _lock(session, name, reading)
         return

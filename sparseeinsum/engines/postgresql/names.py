@@ -1,17 +1,19 @@
-"""Engines: names of PostgreSQL: of databases as users give them, and of tables as any SQL has them."""
+"""Engines: names of PostgreSQL: of databases as users give them, and of what is in them as any SQL has them."""
 
 import sys
 from typing import TYPE_CHECKING, Any, TypeGuard
-
-from sqlglot import exp
 
 if TYPE_CHECKING:
     import psycopg
 
 
-def quoted(table: exp.Table) -> str:
-    """The name of a table with its schema."""
-    return ".".join('"' + part.replace('"', '""') + '"' for part in (table.db, table.name))
+def quoted(*parts: str) -> str:
+    """A name, of a schema and what is in it, say.
+
+    >>> quoted("main", 'a"b')
+    '"main"."a""b"'
+    """
+    return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
 
 
 def is_postgresql(target: object) -> TypeGuard["str | psycopg.Connection[Any]"]:

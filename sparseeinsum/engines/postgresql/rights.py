@@ -58,7 +58,7 @@ def check_readings(session: Session, readings: Sequence[Reading]) -> Mapping[str
     """
     if not readings:
         return {}
-    names = [quoted(each.table) for each in readings]
+    names = [quoted(*each.parts) for each in readings]
     asked = ", ".join(f"${number}" for number in range(1, len(names) + 1))
     rows = session.fetch(
         "SELECT name, c.relkind, pg_catalog.pg_get_userbyid(c.relowner), CURRENT_USER "
@@ -81,9 +81,9 @@ def _check_those_of_others(session: Session, readings: Sequence[Reading]) -> Non
         read_ordinary_tables_alone(session)
     for reading in others:
         # So that nobody can put a view in the place of a table that was checked.
-        session.write(f"LOCK TABLE ONLY {quoted(reading.table)} IN ACCESS SHARE MODE")
+        session.write(f"LOCK TABLE ONLY {quoted(*reading.parts)} IN ACCESS SHARE MODE")
     for each in _look(session, others):
-        ((still,),) = session.fetch(_STILL, quoted(each.reading.table), each.oid)
+        ((still,),) = session.fetch(_STILL, quoted(*each.reading.parts), each.oid)
         if not still:
             raise RightsError(f"{each.reading.title} was changed while it was about to be read; try again")
 
@@ -100,8 +100,8 @@ def grant(session: Session, role: str, functions: str) -> None:
         EngineError: There is no such role, or the caller may not grant that.
     """
     names = {
-        "role": "PUBLIC" if role.lower() == "public" else exp.to_identifier(role, quoted=True).sql("postgres"),
-        "functions": exp.to_identifier(functions, quoted=True).sql("postgres"),
+        "role": "PUBLIC" if role.lower() == "public" else quoted(role),
+        "functions": quoted(functions),
     }
     session.write(Template(assets.read("sql/postgresql/grant.sql")).substitute(names))
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from sparseeinsum.engines.postgresql.names import quoted
 from sparseeinsum.engines.postgresql.sessions import Session
 
 _PATH = "search_path"
@@ -51,10 +52,9 @@ class SearchPath:
             session: In a transaction.
             functions: Name of that schema.
         """
-        quoted = '"' + functions.replace('"', '""') + '"'
         # Columns are computed in their order.
         query = f"SELECT {_COLUMNS}, pg_catalog.set_config('{_PATH}', $1, TRUE) AS fixed"
-        ((*found, _),) = session.fetch(query, f"pg_catalog, {quoted}, pg_temp")
+        ((*found, _),) = session.fetch(query, f"pg_catalog, {quoted(functions)}, pg_temp")
         return cls._of_row(found)
 
     @classmethod

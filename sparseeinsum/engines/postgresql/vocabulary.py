@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sqlglot import exp
-
 from sparseeinsum.engines.postgresql.client_session import load_driver
+from sparseeinsum.engines.postgresql.names import quoted
 from sparseeinsum.engines.postgresql.sessions import Session
 from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.postgresql.portable.script import portable_script, removing_script
@@ -61,8 +60,7 @@ def find_functions(session: Session) -> Functions:
     ((is_extension, schema),) = found
     if is_extension:
         return Functions(Variant.EXTENSION, str(schema))
-    quoted = exp.to_identifier(str(schema), quoted=True).sql("postgres")
-    ((version,),) = session.fetch(f"SELECT {quoted}.sparseeinsum_version()")
+    ((version,),) = session.fetch(f"SELECT {quoted(str(schema), 'sparseeinsum_version')}()")
     if version != __version__:
         raise EngineError(
             f"the portable functions in this database are of version {version}, and this package is {__version__}; "

@@ -64,7 +64,7 @@ class Library:
         return self._table(TABLE_OF_USERS_FUNCTIONS)
 
     def stop_kernels(self, stops: bool) -> None:
-        """Let all kernels that run in this process fail soon, or let kernels run again."""
+        """Let all kernels that run fail soon, or let kernels run again."""
         ctypes.c_int64.from_address(self._table(STOP_WORD)).value = int(stops)
 
     def count_residents(self) -> int:
@@ -88,6 +88,12 @@ def library_at_hand() -> Library | None:
                 _OPENED.append(library)
                 break
     return _OPENED[0] if _OPENED else None
+
+
+def stop_kernels(stops: bool) -> None:
+    """Let all kernels of the library that is open, if one is, fail soon, or let them run again."""
+    for library in _OPENED:
+        library.stop_kernels(stops)
 
 
 def has_library() -> bool:
