@@ -9,7 +9,8 @@ from sqlglot import exp
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import CatalogueError, EngineError
 from sparseeinsum.language.tensors import StoredTensor, Tensor, entries
-from sparseeinsum.loading.columns import Columns, Promoted, columns_of, wanted_for_entries
+from sparseeinsum.loading.columns import Columns, columns_of
+from sparseeinsum.loading.layouts import Promoted, RowSizes, layout_of_entries
 from sparseeinsum.loading.readable import can_read, source_of, streamed
 from sparseeinsum.loading.sources.given import Given, Rows, Stream
 from sparseeinsum.loading.streams import EntryStream
@@ -61,7 +62,8 @@ def load(
         return _load_rows(engine, description, given, promoted, sums_duplicates, order, distribute)
     with engine.transaction():
         entry_bytes = 0 if order else engine.sql.entry_bytes  # what is ordered by its keys needs them
-        columns = columns_of(description, given, promoted, Dictionaries(engine), entry_bytes)
+        sizes = RowSizes(entry_bytes, engine.sql.vector_rows)
+        columns = columns_of(description, given, promoted, Dictionaries(engine), sizes)
         return _load_columns(engine, columns, sums_duplicates, order, distribute)
 
 
@@ -159,7 +161,7 @@ def _arrangement(
     tensor: Tensor, promoted: Promoted, sums_duplicates: bool, order: Sequence[str], ascends: bool
 ) -> Arrangement:
     """How to store entries: in the order of their axes, unless the user says otherwise."""
-    wanted = wanted_for_entries(tensor, promoted)
+    wanted = layout_of_entries(tensor, promoted)
     keys = checked_order(tensor, wanted, order)
     if wanted.is_scalar and not keys and not ascends:
         keys = tuple(axis.name for axis in tensor.axes)
