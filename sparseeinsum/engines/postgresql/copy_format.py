@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparseeinsum.errors import EngineError
@@ -134,11 +135,28 @@ def _row_type(fields: Sequence[_Field]) -> np.dtype[Any]:
 
 
 def encode(rows: pa.Table | pa.RecordBatchReader) -> Iterator[bytes]:
-    """An Arrow table or batches without NULL, in pieces; arrays of a column are all as long."""
+    """An Arrow table or batches without NULL, in pieces; rows whose arrays are longer than others' come first."""
     yield _HEADER
     for table in [rows] if isinstance(rows, pa.Table) else map(pa.table, rows):
-        yield from _encoded_rows(table)
+        for part in _of_equal_lengths(table):
+            yield from _encoded_rows(part)
     yield TRAILER
+
+
+def _of_equal_lengths(table: pa.Table) -> Iterator[pa.Table]:
+    """The rows of a table, those together whose arrays are as long."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        lengths = pc.list_value_length(column).unique().to_pylist() if _holds_arrays(column) else []
+        if len(lengths) > 1:
+            for length in sorted(lengths, reverse=True):
+                part = table.filter(pc.equal(pc.list_value_length(table[name]), length))
+                yield from _of_equal_lengths(part)
+            return
+    yield table
+
+
+def _holds_arrays(column: pa.ChunkedArray) -> bool:
+    return bool(pa.types.is_list(column.type) or pa.types.is_large_list(column.type))
 
 
 def _encoded_rows(table: pa.Table) -> Iterator[bytes]:
@@ -171,7 +189,7 @@ def _put(payload: NDArray[Any], field: _Field, numbers: NDArray[Any], chunk: NDA
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[Any]:
     """A column as numbers, a row of them for every array."""
-    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+    if not _holds_arrays(column):
         return _ELEMENTS[_TYPES[column.type]].numbers(column)
     flat = np.asarray(column.combine_chunks().flatten().to_numpy(zero_copy_only=False))
     rows = len(column)
