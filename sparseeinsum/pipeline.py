@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,7 +16,7 @@ from sparseeinsum.decompose.pricing import least_seconds
 from sparseeinsum.engines.attempts import entered, in_snapshot
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import lock_of
-from sparseeinsum.engines.memory import bounded
+from sparseeinsum.engines.memory import OutOfMemoryError, bounded
 from sparseeinsum.errors import PlanError
 from sparseeinsum.explain import Analysis
 from sparseeinsum.extras import late
@@ -44,7 +44,7 @@ from sparseeinsum.rewrite.parts import parts_of
 from sparseeinsum.rewrite.products import put_together
 from sparseeinsum.rewrite.rewriting import Rewriting
 from sparseeinsum.rewrite.sparse_sums import compensate
-from sparseeinsum.running import analyze_plan, check_into
+from sparseeinsum.running import analyze_plan, check_into, run_plan, stream_plan, with_less_memory
 from sparseeinsum.saved_plans.files import SavedPlan
 from sparseeinsum.saved_plans.fitting import check_exact, decomposed_as, rebuilt
 from sparseeinsum.semantics.exactness import ExactGraph, evaluate_exactly
@@ -192,7 +192,11 @@ class _Making:
         complete = frozenset(name for name in stored if is_complete(stored[name], self.data.measured[name]))
         identifying = {name: identifying_axes(stored[name], self.data.measured[name]) for name in stored}
         inputs = Inputs(stored, self.exact.values, complete, identifying)
-        definitions = translate(decomposed, inputs, self.exact.evaluations, keeps_shared=engine.sql.has_workers)
+        memory = self.data.memory
+        keeps_shared = engine.sql.has_workers or memory.is_of_process
+        definitions = translate(
+            decomposed, inputs, self.exact.evaluations, keeps_shared, most_held_bytes=memory.most_held_bytes
+        )
         transferred_bytes = 0.0
         if decomposed.spreading is not None:
             placed = place(definitions, decomposed.spreading, self.alternatives.model)
@@ -238,13 +242,19 @@ def run_program(
     replans: bool = True,
 ) -> Execution:
     """Plan and run a program in one transaction, so that both see the same data; `replans` as for `run_plan`."""
+    plans: list[Plan] = []
 
     def run() -> Execution:
-        (plan,) = make_plans(program, engine, options)
-        check_into(plan, engine, into)
-        return with_dictionaries(execute(plan, engine, into, progress, replan if replans else None), engine)
+        plans[:] = make_plans(program, engine, options)
+        check_into(plans[0], engine, into)
+        return with_dictionaries(execute(plans[0], engine, into, progress, replan if replans else None), engine)
 
-    return in_snapshot(engine, run)
+    try:
+        return in_snapshot(engine, run)
+    except OutOfMemoryError as error:
+        if not plans:
+            raise
+        return run_plan(with_less_memory(plans[0], error), engine, into, progress, replans)
 
 
 @contextmanager
@@ -252,15 +262,23 @@ def stream_program(
     program: Program, engine: Engine, options: PlanOptions, progress: Progress, replans: bool = True
 ) -> Iterator[Mapping[str, Delivery]]:
     """Plan and run a program, but for the statements that return outputs, in a transaction that is open within."""
+    plans: list[Plan] = []
 
     @contextmanager
     def run() -> Iterator[Mapping[str, Delivery]]:
         with engine.snapshot():
-            (plan,) = make_plans(program, engine, options)
-            with prepare(plan, engine, progress, replan if replans else None) as deliveries:
+            plans[:] = make_plans(program, engine, options)
+            with prepare(plans[0], engine, progress, replan if replans else None) as deliveries:
                 yield deliveries
 
-    with entered(engine, run) as deliveries:
+    with ExitStack() as stack:
+        try:
+            deliveries = stack.enter_context(entered(engine, run))
+        except OutOfMemoryError as error:
+            if not plans:
+                raise
+            less = with_less_memory(plans[0], error)
+            deliveries = stack.enter_context(stream_plan(less, engine, progress, replans))
         yield deliveries
 
 

@@ -1,6 +1,7 @@
 """The plan that a user holds: costs, notation, SQL and an explanation; everything of it is known before it runs."""
 
-from collections.abc import Callable, Iterable, Mapping, Set
+import math
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +18,7 @@ from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.memory import SPLITS_LIMIT, split_scan_bytes
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.replanning_points import replanning_points
-from sparseeinsum.decompose.staging import StatementSizes, largest_statement, staged_results
+from sparseeinsum.decompose.staging import StatementSizes, staged_results, statement_sizes
 from sparseeinsum.errors import PlanError
 from sparseeinsum.explain import Analysis, Explanation, Sizes
 from sparseeinsum.extras import late
@@ -329,10 +330,14 @@ class Plan:
         assert step is not None
         return Sizes(self.alternatives.model, step)
 
-    def largest_of(self, statements: Iterable[Statement]) -> StatementSizes:
-        """The most of everything that one of its statements is expected to take."""
-        computed = [set(statement.computes) for statement in statements]
-        return largest_statement(self.decomposed, computed, self.alternatives.model)
+    @property
+    def most_bytes(self) -> float:
+        """That a run may take; without end where nobody says."""
+        return math.inf if self.memory_limit is None else self.memory_limit
+
+    def sizes_of(self, computed: Collection[str]) -> StatementSizes:
+        """What a statement is expected to take that computes these results, or none and puts a tensor together."""
+        return statement_sizes(self.decomposed, set(computed), self.alternatives.model)
 
     def delivered_bytes(self, name: str) -> float:
         """Expected size of an output as it is delivered."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.access import StoredOrder
-from sparseeinsum.decompose.memory import Memory, scan_needed_bytes, scanning_bytes
+from sparseeinsum.decompose.memory import Memory, scan_needed_bytes, scanning_bytes, threads_within
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory import bounded
 from sparseeinsum.errors import PlanError
@@ -79,8 +79,9 @@ def read_data(program: Program, engine: Engine, options: PlanOptions) -> Program
 def _memory(engine: Engine, options: PlanOptions) -> Memory:
     is_of_process = options.memory_limit is not None and engine.memory_in_use() is not None
     limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
+    threads = threads_within(limit, engine.threads()) if is_of_process else engine.threads()
     sql = engine.sql
-    return Memory(limit, engine.threads(), sql.vector_rows, sql.rows_per_thread, is_of_process, sql.spills_states)
+    return Memory(limit, threads, sql.vector_rows, sql.rows_per_thread, is_of_process, sql.spills_states)
 
 
 def _check_scans(stored: Mapping[str, StoredTensor], memory: Memory) -> None:

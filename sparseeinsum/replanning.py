@@ -32,6 +32,7 @@ _SCAN_SECONDS_PER_BYTE = 4e-9  # of a table: 0.1 s for a million entries with tw
 _LIKELY_GAIN = 0.5  # of what the rest takes, before anything is known of other plans
 _MOST_DEGREE = 4  # of how work grows with the tuples of a table
 _LEAST_GAIN = 0.1  # of what the rest takes as planned: less is within what the cost model errs by
+_LEAST_PLANNED_SHARE = 1 / 8  # of a memory limit: with less, plans would hardly use it
 
 
 def replan(plan: Plan, tables: Mapping[str, int], engine: Engine) -> Replanned | None:
@@ -72,6 +73,22 @@ def replan(plan: Plan, tables: Mapping[str, int], engine: Engine) -> Replanned |
     taken = time.perf_counter() - start
     now = rest.plan(best, taken) if is_better else None
     return Replanned(Replanning(name, expected, tuples, kept.seconds, best.seconds, taken, is_better), now)
+
+
+def planned_with_less(plan: Plan) -> Plan | None:
+    """A plan for the same that plans with half as much of its memory limit; None where there is none.
+
+    For a database that has run out of memory, where a statement takes more than was expected of it.
+    """
+    start = time.perf_counter()
+    memory = plan.alternatives.model.memory
+    less = replace(memory, planned_share=memory.planned_share / 2)
+    if plan.memory_limit is None or plan.dialect.distributes or less.planned_share < _LEAST_PLANNED_SHARE:
+        return None
+    alternatives = replace(plan.alternatives, model=replace(plan.alternatives.model, memory=less))
+    rest = _Rest(plan, plan.decomposed.graph, plan.stored, plan.measured, plan.estimator)
+    found = _found(alternatives)
+    return rest.plan(found[0], time.perf_counter() - start) if found else None
 
 
 def _fastest(ways: Sequence["_Found"]) -> "_Found":
@@ -213,6 +230,7 @@ class _Rest:
         """The plan of some choices."""
         complete = {name for name, source in self.stored.items() if is_complete(source, self.measured[name])}
         evaluations = found.alternatives.model.evaluations
+        memory = found.alternatives.model.memory
         return replace(
             self.before,
             decomposed=found.decomposed,
@@ -220,7 +238,8 @@ class _Rest:
                 found.decomposed,
                 Inputs(self.stored, self._values, complete, identifying={}),
                 evaluations,
-                keeps_shared=self.before.dialect.has_workers,
+                keeps_shared=self.before.dialect.has_workers or memory.is_of_process,
+                most_held_bytes=memory.most_held_bytes,
             ),
             alternatives=found.alternatives,
             stored=self.stored,

@@ -1,15 +1,17 @@
 """A plan and the database that it was made for in, results out; what made the plan right is checked anew."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
+from sparseeinsum.decompose.memory import scanning_bytes
 from sparseeinsum.engines.attempts import entered, tried
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.memory import OutOfMemoryError, bounded
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.explain import Analysis
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.plan import Plan
-from sparseeinsum.replanning import replan
+from sparseeinsum.replanning import planned_with_less, replan
 from sparseeinsum.results.execution import (
     Delivery,
     Execution,
@@ -62,7 +64,18 @@ def run_plan(
             check_into(right, engine, into)
             return with_dictionaries(execute(right, engine, into, progress, replan if replans else None), engine)
 
-    return tried(engine, run)
+    try:
+        return tried(engine, run)
+    except OutOfMemoryError as error:
+        return run_plan(with_less_memory(plan, error), engine, into, progress, replans)
+
+
+def with_less_memory(plan: Plan, error: OutOfMemoryError) -> Plan:
+    """Another plan for the same program, where a database has run out of memory; raises the error if there is none."""
+    less = planned_with_less(plan)
+    if less is None:
+        raise error
+    return less
 
 
 @contextmanager
@@ -70,11 +83,21 @@ def stream_plan(
     plan: Plan, engine: Engine, progress: Progress, replans: bool = True
 ) -> Iterator[Mapping[str, Delivery]]:
     """Run a plan but for the statements that return outputs, in a transaction that is open within; see `run_plan`."""
-    replanner = replan if replans else None
-    with (
-        entered(engine, lambda: _running(plan, engine)) as right,
-        prepare(right, engine, progress, replanner) as deliveries,
-    ):
+
+    @contextmanager
+    def run() -> Iterator[Mapping[str, Delivery]]:
+        with (
+            _running(plan, engine) as right,
+            prepare(right, engine, progress, replan if replans else None) as deliveries,
+        ):
+            yield deliveries
+
+    with ExitStack() as stack:
+        try:
+            deliveries = stack.enter_context(entered(engine, run))
+        except OutOfMemoryError as error:
+            less = with_less_memory(plan, error)
+            deliveries = stack.enter_context(stream_plan(less, engine, progress, replans))
         yield deliveries
 
 
@@ -82,7 +105,8 @@ def stream_plan(
 def _running(plan: Plan, engine: Engine) -> Iterator[Plan]:
     """A transaction in which a plan is right for the data."""
     with _telling_what_is_gone(plan.stored, engine), engine.snapshot():
-        now = _measured_now(plan, engine)
+        with bounded(engine, plan.most_bytes, sum(map(scanning_bytes, plan.stored.values()))):
+            now = _measured_now(plan, engine)
         identifying = {name: identifying_axes(stored, now[name]) for name, stored in plan.stored.items()}
         yield plan if plan.may_leave_groups_out(identifying) else plan.with_all_groups()
 

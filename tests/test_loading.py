@@ -1,5 +1,6 @@
 """Loading: every source is read back as it was."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -169,6 +170,51 @@ def test_large_sparse_matrices_lie_in_arrays_where_those_take_less(db: se.Databa
     assert db.tensor("A", matrix[:, :700]).decomposition.is_scalar  # too small
     assert db.tensor("A", matrix, order=["dim_1"]).decomposition.is_scalar
     assert db.tensor("A", matrix, promoted=["dim_0", "dim_1"]).decomposition.is_scalar
+
+
+class TestLongArrays:
+    """DuckDB reads the arrays of 2,048 rows at once: longer ones are cut."""
+
+    @pytest.mark.engines("duckdb", reason="PostgreSQL reads a row at a time")
+    @pytest.mark.parametrize(
+        ("shape", "tiles"),
+        [
+            ((3000, 2048), (1, 512)),
+            ((3000, 2049), (1, 512)),
+            ((2500, 41, 42), (1, 8, 0)),
+            ((2, 1000, 70, 40), (1, 1, 8, 0)),
+            ((3000, 1000), (1, 0)),  # which takes 16 MB
+            ((100, 4000), (1, 0)),  # a hundred rows
+        ],
+    )
+    def test_are_cut(self, db: se.Database, shape: tuple[int, ...], tiles: tuple[int, ...]) -> None:
+        array = np.random.default_rng(0).random(shape)
+        assert db.tensor("A", array).decomposition.tiles == tiles
+        labels = "ijkl"[: len(shape)]
+        found = db.run(f"y[{labels[0]}] = sum(A[{', '.join(labels)}])")["y"].to_numpy()
+        np.testing.assert_allclose(found, array.reshape(shape[0], -1).sum(axis=1))
+
+    @pytest.mark.engines("duckdb", "postgresql")
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.bool_, np.complex128])
+    @pytest.mark.parametrize(
+        ("shape", "promoted"),
+        [
+            ((5, 11), {"dim_0": 1, "dim_1": 4}),
+            ((5, 12), {"dim_1": 4}),
+            ((5, 3), {"dim_0": 2, "dim_1": 4}),
+            ((4, 5, 6), {"dim_1": 2}),
+            ((4, 5, 6), {"dim_2": 1, "dim_0": 3}),
+            ((4, 5, 6), {"dim_1": 1, "dim_0": 3, "dim_2": 4}),
+            ((4, 0), {"dim_0": 1, "dim_1": 4}),
+            ((7,), {"dim_0": 3}),
+        ],
+    )
+    def test_in_tiles_are_read_back(
+        self, shared_db: se.Database, shape: tuple[int, ...], promoted: dict[str, int], dtype: type
+    ) -> None:
+        array = (np.arange(math.prod(shape)).reshape(shape) % 5).astype(dtype)
+        shared_db.tensor("A", array, promoted=promoted)
+        np.testing.assert_array_equal(read_back(shared_db, "A"), array)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint32", "int64", "uint64", ">i4"])

@@ -8,7 +8,14 @@ from cost_models import OPERANDS, PRODUCT, model_of, promoting
 
 from sparseeinsum.decompose.choices import allowed_choices
 from sparseeinsum.decompose.cost import Work
-from sparseeinsum.decompose.memory import REREAD_BYTES, STATE_OVERHEAD_BYTES, Memory, Passes
+from sparseeinsum.decompose.memory import (
+    REREAD_BYTES,
+    STATE_OVERHEAD_BYTES,
+    STATES_LIMIT,
+    VECTORS_LIMIT,
+    Memory,
+    Passes,
+)
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.errors import PlanError
 from sparseeinsum.statistics.estimate import dense_statistics
@@ -85,7 +92,8 @@ class TestMemory:
         choice = promoting(einsum, "ij")
         footprint = model.footprint(einsum, choice)
         needed = math.ceil(footprint.needed_bytes(TWO_THREADS))
-        assert needed == 4 * footprint.states_bytes(TWO_THREADS) > 2 * footprint.vector_bytes(TWO_THREADS)
+        vectors, states = footprint.vector_bytes(TWO_THREADS), footprint.states_bytes(TWO_THREADS)
+        assert needed == vectors + STATES_LIMIT * states > VECTORS_LIMIT * vectors
         single = limited(model, needed).vertex_cost(einsum, choice)
         twice = limited(model, needed - 1).vertex_cost(einsum, choice)
         often = limited(model, needed // 10).vertex_cost(einsum, choice)
@@ -114,7 +122,8 @@ class TestMemory:
         move = limited(model, 200_000_000).move("A", (1, 1), (1, 0))
         assert move.passes is not None
         assert (move.passes.label, move.is_possible) == ("dim_0", True)
-        assert 4 * move.states_bytes <= 200_000_000 < 4 * move.states_bytes * move.passes.count
+        states = STATES_LIMIT * move.states_bytes
+        assert states <= 200_000_000 - move.vector_bytes < states * move.passes.count
         assert not limited(model, 200_000_000).move("A", (1, 1), (0, 0)).is_possible
 
     def test_error_tells_the_least_limit_that_will_do(self) -> None:

@@ -4,6 +4,7 @@ Source: SparseEinSum, section 6: first decompose to the keys of both sides, then
 half is left out where one set of keys contains the other.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -29,7 +30,7 @@ from sparseeinsum.algebra.operators import (
 from sparseeinsum.decompose.clusters.distribution import Distribution
 from sparseeinsum.decompose.moves import Move
 from sparseeinsum.decompose.plan import DecomposedGraph, Step
-from sparseeinsum.language.tensors import Decomposition, StoredTensor, keys_of
+from sparseeinsum.language.tensors import Decomposition, StoredTensor, keys_of, tuple_bytes
 from sparseeinsum.semantics.exactness import Evaluation, Values
 
 
@@ -109,7 +110,11 @@ class Inputs:
 
 
 def translate(
-    plan: DecomposedGraph, inputs: Inputs, evaluations: Mapping[str, Evaluation], keeps_shared: bool = False
+    plan: DecomposedGraph,
+    inputs: Inputs,
+    evaluations: Mapping[str, Evaluation],
+    keeps_shared: bool = False,
+    most_held_bytes: float = math.inf,
 ) -> tuple[Definition, ...]:
     """One definition for every EinSum of a plan, in topological order.
 
@@ -118,8 +123,12 @@ def translate(
         inputs: The input tensors.
         evaluations: What is exact for every EinSum.
         keeps_shared: Whether what is sliced or stacked for several operands is kept in a table.
+        most_held_bytes: Size of an operand, every tuple of which is made present, from which on it is kept in a table.
     """
-    definitions = tuple(_definitions(plan, inputs, evaluations))
+    definitions = tuple(
+        replace(definition, relation=_keeping_filled(definition.relation, most_held_bytes))
+        for definition in _definitions(plan, inputs, evaluations)
+    )
     return _keep_shared(definitions) if keeps_shared else definitions
 
 
@@ -171,6 +180,19 @@ def _keep_shared(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
         if count > 1 and isinstance(relation, Slice | Stack) and relation.schema.keys
     }
     return tuple(replace(definition, relation=_keeping(definition.relation, shared)) for definition in definitions)
+
+
+def _keeping_filled(contract: Contract, most_held_bytes: float) -> Contract:
+    """Keep operands in tables of which every tuple is made present, where they take more than that."""
+
+    def kept(operand: Relation) -> Relation:
+        schema = operand.schema
+        tuples = schema.decomposition.most_tuples(schema.tensor.shape)
+        is_large = tuples * tuple_bytes(schema.tensor, schema.decomposition) > most_held_bytes
+        is_filled = isinstance(operand, Densify) and is_large
+        return Kept(operand, schema.decomposition.promoted[0], 1) if is_filled else operand
+
+    return replace(contract, inputs=tuple(map(kept, contract.inputs)))
 
 
 def _without_filling(operand: Relation) -> Relation:

@@ -9,22 +9,25 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sparseeinsum.language.dtypes import ITEM_BYTES
 from sparseeinsum.language.tensors import StoredTensor, keys_of, tuple_bytes
 
 # What is planned with must be so many times what vectors take, and so many times what states take. The rest is for what
 # the engine keeps and can spill (measured: bench/memory.py).
-VECTORS_LIMIT = 3
-STATES_LIMIT = 4
+VECTORS_LIMIT = 2
+STATES_LIMIT = 1.5
 # And so many times what states take of that which shares a statement with other such.
-TOGETHER_LIMIT = 16
+TOGETHER_LIMIT = 8
 # And so many times what a scan takes that is split among threads.
 SPLITS_LIMIT = 8
 # Of the memory of a process that an engine runs in: by allocators, and by threads and statements, however little they
 # compute (measured: bench/memory.py).
-_WASTED_SHARE = 0.15
-_WASTED_BYTES = 35_000_000
+_WASTED_SHARE = 0.1
+_WASTED_BYTES = 10_000_000
 # What a database in this process gets for its buffers however low a limit is: below it, hash tables cannot spill.
-LEAST_BUFFER_BYTES = 64_000_000
+LEAST_BUFFER_BYTES = 24_000_000
+# A process has as many threads as its limit gives so many bytes each: they need vectors and buffers of their own.
+_BYTES_PER_THREAD = 64_000_000
 
 # Part of moving a byte in a repartition, to read one again in another pass (measured: bench/passes.py).
 REREAD_BYTES = 0.1
@@ -44,6 +47,7 @@ class Memory:
         thread_rows: Of a table, that one thread reads before another takes part.
         is_of_process: Whether the limit is for all that a process takes, the engine in it and what is wasted, too.
         spills_states: Whether it keeps aggregation states to the memory that a statement may take.
+        planned_share: Of what a run may take, what plans use; less where a statement has taken more than expected.
     """
 
     given_bytes: float
@@ -52,24 +56,45 @@ class Memory:
     thread_rows: int = 1
     is_of_process: bool = False
     spills_states: bool = False
+    planned_share: float = 1.0
 
     def rows(self, tuples: float) -> int:
         """That are in vectors at once, on all threads that read so many tuples."""
         return min(self.threads, max(math.ceil(tuples / self.thread_rows), 1)) * self.vector_rows
 
     @property
-    def limit_bytes(self) -> float:
-        """Of what may be taken, what can be planned with."""
+    def available_bytes(self) -> float:
+        """Of what may be taken, what is left for vectors, states and buffers."""
         return self.given_bytes * (1 - _WASTED_SHARE) - _WASTED_BYTES if self.is_of_process else self.given_bytes
+
+    @property
+    def limit_bytes(self) -> float:
+        """What can be planned with."""
+        return self.available_bytes * self.planned_share
+
+    @property
+    def most_held_bytes(self) -> float:
+        """Of a relation that a statement may hold whole, which the engine cannot spill; larger ones get tables."""
+        return self.limit_bytes / TOGETHER_LIMIT if self.is_of_process else math.inf
 
     def least_buffer_bytes(self, kept_bytes: float) -> float:
         """What the engine needs for its buffers, if it keeps so much in tables and hash tables."""
-        return min(kept_bytes, LEAST_BUFFER_BYTES) if self.is_of_process else 0.0
+        return min(kept_bytes, LEAST_BUFFER_BYTES) * self.planned_share if self.is_of_process else 0.0
+
+    def needed_bytes(self, vector_bytes: float, states_bytes: float, kept_bytes: float) -> float:
+        """The limit that is enough for arrays in vectors and in states, and for what is kept in tables."""
+        together = vector_bytes + STATES_LIMIT * states_bytes + self.least_buffer_bytes(kept_bytes)
+        return max(VECTORS_LIMIT * vector_bytes, together)
 
     def given_for(self, limit_bytes: float) -> int:
         """What must be given, so that so much can be planned with."""
         given = (limit_bytes + _WASTED_BYTES) / (1 - _WASTED_SHARE) if self.is_of_process else limit_bytes
         return math.ceil(given)
+
+
+def threads_within(limit_bytes: float, threads: int) -> int:
+    """Of the threads of an engine in this process those that a memory limit is enough for; one at least."""
+    return max(min(threads, math.floor(limit_bytes / _BYTES_PER_THREAD)), 1)
 
 
 UNLIMITED = Memory(math.inf, threads=1, vector_rows=1)
@@ -94,7 +119,11 @@ def scan_needed_bytes(stored: StoredTensor, memory: Memory) -> int:
     if all(tile == 1 for tile in tiles):  # vectors of numbers are small
         return 0
     tuples = math.prod(map(keys_of, tiles, shape))
-    return VECTORS_LIMIT * vector_bytes(tuples, tuple_bytes(stored.tensor, stored.decomposition), memory)
+    return math.ceil(VECTORS_LIMIT * vector_bytes(tuples, _array_bytes(stored), memory))
+
+
+def _array_bytes(stored: StoredTensor) -> int:
+    return stored.decomposition.array_size(stored.tensor.shape) * ITEM_BYTES[stored.tensor.dtype]
 
 
 def scanning_bytes(stored: StoredTensor) -> float:
@@ -107,7 +136,7 @@ def split_scan_bytes(stored: StoredTensor, memory: Memory) -> int:
     """Bytes of the arrays in vectors if every thread reads a part of a stored tensor: of whole vectors, even so."""
     tiles, shape = stored.decomposition.tiles, stored.tensor.shape
     tuples = min(math.prod(map(keys_of, tiles, shape)), memory.vector_rows)
-    return memory.threads * vector_bytes(tuples, tuple_bytes(stored.tensor, stored.decomposition), memory)
+    return memory.threads * vector_bytes(tuples, _array_bytes(stored), memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +184,11 @@ class Footprint:
     def vector_bytes(self, memory: Memory, passes: Passes | None = None) -> int:
         """Bytes of the arrays that kernels see at once, on all threads."""
         read = sum(each.vector_bytes(memory) for each in self.read)
-        return read + sum(each.vector_bytes(memory, passes) for each in self.returned)
+        return read + self.returned_bytes(memory, passes)
+
+    def returned_bytes(self, memory: Memory, passes: Passes | None = None) -> int:
+        """Bytes of those of them that calls of the kernel return."""
+        return sum(each.vector_bytes(memory, passes) for each in self.returned)
 
     def states_bytes(self, memory: Memory, passes: Passes | None = None) -> float:
         """Bytes of all aggregation states that the engine cannot spill: every thread may have one of each group."""
@@ -170,9 +203,9 @@ class Footprint:
 
     def needed_bytes(self, memory: Memory, passes: Passes | None = None) -> float:
         """The limit that is enough."""
-        vectors, states = self.vector_bytes(memory, passes), self.states_bytes(memory, passes)
-        together = vectors + states + memory.least_buffer_bytes(self.kept_bytes)
-        return max(VECTORS_LIMIT * vectors, STATES_LIMIT * states, together)
+        return memory.needed_bytes(
+            self.vector_bytes(memory, passes), self.states_bytes(memory, passes), self.kept_bytes
+        )
 
     def ways(self, memory: Memory) -> list[Passes]:
         """For every label the fewest passes that keep to the memory; where none do, the most."""

@@ -283,7 +283,7 @@ class CostModel:
         keys = {axis.name: keys_of(tile, axis.bound) for axis, tile in zip(axes, after, strict=True) if tile != DEMOTED}
         sizes = self._repartition_sizes(tensor, before, after)
         vectors = sum(
-            vector_bytes(*self._size(tensor, tiles), self.memory)
+            vector_bytes(self.tuples(tensor, tiles), self._stored_bytes(tensor, tiles), self.memory)
             for tiles in {before, tuple(map(common_tile, before, after)), after}
             if any(tile != 1 for tile in tiles)  # vectors of numbers are small
         )
@@ -336,6 +336,11 @@ class CostModel:
         computed_in = self.evaluations[einsum.output.tensor].computed_in
         item_bytes = max(ITEM_BYTES[self.graph.tensors[reference.tensor].dtype], ITEM_BYTES[computed_in])
         return self._array_size(reference, reference_tiles(einsum, reference, choice)) * item_bytes
+
+    def _stored_bytes(self, tensor: str, tiles: Choice) -> int:
+        """Bytes of the array in one tuple of a tensor, as it is stored."""
+        schema = self.graph.tensors[tensor]
+        return Decomposition(tiles).array_size(schema.shape) * ITEM_BYTES[schema.dtype]
 
     def is_matrix_product(self, einsum: EinSum, choice: Choice) -> bool:
         """Whether the kernel of an EinSum is a matrix product, of a dtype that BLAS knows."""

@@ -14,7 +14,6 @@ from sparseeinsum.decompose.memory import (
     STATE_OVERHEAD_BYTES,
     STATES_LIMIT,
     TOGETHER_LIMIT,
-    VECTORS_LIMIT,
     Memory,
     Passes,
 )
@@ -65,13 +64,17 @@ class Moving:
         """The cheapest way that keeps to the memory, where the result is read so often."""
         states = self._states_bytes(memory)
         together = TOGETHER_LIMIT if self.keys else STATES_LIMIT  # what has no keys cannot go on its own in passes
-        needed = max(together * states, VECTORS_LIMIT * self.vector_bytes)
+        needed = max(together * states, memory.needed_bytes(self.vector_bytes, states, self._kept_bytes))
         at_once = Move(self.work.times(reads), None, states, self.vector_bytes, needed, needed <= memory.limit_bytes)
         if reads == 1 and at_once.is_possible:
             return at_once
         ways = [at_once, *([self._kept(states, memory)] if self.keys else ())]
         best: Move = min(ways, key=lambda move: (not move.is_possible, move.seconds(constants)))
         return best
+
+    @property
+    def _kept_bytes(self) -> float:
+        return self.sizes.after * (self.sizes.after_bytes + STATE_OVERHEAD_BYTES)
 
     def _states_bytes(self, memory: Memory) -> float:
         if not self.sizes.stacks:
@@ -83,9 +86,10 @@ class Moving:
         """The move into a table, in as few passes as keep to the memory."""
         label = max(self.keys, key=lambda name: self.keys[name])
         most = max(self.keys[label], 1)
-        wanted = states * STATES_LIMIT / memory.limit_bytes if memory.limit_bytes > 0 else math.inf
+        room = memory.limit_bytes - memory.needed_bytes(self.vector_bytes, 0, self._kept_bytes)
+        wanted = states * STATES_LIMIT / room if room > 0 else math.inf
         count = min(max(math.ceil(min(wanted, most)), 1), most)
         written = Work(self.sizes.after, self.sizes.after * self.sizes.after_bytes)
-        needed = max(STATES_LIMIT * states / count, VECTORS_LIMIT * self.vector_bytes)
+        needed = memory.needed_bytes(self.vector_bytes, states / count, self._kept_bytes)
         work = self.work.times(count) + written
         return Move(work, Passes(label, count), states / count, self.vector_bytes, needed, needed <= memory.limit_bytes)

@@ -1,6 +1,6 @@
 """Decompose: which results of a plan go into temporary tables, and what its statements take beside such tables."""
 
-from collections.abc import Iterable, Set
+from collections.abc import Set
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.memory import TOGETHER_LIMIT
@@ -14,7 +14,8 @@ def staged_results(plan: DecomposedGraph, model: CostModel, computes_whole: bool
 
     They are those that are read more than once, or read and delivered; those computed in passes, and what passes read,
     lest each compute it again; those that take much of the memory while they are computed; and those that must be
-    computed whole, to be watched for NaN and infinity, where an engine computes of a statement what is read alone.
+    computed whole, to be watched for NaN and infinity, where an engine computes of a statement what is read alone, or
+    where that is more than a statement may hold.
     """
     graph = plan.graph
     computed = {step.einsum.output.tensor for step in plan.steps}
@@ -27,7 +28,9 @@ def staged_results(plan: DecomposedGraph, model: CostModel, computes_whole: bool
             readers + (name in graph.outputs) > 1
             or step.passes is not None
             or (is_read and _is_large(plan, step, model))
-            or (is_read and model.evaluations[name].detects_nonfinite and not computes_whole)
+            or (
+                is_read and model.evaluations[name].detects_nonfinite and not (computes_whole and _is_held(step, model))
+            )
         ):
             staged.add(name)
         for index, operand in enumerate(step.einsum.operands):
@@ -42,6 +45,16 @@ def staged_results(plan: DecomposedGraph, model: CostModel, computes_whole: bool
     return tuple(step.einsum.output.tensor for step in plan.steps if step.einsum.output.tensor in staged)
 
 
+def _is_watched(name: str, model: CostModel) -> bool:
+    return model.evaluations[name].detects_nonfinite
+
+
+def _is_held(step: Step, model: CostModel) -> bool:
+    """Whether a statement may hold a result whole."""
+    name, tiles = step.einsum.output.tensor, step.result.tiles
+    return model.tuples(name, tiles) * model.tuple_bytes(name, tiles) <= model.memory.most_held_bytes
+
+
 def _is_large(plan: DecomposedGraph, step: Step, model: CostModel) -> bool:
     taken: float = _vector_bytes(plan, step, model)
     if not model.memory.spills_states:
@@ -53,6 +66,17 @@ def _vector_bytes(plan: DecomposedGraph, step: Step, model: CostModel) -> int:
     """Bytes of the arrays in vectors at once while an EinSum is computed, and its operands with it."""
     together = sum(move.vector_bytes for move in _moves_within(plan, step))
     return model.footprint(step.einsum, step.choice).vector_bytes(model.memory, step.passes) + together
+
+
+def _returned_bytes(plan: DecomposedGraph, step: Step, model: CostModel) -> float:
+    """Bytes of the arrays in vectors that functions return while an EinSum is computed, and its operands with it."""
+    together = sum(map(_returned, _moves_within(plan, step)))
+    return model.footprint(step.einsum, step.choice).returned_bytes(model.memory, step.passes) + together
+
+
+def _returned(move: Move) -> float:
+    """Of the arrays in vectors before a move and after it, those after it."""
+    return move.vector_bytes / 2
 
 
 def _states_bytes(plan: DecomposedGraph, step: Step, model: CostModel) -> float:
@@ -69,36 +93,36 @@ def _moves_within(plan: DecomposedGraph, step: Step) -> list[Move]:
 
 @dataclass(frozen=True, slots=True)
 class StatementSizes:
-    """What the statements of a run take.
+    """What a statement of a run takes.
 
     Attributes:
-        states_bytes: Of aggregation states in one statement, which the engine cannot spill.
-        vector_bytes: Of arrays in vectors, which the engine counts among its buffers and cannot spill either.
-        all_bytes: Of these, and of all results and operands that are kept in tables and hash tables.
+        states_bytes: Of aggregation states, which the engine cannot spill.
+        vector_bytes: Of arrays in vectors, which it cannot spill either.
+        returned_bytes: Of those, what functions return: the engine does not count them among its buffers.
+        all_bytes: Of these, and of results and operands that are kept in tables and hash tables.
     """
 
     states_bytes: float
     vector_bytes: float
+    returned_bytes: float
     all_bytes: float
 
 
-def largest_statement(plan: DecomposedGraph, statements: Iterable[Set[str]], model: CostModel) -> StatementSizes:
-    """The most of everything that a statement of a run takes.
+def statement_sizes(plan: DecomposedGraph, computed: Set[str], model: CostModel) -> StatementSizes:
+    """What one statement of a run takes.
 
     Args:
         plan: What runs.
-        statements: For each the results that it computes.
+        computed: Results that the statement computes; none where it puts an operand or an output together.
         model: Knows the sizes.
     """
-    states = {step.einsum.output.tensor: _states_bytes(plan, step, model) for step in plan.steps}
-    moves = plan.moves.values()
-    most_states = max(
-        *(sum(states[name] for name in names) for names in statements), *(move.states_bytes for move in moves), 0.0
-    )
-    most_vectors = max(
-        *(_vector_bytes(plan, step, model) for step in plan.steps), *(move.vector_bytes for move in moves), 0
-    )
-    kept = sum(model.kept_bytes(step.einsum, step.choice) for step in plan.steps) + sum(
-        move.work.bytes_moved for move in moves
-    )
-    return StatementSizes(most_states, most_vectors, most_states + most_vectors + kept)
+    steps = [step for step in plan.steps if step.einsum.output.tensor in computed]
+    delivered = [plan.moves[name, layout] for name, layout in plan.layouts.items() if name in computed]
+    moves = [move for move in delivered if move.passes is None] if steps else list(plan.moves.values())
+    states = sum(_states_bytes(plan, step, model) for step in steps)
+    states += max((move.states_bytes for move in moves), default=0.0)
+    vectors = max(*(_vector_bytes(plan, step, model) for step in steps), *(move.vector_bytes for move in moves), 0)
+    returned = max(*(_returned_bytes(plan, step, model) for step in steps), *(_returned(move) for move in moves), 0)
+    kept = sum(model.kept_bytes(step.einsum, step.choice) for step in steps)
+    kept += sum(move.work.bytes_moved for move in moves)
+    return StatementSizes(states, vectors, returned, states + vectors + kept)

@@ -294,27 +294,29 @@ class DuckDB:
         return parse_bytes(self._setting("memory_limit"))
 
     @contextmanager
-    def memory_limited_to(self, limit_bytes: float) -> Iterator[Callable[[], None]]:
-        """Within, the database may use so many bytes of this process's memory.
+    def memory_limited_to(self, limit_bytes: float, threads: int) -> Iterator[Callable[[float], None]]:
+        """Within, the database may use so many bytes of this process's memory, and run statements with so many threads.
 
         The setting is changed, and changed back, from beside this connection: it may have failed.
 
         Yields:
-            What returns memory that is free to the system, which DuckDB does when it is told a limit.
+            What sets another limit, on which DuckDB returns memory that is free to the system.
         """
-        before = {name: self._setting(name) for name in ("memory_limit", _FLUSHING)}
+        before = {name: _in_full(self._setting(name)) for name in ("memory_limit", _FLUSHING)}
+        before["threads"] = str(self.threads())
         with self.beside() as other:
 
-            def limit() -> None:
-                other.execute(f"SET memory_limit = '{int(limit_bytes)}B'")
+            def limit(size: float) -> None:
+                other.execute(f"SET memory_limit = '{int(size)}B'")
 
-            limit()
+            limit(limit_bytes)
+            other.execute(f"SET threads = {threads}")
             other.execute(f"SET {_FLUSHING} = '{_FLUSHED_BYTES}B'")
             try:
                 yield limit
             finally:
-                for name, size in before.items():
-                    other.execute(f"SET {name} = '{_in_full(size)}'")
+                for name, value in before.items():
+                    other.execute(f"SET {name} = '{value}'")
 
     def memory_in_use(self) -> int:
         """Bytes of this process's memory that the database takes now."""

@@ -223,10 +223,10 @@ class Engine(Protocol):
     def memory_in_use(self) -> int | None:
         """Bytes of this process's memory that the database takes now; None for a server, which has its own."""
 
-    def memory_limited_to(self, limit_bytes: float) -> AbstractContextManager[Callable[[], None]]:
-        """Within, the database may use so many bytes of this process's memory; a server is left as it is.
+    def memory_limited_to(self, limit_bytes: float, threads: int) -> AbstractContextManager[Callable[[float], None]]:
+        """Within, the database may use so much of this process's memory, and so many threads; a server stays as it is.
 
-        What comes returns memory that is free to the system.
+        What comes sets another limit, and returns memory that is free to the system.
         """
 
     def threads(self) -> int:

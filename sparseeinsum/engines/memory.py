@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
-from sparseeinsum.decompose.memory import LEAST_BUFFER_BYTES
+from sparseeinsum.decompose.memory import LEAST_BUFFER_BYTES, STATES_LIMIT, threads_within
 from sparseeinsum.decompose.staging import StatementSizes
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import EngineError, PlanError
@@ -22,6 +22,10 @@ _LITTLE = 0.25
 _TURN = threading.RLock()
 
 
+class OutOfMemoryError(EngineError):
+    """What a memory limit leaves a database is not enough for a statement."""
+
+
 @contextmanager
 def bounded(engine: Engine, limit_bytes: float, expected_bytes: float = math.inf) -> Iterator[None]:
     """Let a database take so many bytes more than it takes now, and no more than it may anyway.
@@ -31,39 +35,42 @@ def bounded(engine: Engine, limit_bytes: float, expected_bytes: float = math.inf
 
     Args:
         engine: A connection to the database.
-        limit_bytes: What its buffers may grow by; at least 64 MB are granted.
+        limit_bytes: What its buffers may grow by; at least 24 MB are granted.
         expected_bytes: What they will grow by at most; the limit of the database stays as it is where that is little.
     """
     in_use = None if expected_bytes <= _LITTLE * limit_bytes else engine.memory_in_use()
     if in_use is None:
         yield
         return
-    with _limited(engine, in_use + max(limit_bytes, LEAST_BUFFER_BYTES)):
+    threads = threads_within(limit_bytes, engine.threads())
+    with _limited(engine, in_use + max(limit_bytes, LEAST_BUFFER_BYTES), threads):
         yield
 
 
 @contextmanager
-def _limited(engine: Engine, limit_bytes: float) -> Iterator[Callable[[], None]]:
-    """Lower the limit of a database; what comes returns free memory to the system."""
+def _limited(engine: Engine, limit_bytes: float, threads: int) -> Iterator[Callable[[float], None] | None]:
+    """Lower the limit of a database, and its threads; what comes sets another limit, None where none was lowered."""
     if limit_bytes > _WORTH_SETTING * engine.memory_limit():
-        yield _nothing
+        yield None
         return
-    left = limit_bytes - (engine.memory_in_use() or 0)
-    with _TURN, engine.memory_limited_to(limit_bytes) as release:
+    in_use, now = engine.memory_in_use() or 0, limit_bytes
+    with _TURN, engine.memory_limited_to(limit_bytes, threads) as set_limit:
+
+        def limit(size: float) -> None:
+            nonlocal now
+            now = size
+            set_limit(size)
+
         try:
-            yield release
+            yield limit
         except EngineError as error:
             if not engine.lacks_memory(error):
                 raise
-            raise EngineError(
-                f"memory_limit leaves {engine.title} {math.floor(left):,} bytes for what it keeps, which are not "
-                "enough for what it cannot write to a disk; raise memory_limit",
+            raise OutOfMemoryError(
+                f"memory_limit leaves {engine.title} {math.floor(now - in_use):,} bytes for what it keeps, which are "
+                "not enough for what it cannot write to a disk; raise memory_limit",
                 error.statement,
             ) from error.__cause__
-
-
-def _nothing() -> None:
-    """No memory needs to be returned."""
 
 
 class Keeping:
@@ -79,7 +86,7 @@ class Keeping:
         self._limits = limits
         self._in_use = engine.memory_in_use()
         self._returned: dict[str, float] = {}
-        self._release = _nothing
+        self._limit: Callable[[float], None] | None = None
 
     def follow(self, plan: Plan, statements: Sequence[Statement]) -> None:
         """Keep to the memory of a plan, the first one or one for the rest of it, from here on."""
@@ -90,17 +97,21 @@ class Keeping:
         returned = sum(self._returned.values())
         if plan.memory_limit is None and returned <= LEAST_BUFFER_BYTES:
             return  # without a look at every statement, which would take longer than small ones run
-        sizes = plan.largest_of(statements)
+        sizes = _largest([plan.sizes_of(statement.computes) for statement in statements])
         if first:
             _check_room(plan, sizes, self._returned)
-        if plan.memory_limit is None or sizes.all_bytes + returned <= _LITTLE * plan.memory_limit:
+        slowed = self._engine.threads() / plan.threads  # what vectors would take more if threads were left as they are
+        if plan.memory_limit is None or sizes.all_bytes * slowed + returned <= _LITTLE * plan.memory_limit:
             return
-        left = max(_left(plan, sizes, self._returned), sizes.vector_bytes + LEAST_BUFFER_BYTES)
-        self._release = self._limits.enter_context(_limited(self._engine, self._in_use + left))
+        most = self._in_use + plan.alternatives.model.memory.available_bytes
+        self._limit = self._limits.enter_context(_limited(self._engine, most, plan.threads))
 
-    def release(self) -> None:
-        """Return memory that is free to the system, where memory is short."""
-        self._release()
+    def begin(self, plan: Plan, computed: Collection[str]) -> None:
+        """Before a statement that computes some results of a plan: leave room for what the database does not count."""
+        if self._limit is not None and self._in_use is not None:
+            sizes = plan.sizes_of(computed)
+            left = max(_left(plan, sizes, self._returned), sizes.vector_bytes + LEAST_BUFFER_BYTES)
+            self._limit(self._in_use + left)
 
 
 @contextmanager
@@ -110,10 +121,20 @@ def keeping_to_memory(engine: Engine, elsewhere: Collection[str]) -> Iterator[Ke
         yield Keeping(engine, elsewhere, limits)
 
 
+def _largest(sizes: Sequence[StatementSizes]) -> StatementSizes:
+    """The most of everything that one of several statements takes."""
+    return StatementSizes(
+        max((size.states_bytes for size in sizes), default=0.0),
+        max((size.vector_bytes for size in sizes), default=0.0),
+        max((size.returned_bytes for size in sizes), default=0.0),
+        max((size.all_bytes for size in sizes), default=0.0),
+    )
+
+
 def _left(plan: Plan, sizes: StatementSizes, returned: Mapping[str, float]) -> float:
     """What is left of the memory limit beside what the engine does not count: states, results and split scans."""
-    limit_bytes = plan.alternatives.model.memory.limit_bytes
-    return limit_bytes - sizes.states_bytes - plan.split_bytes - sum(returned.values())
+    uncounted = STATES_LIMIT * sizes.states_bytes + sizes.returned_bytes + plan.split_bytes
+    return plan.alternatives.model.memory.available_bytes - uncounted - sum(returned.values())
 
 
 def _check_room(plan: Plan, sizes: StatementSizes, returned: Mapping[str, float]) -> None:

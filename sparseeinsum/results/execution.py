@@ -214,7 +214,7 @@ class _Run:
         total = len(self._runs) + 1 + len(self._waiting)
         self._progress(len(self._runs), total, statement.name)
         start = time.perf_counter()
-        self._memory.release()
+        self._memory.begin(plan, statement.computes)
         tuples = self._tuples(plan, statement)
         self._runs.append(StatementRun(statement, tuples, time.perf_counter() - start))
         if statement.stage is not None and statement.keeps is None:
@@ -279,7 +279,7 @@ def run_each(plan: Plan, engine: Engine) -> dict[str, EinSumRun]:
         memory.follow(plan, plan.watched_statements)
         for step in plan.decomposed.steps:
             name = step.einsum.output.tensor
-            memory.release()
+            memory.begin(plan, (name,))
             if step.passes is not None or plan.expected_sizes(name).expected_bytes <= limit:
                 found[name] = _run_alone(plan.stage_alone(name, tables), engine)
                 tables[name] = plan.stage_of(name)

@@ -459,9 +459,9 @@ class PostgreSQL:
     def memory_in_use(self) -> None:
         """None: a server has memory of its own."""
 
-    def memory_limited_to(self, limit_bytes: float) -> AbstractContextManager[Callable[[], None]]:
+    def memory_limited_to(self, limit_bytes: float, threads: int) -> AbstractContextManager[Callable[[float], None]]:
         """A server is left as it is; it spills what takes more than work_mem."""
-        return nullcontext(lambda: None)
+        return nullcontext(lambda _: None)
 
     def threads(self) -> int:
         """Processes that a query may run in."""
