@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, overload
@@ -30,6 +31,7 @@ from sparseeinsum.progress import shown_progress
 from sparseeinsum.results.results import Results, TensorResult
 from sparseeinsum.results.streams import ResultStream
 from sparseeinsum.results.targets import Destination, targets_of
+from sparseeinsum.run_options import RunOptions
 from sparseeinsum.saved_plans.files import read_plan
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR
@@ -505,6 +507,7 @@ class Database:
         progress: bool | None = None,
         replan: bool = True,
         parameters: Mapping[str, Number] | None = None,
+        deterministic: bool = False,
     ) -> Results:
         """Run a program or a plan, in one transaction.
 
@@ -519,6 +522,9 @@ class Database:
             replan: Whether to look at the sizes of results on the way, and plan the rest anew where they are not as
                 expected and that is expected to pay; results are the same, `explain(analyze=True)` tells of it.
             parameters: As for `plan`.
+            deterministic: Whether to fold groups in a fixed order, in one thread and with no planning anew: runs of
+                the same program or plan on the same tables give equal bits, where sums of floating-point numbers
+                else differ in their last ones. A cluster cannot.
 
         Returns:
             Results by name, but those that went into tables and files.
@@ -529,13 +535,15 @@ class Database:
             DataError: Rows cannot be added to a table: its columns are others, or it has such rows.
         """
         with targets_of(into or {}) as targets, shown_progress(progress) as show:
+            asked = RunOptions(show, replan, deterministic)
             if isinstance(program, Plan):
                 _check_no_parameters(parameters)
-                return Results(running.run_plan(program, self._engine, targets, show, replan).results)
+                return Results(running.run_plan(program, self._engine, targets, asked).results)
             options = plan_options(
                 optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
             )
-            run = pipeline.run_program(self._read(program, parameters), self._engine, options, targets, show, replan)
+            options = replace(options, threads=1 if deterministic else None)
+            run = pipeline.run_program(self._read(program, parameters), self._engine, options, targets, asked)
             return Results(run.results)
 
     @one_at_a_time
@@ -554,6 +562,7 @@ class Database:
         progress: bool | None = None,
         replan: bool = True,
         parameters: Mapping[str, Number] | None = None,
+        deterministic: bool = False,
     ) -> ResultStream:
         """Run a program or a plan, and read its results in batches while they are computed, however large they are.
 
@@ -567,14 +576,16 @@ class Database:
             EngineError: The database refused a statement, which the error has. Reading raises it, too.
         """
         with ExitStack() as transaction, shown_progress(progress) as show:
+            asked = RunOptions(show, replan, deterministic)
             if isinstance(program, Plan):
                 _check_no_parameters(parameters)
-                streamed = running.stream_plan(program, self._engine, show, replan)
+                streamed = running.stream_plan(program, self._engine, asked)
             else:
                 options = plan_options(
                     optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
                 )
-                streamed = pipeline.stream_program(self._read(program, parameters), self._engine, options, show, replan)
+                options = replace(options, threads=1 if deterministic else None)
+                streamed = pipeline.stream_program(self._read(program, parameters), self._engine, options, asked)
             deliveries = transaction.enter_context(streamed)
             return ResultStream(self._engine, deliveries, transaction.pop_all())
 

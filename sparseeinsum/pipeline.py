@@ -16,7 +16,7 @@ from sparseeinsum.decompose.pricing import least_seconds
 from sparseeinsum.engines.attempts import entered, in_snapshot
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import lock_of
-from sparseeinsum.engines.memory import OutOfMemoryError, bounded
+from sparseeinsum.engines.memory import OutOfMemoryError, bounded, ordered_folds
 from sparseeinsum.errors import PlanError
 from sparseeinsum.explain import Analysis
 from sparseeinsum.extras import late
@@ -29,8 +29,7 @@ from sparseeinsum.partitioned import PartitionedProgram
 from sparseeinsum.plan import Plan
 from sparseeinsum.plan_options import PlanOptions
 from sparseeinsum.program_data import ProgramData, read_data
-from sparseeinsum.replanning import replan
-from sparseeinsum.results.execution import Delivery, Execution, Progress, execute, prepare, with_dictionaries
+from sparseeinsum.results.execution import Delivery, Execution, execute, prepare, with_dictionaries
 from sparseeinsum.results.targets import Target
 from sparseeinsum.rewrite.algebraic import improve
 from sparseeinsum.rewrite.binarise import binarise
@@ -44,6 +43,7 @@ from sparseeinsum.rewrite.parts import parts_of
 from sparseeinsum.rewrite.products import put_together
 from sparseeinsum.rewrite.rewriting import Rewriting
 from sparseeinsum.rewrite.sparse_sums import compensate
+from sparseeinsum.run_options import RunOptions
 from sparseeinsum.running import analyze_plan, check_into, run_plan, stream_plan, with_less_memory
 from sparseeinsum.saved_plans.files import SavedPlan
 from sparseeinsum.saved_plans.fitting import check_exact, decomposed_as, rebuilt
@@ -238,37 +238,38 @@ def run_program(
     engine: Engine,
     options: PlanOptions,
     into: Mapping[str, Target],
-    progress: Progress,
-    replans: bool = True,
+    run_options: RunOptions,
 ) -> Execution:
-    """Plan and run a program in one transaction, so that both see the same data; `replans` as for `run_plan`."""
+    """Plan and run a program in one transaction, so that both see the same data."""
     plans: list[Plan] = []
 
     def run() -> Execution:
-        plans[:] = make_plans(program, engine, options)
-        check_into(plans[0], engine, into)
-        return with_dictionaries(execute(plans[0], engine, into, progress, replan if replans else None), engine)
+        with ordered_folds(engine, run_options.deterministic):
+            plans[:] = make_plans(program, engine, options)
+            check_into(plans[0], engine, into)
+            execution = execute(plans[0], engine, into, run_options.progress, run_options.replan)
+            return with_dictionaries(execution, engine)
 
     try:
         return in_snapshot(engine, run)
     except OutOfMemoryError as error:
         if not plans:
             raise
-        return run_plan(with_less_memory(plans[0], error), engine, into, progress, replans)
+        return run_plan(with_less_memory(plans[0], error), engine, into, run_options)
 
 
 @contextmanager
 def stream_program(
-    program: Program, engine: Engine, options: PlanOptions, progress: Progress, replans: bool = True
+    program: Program, engine: Engine, options: PlanOptions, run_options: RunOptions
 ) -> Iterator[Mapping[str, Delivery]]:
     """Plan and run a program, but for the statements that return outputs, in a transaction that is open within."""
     plans: list[Plan] = []
 
     @contextmanager
     def run() -> Iterator[Mapping[str, Delivery]]:
-        with engine.snapshot():
+        with engine.snapshot(), ordered_folds(engine, run_options.deterministic):
             plans[:] = make_plans(program, engine, options)
-            with prepare(plans[0], engine, progress, replan if replans else None) as deliveries:
+            with prepare(plans[0], engine, run_options.progress, run_options.replan) as deliveries:
                 yield deliveries
 
     with ExitStack() as stack:
@@ -278,7 +279,7 @@ def stream_program(
             if not plans:
                 raise
             less = with_less_memory(plans[0], error)
-            deliveries = stack.enter_context(stream_plan(less, engine, progress, replans))
+            deliveries = stack.enter_context(stream_plan(less, engine, run_options))
         yield deliveries
 
 

@@ -28,6 +28,7 @@ class PlanOptions:
         top: How many plans.
         indexes: Whether operands may be kept in memory and read by index, where the engine can do that.
         workers: Among how many labels are cut; None for a plan of one that knows nothing of others.
+        threads: That a run may have; None for as many as the engine has.
     """
 
     optimizer: str = "dp"
@@ -42,6 +43,7 @@ class PlanOptions:
     top: int = 1
     indexes: bool = True
     workers: int | None = None
+    threads: int | None = None
 
     @property
     def most_bytes(self) -> float:

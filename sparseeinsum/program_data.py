@@ -79,7 +79,8 @@ def read_data(program: Program, engine: Engine, options: PlanOptions) -> Program
 def _memory(engine: Engine, options: PlanOptions) -> Memory:
     is_of_process = options.memory_limit is not None and engine.memory_in_use() is not None
     limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
-    threads = threads_within(limit, engine.threads()) if is_of_process else engine.threads()
+    threads = options.threads or engine.threads()
+    threads = threads_within(limit, threads) if is_of_process else threads
     sql = engine.sql
     return Memory(limit, threads, sql.vector_rows, sql.rows_per_thread, is_of_process, sql.spills_states)
 

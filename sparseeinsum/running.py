@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 from sparseeinsum.decompose.memory import scanning_bytes
 from sparseeinsum.engines.attempts import entered, tried
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.memory import OutOfMemoryError, bounded
+from sparseeinsum.engines.memory import OutOfMemoryError, bounded, ordered_folds
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.explain import Analysis
 from sparseeinsum.language.tensors import StoredTensor
@@ -15,13 +16,13 @@ from sparseeinsum.replanning import planned_with_less, replan
 from sparseeinsum.results.execution import (
     Delivery,
     Execution,
-    Progress,
     execute,
     prepare,
     run_each,
     with_dictionaries,
 )
 from sparseeinsum.results.targets import Table, Target
+from sparseeinsum.run_options import RunOptions, no_progress
 from sparseeinsum.statistics.fingerprints import fingerprints
 from sparseeinsum.statistics.measure import Measurement, is_complete
 from sparseeinsum.storage.catalogue import check_relation
@@ -35,39 +36,37 @@ def analyze_plan(plan: Plan, engine: Engine) -> Analysis:
     """Run a plan, then every EinSum of it alone; raises what `run_plan` does."""
 
     def analyze() -> Analysis:
-        with _running(plan, engine) as right:
-            execution = execute(right, engine, {}, lambda *_: None, replan)
+        with _running(plan, engine, RunOptions()) as right:
+            execution = execute(right, engine, {}, no_progress, replan)
             statements = tuple((run.statement, run.seconds) for run in execution.runs)
             return Analysis(statements, execution.replannings, run_each(right, engine))
 
     return tried(engine, analyze)
 
 
-def run_plan(
-    plan: Plan, engine: Engine, into: Mapping[str, Target], progress: Progress, replans: bool = True
-) -> Execution:
+def run_plan(plan: Plan, engine: Engine, into: Mapping[str, Target], options: RunOptions) -> Execution:
     """Run a plan in a transaction of its own, on the data as they are now.
 
     Args:
         plan: What to run.
         engine: Where.
         into: For some outputs, the table or file that takes the result.
-        progress: Told before each statement.
-        replans: Whether to plan the rest anew where sizes are not as expected.
+        options: How to run it.
 
     Raises:
+        PlanError: A cluster is to fold groups in a fixed order.
         EngineError: The plan may be wrong for the data, a table is gone, or the database refused a statement.
     """
 
     def run() -> Execution:
-        with _running(plan, engine) as right:
+        with _running(plan, engine, options) as right:
             check_into(right, engine, into)
-            return with_dictionaries(execute(right, engine, into, progress, replan if replans else None), engine)
+            return with_dictionaries(execute(right, engine, into, options.progress, options.replan), engine)
 
     try:
         return tried(engine, run)
     except OutOfMemoryError as error:
-        return run_plan(with_less_memory(plan, error), engine, into, progress, replans)
+        return run_plan(with_less_memory(plan, error), engine, into, options)
 
 
 def with_less_memory(plan: Plan, error: OutOfMemoryError) -> Plan:
@@ -79,16 +78,14 @@ def with_less_memory(plan: Plan, error: OutOfMemoryError) -> Plan:
 
 
 @contextmanager
-def stream_plan(
-    plan: Plan, engine: Engine, progress: Progress, replans: bool = True
-) -> Iterator[Mapping[str, Delivery]]:
+def stream_plan(plan: Plan, engine: Engine, options: RunOptions) -> Iterator[Mapping[str, Delivery]]:
     """Run a plan but for the statements that return outputs, in a transaction that is open within; see `run_plan`."""
 
     @contextmanager
     def run() -> Iterator[Mapping[str, Delivery]]:
         with (
-            _running(plan, engine) as right,
-            prepare(right, engine, progress, replan if replans else None) as deliveries,
+            _running(plan, engine, options) as right,
+            prepare(right, engine, options.progress, options.replan) as deliveries,
         ):
             yield deliveries
 
@@ -97,14 +94,16 @@ def stream_plan(
             deliveries = stack.enter_context(entered(engine, run))
         except OutOfMemoryError as error:
             less = with_less_memory(plan, error)
-            deliveries = stack.enter_context(stream_plan(less, engine, progress, replans))
+            deliveries = stack.enter_context(stream_plan(less, engine, options))
         yield deliveries
 
 
 @contextmanager
-def _running(plan: Plan, engine: Engine) -> Iterator[Plan]:
+def _running(plan: Plan, engine: Engine, options: RunOptions) -> Iterator[Plan]:
     """A transaction in which a plan is right for the data."""
-    with _telling_what_is_gone(plan.stored, engine), engine.snapshot():
+    if options.deterministic:
+        plan = replace(plan, threads=1)
+    with _telling_what_is_gone(plan.stored, engine), engine.snapshot(), ordered_folds(engine, options.deterministic):
         with bounded(engine, plan.most_bytes, sum(map(scanning_bytes, plan.stored.values()))):
             now = _measured_now(plan, engine)
         identifying = {name: identifying_axes(stored, now[name]) for name, stored in plan.stored.items()}

@@ -8,6 +8,7 @@ from sparseeinsum.pipeline import run_program
 from sparseeinsum.plan_options import PlanOptions
 from sparseeinsum.results.execution import KeptResult
 from sparseeinsum.results.tables import claim_table, record_result
+from sparseeinsum.run_options import RunOptions
 
 
 def store_program(program: Program, engine: Engine, options: PlanOptions, replaces: bool) -> Mapping[str, KeptResult]:
@@ -25,7 +26,7 @@ def store_program(program: Program, engine: Engine, options: PlanOptions, replac
     with engine.snapshot():
         names = dict.fromkeys((*program.outputs, *options.outputs))
         into = {name: claim_table(engine, name, replaces) for name in names}
-        execution = run_program(program, engine, options, into, lambda *_: None)
+        execution = run_program(program, engine, options, into, RunOptions())
         for kept in execution.kept.values():
             record_result(engine, kept)
     return execution.kept

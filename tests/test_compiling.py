@@ -195,3 +195,27 @@ def test_an_edit_compiles_what_depends_on_it(own_sources: Path, edited: str) -> 
         file.write("# changed\n")
     after = digests()
     assert {group for group in GROUPS if before[group] != after[group]} == EDITS[edited]
+
+
+WRITE_TOO_MUCH = """
+import pathlib, resource, signal
+from sparseeinsum.kernels.whole_files import write_whole
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    write_whole(pathlib.Path("library.so"), bytes(100_000))
+except OSError as error:
+    print(error.strerror)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no limits of files")
+def test_a_full_disk_keeps_nothing_of_a_file(tmp_path: Path) -> None:
+    """As a disk is full to a process that may write no more of a file."""
+    (tmp_path / "library.so").write_bytes(b"old")
+    done = subprocess.run(
+        [sys.executable, "-c", WRITE_TOO_MUCH], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "File too large\n"
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("library.so", b"old")]

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import two_matrices
 from any_sql import run_sql
@@ -105,12 +106,17 @@ def test_table_that_vanishes_between_plan_and_run(loaded: se.Database) -> None:
     np.testing.assert_array_equal(loaded.run(plan)["Y"].to_numpy(), (A @ B).sum(axis=1))
 
 
-def test_user_table_in_the_way_of_a_temporary_one(loaded: se.Database) -> None:
-    run_sql(loaded, 'CREATE TEMPORARY TABLE "sparseeinsum_T" AS SELECT 42 AS answer')
-    before = contents(loaded)
-    with pytest.raises(se.EngineError, match='"sparseeinsum_T" already exists'):
-        loaded.run(SHARED)
-    assert contents(loaded) == before
+def test_tables_of_users_are_in_nobodys_way(loaded: se.Database) -> None:
+    names = ("T", "new_A", "incoming", "given", "rows", "keys", "added", "relation")
+    for name in names:
+        run_sql(loaded, f'CREATE TEMPORARY TABLE "sparseeinsum_{name}" AS SELECT 42 AS answer')
+    expected = (A @ B).sum(axis=1)
+    np.testing.assert_array_equal(loaded.run(SHARED)["Y"].to_numpy(), expected)
+    loaded.tensor("B", B, promoted={"dim_0": 1, "dim_1": 1})
+    loaded.tensor("C", pa.table({"i": [0, 1], "v": [1.0, 2.0]}))
+    np.testing.assert_array_equal(loaded.run(SHARED)["Y"].to_numpy(), expected)
+    for name in names:
+        assert loaded._engine.rows(f'SELECT answer FROM "sparseeinsum_{name}"') == [(42,)]
 
 
 def test_new_values_give_new_results(loaded: se.Database) -> None:

@@ -223,6 +223,11 @@ def _add_run(commands_of: _Commands) -> None:
         action="store_false",
         help="keep to the plan, even where results on the way turn out larger or smaller than expected",
     )
+    parser.add_argument(
+        "--deterministic",
+        action="store_true",
+        help="fold groups in a fixed order, in one thread: two runs on the same tables give equal bits",
+    )
     parser.set_defaults(command=commands.run)
 
 

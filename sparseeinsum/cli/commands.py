@@ -44,6 +44,7 @@ def run(asked: argparse.Namespace) -> None:
             database.load_plan(asked.plan) if program is None else program,
             into={name: se.Table(table, mode="append") for name, table in into.items()} if asked.append else into,
             replan=asked.replan,
+            deterministic=asked.deterministic,
             **_wishes(asked),
         )
     for name, table in into.items():

@@ -12,6 +12,7 @@ from sparseeinsum import assets
 from sparseeinsum.engines.engine import Column, Reading, Relation
 from sparseeinsum.engines.interrupts import stopped_by_interrupts
 from sparseeinsum.engines.statement_text import check_text
+from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.library import require_library, stop_kernels
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
@@ -20,7 +21,7 @@ from sparseeinsum.render.statements import Statement, created
 from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 
 _PROBE = "SELECT tensor_norm([1::DOUBLE])"
-_ROWS = "sparseeinsum_rows"
+_ROWS = temporary_name("rows")
 _INTERRUPTED = "Query interrupted"
 
 # Where memory is short, a larger piece is got only once what is free has gone back to the system; by default 512 MiB.
@@ -113,7 +114,7 @@ class DuckDB:
     def stage_namer(self, seconds: float) -> Callable[[str], exp.Table]:
         """Names temporary tables that keep results while a plan runs."""
         schema = self.sql.temporary_schema
-        return lambda name: exp.table_(exp.to_identifier(f"sparseeinsum_{name}"), db=exp.to_identifier(schema))
+        return lambda name: exp.table_(exp.to_identifier(temporary_name(name)), db=exp.to_identifier(schema))
 
     def _count(self, statement: exp.Expr | str) -> int:
         """Run a statement; returns the rows that it wrote."""
@@ -317,6 +318,17 @@ class DuckDB:
             finally:
                 for name, value in before.items():
                     other.execute(f"SET {name} = '{value}'")
+
+    @contextmanager
+    def in_one_thread(self) -> Iterator[None]:
+        """Within, the database runs statements in one thread."""
+        before = self.threads()
+        with self.beside() as other:
+            other.execute("SET threads = 1")
+            try:
+                yield
+            finally:
+                other.execute(f"SET threads = {before}")
 
     def memory_in_use(self) -> int:
         """Bytes of this process's memory that the database takes now."""

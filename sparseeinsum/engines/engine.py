@@ -229,6 +229,9 @@ class Engine(Protocol):
         What comes sets another limit, and returns memory that is free to the system.
         """
 
+    def in_one_thread(self) -> AbstractContextManager[None]:
+        """Within a transaction, statements run in one thread, which reads tables from their beginning."""
+
     def threads(self) -> int:
         """Threads that the database runs statements with."""
 

@@ -27,6 +27,24 @@ class OutOfMemoryError(EngineError):
 
 
 @contextmanager
+def ordered_folds(engine: Engine, is_wanted: bool = True) -> Iterator[None]:
+    """Within, if that is wanted, groups are folded in the same order whenever a statement runs on the same tables.
+
+    On DuckDB, that is a setting of the whole database.
+
+    Raises:
+        PlanError: There are several machines.
+    """
+    if not is_wanted:
+        yield
+        return
+    if engine.sql.distributes:
+        raise PlanError("a cluster adds up what its machines send as it comes: no run of it is deterministic")
+    with _TURN, engine.in_one_thread():
+        yield
+
+
+@contextmanager
 def bounded(engine: Engine, limit_bytes: float, expected_bytes: float = math.inf) -> Iterator[None]:
     """Let a database take so many bytes more than it takes now, and no more than it may anyway.
 

@@ -8,13 +8,14 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import CatalogueError
 from sparseeinsum.language.files import is_data_file
 from sparseeinsum.loading.sources.arrow_tables import stream_of
 from sparseeinsum.loading.sources.given import Rows, Stream
 from sparseeinsum.storage.existing_tables import relation_named
 
-_RELATION = "sparseeinsum_relation"
+_RELATION = temporary_name("relation")
 
 
 def can_read(engine: Engine, source: object) -> bool:

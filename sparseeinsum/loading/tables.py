@@ -7,6 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import CatalogueError, EngineError
 from sparseeinsum.language.tensors import StoredTensor, Tensor, entries
 from sparseeinsum.loading.columns import Columns, columns_of
@@ -24,7 +25,7 @@ from sparseeinsum.storage.existing_tables import described, relation_columns, re
 from sparseeinsum.storage.ownership import claimed_table, drop_table_of, owned
 from sparseeinsum.storage.placing import spread_for
 
-_INCOMING = "sparseeinsum_incoming"
+_INCOMING = temporary_name("incoming")
 
 
 def load(

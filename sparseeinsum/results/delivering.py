@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.engines.engine import Column, Engine
+from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import DataError
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.results.parquet_files import write_parquet
@@ -18,7 +19,7 @@ from sparseeinsum.storage.self_description import describe_table, extend_descrip
 from sparseeinsum.storage.table_names import table_named, whole_name
 from sparseeinsum.storage.tensor_metadata import metadata_of
 
-_ADDED = "sparseeinsum_added"
+_ADDED = temporary_name("added")
 
 
 def natural_keys(engine: Engine, schemas: Iterable[Schema]) -> dict[str, pa.Array]:

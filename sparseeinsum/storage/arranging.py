@@ -8,6 +8,7 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Convert, Stored
 from sparseeinsum.algebra.translate import repartition
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import DataError, ShapeError
 from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import VALUE_COLUMN, Axis, Decomposition, StoredTensor, Tensor
@@ -16,7 +17,7 @@ from sparseeinsum.render.statements import relation_query
 from sparseeinsum.statistics.columns import computed_type, coordinate, relation_of, stored_type, type_named, value_of
 from sparseeinsum.statistics.measure import check_rows
 
-_GIVEN = "sparseeinsum_given"
+_GIVEN = temporary_name("given")
 _MOST_INT = 1 << 31  # the greatest bound of an axis whose indices are of SQL's INTEGER
 _LARGEST_NUMBER = 1 << 62  # coordinates of larger tensors are not numbered
 

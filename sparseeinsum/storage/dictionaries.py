@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import CatalogueError, DataError, RightsError
 from sparseeinsum.language.tensors import Dictionary
 from sparseeinsum.statistics.columns import type_named
@@ -27,8 +28,8 @@ from sparseeinsum.storage.natural_keys import KeyColumn, as_keys
 from sparseeinsum.storage.rights import reading_of, telling_of_rights
 from sparseeinsum.storage.table_names import table_in
 
-_INCOMING = "sparseeinsum_keys"
-_GATHERED = "sparseeinsum_gathered_keys"
+_INCOMING = temporary_name("keys")
+_GATHERED = temporary_name("gathered_keys")
 _NUMBER = "number"
 _PREFIX = "dictionary_"
 _HAS_INFINITY = ("DATE", "TIMESTAMP", "TIMESTAMPTZ")

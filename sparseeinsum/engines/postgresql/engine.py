@@ -17,6 +17,7 @@ from sparseeinsum.engines.postgresql.search_path import SearchPath
 from sparseeinsum.engines.postgresql.sessions import Isolation, Session
 from sparseeinsum.engines.postgresql.settings import MEMORY, settings_within
 from sparseeinsum.engines.postgresql.vocabulary import Functions
+from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import CatalogueError, EngineError
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
@@ -187,7 +188,7 @@ class PostgreSQL:
         """A table that may be there, by its whole name, and the one that is to take its place, as it is filled."""
         schema = exp.to_identifier(table.db or self.location()[1])
         old = exp.table_(table.this.copy(), db=schema, catalog=table.args.get("catalog"))
-        return old, exp.table_(exp.to_identifier(f"sparseeinsum_new_{table.name}"), db=schema.copy())
+        return old, exp.table_(exp.to_identifier(temporary_name(table.name)), db=schema.copy())
 
     def _put_in_place(self, old: exp.Table, new: exp.Table, columns: Sequence[Column]) -> bool:
         """Give a table the place of another; where views read that, its rows. Returns whether it is a new table."""
@@ -343,7 +344,7 @@ class PostgreSQL:
         shared = self._shared_stages() if seconds >= _WORTH_WORKERS_SECONDS and self.threads() > 1 else None
         return shared or (
             lambda name: exp.table_(
-                exp.to_identifier(f"sparseeinsum_{name}"), db=exp.to_identifier(self.sql.temporary_schema)
+                exp.to_identifier(temporary_name(name)), db=exp.to_identifier(self.sql.temporary_schema)
             )
         )
 
@@ -462,6 +463,16 @@ class PostgreSQL:
     def memory_limited_to(self, limit_bytes: float, threads: int) -> AbstractContextManager[Callable[[float], None]]:
         """A server is left as it is; it spills what takes more than work_mem."""
         return nullcontext(lambda _: None)
+
+    @contextmanager
+    def in_one_thread(self) -> Iterator[None]:
+        """Within, statements run in one process, and scans begin at the beginning, whoever else scans."""
+        within = {"max_parallel_workers_per_gather": "0", "synchronize_seqscans": "off"}
+        settings = ", ".join(f"pg_catalog.current_setting('{name}')" for name in within)
+        ((*before,),) = self._session.fetch(f"SELECT {settings}")
+        self._set(within)
+        yield
+        self._set(dict(zip(within, map(str, before), strict=True)))
 
     def threads(self) -> int:
         """Processes that a query may run in."""

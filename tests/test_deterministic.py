@@ -1,0 +1,94 @@
+"""Runs that fold groups in a fixed order: equal bits, whatever the threads."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import sparseeinsum as se
+
+SUMS = """
+T[i, k] = sum(A[i, j] * B[j, k])
+y[k] = sum(T[i, k])
+s[] = sum(A[i, j])
+m[] = mean(exp(A[i, j]))
+"""
+
+
+@pytest.fixture
+def sums(db: se.Database) -> se.Database:
+    """Entries in several row groups, in no order, that threads share."""
+    rng = np.random.default_rng(0)
+    db.tensor("A", sp.random_array((40_000, 500), density=0.02, rng=rng, data_sampler=rng.standard_normal))
+    db.tensor("B", rng.standard_normal((500, 8)))
+    return db
+
+
+def bits(results: Mapping[str, se.TensorResult]) -> dict[str, bytes]:
+    """What results hold, whatever the order of their rows."""
+    return {name: result.to_numpy().tobytes() for name, result in results.items()}
+
+
+def set_threads(db: se.Database, threads: int) -> None:
+    engine = db._engine
+    if engine.dialect == "duckdb":
+        db.connection.execute(f"SET threads = {threads}")
+    else:
+        db.connection.execute(f"SET max_parallel_workers_per_gather = {threads - 1}")
+        db.connection.commit()
+
+
+@pytest.mark.engines("duckdb", "postgresql")
+def test_programs_and_plans_give_equal_bits(sums: se.Database) -> None:
+    found = []
+    for threads in (1, 4, 2, 4):
+        set_threads(sums, threads)
+        found.append(bits(sums.run(SUMS, outputs=["T"], deterministic=True)))
+    assert all(each == found[0] for each in found)
+    set_threads(sums, 4)
+    plan = sums.plan(SUMS)
+    again = []
+    for threads in (4, 1, 3):
+        set_threads(sums, threads)
+        again.append(bits(sums.run(plan, deterministic=True)))
+    assert all(each == again[0] for each in again)
+
+
+@pytest.mark.engines("duckdb", "postgresql")
+def test_streams_and_tables(sums: se.Database) -> None:
+    expected = sums.run(SUMS, deterministic=True)["y"].to_numpy()
+    set_threads(sums, 4)
+    with sums.stream(SUMS, deterministic=True) as results:
+        found = np.zeros(8)
+        for batch in results["y"]:
+            found[batch["k"].to_numpy()] = batch["val"].to_numpy()
+    assert found.tobytes() == expected.tobytes()
+
+
+def settings(db: se.Database) -> Any:  # noqa: ANN401  # rows
+    names = (
+        ("threads",) if db._engine.dialect == "duckdb" else ("max_parallel_workers_per_gather", "synchronize_seqscans")
+    )
+    return [db._engine.rows(f"SELECT current_setting('{name}')") for name in names]
+
+
+@pytest.mark.engines("duckdb", "postgresql")
+def test_settings_are_restored(sums: se.Database) -> None:
+    set_threads(sums, 3)
+    before = settings(sums)
+    sums.run(SUMS, deterministic=True)
+    assert settings(sums) == before
+    with pytest.raises(se.EngineError, match="infinite"):
+        sums.run("Y[i] = sum(1 / B[i, j] * 0 + exp(1000 * B[i, j]))", deterministic=True)
+    assert settings(sums) == before
+
+
+@pytest.mark.engines("postgresql", reason="DuckDB has no transaction within another")
+def test_settings_are_restored_in_a_users_transaction(sums: se.Database) -> None:
+    before = settings(sums)
+    with sums.connection.transaction():
+        sums.connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        sums.run(SUMS, deterministic=True)
+        assert settings(sums) == before
