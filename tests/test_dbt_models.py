@@ -174,7 +174,7 @@ class TestOtherTables:
         left, right = rng.normal(size=(600, 300)), rng.normal(size=(300, 4000))
         db.tensor("A", left)
         db.tensor("B", right)
-        plan = db.plan("C[I, k] = sum(A[I, J] * B[J, k])", memory_limit="130MB", pin={"C": ["i", "j"]})
+        plan = db.plan("C[I, k] = sum(A[I, J] * B[J, k])", memory_limit="80MB", pin={"C": ["i", "j"]})
         assert "passes" in plan.notation()[0]
         db.write_dbt(plan, project, "prog")
         models = render(project, "prog", "duckdb")

@@ -109,6 +109,7 @@ def test_handlers_of_others_are_as_they_were() -> None:
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     before = signal.set_wakeup_fd(ours.fileno())
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     try:
         with stopped_by_interrupts(lambda _: None), pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
@@ -116,6 +117,7 @@ def test_handlers_of_others_are_as_they_were() -> None:
         assert theirs.recv(8) == bytes([signal.SIGINT])
         assert signal.set_wakeup_fd(ours.fileno()) == ours.fileno()
     finally:
+        signal.signal(signal.SIGINT, handler)
         signal.set_wakeup_fd(before)
         ours.close()
         theirs.close()
