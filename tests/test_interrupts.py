@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 import psycopg
 import pytest
@@ -28,6 +29,14 @@ with se.connect() as db:
             tables = [name for name, in db.connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
             print(list(db.tensors()), "total" in tables, db.run("Y[] = sum(X[i])")["Y"].to_numpy())
 """
+
+
+@pytest.fixture(autouse=True)
+def interrupted_as_in_the_foreground() -> Iterator[None]:
+    """What a shell runs in the background ignores SIGINT, and so do processes that it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_a_run_is_interrupted() -> None:
