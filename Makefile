@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-postgresql fuzz nightly lint docs wheel wheel-test bounds other-systems bench clean
+.PHONY: demo test test-postgresql fuzz checked nightly lint docs wheel wheel-test bounds other-systems bench clean
 
 demo: $(VENV)/demo-ready
 	$(BIN)/sparseeinsum demo
@@ -52,6 +52,7 @@ other-systems: $(VENV)/ready
 nightly: $(VENV)/ready wheel
 	$(BIN)/python -m pytest -n auto -q --nightly
 	$(BIN)/python -m pytest -n auto -q --nightly --engines=postgresql
+	$(MAKE) checked MINUTES=10
 	$(MAKE) fuzz MINUTES=30
 	.ci/bounds $(PYTHON) lowest
 	for python in $$(.ci/bounds list); do .ci/bounds $$python newest || exit 1; done
@@ -61,6 +62,13 @@ MINUTES ?= 5
 fuzz: $(VENV)/ready
 	$(BIN)/python tests/fuzz.py --engine duckdb --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 	$(BIN)/python tests/fuzz.py --engine postgresql --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
+# Functions, programs and attacks on kernels in which an index that is out of bounds ends the process.
+checked: export SPARSEEINSUM_CHECKED_KERNELS = 1
+checked: $(VENV)/ready
+	$(BIN)/python -m pytest -n auto -q --nightly $(wildcard tests/test_sql_*.py) tests/test_tiles.py \
+		tests/test_resident_arrays.py tests/test_complex_functions.py tests/test_integer_functions.py
+	$(MAKE) fuzz
 
 bench: $(VENV)/ready
 	$(BIN)/python -m bench.gcn

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from sparseeinsum import assets
+from sparseeinsum.kernels.checking import are_checked
 from sparseeinsum.kernels.platforms import NATIVE, Platform, processor_asked_for, this_platform
 from sparseeinsum.settings import cache_folder
 from sparseeinsum.version import __version__
@@ -40,7 +41,7 @@ def libraries_for_duckdb() -> Iterator[Path]:
     asked_for, platform = processor_asked_for(), this_platform()
     processors = (NATIVE, *reversed(platform.levels)) if asked_for is None else (asked_for,)
     compiled = {processor: path for processor in processors if (path := whole_library(platform, processor))}
-    shipped = prebuilt(DUCKDB_FILE) if asked_for != NATIVE else None
+    shipped = prebuilt(DUCKDB_FILE) if asked_for != NATIVE and not are_checked() else None
     if NATIVE in compiled:
         yield compiled.pop(NATIVE)
     if shipped is not None:
@@ -76,7 +77,8 @@ def _name(platform: Platform, processor: str) -> str:
 @cache
 def digest_of_sources() -> str:
     """Changes with everything that libraries are made of."""
-    digest = hashlib.sha256("\n".join((__version__, *map(_version, ("numba", "llvmlite")))).encode())
+    made_with = (__version__, *map(_version, ("numba", "llvmlite")), str(are_checked()))
+    digest = hashlib.sha256("\n".join(made_with).encode())
     for folder in (Path(__file__).parent, assets.path("udfs")):
         for file in sorted(path for pattern in _SOURCES for path in folder.rglob(pattern)):
             digest.update(file.read_bytes())

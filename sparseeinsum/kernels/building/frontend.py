@@ -9,13 +9,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import llvmlite.binding as llvm
+from llvmlite import ir
 from numba import njit, types
+from numba.core import cgutils
 from numba.core.codegen import JITCodeLibrary
 from numba.core.cpu import CPUContext, CPUTargetOptions
 from numba.core.dispatcher import Dispatcher
 
 from sparseeinsum.kernels.building.code_generation import make_internal
 from sparseeinsum.kernels.building.exporting import export
+from sparseeinsum.kernels.checking import are_checked
 from sparseeinsum.kernels.compiled.groups import Compiled, exported_by, functions_of, written_by_hand
 
 # Arrays here are views that own nothing, so counting references to them is nothing, too.
@@ -51,6 +54,7 @@ def _compiling_each_function_once() -> Iterator[None]:
     def finalize_without_wrappers(self: object, flags: Any, options: object) -> None:
         finalize_options(self, flags, options)
         flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        flags.boundscheck = are_checked()
 
     def leave_unlinked(self: JITCodeLibrary) -> None:
         self._finalized = True
@@ -62,12 +66,13 @@ def _compiling_each_function_once() -> Iterator[None]:
         is_call = isinstance(signature, tuple)
         return compile_for(self, tuple(map(types.unliteral, signature)) if is_call else signature)
 
-    replacements: tuple[tuple[type, str, object], ...] = (
+    replacements: tuple[tuple[object, str, object], ...] = (
         (CPUTargetOptions, "finalize", finalize_without_wrappers),
         (CPUContext, "get_executable", lambda *_: [].append),  # numba wants a builtin of each one's own; none is called
         (JITCodeLibrary, "finalize", leave_unlinked),
         (JITCodeLibrary, "_optimize_functions", add_layout),
         (Dispatcher, "compile", compile_for_types),
+        (cgutils, "do_boundscheck", _end_out_of_bounds),
     )
     replaced = [(owner, name, getattr(owner, name)) for owner, name, _ in replacements]
     for owner, name, replacement in replacements:
@@ -77,6 +82,12 @@ def _compiling_each_function_once() -> Iterator[None]:
     finally:
         for owner, name, original in replaced:
             setattr(owner, name, original)
+
+
+def _end_out_of_bounds(_context: object, builder: ir.IRBuilder, index: ir.Value, size: ir.Value, *_: object) -> None:
+    """Code that ends the process where an index is out of bounds: kernels have nobody to raise an exception for."""
+    with cgutils.if_unlikely(builder, builder.icmp_unsigned(">=", index, size)):  # what is negative is large then
+        builder.call(builder.module.declare_intrinsic("llvm.trap", (), ir.FunctionType(ir.VoidType(), ())), ())
 
 
 def _count_parameters(function: Compiled) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sparseeinsum import assets
 from sparseeinsum.kernels.building.targets import Target
+from sparseeinsum.kernels.checking import are_checked
 from sparseeinsum.kernels.groups import GROUPS, kernels_of, measures_in_use
 
 _KERNELS = "sparseeinsum.kernels"
@@ -23,7 +24,7 @@ _FRONTEND, _CODE_GENERATION = (
 def digest_of_bitcode(group: str) -> str:
     """Changes with the group's modules, all that they import, what is asked of them, and the compiler."""
     asked_for = (group, *kernels_of(group), *measures_in_use())
-    versions = (_version("numba"), _version("llvmlite"), platform.machine())
+    versions = (_version("numba"), _version("llvmlite"), platform.machine(), str(are_checked()))
     return _digest(map(str.encode, (*asked_for, *versions)), _contents(_sources_of(group), _FRONTEND))
 
 
