@@ -24,6 +24,7 @@ from bench.estimates import error
 from bench.timing import CONSOLE, race
 from sparseeinsum.examples import attention_inputs, attention_program, citation_graph, gcn_inputs
 from sparseeinsum.graphs import GCN
+from sparseeinsum.run_options import RunOptions
 from sparseeinsum.running import run_plan
 
 Data = Mapping[str, object]
@@ -139,7 +140,7 @@ def run(case: str, text: str, inputs: Data, repeat: int) -> Comparison:
     kept, found = (database.run(plan, progress=False, replan=replan) for replan in (False, True))
     for name, result in kept.items():
         np.testing.assert_allclose(found[name].to_numpy(), result.to_numpy(), rtol=1e-9, atol=1e-9)
-    looked = run_plan(plan, database._engine, {}, lambda *_: None).replannings
+    looked = run_plan(plan, database._engine, {}, RunOptions()).replannings
     contenders: dict[str, Callable[[], object]] = {
         way: partial(database.run, plan, progress=False, replan=way == "replanned") for way in ("kept", "replanned")
     }

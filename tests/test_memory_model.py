@@ -9,10 +9,9 @@ from cost_models import OPERANDS, PRODUCT, model_of, promoting
 from sparseeinsum.decompose.choices import allowed_choices
 from sparseeinsum.decompose.cost import Work
 from sparseeinsum.decompose.memory import (
+    OF_ENGINE,
     REREAD_BYTES,
     STATE_OVERHEAD_BYTES,
-    STATES_LIMIT,
-    VECTORS_LIMIT,
     Memory,
     Passes,
 )
@@ -93,7 +92,7 @@ class TestMemory:
         footprint = model.footprint(einsum, choice)
         needed = math.ceil(footprint.needed_bytes(TWO_THREADS))
         vectors, states = footprint.vector_bytes(TWO_THREADS), footprint.states_bytes(TWO_THREADS)
-        assert needed == vectors + STATES_LIMIT * states > VECTORS_LIMIT * vectors
+        assert needed == vectors + OF_ENGINE.states * states > OF_ENGINE.vectors * vectors
         single = limited(model, needed).vertex_cost(einsum, choice)
         twice = limited(model, needed - 1).vertex_cost(einsum, choice)
         often = limited(model, needed // 10).vertex_cost(einsum, choice)
@@ -122,7 +121,7 @@ class TestMemory:
         move = limited(model, 200_000_000).move("A", (1, 1), (1, 0))
         assert move.passes is not None
         assert (move.passes.label, move.is_possible) == ("dim_0", True)
-        states = STATES_LIMIT * move.states_bytes
+        states = OF_ENGINE.states * move.states_bytes
         assert states <= 200_000_000 - move.vector_bytes < states * move.passes.count
         assert not limited(model, 200_000_000).move("A", (1, 1), (0, 0)).is_possible
 

@@ -20,6 +20,7 @@ from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.examples import attention_inputs, attention_program, citation_graph, gcn_inputs, load
 from sparseeinsum.graphs import GCN
 from sparseeinsum.results.execution import Execution
+from sparseeinsum.run_options import RunOptions
 from sparseeinsum.running import run_plan
 
 MASKED = """
@@ -50,7 +51,7 @@ def quick_planning(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def executed(db: se.Database, plan: se.Plan, replans: bool = True) -> Execution:
-    return run_plan(plan, db._engine, {}, lambda *_: None, replans)
+    return run_plan(plan, db._engine, {}, RunOptions(replans=replans))
 
 
 def be_eager(patch: pytest.MonkeyPatch) -> None:

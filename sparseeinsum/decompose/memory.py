@@ -12,13 +12,27 @@ from dataclasses import dataclass
 from sparseeinsum.language.dtypes import ITEM_BYTES
 from sparseeinsum.language.tensors import StoredTensor, keys_of, tuple_bytes
 
-# What is planned with must be so many times what vectors take, and so many times what states take. The rest is for what
-# the engine keeps and can spill (measured: bench/memory.py).
-VECTORS_LIMIT = 2
-STATES_LIMIT = 1.5
-# And so many times what states take of that which shares a statement with other such.
-TOGETHER_LIMIT = 8
-# And so many times what a scan takes that is split among threads.
+
+@dataclass(frozen=True, slots=True)
+class Margins:
+    """How much memory must be there for how much that is expected (measured: bench/memory.py).
+
+    Attributes:
+        vectors: For a byte of arrays in vectors.
+        states: For a byte of aggregation states.
+        together: For a byte of states that share a statement with others.
+    """
+
+    vectors: float
+    states: float
+    together: float
+
+
+# Where the engine is left what remains of a limit.
+OF_PROCESS = Margins(vectors=2, states=1.5, together=8)
+# Where it may take all of a limit for itself, and counts no states.
+OF_ENGINE = Margins(vectors=3, states=4, together=16)
+# What is planned with must be so many times what a scan takes that is split among threads.
 SPLITS_LIMIT = 8
 # Of the memory of a process that an engine runs in: by allocators, and by threads and statements, however little they
 # compute (measured: bench/memory.py).
@@ -58,6 +72,11 @@ class Memory:
     spills_states: bool = False
     planned_share: float = 1.0
 
+    @property
+    def margins(self) -> Margins:
+        """How much must be there for how much that is expected."""
+        return OF_PROCESS if self.is_of_process else OF_ENGINE
+
     def rows(self, tuples: float) -> int:
         """That are in vectors at once, on all threads that read so many tuples."""
         return min(self.threads, max(math.ceil(tuples / self.thread_rows), 1)) * self.vector_rows
@@ -75,7 +94,7 @@ class Memory:
     @property
     def most_held_bytes(self) -> float:
         """Of a relation that a statement may hold whole, which the engine cannot spill; larger ones get tables."""
-        return self.limit_bytes / TOGETHER_LIMIT if self.is_of_process else math.inf
+        return self.limit_bytes / self.margins.together if self.is_of_process else math.inf
 
     def least_buffer_bytes(self, kept_bytes: float) -> float:
         """What the engine needs for its buffers, if it keeps so much in tables and hash tables."""
@@ -83,8 +102,8 @@ class Memory:
 
     def needed_bytes(self, vector_bytes: float, states_bytes: float, kept_bytes: float) -> float:
         """The limit that is enough for arrays in vectors and in states, and for what is kept in tables."""
-        together = vector_bytes + STATES_LIMIT * states_bytes + self.least_buffer_bytes(kept_bytes)
-        return max(VECTORS_LIMIT * vector_bytes, together)
+        together = vector_bytes + self.margins.states * states_bytes + self.least_buffer_bytes(kept_bytes)
+        return max(self.margins.vectors * vector_bytes, together)
 
     def given_for(self, limit_bytes: float) -> int:
         """What must be given, so that so much can be planned with."""
@@ -119,7 +138,7 @@ def scan_needed_bytes(stored: StoredTensor, memory: Memory) -> int:
     if all(tile == 1 for tile in tiles):  # vectors of numbers are small
         return 0
     tuples = math.prod(map(keys_of, tiles, shape))
-    return math.ceil(VECTORS_LIMIT * vector_bytes(tuples, _array_bytes(stored), memory))
+    return math.ceil(memory.margins.vectors * vector_bytes(tuples, _array_bytes(stored), memory))
 
 
 def _array_bytes(stored: StoredTensor) -> int:

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from sparseeinsum.decompose.cost import CostConstants, RepartitionSizes, Work
 from sparseeinsum.decompose.memory import (
     STATE_OVERHEAD_BYTES,
-    STATES_LIMIT,
-    TOGETHER_LIMIT,
     Memory,
     Passes,
 )
@@ -63,7 +61,8 @@ class Moving:
     def cheapest(self, memory: Memory, constants: CostConstants, reads: int) -> Move:
         """The cheapest way that keeps to the memory, where the result is read so often."""
         states = self._states_bytes(memory)
-        together = TOGETHER_LIMIT if self.keys else STATES_LIMIT  # what has no keys cannot go on its own in passes
+        margins = memory.margins
+        together = margins.together if self.keys else margins.states  # what has no keys cannot go on its own in passes
         needed = max(together * states, memory.needed_bytes(self.vector_bytes, states, self._kept_bytes))
         at_once = Move(self.work.times(reads), None, states, self.vector_bytes, needed, needed <= memory.limit_bytes)
         if reads == 1 and at_once.is_possible:
@@ -87,7 +86,7 @@ class Moving:
         label = max(self.keys, key=lambda name: self.keys[name])
         most = max(self.keys[label], 1)
         room = memory.limit_bytes - memory.needed_bytes(self.vector_bytes, 0, self._kept_bytes)
-        wanted = states * STATES_LIMIT / room if room > 0 else math.inf
+        wanted = states * memory.margins.states / room if room > 0 else math.inf
         count = min(max(math.ceil(min(wanted, most)), 1), most)
         written = Work(self.sizes.after, self.sizes.after * self.sizes.after_bytes)
         needed = memory.needed_bytes(self.vector_bytes, states / count, self._kept_bytes)

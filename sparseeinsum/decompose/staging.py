@@ -3,7 +3,6 @@
 from collections.abc import Set
 from dataclasses import dataclass
 
-from sparseeinsum.decompose.memory import TOGETHER_LIMIT
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.moves import Move
 from sparseeinsum.decompose.plan import DecomposedGraph, Step
@@ -59,7 +58,7 @@ def _is_large(plan: DecomposedGraph, step: Step, model: CostModel) -> bool:
     taken: float = _vector_bytes(plan, step, model)
     if not model.memory.spills_states:
         taken += _states_bytes(plan, step, model)
-    return taken * TOGETHER_LIMIT > model.memory.limit_bytes
+    return taken * model.memory.margins.together > model.memory.limit_bytes
 
 
 def _vector_bytes(plan: DecomposedGraph, step: Step, model: CostModel) -> int:

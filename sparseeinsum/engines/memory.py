@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
-from sparseeinsum.decompose.memory import LEAST_BUFFER_BYTES, STATES_LIMIT, threads_within
+from sparseeinsum.decompose.memory import LEAST_BUFFER_BYTES, threads_within
 from sparseeinsum.decompose.staging import StatementSizes
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import EngineError, PlanError
@@ -151,8 +151,9 @@ def _largest(sizes: Sequence[StatementSizes]) -> StatementSizes:
 
 def _left(plan: Plan, sizes: StatementSizes, returned: Mapping[str, float]) -> float:
     """What is left of the memory limit beside what the engine does not count: states, results and split scans."""
-    uncounted = STATES_LIMIT * sizes.states_bytes + sizes.returned_bytes + plan.split_bytes
-    return plan.alternatives.model.memory.available_bytes - uncounted - sum(returned.values())
+    memory = plan.alternatives.model.memory
+    uncounted = memory.margins.states * sizes.states_bytes + sizes.returned_bytes + plan.split_bytes
+    return memory.available_bytes - uncounted - sum(returned.values())
 
 
 def _check_room(plan: Plan, sizes: StatementSizes, returned: Mapping[str, float]) -> None:
