@@ -416,8 +416,9 @@ class Database:
             program: From `se.program`, or its text.
             optimizer: `dp`, the dynamic programme; `cover`, `greedy`, `relational` and `dense`, the baselines.
             memory_limit: Bytes that a run may take beyond what is there before, as in `4GB`: aggregation states,
-                results that are returned, and the database's buffers, which get 64 MB at least and whose limit is
-                lowered during planning and runs. The database's own limit by default.
+                results that are returned, and the database's buffers, which get 24 MB at least. The database's limit
+                and threads are lowered during planning and runs, and a run that takes more than expected is planned
+                anew for less. The database's own limit by default.
             pin: For some results, exactly the labels to promote in the EinSum that computes them; a mapping gives each
                 a tile, of how many indices a tuple holds, as in {"Y": {"i": 64}}.
             layout: `entries`: results have a number a row, unless promoted by hand; `any`: as they are cheapest.

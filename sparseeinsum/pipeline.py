@@ -1,13 +1,13 @@
 """The way through the house: a program and a database in, plans or results out; a line or two a stage."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
 from sparseeinsum.algebra.placement import place
-from sparseeinsum.algebra.translate import Inputs, translate
+from sparseeinsum.algebra.translate import Inputs, KeptOperands, translate
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.constants import constants_for
 from sparseeinsum.decompose.model import CostModel
@@ -29,6 +29,7 @@ from sparseeinsum.partitioned import PartitionedProgram
 from sparseeinsum.plan import Plan
 from sparseeinsum.plan_options import PlanOptions
 from sparseeinsum.program_data import ProgramData, read_data
+from sparseeinsum.replanning import planned_with_less
 from sparseeinsum.results.execution import Delivery, Execution, execute, prepare, with_dictionaries
 from sparseeinsum.results.targets import Target
 from sparseeinsum.rewrite.algebraic import improve
@@ -44,7 +45,7 @@ from sparseeinsum.rewrite.products import put_together
 from sparseeinsum.rewrite.rewriting import Rewriting
 from sparseeinsum.rewrite.sparse_sums import compensate
 from sparseeinsum.run_options import RunOptions
-from sparseeinsum.running import analyze_plan, check_into, run_plan, stream_plan, with_less_memory
+from sparseeinsum.running import analyze_plan, check_into, run_plan, stream_plan
 from sparseeinsum.saved_plans.files import SavedPlan
 from sparseeinsum.saved_plans.fitting import check_exact, decomposed_as, rebuilt
 from sparseeinsum.semantics.exactness import ExactGraph, evaluate_exactly
@@ -192,11 +193,8 @@ class _Making:
         complete = frozenset(name for name in stored if is_complete(stored[name], self.data.measured[name]))
         identifying = {name: identifying_axes(stored[name], self.data.measured[name]) for name in stored}
         inputs = Inputs(stored, self.exact.values, complete, identifying)
-        memory = self.data.memory
-        keeps_shared = engine.sql.has_workers or memory.is_of_process
-        definitions = translate(
-            decomposed, inputs, self.exact.evaluations, keeps_shared, most_held_bytes=memory.most_held_bytes
-        )
+        kept = KeptOperands.within(self.data.memory, engine.sql.has_workers)
+        definitions = translate(decomposed, inputs, self.exact.evaluations, kept)
         transferred_bytes = 0.0
         if decomposed.spreading is not None:
             placed = place(definitions, decomposed.spreading, self.alternatives.model)
@@ -252,10 +250,16 @@ def run_program(
 
     try:
         return in_snapshot(engine, run)
-    except OutOfMemoryError as error:
-        if not plans:
+    except OutOfMemoryError:
+        less = _planned_with_less(plans, run_options)
+        if less is None:
             raise
-        return run_plan(with_less_memory(plans[0], error), engine, into, run_options)
+    return run_plan(less, engine, into, run_options)
+
+
+def _planned_with_less(plans: Sequence[Plan], run_options: RunOptions) -> Plan | None:
+    """Another plan than the one that was made, where a database ran out of memory; None where there is none."""
+    return None if run_options.deterministic or not plans else planned_with_less(plans[0])
 
 
 @contextmanager
@@ -275,10 +279,10 @@ def stream_program(
     with ExitStack() as stack:
         try:
             deliveries = stack.enter_context(entered(engine, run))
-        except OutOfMemoryError as error:
-            if not plans:
+        except OutOfMemoryError:
+            less = _planned_with_less(plans, run_options)
+            if less is None:
                 raise
-            less = with_less_memory(plans[0], error)
             deliveries = stack.enter_context(stream_plan(less, engine, run_options))
         yield deliveries
 

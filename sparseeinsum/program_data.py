@@ -1,7 +1,8 @@
 """The data of a program: the tensors that it reads, measured, and whatever else of them plans depend on."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sparseeinsum.decompose.access import StoredOrder
 from sparseeinsum.decompose.memory import Memory, scan_needed_bytes, scanning_bytes, threads_within
@@ -63,7 +64,7 @@ def read_data(program: Program, engine: Engine, options: PlanOptions) -> Program
     stored = stored_inputs(program, engine)
     generated = _Generated.of(program, stored)
     stored |= generated.stored
-    memory = _memory(engine, options)
+    memory = _with_room_for(stored, _memory(engine, options))
     _check_scans(stored, memory)
     with bounded(engine, options.most_bytes, sum(map(scanning_bytes, stored.values()))):
         measured = measure_all(stored, engine)
@@ -83,6 +84,14 @@ def _memory(engine: Engine, options: PlanOptions) -> Memory:
     threads = threads_within(limit, threads) if is_of_process else threads
     sql = engine.sql
     return Memory(limit, threads, sql.vector_rows, sql.rows_per_thread, is_of_process, sql.spills_states)
+
+
+def _with_room_for(stored: Mapping[str, StoredTensor], memory: Memory) -> Memory:
+    """The same with as many threads as can read every tensor as it is stored, or with one."""
+    needed = max((scan_needed_bytes(source, replace(memory, threads=1)) for source in stored.values()), default=0)
+    if not memory.is_of_process or needed == 0:
+        return memory
+    return replace(memory, threads=max(min(memory.threads, math.floor(memory.limit_bytes / needed)), 1))
 
 
 def _check_scans(stored: Mapping[str, StoredTensor], memory: Memory) -> None:

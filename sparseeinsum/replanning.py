@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.algebra.translate import Inputs, translate
+from sparseeinsum.algebra.translate import Inputs, KeptOperands, translate
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.engines.engine import Engine
@@ -85,10 +85,15 @@ def planned_with_less(plan: Plan) -> Plan | None:
     less = replace(memory, planned_share=memory.planned_share / 2)
     if plan.memory_limit is None or plan.dialect.distributes or less.planned_share < _LEAST_PLANNED_SHARE:
         return None
-    alternatives = replace(plan.alternatives, model=replace(plan.alternatives.model, memory=less))
+    before = plan.alternatives.model
+    model = replace(before, memory=less, resident_bytes=before.resident_bytes / 2)
+    alternatives = replace(plan.alternatives, model=model)
+    try:
+        (decomposed,) = alternatives.chosen(1)
+    except PlanError:
+        return None
     rest = _Rest(plan, plan.decomposed.graph, plan.stored, plan.measured, plan.estimator)
-    found = _found(alternatives)
-    return rest.plan(found[0], time.perf_counter() - start) if found else None
+    return rest.plan(_Found(decomposed, alternatives), time.perf_counter() - start)
 
 
 def _fastest(ways: Sequence["_Found"]) -> "_Found":
@@ -238,8 +243,7 @@ class _Rest:
                 found.decomposed,
                 Inputs(self.stored, self._values, complete, identifying={}),
                 evaluations,
-                keeps_shared=self.before.dialect.has_workers or memory.is_of_process,
-                most_held_bytes=memory.most_held_bytes,
+                KeptOperands.within(memory, self.before.dialect.has_workers),
             ),
             alternatives=found.alternatives,
             stored=self.stored,

@@ -1,10 +1,11 @@
 """A plan and the database that it was made for in, results out; what made the plan right is checked anew."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from typing import TypeVar
 
-from sparseeinsum.decompose.memory import scanning_bytes
+from sparseeinsum.decompose.memory import scanning_bytes, split_scan_bytes
 from sparseeinsum.engines.attempts import entered, tried
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory import OutOfMemoryError, bounded, ordered_folds
@@ -12,7 +13,7 @@ from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.explain import Analysis
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.plan import Plan
-from sparseeinsum.replanning import planned_with_less, replan
+from sparseeinsum.replanning import planned_with_less
 from sparseeinsum.results.execution import (
     Delivery,
     Execution,
@@ -22,7 +23,7 @@ from sparseeinsum.results.execution import (
     with_dictionaries,
 )
 from sparseeinsum.results.targets import Table, Target
-from sparseeinsum.run_options import RunOptions, no_progress
+from sparseeinsum.run_options import RunOptions
 from sparseeinsum.statistics.fingerprints import fingerprints
 from sparseeinsum.statistics.measure import Measurement, is_complete
 from sparseeinsum.storage.catalogue import check_relation
@@ -31,17 +32,20 @@ from sparseeinsum.storage.measuring import identifying_axes, measure_all
 from sparseeinsum.storage.ownership import check_target
 from sparseeinsum.validity import broken_rewriting, evaluations_for
 
+Value = TypeVar("Value")
+
 
 def analyze_plan(plan: Plan, engine: Engine) -> Analysis:
     """Run a plan, then every EinSum of it alone; raises what `run_plan` does."""
+    options = RunOptions()
 
-    def analyze() -> Analysis:
-        with _running(plan, engine, RunOptions()) as right:
-            execution = execute(right, engine, {}, no_progress, replan)
+    def analyze(plan: Plan) -> Analysis:
+        with _running(plan, engine, options) as right:
+            execution = execute(right, engine, {}, options.progress, options.replan)
             statements = tuple((run.statement, run.seconds) for run in execution.runs)
             return Analysis(statements, execution.replannings, run_each(right, engine))
 
-    return tried(engine, analyze)
+    return within_memory(plan, lambda plan: tried(engine, lambda: analyze(plan)), options)
 
 
 def run_plan(plan: Plan, engine: Engine, into: Mapping[str, Target], options: RunOptions) -> Execution:
@@ -58,23 +62,28 @@ def run_plan(plan: Plan, engine: Engine, into: Mapping[str, Target], options: Ru
         EngineError: The plan may be wrong for the data, a table is gone, or the database refused a statement.
     """
 
-    def run() -> Execution:
+    def run(plan: Plan) -> Execution:
         with _running(plan, engine, options) as right:
             check_into(right, engine, into)
             return with_dictionaries(execute(right, engine, into, options.progress, options.replan), engine)
 
-    try:
-        return tried(engine, run)
-    except OutOfMemoryError as error:
-        return run_plan(with_less_memory(plan, error), engine, into, options)
+    return within_memory(plan, lambda plan: tried(engine, lambda: run(plan)), options)
 
 
-def with_less_memory(plan: Plan, error: OutOfMemoryError) -> Plan:
-    """Another plan for the same program, where a database has run out of memory; raises the error if there is none."""
-    less = planned_with_less(plan)
-    if less is None:
-        raise error
-    return less
+def within_memory(plan: Plan, run: Callable[[Plan], Value], options: RunOptions) -> Value:
+    """Run a plan; where the database runs out of memory, another one for the same program that plans with less.
+
+    Raises:
+        OutOfMemoryError: There is none, or the run is to be deterministic.
+    """
+    while True:
+        try:
+            return run(plan)
+        except OutOfMemoryError:
+            less = None if options.deterministic else planned_with_less(plan)
+            if less is None:
+                raise
+        plan = less  # not within the error, which keeps what the run has returned so far
 
 
 @contextmanager
@@ -82,7 +91,7 @@ def stream_plan(plan: Plan, engine: Engine, options: RunOptions) -> Iterator[Map
     """Run a plan but for the statements that return outputs, in a transaction that is open within; see `run_plan`."""
 
     @contextmanager
-    def run() -> Iterator[Mapping[str, Delivery]]:
+    def run(plan: Plan) -> Iterator[Mapping[str, Delivery]]:
         with (
             _running(plan, engine, options) as right,
             prepare(right, engine, options.progress, options.replan) as deliveries,
@@ -90,12 +99,7 @@ def stream_plan(plan: Plan, engine: Engine, options: RunOptions) -> Iterator[Map
             yield deliveries
 
     with ExitStack() as stack:
-        try:
-            deliveries = stack.enter_context(entered(engine, run))
-        except OutOfMemoryError as error:
-            less = with_less_memory(plan, error)
-            deliveries = stack.enter_context(stream_plan(less, engine, options))
-        yield deliveries
+        yield within_memory(plan, lambda plan: stack.enter_context(entered(engine, lambda: run(plan))), options)
 
 
 @contextmanager
@@ -104,8 +108,7 @@ def _running(plan: Plan, engine: Engine, options: RunOptions) -> Iterator[Plan]:
     if options.deterministic:
         plan = replace(plan, threads=1)
     with _telling_what_is_gone(plan.stored, engine), engine.snapshot(), ordered_folds(engine, options.deterministic):
-        with bounded(engine, plan.most_bytes, sum(map(scanning_bytes, plan.stored.values()))):
-            now = _measured_now(plan, engine)
+        now = _measured_now(plan, engine)
         identifying = {name: identifying_axes(stored, now[name]) for name, stored in plan.stored.items()}
         yield plan if plan.may_leave_groups_out(identifying) else plan.with_all_groups()
 
@@ -115,11 +118,15 @@ def _measured_now(plan: Plan, engine: Engine) -> Mapping[str, Measurement]:
     for name, stored in stored_inputs(plan.program, engine).items():
         if stored != plan.stored[name]:
             raise EngineError(f"tensor {name} was defined anew since the plan was made; plan again")
-    found = zip(plan.stored.items(), fingerprints(list(plan.stored.values()), engine), strict=True)
+    memory = replace(plan.alternatives.model.memory, threads=engine.threads())
+    arrays_bytes = sum(split_scan_bytes(stored, memory) for stored in plan.stored.values())
+    with bounded(engine, plan.most_bytes, arrays_bytes):
+        found = zip(plan.stored.items(), fingerprints(list(plan.stored.values()), engine), strict=True)
     changed = {name: stored for (name, stored), now in found if now != plan.measured[name].fingerprint}
     if not changed:
         return plan.measured
-    now = {**plan.measured, **measure_all(changed, engine)}
+    with bounded(engine, plan.most_bytes, sum(map(scanning_bytes, changed.values()))):
+        now = {**plan.measured, **measure_all(changed, engine)}
     lost = [
         name
         for name, stored in changed.items()

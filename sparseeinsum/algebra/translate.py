@@ -4,7 +4,6 @@ Source: SparseEinSum, section 6: first decompose to the keys of both sides, then
 half is left out where one set of keys contains the other.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -28,6 +27,7 @@ from sparseeinsum.algebra.operators import (
     key_ranges,
 )
 from sparseeinsum.decompose.clusters.distribution import Distribution
+from sparseeinsum.decompose.memory import Memory
 from sparseeinsum.decompose.moves import Move
 from sparseeinsum.decompose.plan import DecomposedGraph, Step
 from sparseeinsum.language.tensors import Decomposition, StoredTensor, keys_of, tuple_bytes
@@ -109,12 +109,29 @@ class Inputs:
     identifying: Mapping[str, Set[int]]
 
 
+@dataclass(frozen=True, slots=True)
+class KeptOperands:
+    """Which operands are put together in tables of their own.
+
+    Attributes:
+        shared: Whether those are that are sliced or stacked for several readers.
+        most_bytes: Of an operand, every tuple of which is made present, that a statement may hold; larger ones are.
+    """
+
+    shared: bool
+    most_bytes: float
+
+    @classmethod
+    def within(cls, memory: Memory, has_workers: bool) -> "KeptOperands":
+        """Those of plans for so much memory, on an engine that may have workers."""
+        return cls(has_workers or memory.is_of_process, memory.most_held_bytes)
+
+
 def translate(
     plan: DecomposedGraph,
     inputs: Inputs,
     evaluations: Mapping[str, Evaluation],
-    keeps_shared: bool = False,
-    most_held_bytes: float = math.inf,
+    kept: KeptOperands,
 ) -> tuple[Definition, ...]:
     """One definition for every EinSum of a plan, in topological order.
 
@@ -122,14 +139,15 @@ def translate(
         plan: Choices for all EinSums.
         inputs: The input tensors.
         evaluations: What is exact for every EinSum.
-        keeps_shared: Whether what is sliced or stacked for several operands is kept in a table.
-        most_held_bytes: Size of an operand, every tuple of which is made present, from which on it is kept in a table.
+        kept: Which operands are kept in tables.
     """
-    definitions = tuple(
-        replace(definition, relation=_keeping_filled(definition.relation, most_held_bytes))
-        for definition in _definitions(plan, inputs, evaluations)
+    definitions = tuple(_definitions(plan, inputs, evaluations))
+    if kept.shared:
+        definitions = _keep_shared(definitions)
+    return tuple(
+        replace(definition, relation=_keeping_filled(definition.relation, kept.most_bytes))
+        for definition in definitions
     )
-    return _keep_shared(definitions) if keeps_shared else definitions
 
 
 def _definitions(plan: DecomposedGraph, inputs: Inputs, evaluations: Mapping[str, Evaluation]) -> Iterator[Definition]:
@@ -189,7 +207,7 @@ def _keeping_filled(contract: Contract, most_held_bytes: float) -> Contract:
         schema = operand.schema
         tuples = schema.decomposition.most_tuples(schema.tensor.shape)
         is_large = tuples * tuple_bytes(schema.tensor, schema.decomposition) > most_held_bytes
-        is_filled = isinstance(operand, Densify) and is_large
+        is_filled = isinstance(operand, Densify) and is_large and schema.keys
         return Kept(operand, schema.decomposition.promoted[0], 1) if is_filled else operand
 
     return replace(contract, inputs=tuple(map(kept, contract.inputs)))

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from sparseeinsum.algebra.translate import Inputs, translate
+from sparseeinsum.algebra.translate import Inputs, KeptOperands, translate
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.plan import Plan
@@ -107,7 +107,8 @@ class _Weakening:
         if any(evaluations[name].treatment != made.treatment for name, made in plan.evaluations.items()):
             return False
         inputs = Inputs(plan.stored, MappingProxyType(dict(wanted.values)), wanted.complete, identifying={})
-        definitions = translate(plan.decomposed, inputs, evaluations, keeps_shared=plan.dialect.has_workers)
+        kept = KeptOperands.within(plan.alternatives.model.memory, plan.dialect.has_workers)
+        definitions = translate(plan.decomposed, inputs, evaluations, kept)
         return (
             replace(plan, definitions=definitions).with_all_groups().definitions == plan.with_all_groups().definitions
         )

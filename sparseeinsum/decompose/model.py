@@ -282,12 +282,14 @@ class CostModel:
         axes = self.graph.tensors[tensor].axes
         keys = {axis.name: keys_of(tile, axis.bound) for axis, tile in zip(axes, after, strict=True) if tile != DEMOTED}
         sizes = self._repartition_sizes(tensor, before, after)
-        vectors = sum(
-            vector_bytes(self.tuples(tensor, tiles), self._stored_bytes(tensor, tiles), self.memory)
-            for tiles in {before, tuple(map(common_tile, before, after)), after}
+        vectors = {
+            tiles: vector_bytes(self.tuples(tensor, tiles), self._stored_bytes(tensor, tiles), self.memory)
+            for tiles in (before, tuple(map(common_tile, before, after)), after)
             if any(tile != 1 for tile in tiles)  # vectors of numbers are small
-        )
-        moving = Moving(sizes, self.accounting.repartition(sizes), keys, vectors)
+        }
+        taken = sum(vectors.values())
+        work = self.accounting.repartition(sizes)
+        moving = Moving(sizes, work, keys, taken, taken - vectors.get(before, 0))
         return moving.cheapest(self.memory, self.constants, reads)
 
     def _repartition_sizes(self, tensor: str, before: Choice, after: Choice) -> RepartitionSizes:

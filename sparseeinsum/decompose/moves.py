@@ -26,6 +26,7 @@ class Move:
         passes: Those in which the tensor goes into a table of its own; None where it is computed with its reader.
         states_bytes: Of arrays that are put together at once, which the engine cannot spill.
         vector_bytes: Of arrays that are in vectors at once.
+        returned_bytes: Of those, what functions return.
         needed_bytes: The memory limit that is enough.
         is_possible: Whether the limit is that.
     """
@@ -34,6 +35,7 @@ class Move:
     passes: Passes | None = None
     states_bytes: float = 0.0
     vector_bytes: int = 0
+    returned_bytes: int = 0
     needed_bytes: float = 0.0
     is_possible: bool = True
 
@@ -51,12 +53,14 @@ class Moving:
         work: Of making it once.
         keys: Of every axis that has keys afterwards, how many.
         vector_bytes: Of the arrays before, between and afterwards that are in vectors at once.
+        returned_bytes: Of those between and afterwards.
     """
 
     sizes: RepartitionSizes
     work: Work
     keys: Mapping[str, int]
     vector_bytes: int
+    returned_bytes: int
 
     def cheapest(self, memory: Memory, constants: CostConstants, reads: int) -> Move:
         """The cheapest way that keeps to the memory, where the result is read so often."""
@@ -64,7 +68,7 @@ class Moving:
         margins = memory.margins
         together = margins.together if self.keys else margins.states  # what has no keys cannot go on its own in passes
         needed = max(together * states, memory.needed_bytes(self.vector_bytes, states, self._kept_bytes))
-        at_once = Move(self.work.times(reads), None, states, self.vector_bytes, needed, needed <= memory.limit_bytes)
+        at_once = self._move(self.work.times(reads), None, states, needed, memory)
         if reads == 1 and at_once.is_possible:
             return at_once
         ways = [at_once, *([self._kept(states, memory)] if self.keys else ())]
@@ -91,4 +95,8 @@ class Moving:
         written = Work(self.sizes.after, self.sizes.after * self.sizes.after_bytes)
         needed = memory.needed_bytes(self.vector_bytes, states / count, self._kept_bytes)
         work = self.work.times(count) + written
-        return Move(work, Passes(label, count), states / count, self.vector_bytes, needed, needed <= memory.limit_bytes)
+        return self._move(work, Passes(label, count), states / count, needed, memory)
+
+    def _move(self, work: Work, passes: Passes | None, states: float, needed: float, memory: Memory) -> Move:
+        is_possible = needed <= memory.limit_bytes
+        return Move(work, passes, states, self.vector_bytes, self.returned_bytes, needed, is_possible)

@@ -27,9 +27,7 @@ def staged_results(plan: DecomposedGraph, model: CostModel, computes_whole: bool
             readers + (name in graph.outputs) > 1
             or step.passes is not None
             or (is_read and _is_large(plan, step, model))
-            or (
-                is_read and model.evaluations[name].detects_nonfinite and not (computes_whole and _is_held(step, model))
-            )
+            or (is_read and _is_watched(name, model) and not (computes_whole and _is_held(step, model)))
         ):
             staged.add(name)
         for index, operand in enumerate(step.einsum.operands):
@@ -69,13 +67,8 @@ def _vector_bytes(plan: DecomposedGraph, step: Step, model: CostModel) -> int:
 
 def _returned_bytes(plan: DecomposedGraph, step: Step, model: CostModel) -> float:
     """Bytes of the arrays in vectors that functions return while an EinSum is computed, and its operands with it."""
-    together = sum(map(_returned, _moves_within(plan, step)))
+    together = sum(move.returned_bytes for move in _moves_within(plan, step))
     return model.footprint(step.einsum, step.choice).returned_bytes(model.memory, step.passes) + together
-
-
-def _returned(move: Move) -> float:
-    """Of the arrays in vectors before a move and after it, those after it."""
-    return move.vector_bytes / 2
 
 
 def _states_bytes(plan: DecomposedGraph, step: Step, model: CostModel) -> float:
@@ -121,7 +114,7 @@ def statement_sizes(plan: DecomposedGraph, computed: Set[str], model: CostModel)
     states = sum(_states_bytes(plan, step, model) for step in steps)
     states += max((move.states_bytes for move in moves), default=0.0)
     vectors = max(*(_vector_bytes(plan, step, model) for step in steps), *(move.vector_bytes for move in moves), 0)
-    returned = max(*(_returned_bytes(plan, step, model) for step in steps), *(_returned(move) for move in moves), 0)
+    returned = max(*(_returned_bytes(plan, step, model) for step in steps), *(move.returned_bytes for move in moves), 0)
     kept = sum(model.kept_bytes(step.einsum, step.choice) for step in steps)
     kept += sum(move.work.bytes_moved for move in moves)
     return StatementSizes(states, vectors, returned, states + vectors + kept)

@@ -1,7 +1,7 @@
 """Engines: DuckDB, embedded in this process."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import duckdb
@@ -303,32 +303,40 @@ class DuckDB:
         Yields:
             What sets another limit, on which DuckDB returns memory that is free to the system.
         """
-        before = {name: _in_full(self._setting(name)) for name in ("memory_limit", _FLUSHING)}
-        before["threads"] = str(self.threads())
-        with self.beside() as other:
+        threads = max(threads, int(self._setting("external_threads")))  # which cannot be fewer
+        limited = {"memory_limit": f"{int(limit_bytes)}B", "threads": str(threads), _FLUSHING: f"{_FLUSHED_BYTES}B"}
+        with self._changed(limited) as other:
 
             def limit(size: float) -> None:
                 other.execute(f"SET memory_limit = '{int(size)}B'")
 
-            limit(limit_bytes)
-            other.execute(f"SET threads = {threads}")
-            other.execute(f"SET {_FLUSHING} = '{_FLUSHED_BYTES}B'")
-            try:
-                yield limit
-            finally:
-                for name, value in before.items():
-                    other.execute(f"SET {name} = '{value}'")
+            yield limit
 
     @contextmanager
     def in_one_thread(self) -> Iterator[None]:
-        """Within, the database runs statements in one thread."""
-        before = self.threads()
-        with self.beside() as other:
-            other.execute("SET threads = 1")
-            try:
-                yield
-            finally:
-                other.execute(f"SET threads = {before}")
+        """Within, the database runs statements in one thread.
+
+        Raises:
+            EngineError: The process has lent it more.
+        """
+        lent = int(self._setting("external_threads"))
+        if lent > 1:
+            raise EngineError(
+                f"external_threads is {lent}, and no run in several threads is deterministic; set it to 1"
+            )
+        with self._changed({"threads": "1"}):
+            yield
+
+    @contextmanager
+    def _changed(self, settings: Mapping[str, str]) -> Iterator["DuckDB"]:
+        """Within, settings are others. What comes is a connection beside this one, which may have failed by the end."""
+        before = {name: _in_full(self._setting(name)) for name in settings}
+        with self.beside() as other, ExitStack() as restoring:
+            for name, value in before.items():
+                restoring.callback(other.execute, f"SET {name} = '{value}'")
+            for name, value in settings.items():
+                other.execute(f"SET {name} = '{value}'")
+            yield other
 
     def memory_in_use(self) -> int:
         """Bytes of this process's memory that the database takes now."""

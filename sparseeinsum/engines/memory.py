@@ -1,13 +1,13 @@
 """Engines: the memory limit of a database, lowered while a run keeps to one of its own."""
 
 import math
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 
 from sparseeinsum.decompose.memory import LEAST_BUFFER_BYTES, threads_within
 from sparseeinsum.decompose.staging import StatementSizes
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.turns import Turns
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.plan import Plan
 from sparseeinsum.render.statements import Statement
@@ -19,7 +19,7 @@ _WORTH_SETTING = 0.95
 _LITTLE = 0.25
 
 # The limit is global to a database, and runs in one process share its memory: those with limits take turns.
-_TURN = threading.RLock()
+_TURNS = Turns()
 
 
 class OutOfMemoryError(EngineError):
@@ -40,7 +40,8 @@ def ordered_folds(engine: Engine, is_wanted: bool = True) -> Iterator[None]:
         return
     if engine.sql.distributes:
         raise PlanError("a cluster adds up what its machines send as it comes: no run of it is deterministic")
-    with _TURN, engine.in_one_thread():
+    is_server = engine.memory_in_use() is None  # whose settings are those of a transaction
+    with nullcontext() if is_server else _TURNS.taken(), engine.in_one_thread():
         yield
 
 
@@ -66,29 +67,42 @@ def bounded(engine: Engine, limit_bytes: float, expected_bytes: float = math.inf
 
 
 @contextmanager
-def _limited(engine: Engine, limit_bytes: float, threads: int) -> Iterator[Callable[[float], None] | None]:
-    """Lower the limit of a database, and its threads; what comes sets another limit, None where none was lowered."""
-    if limit_bytes > _WORTH_SETTING * engine.memory_limit():
-        yield None
-        return
+def _limited(
+    engine: Engine, limit_bytes: float, threads: int, failure: type[EngineError] = EngineError
+) -> Iterator[Callable[[float], None]]:
+    """Lower the limit of a database, and its threads, which may be lower; what comes sets another limit.
+
+    Raises:
+        EngineError: A statement within takes more; of the type that is given.
+    """
     in_use, now = engine.memory_in_use() or 0, limit_bytes
-    with _TURN, engine.memory_limited_to(limit_bytes, threads) as set_limit:
 
-        def limit(size: float) -> None:
-            nonlocal now
-            now = size
-            set_limit(size)
+    def limit(size: float) -> None:
+        nonlocal now
+        now = min(size, most)
+        set_limit(now)
 
-        try:
-            yield limit
-        except EngineError as error:
-            if not engine.lacks_memory(error):
-                raise
-            raise OutOfMemoryError(
-                f"memory_limit leaves {engine.title} {math.floor(now - in_use):,} bytes for what it keeps, which are "
-                "not enough for what it cannot write to a disk; raise memory_limit",
-                error.statement,
-            ) from error.__cause__
+    try:
+        with _TURNS.taken():
+            most, threads_now = engine.memory_limit(), engine.threads()
+            if limit_bytes > _WORTH_SETTING * most and threads >= threads_now:
+                now = most
+                yield _left_alone
+                return
+            with engine.memory_limited_to(min(limit_bytes, most), min(threads, threads_now)) as set_limit:
+                yield limit
+    except EngineError as error:
+        if not engine.lacks_memory(error):
+            raise
+        raise failure(
+            f"memory_limit leaves {engine.title} {math.floor(now - in_use):,} bytes for what it keeps, which are "
+            "not enough for what it cannot write to a disk; raise memory_limit",
+            error.statement,
+        ) from error.__cause__
+
+
+def _left_alone(_: float) -> None:
+    """The limit of the database is no higher."""
 
 
 class Keeping:
@@ -118,11 +132,13 @@ class Keeping:
         sizes = _largest([plan.sizes_of(statement.computes) for statement in statements])
         if first:
             _check_room(plan, sizes, self._returned)
-        slowed = self._engine.threads() / plan.threads  # what vectors would take more if threads were left as they are
-        if plan.memory_limit is None or sizes.all_bytes * slowed + returned <= _LITTLE * plan.memory_limit:
+        if plan.memory_limit is None or self._limit is not None:
             return
-        most = self._in_use + plan.alternatives.model.memory.available_bytes
-        self._limit = self._limits.enter_context(_limited(self._engine, most, plan.threads))
+        more = max(self._engine.threads() / plan.threads, 1)  # that is taken if threads are left as they are
+        if sizes.all_bytes * more + returned > _LITTLE * plan.memory_limit:
+            most = self._in_use + plan.alternatives.model.memory.available_bytes
+            limited = _limited(self._engine, most, plan.threads, OutOfMemoryError)
+            self._limit = self._limits.enter_context(limited)
 
     def begin(self, plan: Plan, computed: Collection[str]) -> None:
         """Before a statement that computes some results of a plan: leave room for what the database does not count."""

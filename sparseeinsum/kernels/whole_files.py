@@ -18,6 +18,6 @@ def write_whole(path: Path, content: bytes, permissions: int = 0o644) -> None:
             file.write(content)
         written.chmod(permissions)
         written.replace(path)
-    except OSError:
-        written.unlink()
+    except BaseException:
+        written.unlink(missing_ok=True)
         raise

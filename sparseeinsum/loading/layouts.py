@@ -103,7 +103,7 @@ def _in_arrays(tensor: Tensor, sizes: RowSizes) -> Decomposition:
     whole = Decomposition(tuple(1 if has_key else DEMOTED for has_key in has_keys))
     rows = min(whole.most_tuples(tensor.shape), sizes.vector_rows)
     is_long = rows * whole.array_size(tensor.shape) * ITEM_BYTES[tensor.dtype] > _LARGEST_VECTOR_BYTES
-    return _cut(whole, tensor.shape) if is_long and rows > 1 else whole
+    return _cut(whole, tensor.shape) if is_long else whole
 
 
 def _cut(whole: Decomposition, shape: tuple[int, ...]) -> Decomposition:

@@ -32,7 +32,7 @@ from sparseeinsum.statistics.extents import Extent, as_sql, product
 from sparseeinsum.statistics.numbers import number
 
 HANDLE_COLUMN = "handle"
-# DuckDB makes a list that is constant while it plans, element by element: 65 ns each, where an aggregate of it takes 4.
+# DuckDB makes a list that is constant while it plans, element by element: 65 ns each; one of an aggregate takes 4 ns.
 _MOST_FOLDED = 1024
 # One that depends on a column is made anew in every row, and takes as much memory as the arrays.
 _MOST_POSITIONS_FOLDED = 1 << 14

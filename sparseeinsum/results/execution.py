@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 import pyarrow as pa
@@ -64,11 +65,13 @@ class Delivery:
         schema: Its name, axes, dtype, and how rows will hold it.
         statement: That returns them.
         dictionaries: As of a TensorResult.
+        begin: Leaves the statement room in the memory, before it is run.
     """
 
     schema: Schema
     statement: Statement
     dictionaries: Mapping[str, pa.Array]
+    begin: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,14 +203,16 @@ class _Run:
     def deliveries(self) -> dict[str, Delivery]:
         """Run all of it but what returns outputs."""
         found: dict[str, tuple[Schema, Statement]] = {}
+        begin: dict[str, Callable[[], None]] = {}
         while self._waiting:
             plan, statement = self._waiting.pop(0)
             if statement.stage is None:
                 found[statement.name] = delivery(plan.decomposed, statement.name).schema, statement
+                begin[statement.name] = partial(self._memory.begin, plan, statement.computes)
             else:
                 self._go_on(plan, statement)
         keys = natural_keys(self._engine, [schema for schema, _ in found.values()])
-        return {name: Delivery(*found[name], keys) for name in self._outputs}
+        return {name: Delivery(*found[name], keys, begin[name]) for name in self._outputs}
 
     def _go_on(self, plan: Plan, statement: Statement) -> None:
         """Run the next statement."""

@@ -67,6 +67,7 @@ class ResultStream(Mapping[str, pa.RecordBatchReader]):
         if reader is not None and self._tables is not None:
             raise EngineError(f"{reader.name} is being read; read it to its end, or drop its reader, before {name}")
         self._stop_reading()
+        delivery.begin()
         self._tables = entries_in_batches(self._engine, delivery.statement, delivery.schema, delivery.dictionaries)
         first = next(self._tables)
         self._waiting = first.to_batches()

@@ -358,7 +358,7 @@ class PostgreSQL:
         if not may_create:
             return None
         return lambda name: exp.table_(
-            exp.to_identifier(f"sparseeinsum_{process}_{name}"), db=exp.to_identifier(schema)
+            exp.to_identifier(temporary_name(f"{process}_{name}")), db=exp.to_identifier(schema)
         )
 
     def location(self) -> tuple[str, str]:
