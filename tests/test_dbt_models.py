@@ -182,6 +182,22 @@ class TestOtherTables:
         build(db, project)
         np.testing.assert_allclose(result(db, plan, "C"), left @ right, atol=1e-9)
 
+    def test_plans_within_little_memory_are_as_general(self, db: se.Database, project: Path) -> None:
+        """Operands of which every tuple is made present are put together in models of their own."""
+        rng = np.random.default_rng(0)
+        left, right = rng.random((1200, 1000)), rng.random((1200, 1000))
+        db.tensor("A", left, promoted=["dim_0"])
+        db.tensor("B", right, promoted=["dim_0"])
+        db.connection.execute("DELETE FROM A WHERE dim_0 = 7; DELETE FROM B WHERE dim_0 = 8")
+        plan = db.plan("y[i] = sum(exp(A[i, j]) + B[i, j])", memory_limit="80MB", pin={"y": ["i"]})
+        assert "every tuple present" in plan.sql("staged")
+        assert "CREATE TEMPORARY TABLE B_by_dim_0" in plan.sql("staged").replace('"', "")
+        db.write_dbt(plan, project, "prog")
+        db.tensor("A", -5 * left, promoted=["dim_0"])
+        db.tensor("B", 5 * right, promoted=["dim_0"])
+        build(db, project)
+        np.testing.assert_allclose(result(db, plan, "y"), (np.exp(-5 * left) + 5 * right).sum(axis=1))
+
 
 class TestFiles:
     """What a user's project holds, and what compiling leaves of it."""

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,7 +19,7 @@ from random_runs import random_runs
 import sparseeinsum as se
 from sparseeinsum.engines.duckdb import DuckDB, open_duckdb
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.memory import bounded
+from sparseeinsum.engines.memory import bounded, keeping_to_memory
 from sparseeinsum.render.statements import Statement
 
 pytestmark = pytest.mark.engines("duckdb", reason="a server has memory of its own")
@@ -214,6 +215,98 @@ class TestSettings:
         with bounded(engine, 500_000_000):
             assert engine.memory_limit() <= 100_000_000
         assert engine.memory_limit() <= 100_000_000
+
+
+class TestSettingsOfOthers:
+    """What else changes settings, or has streams open, while a run keeps to a limit."""
+
+    TEXT = "C[i, k] = sum(A[i, j] * B[j, k])"
+
+    @pytest.fixture
+    def product(self, db: se.Database) -> se.Database:
+        rng = np.random.default_rng(0)
+        db.tensor("A", rng.random((3000, 300)))
+        db.tensor("B", rng.random((300, 3000)))
+        return db
+
+    def test_a_setting_that_is_refused_leaves_the_others(
+        self, product: se.Database, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        engine = open_duckdb(product.connection)
+        before = TestSettings.of(product)
+        monkeypatch.setattr("sparseeinsum.engines.duckdb._FLUSHED_BYTES", "no size in ")
+        with pytest.raises(se.EngineError, match="no size"), engine.memory_limited_to(50_000_000, threads=1):
+            pass
+        assert TestSettings.of(product) == before
+
+    def test_threads_that_a_process_has_lent_are_kept(self, product: se.Database) -> None:
+        product.connection.execute("SET threads = 4")
+        product.connection.execute("SET external_threads = 2")
+        product.run(self.TEXT, into={"C": "product"}, memory_limit="64MB")
+        with pytest.raises(se.EngineError, match="external_threads is 2"):
+            product.run(self.TEXT, into={"C": "product"}, deterministic=True)
+
+    def test_threads_stay_as_few_as_they_are(self, product: se.Database) -> None:
+        product.connection.execute("SET threads = 2")
+        plan = product.plan(self.TEXT, memory_limit="200MB")
+        product.connection.execute("SET threads = 1")
+        engine = open_duckdb(product.connection)
+        seen: list[int] = []
+        with product.stream(plan):
+            seen.append(engine.threads())
+        assert seen == [1]
+
+    def test_a_stream_may_be_closed_by_another_thread(self, product: se.Database) -> None:
+        stream = product.stream(self.TEXT, deterministic=True)
+        closing = threading.Thread(target=stream.close)
+        closing.start()
+        closing.join()
+        found: list[Any] = []
+        running = threading.Thread(target=lambda: found.append(product.run("s[] = sum(A[i, j])", deterministic=True)))
+        running.start()
+        running.join(timeout=30)
+        assert len(found) == 1
+
+    def test_what_a_stream_reads_has_room_of_its_own(self, product: se.Database) -> None:
+        """Not that of the statement before."""
+        text = f"{self.TEXT}\ny[i] = max(C[i, k])\nz[k] = min(C[i, k])"
+        plan = product.plan(text, memory_limit="100MB")
+        limits = []
+        with product.stream(plan) as results:
+            for name in ("y", "z", "y"):
+                for _ in results[name]:
+                    pass
+                limits.append(open_duckdb(product.connection).memory_limit())
+        assert limits[0] == limits[2]
+        assert len(plan.sql("staged").split("CREATE TEMPORARY")) > 1
+
+    def test_a_plan_for_the_rest_keeps_to_the_limit(self, product: se.Database) -> None:
+        """As a run does that is planned anew on the way: what it lowered itself is no reason to leave it."""
+        plan = product.plan(f"{self.TEXT}\ny[i] = max(C[i, k])", memory_limit="100MB")
+        engine = open_duckdb(product.connection)
+        with keeping_to_memory(engine, ()) as keeping:
+            limits = []
+            for _ in range(2):
+                keeping.follow(plan, plan.staged_statements)
+                for computed in ("C", "y"):
+                    keeping.begin(plan, (computed,))
+                    limits.append(engine.memory_limit())
+        assert limits[0] != limits[1]
+        assert limits[:2] == limits[2:]
+
+    def test_more_memory_is_never_refused_where_less_is_enough(self, db: se.Database) -> None:
+        """Though it is enough for more threads, which read more at once."""
+        db.tensor("A", np.ones((2048, 2000)))
+        db.connection.execute("SET threads = 8")
+        accepted = []
+        for limit in range(60, 400, 10):
+            try:
+                db.plan("y[i] = sum(A[i, j])", memory_limit=f"{limit}MB")
+                accepted.append(True)
+            except se.PlanError:
+                accepted.append(False)
+        assert accepted == sorted(accepted)
+        assert accepted[4]  # with 100 MB
 
 
 def test_what_cannot_spill_names_the_limit(db: se.Database) -> None:

@@ -30,14 +30,20 @@ class _Watch:
 
     @contextmanager
     def stopping(self, stop: Stop) -> Iterator[None]:
-        """Within, SIGINT stops the kernels."""
+        """Within, SIGINT stops the kernels.
+
+        What another thread than the main one ends goes on to hear of signals, which it hands on, until the next.
+        """
         before = signal.set_wakeup_fd(self._write.fileno(), warn_on_full_buffer=False)
+        if before == self._write.fileno():
+            before = self._before
         with self._lock:
             self._stop, self._before = stop, before
         try:
             yield
         finally:
-            signal.set_wakeup_fd(before)
+            if threading.current_thread() is threading.main_thread():
+                signal.set_wakeup_fd(before)
             with self._lock:
                 self._stop = None
                 stop(False)
