@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sparseeinsum as se
-from sparseeinsum import calibration, pipeline
+from sparseeinsum import calibration, run_options
 from sparseeinsum.cli import main
 from sparseeinsum.examples import citation_graph
 
@@ -66,7 +66,7 @@ def test_run_keeps_to_its_plan_where_asked(
     def looked(*_: object) -> None:
         raise se.EngineError("looked")
 
-    monkeypatch.setattr(pipeline, "replan", looked)
+    monkeypatch.setattr(run_options, "replan", looked)
     text = f"{PRODUCT}\nD[i, k] = C[i, k] + C[k, i]"
     assert main(["run", "-d", database, "-t", text, "--no-replan"]) == 0
     assert main(["run", "-d", database, "-t", text]) == 1

@@ -46,6 +46,41 @@ def test_a_run_is_interrupted() -> None:
     assert (finished.stdout, finished.stderr) == ("['X'] False 30000.0\n" * 2, "")
 
 
+# DuckDB looks for signals where the main thread works for it, which it may or may not.
+SCANS = """
+import os, signal, threading, time
+import sparseeinsum as se
+
+COUNT = 10_000_000_000
+with se.connect() as db:
+    db.connection.execute(f"SET threads = 2; CREATE VIEW long AS SELECT range AS i, 1.0 AS v FROM range({COUNT})")
+    calls = {
+        "run": lambda: db.run(f"S[] = sum(index(i: {COUNT}))"),
+        "plan": lambda: db.plan("S[] = sum(X[i])"),
+        "statistics": lambda: db.statistics("X"),
+        "table": lambda: db.tensor_from_table("Y", "long", index=["i"], value="v"),
+    }
+    db.connection.execute("CREATE OR REPLACE VIEW short AS SELECT range AS i, 1.0 AS v FROM range(3)")
+    db.tensor_from_table("X", "short", index=["i"], value="v", shape=(COUNT,))
+    db.connection.execute("CREATE OR REPLACE VIEW short AS FROM long")
+    for name, call in [*calls.items()] * 2:
+        start = time.perf_counter()
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        try:
+            call()
+        except KeyboardInterrupt:
+            print(name, round(time.perf_counter() - start - 0.5))
+"""
+
+
+def test_scans_are_interrupted() -> None:
+    finished = subprocess.run([sys.executable, "-c", SCANS], capture_output=True, text=True, timeout=200, check=False)
+    assert finished.stderr == ""
+    found = dict(line.split() for line in finished.stdout.splitlines())
+    assert list(found) == ["run", "plan", "statistics", "table"]
+    assert all(int(seconds) <= AT_MOST_SECONDS for seconds in found.values()), found
+
+
 # Single calls that take from 20 s to minutes, as both engines have them.
 LONG_CALLS = {
     "expression": "tensor_reduce('sum', 'exp(u * v)', 'i,j->', {vector}, {vector}, {extents})",

@@ -42,6 +42,7 @@ ROOMS = (
     "partitioning",
     "progress",
     "replanning",
+    "run_options",
     "running",
     "guarded",
     "pipeline",

@@ -1,7 +1,7 @@
 """Engines: DuckDB, embedded in this process."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import duckdb
@@ -163,7 +163,7 @@ class DuckDB:
             )
         self.execute("BEGIN")
         try:
-            with stopped_by_interrupts(stop_kernels):
+            with stopped_by_interrupts(self._stop):
                 yield
         except BaseException:
             with suppress(duckdb.Error):  # a database that failed for good cannot roll back, and must be opened again
@@ -263,8 +263,17 @@ class DuckDB:
         return self.transaction()
 
     def protected(self) -> AbstractContextManager[None]:
-        """Nothing is done: a database has no roles."""
-        return nullcontext()
+        """Within, Ctrl-C is noticed at once; a database has no roles that anything would be protected from."""
+        return stopped_by_interrupts(self._stop)
+
+    def _stop(self, is_wanted: bool) -> None:
+        """Stop what this connection runs, or let kernels run again.
+
+        DuckDB itself looks for signals where this thread works for it, but not where it waits for another one.
+        """
+        stop_kernels(is_wanted)
+        if is_wanted:
+            self.connection.interrupt()
 
     def relations_named(self, name: str) -> Sequence[Relation]:
         """What a bare name may mean, first what it does mean."""

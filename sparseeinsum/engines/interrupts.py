@@ -1,7 +1,7 @@
-"""Engines: Ctrl-C while compiled kernels run in this process, which look at a word and not at Python.
+"""Engines: Ctrl-C while a database computes in this process, which looks at a word, and not at Python.
 
 Python's own handler of a signal runs once a call of C returns. What the system calls at once can write a byte to a
-socket, which a thread waits for that then tells the kernels.
+socket, which a thread waits for that then tells the database and the kernels.
 """
 
 import os
@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-Stop = Callable[[bool], None]  # (whether kernels are to stop, or may run again)
+Stop = Callable[[bool], None]  # (whether work is to stop, or may go on)
 
 _NONE = -1  # what Python calls no file
 _WATCHES: dict[int, "_Watch"] = {}  # by process: threads do not live on in one that is forked
@@ -30,22 +30,22 @@ class _Watch:
 
     @contextmanager
     def stopping(self, stop: Stop) -> Iterator[None]:
-        """Within, SIGINT stops the kernels.
+        """Within, SIGINT stops work, also what is stopped by it around this.
 
         What another thread than the main one ends goes on to hear of signals, which it hands on, until the next.
         """
         before = signal.set_wakeup_fd(self._write.fileno(), warn_on_full_buffer=False)
-        if before == self._write.fileno():
-            before = self._before
         with self._lock:
-            self._stop, self._before = stop, before
+            outer, self._stop = self._stop, stop
+            if before != self._write.fileno():  # as it is within another
+                self._before = before
         try:
             yield
         finally:
             if threading.current_thread() is threading.main_thread():
                 signal.set_wakeup_fd(before)
             with self._lock:
-                self._stop = None
+                self._stop = outer
                 stop(False)
 
     def _listen(self) -> None:
@@ -60,7 +60,7 @@ class _Watch:
 
 @contextmanager
 def stopped_by_interrupts(stop: Stop) -> Iterator[None]:
-    """Within, Ctrl-C stops kernels that this thread runs, where it would raise KeyboardInterrupt."""
+    """Within, Ctrl-C stops work that this thread waits for, where it would raise KeyboardInterrupt."""
     raises = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if not raises or threading.current_thread() is not threading.main_thread():
         yield
