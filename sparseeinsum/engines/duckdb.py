@@ -273,7 +273,8 @@ class DuckDB:
         """
         stop_kernels(is_wanted)
         if is_wanted:
-            self.connection.interrupt()
+            with suppress(duckdb.Error):  # it may be closed by now
+                self.connection.interrupt()
 
     def relations_named(self, name: str) -> Sequence[Relation]:
         """What a bare name may mean, first what it does mean."""
