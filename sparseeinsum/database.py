@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, overload
@@ -543,7 +542,6 @@ class Database:
             options = plan_options(
                 optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
             )
-            options = replace(options, threads=1 if deterministic else None)
             run = pipeline.run_program(self._read(program, parameters), self._engine, options, targets, asked)
             return Results(run.results)
 
@@ -585,7 +583,6 @@ class Database:
                 options = plan_options(
                     optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
                 )
-                options = replace(options, threads=1 if deterministic else None)
                 streamed = pipeline.stream_program(self._read(program, parameters), self._engine, options, asked)
             deliveries = transaction.enter_context(streamed)
             return ResultStream(self._engine, deliveries, transaction.pop_all())

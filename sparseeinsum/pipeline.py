@@ -69,7 +69,7 @@ def _plans(program: Program, engine: Engine, options: PlanOptions) -> list[Plan]
     clock = _Clock()
     with clock.stage("statistics"):
         data = read_data(program, engine, options)
-    with clock.stage("optimizer"), bounded(engine, options.most_bytes, options.estimating_bytes):
+    with clock.stage("optimizer"), bounded(engine, options.memory_limit, options.estimating_bytes):
         bound = _bind(program, data.stored, options, engine)
         binary, derivations, unsearched = _rewritten(bound, data, engine, options)
         pins = _pins(bound, binary, options)
@@ -110,7 +110,7 @@ def _loaded(saved: SavedPlan, engine: Engine) -> Plan:
     )
     with clock.stage("statistics"):
         data = read_data(saved.program, engine, options)
-    with clock.stage("optimizer"), bounded(engine, options.most_bytes, options.estimating_bytes):
+    with clock.stage("optimizer"), bounded(engine, options.memory_limit, options.estimating_bytes):
         bound = _bind(saved.program, data.stored, options, engine)
         binary = rebuilt(saved, bound)
         exact = evaluate_exactly(binary, data.values, _allows_nonfinite(options))

@@ -1,6 +1,5 @@
 """The plan that a user holds: costs, notation, SQL and an explanation; everything of it is known before it runs."""
 
-import math
 from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -329,11 +328,6 @@ class Plan:
         step = self.decomposed.step_of(name)
         assert step is not None
         return Sizes(self.alternatives.model, step)
-
-    @property
-    def most_bytes(self) -> float:
-        """That a run may take; without end where nobody says."""
-        return math.inf if self.memory_limit is None else self.memory_limit
 
     def sizes_of(self, computed: Collection[str]) -> StatementSizes:
         """What a statement is expected to take that computes these results, or none and puts a tensor together."""

@@ -28,7 +28,6 @@ class PlanOptions:
         top: How many plans.
         indexes: Whether operands may be kept in memory and read by index, where the engine can do that.
         workers: Among how many labels are cut; None for a plan of one that knows nothing of others.
-        threads: That a run may have; None for as many as the engine has.
     """
 
     optimizer: str = "dp"
@@ -43,12 +42,6 @@ class PlanOptions:
     top: int = 1
     indexes: bool = True
     workers: int | None = None
-    threads: int | None = None
-
-    @property
-    def most_bytes(self) -> float:
-        """What queries of planning may take; the database sees to its own limit."""
-        return math.inf if self.memory_limit is None else self.memory_limit
 
     @property
     def estimating_bytes(self) -> float:

@@ -66,7 +66,7 @@ def read_data(program: Program, engine: Engine, options: PlanOptions) -> Program
     stored |= generated.stored
     memory = _with_room_for(stored, _memory(engine, options))
     _check_scans(stored, memory)
-    with bounded(engine, options.most_bytes, sum(map(scanning_bytes, stored.values()))):
+    with bounded(engine, options.memory_limit, sum(map(scanning_bytes, stored.values()))):
         measured = measure_all(stored, engine)
         statistics = {
             name: with_blocks(measured[name].statistics, source, options.tiles, engine)
@@ -80,8 +80,7 @@ def read_data(program: Program, engine: Engine, options: PlanOptions) -> Program
 def _memory(engine: Engine, options: PlanOptions) -> Memory:
     is_of_process = options.memory_limit is not None and engine.memory_in_use() is not None
     limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
-    threads = options.threads or engine.threads()
-    threads = threads_within(limit, threads) if is_of_process else threads
+    threads = threads_within(limit, engine.threads()) if is_of_process else engine.threads()
     sql = engine.sql
     return Memory(limit, threads, sql.vector_rows, sql.rows_per_thread, is_of_process, sql.spills_states)
 

@@ -7,7 +7,7 @@ from sparseeinsum.results.execution import Progress, Replan
 
 
 def no_progress(done: int, total: int, name: str) -> None:
-    """Tell nobody."""
+    """Show nothing of how far a run is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,14 +118,12 @@ def _measured_now(plan: Plan, engine: Engine) -> Mapping[str, Measurement]:
     for name, stored in stored_inputs(plan.program, engine).items():
         if stored != plan.stored[name]:
             raise EngineError(f"tensor {name} was defined anew since the plan was made; plan again")
-    memory = replace(plan.alternatives.model.memory, threads=engine.threads())
-    arrays_bytes = sum(split_scan_bytes(stored, memory) for stored in plan.stored.values())
-    with bounded(engine, plan.most_bytes, arrays_bytes):
+    with bounded(engine, plan.memory_limit, _scanned_bytes(plan, engine)):
         found = zip(plan.stored.items(), fingerprints(list(plan.stored.values()), engine), strict=True)
     changed = {name: stored for (name, stored), now in found if now != plan.measured[name].fingerprint}
     if not changed:
         return plan.measured
-    with bounded(engine, plan.most_bytes, sum(map(scanning_bytes, changed.values()))):
+    with bounded(engine, plan.memory_limit, sum(map(scanning_bytes, changed.values()))):
         now = {**plan.measured, **measure_all(changed, engine)}
     lost = [
         name
@@ -141,6 +139,14 @@ def _measured_now(plan: Plan, engine: Engine) -> Mapping[str, Measurement]:
     if reason is not None:
         raise EngineError(f"{reason}; plan again")
     return now
+
+
+def _scanned_bytes(plan: Plan, engine: Engine) -> float:
+    """Bytes of the arrays in vectors of scans of the inputs, where a limit is kept to."""
+    if plan.memory_limit is None:
+        return 0
+    memory = replace(plan.alternatives.model.memory, threads=engine.threads())
+    return sum(split_scan_bytes(stored, memory) for stored in plan.stored.values())
 
 
 @contextmanager

@@ -9,8 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sparseeinsum.language.dtypes import ITEM_BYTES
-from sparseeinsum.language.tensors import StoredTensor, keys_of, tuple_bytes
+from sparseeinsum.language.tensors import StoredTensor, array_bytes, keys_of, tuple_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +137,11 @@ def scan_needed_bytes(stored: StoredTensor, memory: Memory) -> int:
     if all(tile == 1 for tile in tiles):  # vectors of numbers are small
         return 0
     tuples = math.prod(map(keys_of, tiles, shape))
-    return math.ceil(memory.margins.vectors * vector_bytes(tuples, _array_bytes(stored), memory))
+    return math.ceil(memory.margins.vectors * _scanned_bytes(tuples, stored, memory))
 
 
-def _array_bytes(stored: StoredTensor) -> int:
-    return stored.decomposition.array_size(stored.tensor.shape) * ITEM_BYTES[stored.tensor.dtype]
+def _scanned_bytes(tuples: float, stored: StoredTensor, memory: Memory) -> int:
+    return vector_bytes(tuples, array_bytes(stored.tensor, stored.decomposition), memory)
 
 
 def scanning_bytes(stored: StoredTensor) -> float:
@@ -155,7 +154,7 @@ def split_scan_bytes(stored: StoredTensor, memory: Memory) -> int:
     """Bytes of the arrays in vectors if every thread reads a part of a stored tensor: of whole vectors, even so."""
     tiles, shape = stored.decomposition.tiles, stored.tensor.shape
     tuples = min(math.prod(map(keys_of, tiles, shape)), memory.vector_rows)
-    return memory.threads * vector_bytes(tuples, _array_bytes(stored), memory)
+    return memory.threads * _scanned_bytes(tuples, stored, memory)
 
 
 @dataclass(frozen=True, slots=True)

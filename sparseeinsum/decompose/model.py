@@ -39,7 +39,15 @@ from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.dtypes import ITEM_BYTES, is_complex
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import count_operations
-from sparseeinsum.language.tensors import DEMOTED, Decomposition, common_tile, keys_of, mean_extent, tuple_bytes
+from sparseeinsum.language.tensors import (
+    DEMOTED,
+    Decomposition,
+    array_bytes,
+    common_tile,
+    keys_of,
+    mean_extent,
+    tuple_bytes,
+)
 from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 from sparseeinsum.statistics.estimate import Statistics, by_label, dense_statistics
 
@@ -279,11 +287,15 @@ class CostModel:
         """The cheapest change of a tensor's decomposition that keeps to the memory, to be read so often."""
         if before == after:
             return Move(Work())
-        axes = self.graph.tensors[tensor].axes
-        keys = {axis.name: keys_of(tile, axis.bound) for axis, tile in zip(axes, after, strict=True) if tile != DEMOTED}
+        schema = self.graph.tensors[tensor]
+        keys = {
+            axis.name: keys_of(tile, axis.bound)
+            for axis, tile in zip(schema.axes, after, strict=True)
+            if tile != DEMOTED
+        }
         sizes = self._repartition_sizes(tensor, before, after)
         vectors = {
-            tiles: vector_bytes(self.tuples(tensor, tiles), self._stored_bytes(tensor, tiles), self.memory)
+            tiles: vector_bytes(self.tuples(tensor, tiles), array_bytes(schema, Decomposition(tiles)), self.memory)
             for tiles in (before, tuple(map(common_tile, before, after)), after)
             if any(tile != 1 for tile in tiles)  # vectors of numbers are small
         }
@@ -338,11 +350,6 @@ class CostModel:
         computed_in = self.evaluations[einsum.output.tensor].computed_in
         item_bytes = max(ITEM_BYTES[self.graph.tensors[reference.tensor].dtype], ITEM_BYTES[computed_in])
         return self._array_size(reference, reference_tiles(einsum, reference, choice)) * item_bytes
-
-    def _stored_bytes(self, tensor: str, tiles: Choice) -> int:
-        """Bytes of the array in one tuple of a tensor, as it is stored."""
-        schema = self.graph.tensors[tensor]
-        return Decomposition(tiles).array_size(schema.shape) * ITEM_BYTES[schema.dtype]
 
     def is_matrix_product(self, einsum: EinSum, choice: Choice) -> bool:
         """Whether the kernel of an EinSum is a matrix product, of a dtype that BLAS knows."""

@@ -46,7 +46,7 @@ def ordered_folds(engine: Engine, is_wanted: bool = True) -> Iterator[None]:
 
 
 @contextmanager
-def bounded(engine: Engine, limit_bytes: float, expected_bytes: float = math.inf) -> Iterator[None]:
+def bounded(engine: Engine, limit_bytes: float | None, expected_bytes: float = math.inf) -> Iterator[None]:
     """Let a database take so many bytes more than it takes now, and no more than it may anyway.
 
     The limit is that of the whole database, other connections to it included, until the end. What hash tables and
@@ -54,11 +54,12 @@ def bounded(engine: Engine, limit_bytes: float, expected_bytes: float = math.inf
 
     Args:
         engine: A connection to the database.
-        limit_bytes: What its buffers may grow by; at least 24 MB are granted.
+        limit_bytes: What its buffers may grow by; at least 24 MB are granted. None leaves the database its own limit.
         expected_bytes: What they will grow by at most; the limit of the database stays as it is where that is little.
     """
-    in_use = None if expected_bytes <= _LITTLE * limit_bytes else engine.memory_in_use()
-    if in_use is None:
+    needs_none = limit_bytes is None or expected_bytes <= _LITTLE * limit_bytes
+    in_use = None if needs_none else engine.memory_in_use()
+    if limit_bytes is None or in_use is None:
         yield
         return
     threads = threads_within(limit_bytes, engine.threads())

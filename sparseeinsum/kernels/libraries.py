@@ -24,9 +24,12 @@ def postgresql_file(major: int) -> str:
 
 
 def prebuilt(name: str) -> Path | None:
-    """A library that came with the package, for all processors of the platform; None where none did."""
+    """A library that came with the package, for all processors of the platform; None where none did.
+
+    Nor is there one whose indices are checked.
+    """
     path = assets.path(f"{_FOLDER}/{name}")
-    return path if path.is_file() else None
+    return path if path.is_file() and not are_checked() else None
 
 
 def libraries_for_duckdb() -> Iterator[Path]:
@@ -41,7 +44,7 @@ def libraries_for_duckdb() -> Iterator[Path]:
     asked_for, platform = processor_asked_for(), this_platform()
     processors = (NATIVE, *reversed(platform.levels)) if asked_for is None else (asked_for,)
     compiled = {processor: path for processor in processors if (path := whole_library(platform, processor))}
-    shipped = prebuilt(DUCKDB_FILE) if asked_for != NATIVE and not are_checked() else None
+    shipped = prebuilt(DUCKDB_FILE) if asked_for != NATIVE else None
     if NATIVE in compiled:
         yield compiled.pop(NATIVE)
     if shipped is not None:

@@ -188,8 +188,12 @@ def whole(rank: int) -> Decomposition:
 
 def tuple_bytes(tensor: Tensor, decomposition: Decomposition) -> int:
     """Bytes of one tuple: its keys and its number or array."""
-    items = decomposition.array_size(tensor.shape)
-    return KEY_BYTES * len(decomposition.promoted) + ITEM_BYTES[tensor.dtype] * items
+    return KEY_BYTES * len(decomposition.promoted) + array_bytes(tensor, decomposition)
+
+
+def array_bytes(tensor: Tensor, decomposition: Decomposition) -> int:
+    """Bytes of the number or array in one tuple."""
+    return decomposition.array_size(tensor.shape) * ITEM_BYTES[tensor.dtype]
 
 
 def dictionaries_of_keys(tensor: Tensor, decomposition: Decomposition) -> tuple[Dictionary | None, ...]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.errors import ShapeError
 from sparseeinsum.language.dtypes import ITEM_BYTES
-from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor, entries
+from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor, array_bytes, entries
 
 Promoted = Sequence[str] | Mapping[str, int] | None
 
@@ -102,7 +102,7 @@ def _in_arrays(tensor: Tensor, sizes: RowSizes) -> Decomposition:
     has_keys = [place < keys or axis.dictionary is not None for place, axis in enumerate(tensor.axes)]
     whole = Decomposition(tuple(1 if has_key else DEMOTED for has_key in has_keys))
     rows = min(whole.most_tuples(tensor.shape), sizes.vector_rows)
-    is_long = rows * whole.array_size(tensor.shape) * ITEM_BYTES[tensor.dtype] > _LARGEST_VECTOR_BYTES
+    is_long = rows * array_bytes(tensor, whole) > _LARGEST_VECTOR_BYTES
     return _cut(whole, tensor.shape) if is_long else whole
 
 
