@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from sparseeinsum.database import connect
 from sparseeinsum.errors import DataError
-from sparseeinsum.language.dtypes import ITEM_BYTES, Number
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.numpy_notation import RESULT_NAME, operand_names, read_arguments, read_subscripts
 from sparseeinsum.loading.sources.sparse_arrays import is_scipy
+from sparseeinsum.operators.dtypes import ITEM_BYTES, Number
 from sparseeinsum.tracebacks import one_frame
 
 _Array: TypeAlias = Any  # a numpy array, or one of any of scipy's sparse classes, which have no common type

@@ -13,9 +13,10 @@ from sparseeinsum.language.lowering import lower
 from sparseeinsum.language.matrix_statements import no_shapes
 from sparseeinsum.language.names import names_read
 from sparseeinsum.language.parameters import Parameters
-from sparseeinsum.language.scalar import AxisBound, axis_bounds_of
+from sparseeinsum.language.scalar import axis_bounds_of
 from sparseeinsum.language.syntax import NOWHERE, Assignment, Import, Position, Source
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.operators.expressions import AxisBound
 from sparseeinsum.storage.inputs import shapes_in, stored_inputs
 
 _ANY_BOUND = 1  # of a parameter that has no value: a number that may stand everywhere

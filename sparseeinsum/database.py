@@ -16,7 +16,6 @@ from sparseeinsum.engines.locking import lock_of, one_at_a_time
 from sparseeinsum.engines.postgresql.names import is_postgresql
 from sparseeinsum.errors import EngineError, SemanticsError
 from sparseeinsum.extras import imported, late
-from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_file, lower_text
 from sparseeinsum.language.syntax import Source
@@ -24,6 +23,7 @@ from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.loading import tables
 from sparseeinsum.loading.sources.given import Columns
 from sparseeinsum.loading.sources.readers import read
+from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.plan import Plan
 from sparseeinsum.plan_options import plan_options
 from sparseeinsum.progress import shown_progress

@@ -24,6 +24,7 @@ from sparseeinsum.extras import late
 from sparseeinsum.kernels.duckdb.library import library_at_hand
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.operators.records import Function
 from sparseeinsum.partitioned import PartitionedProgram
 from sparseeinsum.preview import Preview
 from sparseeinsum.render.dialects import Dialect
@@ -52,6 +53,7 @@ class Plan:
         definitions: The same as operators over relations.
         alternatives: All that might have been chosen.
         stored: The input tensors, where they lie.
+        functions: Of users, as they were when it was made.
         measured: What scans of the inputs found.
         estimator: Estimated the sizes of results.
         rewriting: How those EinSums came from the ones that were written.
@@ -72,6 +74,7 @@ class Plan:
     definitions: tuple[Definition, ...]
     alternatives: Alternatives
     stored: Mapping[str, StoredTensor]
+    functions: Mapping[str, Function]
     measured: Mapping[str, Measurement]
     estimator: Estimator
     rewriting: Rewriting

@@ -3,9 +3,9 @@
 from contextlib import suppress
 
 from sparseeinsum.errors import DataError, PlanError
-from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.syntax import Declaration, write_statement
 from sparseeinsum.language.tensors import Tensor
+from sparseeinsum.operators.dtypes import Number
 
 
 def tiles_of(text: str | None) -> list[int] | str:

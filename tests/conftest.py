@@ -25,7 +25,7 @@ from sparseeinsum import cli
 from sparseeinsum.decompose.constants import constants_for, store_constants
 from sparseeinsum.kernels.postgresql.installation import find_server
 from sparseeinsum.kernels.postgresql.python import install_python
-from sparseeinsum.language.scalar import FUNCTIONS
+from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.tracebacks import VARIABLE
 
 ENGINES = ("duckdb", "postgresql")

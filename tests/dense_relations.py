@@ -7,8 +7,8 @@ import numpy as np
 from sparseeinsum.algebra.relational.dense import absent_of, frontier_of
 from sparseeinsum.algebra.relational.evaluate import Relation
 from sparseeinsum.algebra.relational.keys import Key, every_key
-from sparseeinsum.language.dtypes import Array
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor
+from sparseeinsum.operators.dtypes import Array
 
 
 def relation_of(array: Array, tensor: Tensor, decomposition: Decomposition, keeps_fill: bool = True) -> Relation:

@@ -6,8 +6,8 @@ from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.operators.ranges import Range
 from sparseeinsum.semantics.exactness import Evaluation, Values, evaluate_exactly
-from sparseeinsum.semantics.ranges import Range
 from sparseeinsum.statistics.estimate import Statistics
 
 Evaluations = Mapping[str, Evaluation]

@@ -26,6 +26,7 @@ LONG = (
     r"test_dbt_projects.py::test_on_postgresql",
     r"test_documentation.py::test_page\[docs/pipelines.md",
     r"test_einsum_of_sparse.py::test_formats\[(csc|bsr|dia|lil|dok|coo)_matrix",
+    r"test_extending.py::test_records_in_a_database",  # compiles kernels
     r"test_interrupts.py::.*\[(lines|gemm)\]",
     r"test_libraries.py::test_kernels_of_each_processor.*\[x86-64-v[34]",
     r"test_libraries.py::test_the_demo_on_each_processor",

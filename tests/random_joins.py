@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.language.dtypes import ITEM_BYTES, Number
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.inference import aggregated, dtype_of
-from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, operands_of
+from sparseeinsum.language.scalar import operands_of
+from sparseeinsum.operators.dtypes import ITEM_BYTES, Number
+from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 
 Array = NDArray[Any]
 
@@ -29,8 +30,8 @@ def einsum(text: str, join: Scalar, aggregate: str | None = "sum", promoted: str
     return EinSum(Reference("W", tuple(output)), operands, join, aggregate, frozenset((label, 1) for label in promoted))
 
 
-UNARY = ("neg", "abs", "relu", "sigmoid", "tanh", "exp", "not")
-BINARY = ("mul", "mul", "add", "sub", "min", "max", "and", "or", "lt", "eq", "div")
+UNARY = ("neg", "abs", "relu", "sigmoid", "tanh", "exp", "not", "sin", "cos", "erf", "atan")
+BINARY = ("mul", "mul", "add", "sub", "min", "max", "and", "or", "lt", "eq", "div", "logaddexp")
 
 
 @st.composite

@@ -33,7 +33,7 @@ from sparseeinsum.algebra.relational.keys import (
     selected,
 )
 from sparseeinsum.algebra.relational.types import RelationType
-from sparseeinsum.language.scalar import Call, Literal, Operand
+from sparseeinsum.operators.expressions import Call, Literal, Operand
 
 U = Operand(0)
 MAPS = tuple(

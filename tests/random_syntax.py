@@ -76,7 +76,10 @@ UNARY: Sequence[tuple[str, Callable[[Any], Any]]] = (
     ("(2 ^ {})", lambda a: 2**a),
     ("(1 < {})", lambda a: np.less(1, a)),
 )
-FOLDS = ("sum", "prod", "max", "min", "any", "all", "logsumexp", "mean", "var", "norm", "argmax", "argmin")
+FOLDS = (
+    *("sum", "prod", "max", "min", "any", "all", "logsumexp"),
+    *("mean", "var", "norm", "count", "sumsq", "argmax", "argmin"),
+)
 KEEPING = ("softmax", "log_softmax", "layer_norm")
 
 

@@ -13,7 +13,7 @@ from any_sql import run_sql
 from reading import assert_usable, contents, read_back, stored_result
 
 import sparseeinsum as se
-from sparseeinsum.language.dtypes import Number
+from sparseeinsum.operators.dtypes import Number
 
 DENSE = np.arange(6.0).reshape(2, 3)
 SPARSE = sp.csr_array(np.diag([1.0, 0.0, 2.0]))

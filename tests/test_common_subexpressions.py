@@ -10,7 +10,7 @@ from planning_problems import drawn
 
 import sparseeinsum as se
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
-from sparseeinsum.language.scalar import Operand
+from sparseeinsum.operators.expressions import Operand
 from sparseeinsum.rewrite.chains import substituted
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.semantics.dense import evaluate_program

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.eingraph import EinSum, Reference, by_hand, write_einsum
 from sparseeinsum.language.inference import result_tensor
-from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, U, V, evaluate
+from sparseeinsum.language.scalar import evaluate
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar, U, V
 from sparseeinsum.rewrite.compensation import compensated
 from sparseeinsum.rewrite.simplify import with_operands_set
 from sparseeinsum.semantics.dense import evaluate_einsum

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import runpy
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from pages import Page, blocks_of
 from postgres_server import PostgresServer
 
 import sparseeinsum as se
+from sparseeinsum import assets
 
 DATABASE = "graph"  # that pages about PostgreSQL are in
 ROOT = Path(__file__).parent.parent
@@ -86,3 +88,11 @@ two words
 def test_what_is_right_passes(tmp_path: Path) -> None:
     (tmp_path / "page.md").write_text(RIGHT)
     Page(tmp_path / "page.md", tmp_path, None).run()
+
+
+def test_tables_are_those_of_the_records() -> None:
+    """`python docs/tables.py` writes them."""
+    tables = runpy.run_path(str(assets.ROOT / "docs" / "tables.py"))
+    page = tables["PAGE"].read_text(encoding="utf-8")
+    assert page == tables["written"](page)
+    assert page.count("<!-- table of") == 2

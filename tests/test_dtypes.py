@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from reading import column_types, contents, stored_result
 
 import sparseeinsum as se
-from sparseeinsum.language.dtypes import Number
+from sparseeinsum.operators.dtypes import Number
 
 pytestmark = pytest.mark.engines("duckdb", "postgresql")
 

@@ -15,7 +15,9 @@ from sqlglot import exp
 
 import sparseeinsum as se
 from sparseeinsum.kernels.catalogue import functions
-from sparseeinsum.language.scalar import FUNCTIONS, Call, Literal, Operand, Scalar, evaluate, operands_of, write
+from sparseeinsum.language.scalar import evaluate, operands_of, write
+from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
+from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.render.dialects import DUCKDB, POSTGRESQL, Dialect, write_sql
 from sparseeinsum.render.scalars import number_expression
 from sparseeinsum.semantics.dense import evaluate_program

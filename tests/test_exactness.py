@@ -6,8 +6,8 @@ import pytest
 import sparseeinsum as se
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.operators.ranges import ANYTHING, Range
 from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind, Values, evaluate_exactly
-from sparseeinsum.semantics.ranges import ANYTHING, Range
 
 
 def evaluation_of(text: str, *infinite: str, fill: float = 0.0, allows_nonfinite: bool = False) -> Evaluation:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from reading import assert_usable, contents, engine_of, stored_result
 
 import sparseeinsum as se
-from sparseeinsum.language.dtypes import Number
+from sparseeinsum.operators.dtypes import Number
 
 pytestmark = pytest.mark.engines("duckdb", "postgresql")
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sparseeinsum as se
-from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, write
+from sparseeinsum.language.scalar import write
+from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 
 pytestmark = pytest.mark.engines("duckdb", reason="calls in DuckDB's SQL, of kernels that PostgreSQL has, too")
 

@@ -1,5 +1,6 @@
 """Ctrl-C while DuckDB computes: Python's own error, and the database is as it was; kernels stop soon."""
 
+import os
 import signal
 import socket
 import subprocess
@@ -44,6 +45,23 @@ def test_a_run_is_interrupted() -> None:
         [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60, check=False
     )
     assert (finished.stdout, finished.stderr) == ("['X'] False 30000.0\n" * 2, "")
+
+
+def test_a_signal_stops_nothing_that_begins_after_it() -> None:
+    """Also where the thread that hears of it comes to run only then."""
+    told: list[bool] = []
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(100)  # other threads wait until this one does
+    try:
+        with pytest.raises(KeyboardInterrupt), stopped_by_interrupts(lambda stop: None):
+            os.kill(os.getpid(), signal.SIGINT)
+            while True:
+                pass
+        with stopped_by_interrupts(told.append):
+            time.sleep(0.2)
+    finally:
+        sys.setswitchinterval(interval)
+    assert told == [False]
 
 
 # DuckDB looks for signals where the main thread works for it, which it may or may not.

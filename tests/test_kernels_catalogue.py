@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import sparseeinsum as se
@@ -12,39 +13,38 @@ from sparseeinsum.kernels.compiled import measures
 from sparseeinsum.kernels.compiled.arithmetic import numbers_of
 from sparseeinsum.kernels.compiled.row_kernels import row_kernels
 from sparseeinsum.kernels.messages import MESSAGES_BY_CODE
-from sparseeinsum.language.dtypes import AGGREGATES
-from sparseeinsum.language.scalar import FUNCTIONS, Call, Literal, Operand, evaluate, write
+from sparseeinsum.language.scalar import evaluate, write
+from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.expressions import Call, Literal, Operand
+from sparseeinsum.operators.functions import FUNCTIONS, built_in
 from sparseeinsum.render.values import MAX_LABELS_INSIDE
 
 pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL's kernels come of the same catalogue and cache")
 
-KERNELS = ("aggregation", "complexes", "contraction", "elementwise", "expression", "integers", "layout", "tiles")
+KERNELS = (
+    *("aggregation", "complexes", "contraction", "elementwise", "evaluation", "expression", "integers", "layout"),
+    *("reals", "tiles"),
+)
 
 
-def test_scalar_functions_of_language_and_kernels_agree() -> None:
-    expression, evaluation = load_kernels("expression"), load_kernels("evaluation")
-    assert tuple(FUNCTIONS) == expression.FUNCTIONS
-    assert tuple(function.operands for function in FUNCTIONS.values()) == expression.OPERANDS
-    operators = [function for function in FUNCTIONS.values() if function.symbol]
-    assert tuple(function.symbol for function in operators) == expression.SYMBOLS
-    assert tuple(function.precedence for function in operators) == expression.PRECEDENCES
-    codes = {name: getattr(evaluation, name.upper()) for name in FUNCTIONS}
-    assert codes == {name: code for code, name in enumerate(FUNCTIONS)}
+def test_operators_come_first() -> None:
+    """So their symbols count as the codes of functions do."""
+    has_symbol = [bool(function.symbol) for function in built_in()]
+    assert has_symbol == sorted(has_symbol, reverse=True)
 
 
-@pytest.mark.parametrize("name", ["integers", "complexes"])
-def test_codes_of_other_numbers_agree(name: str) -> None:
-    """Each file of kernels stands alone, so that they repeat the codes of operations, functions and literals."""
-    evaluation, expression = vars(load_kernels("evaluation")), vars(load_kernels("expression"))
-    public = vars(load_kernels("aggregation")) | vars(load_kernels("elementwise"))
-    own = {name: value for name, value in vars(load_kernels(name)).items() if name.isupper()}
-    private = evaluation | {name: expression[name] for name in ("WHOLE", "IMAGINARY")}
-    for constant, code in own.items():
-        if constant.startswith("_") and constant[1:] in private:
-            assert code == private[constant[1:]]
-        elif constant in ("SUM", "PROD", "MAX", "MIN", "ANY", "ALL", "ADD", "SUBTRACT", "MULTIPLY"):
-            assert code == public[constant]
-    assert {"_ADD", "_WHERE", "ADD", "SUM", "ANY"} <= set(own)
+@pytest.mark.parametrize("dtype", ["f64", "f32", "i64", "c128", "c64"])
+def test_kernels_refuse_unknown_functions(dtype: str) -> None:
+    """What is neither of a record nor an address computes nothing, and calls nothing."""
+    numbers = numbers_of(dtype)
+    values = np.ones(4, str(numbers.dtype))
+    blocks = np.zeros(numbers.block * 16, values.dtype)
+    constants = np.zeros(load_kernels("expression").CONSTANT_WORDS)
+    for code in (len(built_in()), 1 << 15, (1 << 16) - 1, -1):
+        program = np.array([2, 0, 4 * code + 1])
+        assert numbers.evaluate_block(program, constants, values, values, blocks) == -16
+    unknown = len(AGGREGATES)
+    assert numbers.fold(unknown, values, values) == load_kernels("aggregation").UNKNOWN_AGGREGATE
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -53,27 +53,18 @@ def test_every_scalar_function_is_one_in_sql(shared_db: se.Database, name: str) 
     call = write(Call(name, operands))
     query = "SELECT tensor_reduce('prod', $1, ',->', [2.5], [1.5], [])"
     ((found,),) = shared_db.connection.execute(query, [call]).fetchall()
-    assert found == [pytest.approx(float(evaluate(Call(name, operands), (2.5, 1.5))))]
+    assert found == [pytest.approx(float(evaluate(Call(name, operands), (2.5, 1.5))), nan_ok=True)]
 
 
-def test_messages_and_descriptions_list_every_scalar_function() -> None:
-    expression = load_kernels("expression")
-    names = expression.CALLABLE
-    assert f"known: {' '.join(names)}; functions of users" in MESSAGES_BY_CODE[expression.UNKNOWN_NAME]
-    (described,) = {
-        listed
-        for function in functions()
-        if function.name == "tensor_map"
-        for listed in re.findall(r"Functions: (.*); operators: (.*)\.", function.description)
-    }
-    assert described == (", ".join(names), " ".join(dict.fromkeys(expression.SYMBOLS)))
-
-
-def test_aggregates_agree() -> None:
-    assert tuple(AGGREGATES) == load_kernels("aggregation").AGGREGATES
-    assert {f"tensor_{aggregate}" for aggregate in AGGREGATES} <= {function.name for function in functions()}
+def test_messages_and_descriptions_list_every_operator() -> None:
+    unknown = MESSAGES_BY_CODE[load_kernels("expression").UNKNOWN_NAME]
+    (described,) = (each.description for each in functions() if each.name == "tensor_map" and "[" in each.example)
+    for function in built_in():
+        assert function.shown in described
+        assert function.symbol or function.name in unknown
     listed = MESSAGES_BY_CODE[load_kernels("aggregation").UNKNOWN_AGGREGATE]
     assert listed.endswith(", ".join(AGGREGATES))
+    assert {f"tensor_{aggregate}" for aggregate in AGGREGATES} <= {function.name for function in functions()}
 
 
 def test_limits_agree() -> None:

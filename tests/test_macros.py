@@ -12,8 +12,8 @@ import sparseeinsum as se
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import write_einsum
 from sparseeinsum.language.generated import GeneratedTensor
-from sparseeinsum.language.scalar import AxisBound
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.operators.expressions import AxisBound
 from sparseeinsum.semantics.dense import evaluate_program
 
 Array = NDArray[Any]
@@ -61,6 +61,9 @@ MEANT: list[tuple[str, Callable[[Array], Array]]] = [
     ("C[i] = var[j](X[i, j])", lambda x: x.var(1)),
     ("C[] = var(X[i, j])", lambda x: x.var()),
     ("C[j] = norm(X[i, j])", lambda x: np.linalg.norm(x, axis=0)),
+    ("C[j] = count(X[i, j]) / 2", lambda x: np.count_nonzero(x, axis=0) / 2),
+    ("C[] = sumsq(X[i, j]) / 2", lambda x: np.sum(np.square(x)) / 2),
+    ("C[i] = count[j](X[i, j] > 0) / 2 + sumsq[j](X[i, j])", lambda x: (x > 0).sum(1) / 2 + np.square(x).sum(1)),
     ("C[i, j] = layer_norm[j](X[i, j])", lambda x: layer_norm(x, 1e-5)),
     ("C[i, j] = layer_norm[j](X[i, j], 0.5)", lambda x: layer_norm(x, 0.5)),
     ("C[i] = argmax[j](X[i, j]) + 0.5", lambda x: x.argmax(1) + 0.5),
@@ -79,7 +82,9 @@ def test_macros_mean_what_numpy_computes(text: str, expected: Callable[[Array], 
     x = (X * 2).astype(dtype)
     wanted, found = np.asarray(expected(x)), meaning(text, X=x)
     assert found.shape == wanted.shape
-    assert found.dtype == ("float32" if dtype == "float32" and not re.search(r"[*+] index|= argm", text) else "float64")
+    assert found.dtype == (
+        "float32" if dtype == "float32" and not re.search(r"[*+] index|= argm|= count", text) else "float64"
+    )
     tolerance = 1e-4 if dtype == "float32" else 1e-12
     np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
 

@@ -47,7 +47,7 @@ AFTER_NUMBER = "';', an operator, the end of the program or the end of the state
 NOTHING = "the program assigns nothing; write a statement such as C[i, k] = sum(A[i, j] * B[j, k])"
 FUNCTION_NAMES = (
     "sum, prod, max, min, any, all, logsumexp, abs, exp, log, sqrt, sign, relu, sigmoid, tanh, conj, where, softmax, "
-    "log_softmax, mean, var, norm, layer_norm, argmax, argmin, one_hot"
+    "log_softmax, mean, var, norm, count, sumsq, layer_norm, argmax, argmin, one_hot"
 )
 DTYPES = "float64, float32, int64, bool, complex128, complex64"
 

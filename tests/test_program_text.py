@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 import sparseeinsum as se
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import DeclaredTensor, EinGraph, EinSum, Reference, by_hand, write_einsum
-from sparseeinsum.language.scalar import FUNCTIONS, PRODUCT, AxisBound, Bound, Call, Literal, Operand, Scalar, write
+from sparseeinsum.language.scalar import PRODUCT, write
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.operators.expressions import AxisBound, Bound, Call, Literal, Operand, Scalar
+from sparseeinsum.operators.functions import FUNCTIONS
 
 U, V = Operand(0), Operand(1)
 DEEP = 2000  # more than Python's recursion limit

@@ -8,10 +8,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sparseeinsum.language.dtypes import AGGREGATES
-from sparseeinsum.language.scalar import FUNCTIONS, Call, Literal, Operand, Scalar, evaluate, write
+from sparseeinsum.language.scalar import evaluate, write
+from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
+from sparseeinsum.operators.functions import FUNCTIONS
+from sparseeinsum.operators.ranges import ANYTHING, NOTHING, Range, exactly
 from sparseeinsum.semantics.aggregated_ranges import aggregated_range
-from sparseeinsum.semantics.ranges import ANYTHING, NOTHING, Range, exactly, range_of
+from sparseeinsum.semantics.ranges import range_of
 
 U, V = Operand(0), Operand(1)
 CALLABLE = [name for name in FUNCTIONS if name != "conj"]

@@ -34,10 +34,10 @@ from sparseeinsum.algebra.relational.kernels import (
 )
 from sparseeinsum.algebra.relational.key_functions import read_key_map, read_predicate
 from sparseeinsum.algebra.relational.keys import KeyMap, selected
-from sparseeinsum.algebra.relational.laws import Law
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.algebra.relational.writing import write_expression
 from sparseeinsum.errors import AlgebraError
+from sparseeinsum.operators.records import Law
 from sparseeinsum.semantics.exactness import JoinKind
 
 Matrix = NDArray[np.float64]

@@ -19,8 +19,8 @@ from reading import read_back, stored_result
 
 import sparseeinsum as se
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.tensors import DEMOTED, Axis, Decomposition, Tensor
+from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.results import results
 from sparseeinsum.storage.fills import fill_text
 

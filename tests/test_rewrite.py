@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from random_joins import Case, call, cases, einsum, is_defined
 
 from sparseeinsum.language.binding import bind
-from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Program, Reference
-from sparseeinsum.language.scalar import Literal, Operand, Scalar
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.operators.expressions import Literal, Operand, Scalar
+from sparseeinsum.operators.ranges import ANYTHING, NOTHING, Range
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.known import Known
 from sparseeinsum.semantics.dense import evaluate_program
 from sparseeinsum.semantics.exactness import Values
-from sparseeinsum.semantics.ranges import ANYTHING, NOTHING, Range
 from sparseeinsum.statistics.estimate import Statistics
 
 Array = NDArray[Any]

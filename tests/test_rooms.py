@@ -18,6 +18,7 @@ PACKAGE = Path(se.__file__).parent
 FOUNDATIONS = ("errors", "tracebacks", "assets", "settings", "version", "extras")
 
 ROOMS = (
+    "operators",
     "language",
     "semantics",
     "statistics",
@@ -69,7 +70,7 @@ OPTIONAL = {"pandas", "polars", "psycopg", "cupy", "sparse", "torch", "xarray", 
 DOORS = {"sparseeinsum", "sparseeinsum.extras"}  # import by name: what is public, and what extras bring
 
 # What the files of udfs/ may import, so that a host without this package can run them.
-KERNEL_IMPORTS = {"numba", "numpy", "math"}
+KERNEL_IMPORTS = {"numba", "numpy", "math", "collections"}
 
 
 def module_name(path: Path) -> str:

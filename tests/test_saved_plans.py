@@ -17,6 +17,7 @@ from random_runs import random_runs
 
 import sparseeinsum as se
 from sparseeinsum.errors import CatalogueError, PlanError
+from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.semantics.dense import evaluate_program
 
 CHAIN = "T[i, k] = sum(A[i, j] * B[j, k] * C[k])\nY[i] = relu(sum(T[i, k] * index(k)))"
@@ -162,7 +163,7 @@ def test_functions_must_be_there(chain: se.Database, monkeypatch: pytest.MonkeyP
         chain.run(chain.load_plan(each))["Y"].to_numpy() for each in (text, text.replace("doubl", "trebl"))
     )
     np.testing.assert_allclose(thrice, 1.5 * twice)
-    monkeypatch.delitem(se.language.scalar.FUNCTIONS, "doubled")
+    monkeypatch.delitem(FUNCTIONS, "doubled")
     with pytest.raises(PlanError, match="there is no function 'doubled'"):
         chain.load_plan(text)
 

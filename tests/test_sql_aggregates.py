@@ -17,7 +17,7 @@ from sql_rows import (
 )
 
 import sparseeinsum as se
-from sparseeinsum.language.dtypes import AGGREGATES as AGGREGATES_OF_LANGUAGE
+from sparseeinsum.operators.aggregates import AGGREGATES as AGGREGATES_OF_LANGUAGE
 
 pytestmark = pytest.mark.engines("duckdb", reason="test_postgres_functions.py makes these calls in PostgreSQL")
 

@@ -69,7 +69,7 @@ FUNCTIONS: dict[str, tuple[Function, Callable[..., Array]]] = {
     ),
     "modulo": (lambda x, y: x % y, lambda x, y: x % y),
     "fused": (lambda x, y, z: x * y + z, lambda x, y, z: x * y + z),
-    "clip": (
+    "bounded": (
         lambda x, least, greatest: max(least, min(x, greatest)),
         lambda x, least, greatest: np.maximum(least, np.minimum(x, greatest)),
     ),

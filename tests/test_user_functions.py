@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 import sparseeinsum as se
 from sparseeinsum.language.binding import bind
-from sparseeinsum.language.scalar import FUNCTIONS
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.semantics.dense import evaluate_program
 
 pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL has no functions of Python's")
@@ -193,17 +193,36 @@ def test_dtypes_and_fills_are_those_of_the_values(dtype: str, result: str) -> No
     assert (graph.tensors["C"].dtype, graph.tensors["C"].fill) == (result, 1.5)
 
 
-def test_registering_the_same_again() -> None:
-    def make(step: float) -> Callable[..., Any]:
-        def stepped(x: Any) -> Any:  # noqa: ANN401  # any number
-            return x + step
+def make_stepped(step: float) -> Callable[..., Any]:
+    def stepped(x: Any) -> Any:  # noqa: ANN401  # any number
+        return x + step
 
-        return stepped
+    return stepped
 
-    se.function(make(1.0))
-    se.function(make(1.0))
-    with pytest.raises(se.SemanticsError, match=r"^another function stepped is registered already; give this one"):
-        se.function(make(2.0))
+
+def test_registering_again() -> None:
+    """The same, as a notebook's cell that runs twice, changes nothing; another one replaces it."""
+    se.function(make_stepped(1.0))
+    first = FUNCTIONS["stepped"]
+    se.function(make_stepped(1.0))
+    assert FUNCTIONS["stepped"] is first
+    se.function(make_stepped(2.0))
+    assert FUNCTIONS["stepped"] is not first
+
+
+def test_plans_keep_to_the_functions_that_they_were_made_with(db: se.Database) -> None:
+    """What is absent has another value under another function, and plans count on that."""
+    db.tensor("S", np.array([0.0, 0.0, 3.0]))
+    se.function(make_stepped(0.0))
+    plan = db.plan("Y[] = sum(stepped(S[i]))")
+    assert db.run(plan)["Y"].to_numpy() == 3
+    se.function(make_stepped(0.0))
+    assert db.run(plan)["Y"].to_numpy() == 3
+    se.function(make_stepped(1.0))
+    with pytest.raises(se.PlanError, match=r"^the function stepped was registered anew since the plan was made; plan"):
+        db.run(plan)
+    assert db.run("Y[] = sum(stepped(S[i]))")["Y"].to_numpy() == 6
+    assert db.run(db.load_plan(plan.to_json()))["Y"].to_numpy() == 6
 
 
 def test_names_that_are_taken_or_none() -> None:

@@ -12,12 +12,6 @@ from numba import njit
 NOT_OF_COMPLEX = -71
 
 BLOCK = 128  # elements that an expression runs over at a time
-ADD, SUBTRACT, MULTIPLY = range(3)  # as in elementwise.py
-SUM, PROD, ANY, ALL = 0, 1, 4, 5  # as in aggregation.py
-# As in evaluation.py; functions without a name here are none of complex numbers.
-_OR, _AND, _NOT = range(3)
-_EQ, _NE, _ADD, _SUB, _MUL, _DIV, _NEG, _POW, _ABS, _EXP, _LOG, _SQRT, _SIGN = range(7, 20)
-_SIGMOID, _TANH, _CONJ, _WHERE = 21, 22, 23, 26
 _IMAGINARY = 2  # as in expression.py
 
 _LARGE, _SMALL = 2.0**1000, 2.0**-900  # beyond these, squares and sums of parts leave the range of float64
@@ -36,6 +30,7 @@ def multiply(a, b):
 @njit
 def divide(a, b):
     """A / b by Smith's formula: everything is divided by the larger part of b first."""
+    a, b = np.complex128(a), np.complex128(b)
     if abs(b.real) >= abs(b.imag):
         if b.real == 0 and b.imag == 0:
             return complex(a.real / abs(b.real), a.imag / abs(b.real))
@@ -50,12 +45,14 @@ def divide(a, b):
 @njit
 def size_of(z):
     """|z|, without overflow on the way."""
+    z = np.complex128(z)
     return math.hypot(z.real, z.imag)
 
 
 @njit
 def sign(z):
     """Z / |z|, 0 of 0; of an infinite part, its direction."""
+    z = np.complex128(z)
     size = size_of(z)
     if size == 0:
         return complex(0.0, 0.0)
@@ -72,6 +69,7 @@ def _direction(part):
 @njit
 def exponential(z):
     """exp(z)."""
+    z = np.complex128(z)
     if z.imag == 0:
         return complex(math.exp(z.real), z.imag)
     if math.isinf(z.real) and not math.isfinite(z.imag):
@@ -86,6 +84,7 @@ def exponential(z):
 @njit
 def logarithm(z):
     """The principal log(z)."""
+    z = np.complex128(z)
     return complex(_log_of_size(z), math.atan2(z.imag, z.real))
 
 
@@ -106,6 +105,7 @@ def _log_of_size(z):
 @njit
 def square_root(z):
     """The principal sqrt(z)."""
+    z = np.complex128(z)
     if z.real == 0 and z.imag == 0:
         return complex(0.0, z.imag)
     if math.isinf(z.imag):
@@ -136,6 +136,7 @@ def _finite_root(z, scale):
 @njit
 def hyperbolic_tangent(z):
     """tanh(z), by Kahan's formula."""
+    z = np.complex128(z)
     if math.isinf(z.real):
         turn = z.imag if math.isinf(z.imag) else math.sin(z.imag) * math.cos(z.imag)
         return complex(math.copysign(1.0, z.real), math.copysign(0.0, turn))
@@ -152,14 +153,23 @@ def hyperbolic_tangent(z):
 
 
 @njit
+def tangent(z):
+    """tan(z)."""
+    turned = hyperbolic_tangent(complex(-z.imag, z.real))
+    return complex(turned.imag, -turned.real)
+
+
+@njit
 def sigmoid(z):
     """1 / (1 + exp(-z))."""
+    z = np.complex128(z)
     return divide(complex(1.0, 0.0), complex(1.0, 0.0) + exponential(-z))
 
 
 @njit
 def power(a, b):
     """A ^ b: whole exponents by multiplication, others by logarithms."""
+    a, b = np.complex128(a), np.complex128(b)
     if b.real == 0 and b.imag == 0:
         return complex(1.0, 0.0)
     if a.real == 0 and a.imag == 0:
@@ -181,24 +191,6 @@ def _repeated(a, times):
         if times & 1 == 1:
             product = multiply(product, square)
     return product
-
-
-@njit
-def combine(operation, u, v, out):
-    """Out = u + v, u - v, u * v or u / v, by code; (n,) each, one dtype."""
-    if operation == ADD:
-        for i in range(out.size):
-            out[i] = u[i] + v[i]
-    elif operation == SUBTRACT:
-        for i in range(out.size):
-            out[i] = u[i] - v[i]
-    elif operation == MULTIPLY:
-        for i in range(out.size):
-            out[i] = multiply(u[i], v[i])
-    else:
-        for i in range(out.size):
-            out[i] = divide(np.complex128(u[i]), np.complex128(v[i]))
-    return 0
 
 
 @njit
@@ -241,36 +233,6 @@ def add_line(w, at_w, in_w, u, at_u, in_u, v, at_v, in_v, extent):
 
 
 @njit
-def identity_of(aggregate):
-    """What folding nothing gives: 0, 1, 0, 1."""
-    return complex(0.0, 0.0) if aggregate == SUM or aggregate == ANY else complex(1.0, 0.0)
-
-
-@njit
-def fold(aggregate, w, u):
-    """Fold u into w element by element; (n,) each, one dtype."""
-    return fold_line(aggregate, w, 0, 1, u, w.size)
-
-
-@njit
-def fold_line(aggregate, w, at, stride, u, n):
-    """Fold u[0:n] into w[at], w[at + stride], ...; stride 0 folds all into one element."""
-    if aggregate == SUM:
-        for i in range(n):
-            w[at + i * stride] += u[i]
-    elif aggregate == PROD:
-        for i in range(n):
-            w[at + i * stride] = multiply(w[at + i * stride], u[i])
-    elif aggregate == ANY:
-        for i in range(n):
-            w[at + i * stride] = w[at + i * stride] != 0 or u[i] != 0
-    else:
-        for i in range(n):
-            w[at + i * stride] = w[at + i * stride] != 0 and u[i] != 0
-    return 0
-
-
-@njit
 def count_not_finite(u, fill):
     """How many elements have a part that is NaN or infinite, other than an infinite fill."""
     count = 0
@@ -301,23 +263,13 @@ def imaginary_parts(u, out):
 
 
 @njit
-def check_program(program):
-    """Whether a program uses no functions that need an order: 0 or a code."""
+def check_program(program, has):
+    """Whether a program uses functions of complex numbers alone: 0 or a code; has: by code, whether one is."""
     for position in range(1, program[0] + 1):
-        if program[position] & 3 > 0 and not _has_complex(program[position] >> 2):
+        taken, code = program[position] & 3, program[position] >> 2
+        if taken > 0 and (code >= has.size or not has[code]):
             return NOT_OF_COMPLEX
     return 0
-
-
-@njit
-def check_aggregate(aggregate):
-    """Whether an aggregate needs no order: 0 or a code."""
-    return 0 if aggregate == SUM or aggregate == PROD or aggregate == ANY or aggregate == ALL else NOT_OF_COMPLEX
-
-
-@njit
-def _has_complex(code):
-    return code <= _NOT or _EQ <= code <= _SIGN or _SIGMOID <= code <= _CONJ or code == _WHERE
 
 
 @njit
@@ -325,53 +277,3 @@ def constant(constants, kinds, index):
     """The value of a literal."""
     value = constants[1 + index]
     return complex(0.0, value) if kinds[index] == _IMAGINARY else complex(value, 0.0)
-
-
-@njit
-def apply(code, taken, a, b, c):
-    """Put function(a, b, c) into a, as many of them as it takes, element by element; returns 0."""
-    if _ADD <= code <= _DIV:
-        return combine(code - _ADD, a, b, a)
-    if code == _WHERE:
-        for i in range(a.size):
-            a[i] = b[i] if a[i] != 0 else c[i]
-    elif code == _POW:
-        for i in range(a.size):
-            a[i] = power(np.complex128(a[i]), np.complex128(b[i]))
-    elif code == _OR or code == _AND or code == _EQ or code == _NE:
-        for i in range(a.size):
-            a[i] = _compare(code, a[i], b[i])
-    else:
-        for i in range(a.size):
-            a[i] = _function(code, np.complex128(a[i]))
-    return 0
-
-
-@njit
-def _compare(code, a, b):
-    if code == _OR:
-        return a != 0 or b != 0
-    if code == _AND:
-        return a != 0 and b != 0
-    return (a == b) == (code == _EQ)
-
-
-@njit
-def _function(code, z):
-    if code == _NEG:
-        return -z
-    if code == _CONJ:
-        return complex(z.real, -z.imag)
-    if code == _NOT:
-        return complex(1.0 if z == 0 else 0.0, 0.0)
-    if code == _ABS:
-        return complex(size_of(z), 0.0)
-    if code == _EXP:
-        return exponential(z)
-    if code == _LOG:
-        return logarithm(z)
-    if code == _SQRT:
-        return square_root(z)
-    if code == _SIGN:
-        return sign(z)
-    return sigmoid(z) if code == _SIGMOID else hyperbolic_tangent(z)

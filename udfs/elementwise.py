@@ -7,30 +7,10 @@ of integers.py, which has codes besides, and of complexes.py does.
 import numpy as np
 from numba import njit
 
-ADD, SUBTRACT, MULTIPLY, DIVIDE = 0, 1, 2, 3
-
 NOT_FINITE = -24
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd: no two words become one
 _HALF = np.uint64(32)
-
-
-@njit
-def combine(operation, u, v, out):
-    """Out = u + v, u - v, u * v or u / v, by code; (n,) each, one dtype. Division follows IEEE 754."""
-    if operation == ADD:
-        for i in range(out.size):
-            out[i] = u[i] + v[i]
-    elif operation == SUBTRACT:
-        for i in range(out.size):
-            out[i] = u[i] - v[i]
-    elif operation == MULTIPLY:
-        for i in range(out.size):
-            out[i] = u[i] * v[i]
-    else:
-        for i in range(out.size):
-            out[i] = u[i] / v[i]
-    return 0
 
 
 @njit

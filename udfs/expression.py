@@ -5,7 +5,7 @@ Self-contained: numba and numpy only, no allocation. A host supplies the externa
 
 A *program* is an int64 array: program[0] operations, then one word an operation: 4 * its code, plus the number of its
 operands, which are 1 to 3. Without operands, code 0 is u, 1 is v, and from 2 on come constants by position. Codes of
-functions are positions in FUNCTIONS; that of a user's function is the address of its machine code.
+functions count those of a vocabulary; that of a user's function is the address of its machine code.
 
 *Constants* are an array of float64: how many there are, then their values; then the same as int64, where they are
 whole, and a byte for the kind of each: WHOLE, FRACTION, IMAGINARY (its value is the imaginary part) or TOO_LARGE.
@@ -13,6 +13,8 @@ whole, and a byte for the kind of each: WHOLE, FRACTION, IMAGINARY (its value is
 A table of *users' functions* is an int64 array: table[0] entries, then ENTRY_WORDS an entry: the length of its name,
 MAX_NAME bytes of name, and the word that a program has for it.
 """
+
+from collections import namedtuple
 
 import numpy as np
 from numba import njit, types
@@ -26,18 +28,7 @@ MAX_DIGITS = 40
 MAX_NAME = 64
 ENTRY_WORDS = 2 + MAX_NAME // 8
 
-# All functions in the order of language/scalar.py; the first have SYMBOLS, which bind as PRECEDENCES say.
-FUNCTIONS = (
-    *("or", "and", "not", "lt", "le", "gt", "ge", "eq", "ne", "add", "sub", "mul", "div", "neg", "pow"),
-    *("abs", "exp", "log", "sqrt", "sign", "relu", "sigmoid", "tanh", "conj", "min", "max", "where"),
-)
-OPERANDS = (2, 2, 1, *(2,) * 6, *(2,) * 4, 1, 2, *(1,) * 9, 2, 2, 3)
-SYMBOLS = ("or", "and", "not", "<", "<=", ">", ">=", "==", "!=", "+", "-", "*", "/", "-", "^")
-PRECEDENCES = (1, 2, 3, *(4,) * 6, 5, 5, 6, 6, 7, 8)
 CONSTANTS = {"false": 0.0, "true": 1.0, "inf": np.inf, "nan": np.nan}
-_NOT, _NEGATE, _POWER = FUNCTIONS.index("not"), FUNCTIONS.index("neg"), FUNCTIONS.index("pow")
-_COMPARE = PRECEDENCES[FUNCTIONS.index("lt")]
-CALLABLE = FUNCTIONS[_NEGATE:]  # may be called by their names
 
 _FIRST_CONSTANT = 2
 # What else may wait on the stack of operators, which holds words of programs:
@@ -51,12 +42,33 @@ MISSING_OPERAND = -14
 IMAGINARY_LITERAL = -15
 
 
+# What expressions may call: names of functions in the order of their codes, joined by |, and how many operands each
+# has; symbols of the first of them, which are operators, and how tightly those bind; codes of three of these.
+Vocabulary = namedtuple("Vocabulary", "names operands symbols precedences inversion negation power")
+
+
+def vocabulary(functions, symbols):
+    """A Vocabulary of functions: (name, operands) each, and of (symbol, precedence) of the first of them.
+
+    There must be `not`, `neg` and `pow`.
+    """
+    names = [name for name, _ in functions]
+    return Vocabulary(
+        _joined(names),
+        np.array([operands for _, operands in functions]),
+        _joined([symbol for symbol, _ in symbols]),
+        np.array([precedence for _, precedence in symbols]),
+        names.index("not"),
+        names.index("neg"),
+        names.index("pow"),
+    )
+
+
 def _joined(names):
     return np.frombuffer("|".join(names).encode(), dtype=np.uint8)
 
 
-_FUNCTION_NAMES, _SYMBOL_NAMES, _CONSTANT_NAMES = _joined(FUNCTIONS), _joined(SYMBOLS), _joined(CONSTANTS)
-_OPERANDS, _PRECEDENCES, _CONSTANTS = np.array(OPERANDS), np.array(PRECEDENCES), np.array([*CONSTANTS.values()])
+_CONSTANT_NAMES, _CONSTANTS = _joined(CONSTANTS), np.array([*CONSTANTS.values()])
 _SPACE, _OPENS, _CLOSES, _COMMA, _MINUS, _POINT = 32, 40, 41, 44, 45, 46
 _LESS, _EQUAL, _GREATER, _NEGATION, _UNDERSCORE, _IMAGINARY_UNIT, _U, _V = 60, 61, 62, 33, 95, 106, 117, 118
 _LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -81,17 +93,17 @@ def index_of(names, text, start, stop):
 
 
 @njit
-def compile_expression(text, operands, users_functions, program, constants, stack, digits):
+def compile_expression(text, operands, words, users_functions, program, constants, stack, digits):
     """Read an infix expression of u (and v, where operands is 2) into a postfix program.
 
-    text: (n,) uint8; users_functions: a table, int64; program: (1 + 2 * MAX_OPERATIONS,) int64 and constants:
-    (CONSTANT_WORDS,) float64, written, their lengths first; stack: (1 + MAX_OPERATIONS,) int64, digits:
+    text: (n,) uint8; words: a Vocabulary; users_functions: a table, int64; program: (1 + 2 * MAX_OPERATIONS,) int64
+    and constants: (CONSTANT_WORDS,) float64, written, their lengths first; stack: (1 + MAX_OPERATIONS,) int64, digits:
     (1 + MAX_DIGITS,) uint8, scratch. Returns 0 or a negative code.
     """
     program[0] = 0
     constants[0] = 0.0
     stack[0] = 0  # operators waiting, then the operators themselves
-    alone = _word_of_name(users_functions, text, 0, text.size)
+    alone = _word_of_name(words, users_functions, text, 0, text.size)
     if alone >= 0 and alone & 3 == 1:  # a function's name alone: of u
         _emit(program, 0)
         _emit(program, alone)
@@ -105,10 +117,10 @@ def compile_expression(text, operands, users_functions, program, constants, stac
             return EXPRESSION_TOO_LONG
         if wants_operand:
             position, wants_operand = _read_operand(
-                text, position, operands, users_functions, program, constants, stack, digits
+                text, position, operands, words, users_functions, program, constants, stack, digits
             )
         else:
-            position, wants_operand = _read_operator(text, position, program, stack)
+            position, wants_operand = _read_operator(text, position, words, program, stack)
         if position < 0:
             return position
     if wants_operand:
@@ -117,7 +129,7 @@ def compile_expression(text, operands, users_functions, program, constants, stac
         if stack[stack[0]] < 0:
             return BAD_EXPRESSION
         _emit(program, _pop(stack))
-    _fold_signs(program, constants)
+    _fold_signs(words, program, constants)
     return _check_program(program)
 
 
@@ -143,12 +155,12 @@ def check_real(constants):
 
 
 @njit
-def _fold_signs(program, constants):
+def _fold_signs(words, program, constants):
     """Make a minus behind a literal part of it, so that -2^63 is a literal, too."""
     count = 0
     for position in range(1, program[0] + 1):
         index = (program[count] >> 2) - _FIRST_CONSTANT if count > 0 and program[count] & 3 == 0 else -1
-        if program[position] == _word(_NEGATE) and index >= 0 and kinds_of(constants)[index] != IMAGINARY:
+        if program[position] == _word(words, words.negation) and index >= 0 and kinds_of(constants)[index] != IMAGINARY:
             _negate(constants, index)
         else:
             count += 1
@@ -169,21 +181,22 @@ def _negate(constants, index):
 
 
 @njit
-def _read_operand(text, position, operands, users_functions, program, constants, stack, digits):
+def _read_operand(text, position, operands, words, users_functions, program, constants, stack, digits):
     """Take what may stand before an operator; returns the position behind it, and whether an operand still follows."""
     character = text[position]
     if character == _OPENS:
         _push(stack, _OPEN)
         return position + 1, True
     if character == _MINUS:
-        _push(stack, _word(_NEGATE))
+        _push(stack, _word(words, words.negation))
         return position + 1, True
     if _is_digit(character) or character == _POINT:
         return _read_number(text, position, program, constants, stack, digits), False
     stop = _name_end(text, position)
-    operator = index_of(_SYMBOL_NAMES, text, position, stop)
-    if operator == _NOT and (stack[0] == 0 or _precedence(stack[stack[0]]) <= _PRECEDENCES[_NOT]):
-        _push(stack, _word(_NOT))
+    operator = index_of(words.symbols, text, position, stop)
+    is_inversion = operator == words.inversion
+    if is_inversion and (stack[0] == 0 or _precedence(words, stack[stack[0]]) <= words.precedences[operator]):
+        _push(stack, _word(words, operator))
         return stop, True
     if stop == position or operator >= 0:
         return BAD_EXPRESSION, False
@@ -196,18 +209,18 @@ def _read_operand(text, position, operands, users_functions, program, constants,
     if stop == position + 1 and (character == _U or character == _V):
         _emit(program, 4 * (np.int64(character) - _U))
         return (stop if np.int64(character) - _U < operands else MISSING_OPERAND), False
-    return _read_call(text, position, stop, users_functions, stack)
+    return _read_call(text, position, stop, words, users_functions, stack)
 
 
 @njit
-def _read_call(text, position, stop, users_functions, stack):
+def _read_call(text, position, stop, words, users_functions, stack):
     """Take a function's name and the parenthesis behind it."""
-    word = _word_of_name(users_functions, text, position, stop)
+    word = _word_of_name(words, users_functions, text, position, stop)
     if word < 0:
         return UNKNOWN_NAME, False
     while stop < text.size and text[stop] == _SPACE:
         stop += 1
-    if stop == text.size or text[stop] != _OPENS or word < _word(_NEGATE):
+    if stop == text.size or text[stop] != _OPENS:
         return BAD_EXPRESSION, False
     _push(stack, word + _CALLED)
     _push(stack, _OPEN)
@@ -215,20 +228,20 @@ def _read_call(text, position, stop, users_functions, stack):
 
 
 @njit
-def _read_operator(text, position, program, stack):
+def _read_operator(text, position, words, program, stack):
     """Take what may stand after an operand; returns the position behind it, and whether an operand follows."""
     character = text[position]
     if character == _CLOSES or character == _COMMA:
         return _end_argument(text, position, program, stack)
     stop = _symbol_end(text, position)
-    operator = index_of(_SYMBOL_NAMES, text, position, stop)
-    if operator < 0 or operator == _NOT:
+    operator = index_of(words.symbols, text, position, stop)
+    if operator < 0 or operator == words.inversion:
         return BAD_EXPRESSION, False
-    while stack[0] > 0 and _binds_before(stack[stack[0]], operator):
-        if _PRECEDENCES[operator] == _COMPARE and _precedence(stack[stack[0]]) == _COMPARE:
+    while stack[0] > 0 and _binds_before(words, stack[stack[0]], operator):
+        if _compares(words, operator) and _precedence(words, stack[stack[0]]) == words.precedences[operator]:
             return BAD_EXPRESSION, False  # u < v < 1 has no meaning
         _emit(program, _pop(stack))
-    _push(stack, _word(operator))
+    _push(stack, _word(words, operator))
     return stop, True
 
 
@@ -272,20 +285,26 @@ def _emit(program, word):
 
 
 @njit
-def _word(function):
-    return 4 * function + _OPERANDS[function]
+def _word(words, function):
+    return 4 * function + words.operands[function]
 
 
 @njit
-def _precedence(waiting):
-    return 0 if waiting < 0 else _PRECEDENCES[waiting >> 2]
+def _precedence(words, waiting):
+    return 0 if waiting < 0 else words.precedences[waiting >> 2]
 
 
 @njit
-def _binds_before(waiting, operator):
-    if operator == _POWER:  # binds to the right: u ^ v ^ w is u ^ (v ^ w)
+def _compares(words, operator):
+    """Whether an operator compares: those bind next to `not`."""
+    return words.precedences[operator] == words.precedences[words.inversion] + 1
+
+
+@njit
+def _binds_before(words, waiting, operator):
+    if operator == words.power:  # binds to the right: u ^ v ^ w is u ^ (v ^ w)
         return False
-    return _precedence(waiting) >= _PRECEDENCES[operator]
+    return _precedence(words, waiting) >= words.precedences[operator]
 
 
 @njit
@@ -318,11 +337,11 @@ def _symbol_end(text, position):
 
 
 @njit
-def _word_of_name(users_functions, text, start, stop):
+def _word_of_name(words, users_functions, text, start, stop):
     """The word of the function that text[start:stop] names, or UNKNOWN_NAME."""
-    index = index_of(_FUNCTION_NAMES, text, start, stop)
+    index = index_of(words.names, text, start, stop)
     if index >= 0:
-        return _word(index)
+        return _word(words, index)
     for entry in range(users_functions[0]):
         at = 1 + ENTRY_WORDS * entry
         name = users_functions[at + 1 : at + ENTRY_WORDS - 1].view(np.uint8)

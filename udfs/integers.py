@@ -13,14 +13,7 @@ NEGATIVE_EXPONENT = -62
 NOT_WHOLE = -63
 NOT_OF_INTEGERS = -64
 
-ADD, SUBTRACT, MULTIPLY = range(3)  # as in elementwise.py
-SUM, PROD, MAX, MIN, ANY, ALL = range(6)  # as in aggregation.py
-# As in evaluation.py; functions without a name here are none of integers.
-_OR, _AND, _NOT, _LT, _LE, _GT, _GE, _EQ, _NE, _ADD, _SUB, _MUL, _DIV, _NEG, _POW = range(15)
-_ABS, _SIGN, _RELU, _CONJ, _MIN, _MAX, _WHERE = 15, 19, 20, 23, 24, 25, 26
 _WHOLE, _FIRST_CONSTANT = 0, 2  # as in expression.py
-
-_LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 def _checked(instruction):
@@ -40,7 +33,7 @@ def _checked(instruction):
     return compute
 
 
-add, subtract, multiply = _checked("sadd"), _checked("ssub"), _checked("smul")
+_add, _subtract, _multiply = _checked("sadd"), _checked("ssub"), _checked("smul")
 
 
 @njit
@@ -50,22 +43,65 @@ def code_of(overflows):
 
 
 @njit
-def combine(operation, u, v, out):
-    """Out = u + v, u - v or u * v, by code; (n,) each."""
-    overflows = False
-    if operation == ADD:
-        for i in range(out.size):
-            out[i], found = add(u[i], v[i])
+def add(a, b):
+    """A + b, and 0 or a code."""
+    value, overflows = _add(a, b)
+    return value, code_of(overflows)
+
+
+@njit
+def subtract(a, b):
+    """A - b, and 0 or a code."""
+    value, overflows = _subtract(a, b)
+    return value, code_of(overflows)
+
+
+@njit
+def multiply(a, b):
+    """A * b, and 0 or a code."""
+    value, overflows = _multiply(a, b)
+    return value, code_of(overflows)
+
+
+@njit
+def negate(a):
+    """-a, and 0 or a code."""
+    return subtract(0, a)
+
+
+@njit
+def size(a):
+    """|a|, and 0 or a code."""
+    return negate(a) if a < 0 else (a, 0)
+
+
+@njit
+def sign(a):
+    """-1, 0 or 1."""
+    return np.int64(a > 0) - np.int64(a < 0)
+
+
+@njit
+def remainder(a, b):
+    """A - b * floor(a / b); 0 where b is 0, as numpy's."""
+    return 0 if b == 0 or b == -1 else a % b  # the least int64 divided by -1 would be a trap
+
+
+@njit
+def power(base, exponent):
+    """Base ^ exponent, and 0 or a code."""
+    value, overflows = 1, False
+    if exponent < 0:
+        return value, NEGATIVE_EXPONENT
+    while exponent > 0:
+        if exponent & 1 == 1:
+            value, found = _multiply(value, base)
             overflows |= found
-    elif operation == SUBTRACT:
-        for i in range(out.size):
-            out[i], found = subtract(u[i], v[i])
+        exponent >>= 1
+        if exponent > 0:
+            base, found = _multiply(base, base)
             overflows |= found
-    else:
-        for i in range(out.size):
-            out[i], found = multiply(u[i], v[i])
-            overflows |= found
-    return code_of(overflows)
+    return value, code_of(overflows)
 
 
 @njit
@@ -73,7 +109,7 @@ def scale(factor, u, out):
     """Out = factor * u; (n,) each."""
     overflows = False
     for i in range(out.size):
-        out[i], found = multiply(factor, u[i])
+        out[i], found = _multiply(factor, u[i])
         overflows |= found
     return code_of(overflows)
 
@@ -99,8 +135,8 @@ def add_scaled(w, factor, v):
     """W += factor * v; (n,) each."""
     overflows = False
     for i in range(w.size):
-        product, too_large = multiply(factor, v[i])
-        w[i], found = add(w[i], product)
+        product, too_large = _multiply(factor, v[i])
+        w[i], found = _add(w[i], product)
         overflows |= too_large | found
     return code_of(overflows)
 
@@ -114,163 +150,23 @@ def add_line(w, at_w, in_w, u, at_u, in_u, v, at_v, in_v, extent):
         return add_scaled(w[at_w : at_w + extent], v[at_v], u[at_u : at_u + extent])
     overflows = False
     for i in range(extent):
-        product, too_large = multiply(u[at_u + i * in_u], v[at_v + i * in_v])
-        w[at_w + i * in_w], found = add(w[at_w + i * in_w], product)
+        product, too_large = _multiply(u[at_u + i * in_u], v[at_v + i * in_v])
+        w[at_w + i * in_w], found = _add(w[at_w + i * in_w], product)
         overflows |= too_large | found
     return code_of(overflows)
 
 
 @njit
-def identity_of(aggregate):
-    """What folding nothing gives."""
-    if aggregate == MAX:
-        return _LEAST
-    if aggregate == MIN:
-        return _GREATEST
-    return 1 if aggregate == PROD or aggregate == ALL else 0
+def check_program(program, kinds, has):
+    """Whether a program computes with whole literals and functions of integers alone: 0 or a code.
 
-
-@njit
-def fold(aggregate, w, u):
-    """Fold u into w element by element; (n,) each."""
-    return fold_line(aggregate, w, 0, 1, u, w.size)
-
-
-@njit
-def fold_line(aggregate, w, at, stride, u, n):
-    """Fold u[0:n] into w[at], w[at + stride], ...; stride 0 folds all into one element."""
-    overflows = False
-    if aggregate == SUM:
-        for i in range(n):
-            w[at + i * stride], found = add(w[at + i * stride], u[i])
-            overflows |= found
-    elif aggregate == PROD:
-        for i in range(n):
-            w[at + i * stride], found = multiply(w[at + i * stride], u[i])
-            overflows |= found
-    elif aggregate == MAX:
-        for i in range(n):
-            w[at + i * stride] = max(w[at + i * stride], u[i])
-    elif aggregate == MIN:
-        for i in range(n):
-            w[at + i * stride] = min(w[at + i * stride], u[i])
-    elif aggregate == ANY:
-        for i in range(n):
-            w[at + i * stride] = np.int64(w[at + i * stride] != 0 or u[i] != 0)
-    else:
-        for i in range(n):
-            w[at + i * stride] = np.int64(w[at + i * stride] != 0 and u[i] != 0)
-    return code_of(overflows)
-
-
-@njit
-def check_program(program, kinds):
-    """Whether a program computes with whole literals and functions of integers alone: 0 or a code."""
+    kinds: of literals; has: whether integers have a function, by its code.
+    """
     for position in range(1, program[0] + 1):
         taken, code = program[position] & 3, program[position] >> 2
         if taken == 0:
             if code >= _FIRST_CONSTANT and kinds[code - _FIRST_CONSTANT] != _WHOLE:
                 return NOT_WHOLE
-        elif not _has_integers(code):
+        elif code >= has.size or not has[code]:
             return NOT_OF_INTEGERS
     return 0
-
-
-@njit
-def _has_integers(code):
-    if code <= _ABS:
-        return code != _DIV
-    return code == _SIGN or code == _RELU or _CONJ <= code <= _WHERE
-
-
-@njit
-def apply(code, taken, a, b, c):
-    """Put function(a, b, c) into a, as many of them as it takes, element by element; 0 or a code."""
-    if code == _ADD or code == _SUB or code == _MUL:
-        return combine(code - _ADD, a, b, a)
-    if code == _POW:
-        return _raise(a, b)
-    if code == _NEG or code == _ABS:
-        return _negate(a, code == _ABS)
-    if code == _WHERE:
-        for i in range(a.size):
-            a[i] = b[i] if a[i] != 0 else c[i]
-    elif code == _NOT or code == _SIGN or code == _RELU or code == _CONJ:
-        _apply_unary(code, a)
-    else:
-        _compare(code, a, b)
-    return 0
-
-
-@njit
-def _apply_unary(code, a):
-    if code == _NOT:
-        for i in range(a.size):
-            a[i] = np.int64(a[i] == 0)
-    elif code == _SIGN:
-        for i in range(a.size):
-            a[i] = np.int64(a[i] > 0) - np.int64(a[i] < 0)
-    elif code == _RELU:
-        for i in range(a.size):
-            a[i] = max(a[i], 0)
-
-
-@njit
-def _compare(code, a, b):
-    for i in range(a.size):
-        first, second = a[i], b[i]
-        if code == _MIN:
-            a[i] = min(first, second)
-        elif code == _MAX:
-            a[i] = max(first, second)
-        else:
-            a[i] = np.int64(_holds(code, first, second))
-
-
-@njit
-def _holds(code, a, b):
-    if code == _OR:
-        return a != 0 or b != 0
-    if code == _AND:
-        return a != 0 and b != 0
-    if code == _EQ or code == _NE:
-        return (a == b) == (code == _EQ)
-    if code == _LT or code == _GE:
-        return (a < b) == (code == _LT)
-    return (a > b) == (code == _GT)
-
-
-@njit
-def _negate(a, negative_only):
-    overflows = False
-    for i in range(a.size):
-        if a[i] < 0 or not negative_only:
-            a[i], found = subtract(0, a[i])
-            overflows |= found
-    return code_of(overflows)
-
-
-@njit
-def _raise(a, b):
-    overflows = False
-    for i in range(a.size):
-        if b[i] < 0:
-            return NEGATIVE_EXPONENT
-        a[i], found = _power(a[i], b[i])
-        overflows |= found
-    return code_of(overflows)
-
-
-@njit
-def _power(base, exponent):
-    """The power of an exponent that is not negative, and whether it overflowed."""
-    power, overflows = 1, False
-    while exponent > 0:
-        if exponent & 1 == 1:
-            power, found = multiply(power, base)
-            overflows |= found
-        exponent >>= 1
-        if exponent > 0:
-            base, found = multiply(base, base)
-            overflows |= found
-    return power, overflows

@@ -25,10 +25,10 @@ from sparseeinsum.algebra.relational.keys import Key
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.algebra.relational.writing import write_expression
 from sparseeinsum.errors import AlgebraError, SparseEinsumError
-from sparseeinsum.language.dtypes import Array, Number
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.lowering import lower_text
-from sparseeinsum.language.scalar import Call, Operand, Scalar
+from sparseeinsum.operators.dtypes import Array, Number
+from sparseeinsum.operators.expressions import Call, Operand, Scalar
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence, Set
 from sparseeinsum.algebra.operators import Kept, Relation, Stored
 from sparseeinsum.decompose.plan import Step
 from sparseeinsum.language.eingraph import Reference
+from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.semantics.exactness import JoinKind
-
-_KEEPING_ONE = frozenset({"sum", "prod", "max", "min", "any", "all"})  # of one number, or truth, they make that
 
 
 def has_single_pairs(step: Step, operands: Sequence[Relation], identifying: Mapping[str, Set[int]]) -> bool:
@@ -24,7 +23,8 @@ def has_single_pairs(step: Step, operands: Sequence[Relation], identifying: Mapp
         operands: As it reads them.
         identifying: For stored tensors, axes whose key no two of the tuples share.
     """
-    if step.einsum.aggregate not in _KEEPING_ONE or not step.result.is_scalar:
+    aggregate = step.einsum.aggregate
+    if aggregate is None or not AGGREGATES[aggregate].keeps_one or not step.result.is_scalar:
         return False
     if step.absence.join != JoinKind.INNER or step.indexed is not None:
         return False

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.clusters.distribution import Distribution
-from sparseeinsum.language.dtypes import Number, is_complex
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import (
     Decomposition,
@@ -20,6 +19,7 @@ from sparseeinsum.language.tensors import (
     is_ragged,
     keys_of,
 )
+from sparseeinsum.operators.dtypes import Number, is_complex
 from sparseeinsum.semantics.exactness import JoinKind
 
 

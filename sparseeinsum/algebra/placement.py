@@ -40,8 +40,8 @@ from sparseeinsum.decompose.clusters.ways import Way
 from sparseeinsum.decompose.clusters.wire import keys_bytes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.language.eingraph import EinSum, Reference
-from sparseeinsum.language.scalar import Operand
 from sparseeinsum.language.tensors import Decomposition
+from sparseeinsum.operators.expressions import Operand
 from sparseeinsum.semantics.exactness import JoinKind
 
 

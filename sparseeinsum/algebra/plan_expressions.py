@@ -57,8 +57,8 @@ from sparseeinsum.algebra.relational.writing import write_expression
 from sparseeinsum.algebra.translate import Definition
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.eingraph import EinSum, Reference
-from sparseeinsum.language.scalar import Call, Literal, Operand
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor
+from sparseeinsum.operators.expressions import Call, Literal, Operand
 from sparseeinsum.semantics.exactness import JoinKind
 from sparseeinsum.statistics.estimate import Statistics
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import sparseeinsum as se
 from sparseeinsum.checking import Finding, check_source
 from sparseeinsum.cli.commands import STANDARD_INPUT, open_database, parameters_of
-from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.files import read_source
 from sparseeinsum.language.syntax import Source
+from sparseeinsum.operators.dtypes import Number
 
 _ERRORS = 1  # the exit status where there are some
 

@@ -14,7 +14,7 @@ from rich.table import Table
 
 import sparseeinsum as se
 from sparseeinsum.cli.display import show_result
-from sparseeinsum.language.dtypes import Number
+from sparseeinsum.operators.dtypes import Number
 
 STANDARD_INPUT = "-"
 

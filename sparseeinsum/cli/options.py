@@ -3,7 +3,7 @@
 import argparse
 
 from sparseeinsum.errors import SparseEinsumError
-from sparseeinsum.language.dtypes import Number
+from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.sql_texts import number_of
 
 

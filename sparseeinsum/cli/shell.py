@@ -18,7 +18,6 @@ from sparseeinsum.cli.shell_input import Entered, Kind, NextLine, entered, read_
 from sparseeinsum.errors import PackageError
 from sparseeinsum.extras import imported
 from sparseeinsum.kernels.catalogue import functions
-from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.files import read_statements
 from sparseeinsum.language.lowering import lower
 from sparseeinsum.language.matrix_statements import Shapes
@@ -26,6 +25,7 @@ from sparseeinsum.language.parameters import Parameters
 from sparseeinsum.language.parsing import fail
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.syntax import Assignment, Source, Statement
+from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.preview import rows_table
 
 _HELP = """\

@@ -12,9 +12,9 @@ from types import MappingProxyType
 from sparseeinsum.algebra.translate import Inputs, KeptOperands, translate
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.operators.ranges import Range, finite_range
 from sparseeinsum.plan import Plan
 from sparseeinsum.semantics.exactness import Values
-from sparseeinsum.semantics.ranges import Range, finite_range
 from sparseeinsum.validity import broken_rewriting, evaluations_for
 
 # Tried as the greatest magnitude of all values, the greatest first: products and sums must stay finite, too.

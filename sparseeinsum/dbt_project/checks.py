@@ -10,7 +10,7 @@ from sparseeinsum.dbt_project.assumptions import Assumption
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import StoredTensor, keys_of
-from sparseeinsum.semantics.ranges import NOTHING, Range, finite_range
+from sparseeinsum.operators.ranges import NOTHING, Range, finite_range
 from sparseeinsum.statistics.columns import relation_of, table_of_rows
 from sparseeinsum.statistics.fingerprints import fingerprint_projections
 from sparseeinsum.statistics.measure import scan_projections

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from sparseeinsum.decompose.cost import Work
-from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import DEMOTED, is_ragged
+from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.columns import NUMBER_TYPES
 
 # Parts of moving a byte in a repartition (measured: bench/indexed.py). Arrays are kept in large pieces, one after the

@@ -36,7 +36,6 @@ from sparseeinsum.decompose.memory import (
 )
 from sparseeinsum.decompose.moves import Move, Moving
 from sparseeinsum.decompose.vertex_costs import VertexCost
-from sparseeinsum.language.dtypes import ITEM_BYTES, is_complex
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import count_operations
 from sparseeinsum.language.tensors import (
@@ -48,13 +47,12 @@ from sparseeinsum.language.tensors import (
     mean_extent,
     tuple_bytes,
 )
+from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.dtypes import ITEM_BYTES, is_complex
 from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 from sparseeinsum.statistics.estimate import Statistics, by_label, dense_statistics
 
 _EMBEDDED = EmbeddedAccounting()
-
-# Aggregates of numbers that the engine's own functions compute, in states that it can spill.
-_ENGINE_AGGREGATES = frozenset({"sum", "max", "min", "any", "all"})
 
 # Operands whose values a join fills in where they are missing: the engine copies them for every row.
 _FILLED_IN = {JoinKind.INNER: (), JoinKind.LEFT: (1,), JoinKind.RIGHT: (0,), JoinKind.FULL: (0, 1)}
@@ -254,9 +252,11 @@ class CostModel:
         return sum(tuples * (size_bytes + STATE_OVERHEAD_BYTES) for tuples, size_bytes in sizes)
 
     def _has_engine_states(self, einsum: EinSum, choice: Choice) -> bool:
+        """Whether the engine's own function folds numbers, in states that it can spill."""
         is_number = all(tile == 1 for tile in result_tiles(einsum, choice))
         dtype = self.evaluations[einsum.output.tensor].computed_in
-        return is_number and not is_complex(dtype) and einsum.aggregate in _ENGINE_AGGREGATES
+        has_own = einsum.aggregate is not None and bool(AGGREGATES[einsum.aggregate].sql)
+        return is_number and not is_complex(dtype) and has_own
 
     def _result_bytes(self, einsum: EinSum, choice: Choice) -> int:
         return self.array_bytes(einsum, einsum.output, choice)

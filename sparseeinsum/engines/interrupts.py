@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 Stop = Callable[[bool], None]  # (whether work is to stop, or may go on)
 
 _NONE = -1  # what Python calls no file
+_MARK = b"\0"  # no signal has this number
+_LONGEST_WAIT = 1.0  # seconds, for a thread that may be gone
 _WATCHES: dict[int, "_Watch"] = {}  # by process: threads do not live on in one that is forked
 
 
@@ -26,6 +28,7 @@ class _Watch:
         self._lock = threading.Lock()
         self._stop: Stop | None = None
         self._before = _NONE
+        self._has_heard_all = threading.Event()
         threading.Thread(target=self._listen, daemon=True, name="sparseeinsum-interrupts").start()
 
     @contextmanager
@@ -41,6 +44,9 @@ class _Watch:
                 self._before = before
         try:
             yield
+        except KeyboardInterrupt:  # the thread may hear of that signal later, and stop what begins after this
+            self._wait_until_all_is_heard()
+            raise
         finally:
             if threading.current_thread() is threading.main_thread():
                 signal.set_wakeup_fd(before)
@@ -48,14 +54,23 @@ class _Watch:
                 self._stop = outer
                 stop(False)
 
+    def _wait_until_all_is_heard(self) -> None:
+        self._has_heard_all.clear()
+        with suppress(OSError):
+            self._write.send(_MARK)
+            self._has_heard_all.wait(_LONGEST_WAIT)
+
     def _listen(self) -> None:
-        while signals := self._read.recv(64):
+        while heard := self._read.recv(64):
+            signals = heard.replace(_MARK, b"")
             with self._lock:
                 if self._stop is not None and signal.SIGINT in signals:
                     self._stop(True)
-                if self._before != _NONE:  # of an event loop, say
+                if self._before != _NONE and signals:  # of an event loop, say
                     with suppress(OSError):
                         os.write(self._before, signals)
+            if _MARK in heard:
+                self._has_heard_all.set()
 
 
 @contextmanager

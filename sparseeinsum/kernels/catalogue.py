@@ -1,12 +1,15 @@
 """Kernels: files of functions as data: those that a database gets, their arguments and what they do."""
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 
 from sparseeinsum import assets
+from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.functions import FUNCTIONS, built_in, called
+from sparseeinsum.operators.records import Aggregate
 
 
 class ValueType(StrEnum):
@@ -76,8 +79,8 @@ class Function:
 
 @cache
 def functions() -> tuple[Function, ...]:
-    """All functions that every engine has, in the order of the files."""
-    return tuple(function for file in _FILES for function in _functions_of(file))
+    """All functions that every engine has: those of the files, then aggregates of arrays."""
+    return (*(function for file in _FILES for function in _functions_of(file)), *_aggregates())
 
 
 @cache
@@ -88,6 +91,32 @@ def functions_of_postgresql() -> tuple[Function, ...]:
 
 def _functions_of(file: str) -> Iterator[Function]:
     return map(_function, tomllib.loads(assets.read(file))["function"])
+
+
+def _aggregates() -> Iterator[Function]:
+    """Aggregates of programs as functions of arrays, of all numbers that have them."""
+    for aggregate in AGGREGATES.values():
+        combine = FUNCTIONS[aggregate.combine]
+        dtypes = tuple(dtype for dtype in _REAL if dtype != "i64" or combine.integer is not None)
+        yield _aggregate("tensor_", aggregate, ValueType.TENSOR, dtypes)
+        if _has_complex(aggregate):
+            yield _aggregate("tensor_complex_", aggregate, ValueType.COMPLEX_TENSOR, _COMPLEX)
+
+
+def _aggregate(prefix: str, aggregate: Aggregate, of: ValueType, dtypes: tuple[str, ...]) -> Function:
+    name, numbers = f"{prefix}{aggregate.name}", "complex arrays" if of == ValueType.COMPLEX_TENSOR else "arrays"
+    return Function(
+        name=name,
+        kind=Kind.AGGREGATE,
+        has_background=False,
+        arguments=(Argument("u", of),),
+        returns=of,
+        dtypes=dtypes,
+        kernel=aggregate.name,
+        measure="first",
+        description=f"Of {numbers} of one length, element by element: {aggregate.description}.",
+        example=f"{name}(u)",
+    )
 
 
 def _function(entry: dict[str, object]) -> Function:
@@ -104,9 +133,26 @@ def _function(entry: dict[str, object]) -> Function:
         dtypes=tuple(dtypes),
         kernel=str(entry.get("kernel", "")),
         measure=str(entry.get("measure", "")),
-        description=str(entry["description"]),
+        description=_completed(str(entry["description"]), dtypes),
         example=str(entry["example"]),
     )
+
+
+def _completed(description: str, dtypes: Sequence[str]) -> str:
+    """A description with names of functions, operators and aggregates in the place of {functions} and so on."""
+    is_real = "f64" in dtypes
+    names = {
+        "{functions}": ", ".join(called()),
+        "{operators}": " ".join(dict.fromkeys(function.symbol for function in built_in() if function.symbol)),
+        "{aggregates}": ", ".join(name for name, each in AGGREGATES.items() if is_real or _has_complex(each)),
+    }
+    for place, listed in names.items():
+        description = description.replace(place, listed)
+    return description
+
+
+def _has_complex(aggregate: Aggregate) -> bool:
+    return FUNCTIONS[aggregate.combine].complex is not None
 
 
 def _argument(text: str) -> Argument:

@@ -4,6 +4,8 @@ Compiled code knows the codes alone: a text that changes compiles nothing anew.
 """
 
 from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.operators.aggregates import AGGREGATES, aggregates_without
+from sparseeinsum.operators.functions import called, names_without
 
 MESSAGES_BY_CODE: dict[int, str] = {
     -1: "the spec has a character that is no letter, comma or ->; write it as in 'ij,jk->ik'",
@@ -16,12 +18,13 @@ MESSAGES_BY_CODE: dict[int, str] = {
     -8: "the extents multiply to more than 2^40 elements",
     -9: "interrupted",
     -11: "the expression cannot be read; write it as in 'abs(u - v) ^ 2'",
-    -12: "the expression names an unknown function; known: neg pow abs exp log sqrt sign relu "
-    "sigmoid tanh conj min max where; functions of users are known only in the Python process that compiled them",
+    -12: f"the expression names an unknown function; known: {' '.join(called())}; "
+    "functions of users are known only in the Python process that compiled them",
     -13: "the expression is too long or nested too deeply; compute parts of it in statements of their own",
     -14: "the expression names v, but there is one operand, u",
     -15: "the expression has an imaginary literal, but computes with real numbers; use tensor_complex_map or _reduce",
-    -21: "the aggregate is none of sum, prod, max, min, any, all, logsumexp",
+    -16: "the expression has a function that this library does not know; install it anew",
+    -21: f"the aggregate is none of {', '.join(AGGREGATES)}",
     -24: "%.*s turned NaN or infinite out of finite values; nonfinite='allow' lets a run go on",
     -31: "axis %lld is out of range or named twice; there are %lld axes, counted from 0",
     -32: "position %lld is outside an axis of %lld",
@@ -56,11 +59,13 @@ MESSAGES_BY_CODE: dict[int, str] = {
     "in DuckDB before version 2 not even then: for that compile programs with --no-indexes",
     d.RESIDENT_TYPE_DIFFERS: "the array under the handle %lld has elements of another type than the fill",
     d.OUTSIDE_RESIDENT: "row %lld of %lld elements each is none of a resident array of %lld elements",
+    d.NOT_PORTABLE: "not available without the library; install the extension, or compute it elsewhere",
     d.TOO_MANY_RESIDENTS: "there are %lld resident arrays already, the most there may be at a time",
     -61: "int64 overflow: a result is below -2^63 or above 2^63 - 1; cast the operands to DOUBLE to compute in float64",
     -62: "an exponent is negative, and int64 has no such powers; cast the operands to DOUBLE",
     -63: "the expression has a literal that is no int64, but computes in int64; cast the operands to DOUBLE",
-    -64: "int64 has no / exp log sqrt sigmoid tanh logsumexp and no functions of users; cast the operands to DOUBLE",
-    -71: "complex numbers have no order, and so no < <= > >= min max relu logsumexp, and no functions of users; "
-    "take tensor_complex_real or _imag first",
+    -64: f"int64 has no {names_without('integer')} {aggregates_without('integer')} and no functions of users; "
+    "cast the operands to DOUBLE",
+    -71: f"complex numbers have no order, and so no {names_without('complex')} {aggregates_without('complex')}, "
+    "and no functions of users; take tensor_complex_real or _imag first",
 }

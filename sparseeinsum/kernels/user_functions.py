@@ -13,7 +13,7 @@ from sparseeinsum.errors import SemanticsError
 from sparseeinsum.extras import imported
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.duckdb.library import require_library
-from sparseeinsum.language.scalar import FUNCTIONS
+from sparseeinsum.operators.functions import FUNCTIONS
 
 _COMPILER = "sparseeinsum.kernels.building.user_functions"
 _LOCK = threading.Lock()  # of those who write the table
@@ -52,13 +52,13 @@ def compile_function(name: str, function: Callable[..., object]) -> int:
     return operands
 
 
-def require_function(name: str, function: Callable[..., object]) -> None:
+def require_function(name: str, function: Callable[..., object] | None) -> None:
     """Compile a function unless it is known under this name already.
 
     Raises:
         SemanticsError: As `compile_function`.
     """
-    if _COMPILED.get(name) is not function:
+    if function is not None and _COMPILED.get(name) is not function:
         compile_function(name, function)
 
 

@@ -8,8 +8,9 @@ from sparseeinsum.errors import ShapeError
 from sparseeinsum.language.eingraph import DeclaredTensor, EinGraph, EinSum, Program
 from sparseeinsum.language.generated import GeneratedTensor, with_axis_bounds
 from sparseeinsum.language.inference import bounds_of, dtype_of, result_tensor, with_bounds
-from sparseeinsum.language.scalar import Call, Literal, Scalar
 from sparseeinsum.language.tensors import Tensor
+from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.expressions import Call, Literal, Scalar
 
 
 def bind(program: Program, inputs: Mapping[str, Tensor]) -> EinGraph:
@@ -62,7 +63,7 @@ def _of_truth(einsum: EinSum, tensors: Mapping[str, Tensor]) -> EinSum:
     aggregate = einsum.aggregate
     if dtype_of(join, dtypes, einsum) == "bool":
         aggregate = {"max": "any", "min": "all"}.get(str(aggregate), aggregate)
-    elif aggregate in ("any", "all"):
+    elif aggregate is not None and AGGREGATES[aggregate].gives_truth:
         join = Call("ne", (join, Literal(0)))
     return replace(einsum, join=join, aggregate=aggregate)
 

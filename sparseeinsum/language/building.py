@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.language import dtypes
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.expression_checks import check_depth
 from sparseeinsum.language.expressions import (
@@ -37,6 +36,7 @@ from sparseeinsum.language.syntax import (
     TensorReference,
     write_statement,
 )
+from sparseeinsum.operators import dtypes
 from sparseeinsum.tracebacks import one_frame
 
 

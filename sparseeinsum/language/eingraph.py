@@ -5,20 +5,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.language.dtypes import AGGREGATES, as_number
 from sparseeinsum.language.generated import GeneratedTensor
-from sparseeinsum.language.scalar import (
-    PRODUCT,
-    AxisBound,
-    Operand,
-    Scalar,
-    axis_bounds_of,
-    operands_of,
-    write,
-    write_number,
-)
+from sparseeinsum.language.scalar import PRODUCT, axis_bounds_of, operands_of, write, write_number
 from sparseeinsum.language.syntax import Declaration, Import, write_range, write_statement
 from sparseeinsum.language.tensors import Tensor, write_label
+from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.dtypes import as_number
+from sparseeinsum.operators.expressions import AxisBound, Operand, Scalar
 
 
 @dataclass(frozen=True, slots=True)

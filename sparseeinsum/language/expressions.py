@@ -7,7 +7,6 @@ from typing import Any, NoReturn, TypeAlias, Union
 import numpy as np
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.language import dtypes
 from sparseeinsum.language.numpy_functions import name_of_ufunc
 from sparseeinsum.language.syntax import (
     BoundOf,
@@ -21,6 +20,8 @@ from sparseeinsum.language.syntax import (
     is_aggregate,
     write_expression,
 )
+from sparseeinsum.operators import dtypes
+from sparseeinsum.operators.functions import is_called
 
 Labels: TypeAlias = str | tuple[str, ...]
 Operand: TypeAlias = Union["TensorExpression", dtypes.Number, np.number[Any], np.bool_]
@@ -196,6 +197,14 @@ class TensorExpression:
         """The Euclidean norm over labels, as `sum`."""
         return call("norm", self, labels=labels)
 
+    def count(self, *labels: str) -> "TensorExpression":
+        """How many values over labels are not 0, as `sum`."""
+        return call("count", self, labels=labels)
+
+    def sumsq(self, *labels: str) -> "TensorExpression":
+        """The sum of squared magnitudes over labels, as `sum`."""
+        return call("sumsq", self, labels=labels)
+
     def argmax(self, *labels: str) -> "TensorExpression":
         """The least index of a label at which the greatest value is, or NaN; one label, as `sum`."""
         return call("argmax", self, labels=labels)
@@ -220,17 +229,11 @@ class TensorExpression:
         """Whether the value is the index of a new label."""
         return call("one_hot", self, labels=(label,))
 
-    def relu(self) -> "TensorExpression":
-        """The value, or 0 where it is negative."""
-        return call("relu", self)
-
-    def sigmoid(self) -> "TensorExpression":
-        """1 / (1 + exp(-value))."""
-        return call("sigmoid", self)
-
-    def conj(self) -> "TensorExpression":
-        """The complex conjugate."""
-        return call("conj", self)
+    def __getattr__(self, name: str) -> "Callable[..., TensorExpression]":
+        """A function of programs as a method, which takes its further operands: `x.relu()`, `x.clip(0, 1)`."""
+        if not is_called(name):
+            raise AttributeError(f"expressions of tensors have no {name}")
+        return lambda *others: call(name, self, *others)
 
 
 class LabelledExpression:

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.language.dtypes import AGGREGATES, Array
 from sparseeinsum.language.linear_algebra import FOLDS
 from sparseeinsum.language.macros import MACROS
-from sparseeinsum.language.scalar import FUNCTIONS, Function
+from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.dtypes import Array
+from sparseeinsum.operators.functions import FUNCTIONS
+from sparseeinsum.operators.records import Function
 
 _WORDS = ("trace", "one_hot", "bound", "index", "ones", "true", "false", "inf", "infj")
 _RESERVED = frozenset((*AGGREGATES, *MACROS, *FOLDS, *_WORDS))
@@ -22,7 +24,7 @@ _MOST_OPERANDS = 3
 
 
 def register(python: Callable[..., Any]) -> str:
-    """Make a Python function one of FUNCTIONS, under its own name, which is returned.
+    """Make a Python function one of FUNCTIONS, under its own name, which is returned; it replaces an earlier one.
 
     Raises:
         SemanticsError: The name is taken or no name, or the function takes something else than so many operands.
@@ -33,17 +35,21 @@ def register(python: Callable[..., Any]) -> str:
     known = FUNCTIONS.get(name)
     if name in _RESERVED or (known is not None and known.python is None):
         raise SemanticsError(f"{name} has a meaning in programs already; give the function another name")
-    if known is not None and known.python is not None and _source(known.python) != _source(python):
-        raise SemanticsError(f"another function {name} is registered already; give this one another name")
-    FUNCTIONS[name] = Function(_count_operands(name, python), _by_numpy(name, python), python=python)
+    if known is not None and known.python is not None and _source(known.python) == _source(python):
+        return name
+    FUNCTIONS[name] = Function(
+        name=name, operands=_count_operands(name, python), numpy=_by_numpy(name, python), python=python
+    )
     return name
 
 
 def _source(python: Callable[..., Any]) -> Hashable:
-    """What a function does, wherever it was defined; values that it captures are part of it."""
+    """What a function does, wherever it was defined; values that it captures, and globals, are part of it."""
+    python = getattr(python, "py_func", python)  # of what numba compiled
     code = python.__code__
     captured = tuple(repr(cell.cell_contents) for cell in python.__closure__ or ())
-    return code.co_code, repr(code.co_consts), code.co_names, code.co_varnames, captured
+    read = tuple(repr(python.__globals__.get(name)) for name in code.co_names)
+    return code.co_code, repr(code.co_consts), code.co_names, code.co_varnames, captured, read
 
 
 def _count_operands(name: str, python: Callable[..., Any]) -> int:

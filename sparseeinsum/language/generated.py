@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sparseeinsum.errors import ShapeError
-from sparseeinsum.language.scalar import AxisBound, Call, Literal, Scalar
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.operators.expressions import AxisBound, Call, Literal, Scalar
 
 # Kinds of generated tensors, and the dtype of each.
 KINDS = {"ones": "bool", "index": "int64"}

@@ -11,21 +11,14 @@ from functools import lru_cache
 import numpy as np
 
 from sparseeinsum.errors import SemanticsError, ShapeError
-from sparseeinsum.language.dtypes import AGGREGATES, Array, Number, aggregated_dtype, as_number
 from sparseeinsum.language.eingraph import EinSum, Reference, write_reference
-from sparseeinsum.language.scalar import (
-    FUNCTIONS,
-    Bound,
-    Call,
-    Function,
-    Literal,
-    Scalar,
-    evaluate,
-    functions_of,
-    gives_infinity,
-    write,
-)
+from sparseeinsum.language.scalar import evaluate, functions_of, gives_infinity, write
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.operators.aggregates import AGGREGATES, aggregated_dtype
+from sparseeinsum.operators.dtypes import Array, Number, as_number
+from sparseeinsum.operators.expressions import Bound, Call, Literal, Scalar
+from sparseeinsum.operators.functions import FUNCTIONS
+from sparseeinsum.operators.records import Function
 
 
 def bounds_of(einsum: EinSum, tensors: Mapping[str, Tensor]) -> dict[str, int]:

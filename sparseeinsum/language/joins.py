@@ -2,11 +2,9 @@
 
 import difflib
 
-from sparseeinsum.language.dtypes import AGGREGATES
 from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.language.macros import MACROS
 from sparseeinsum.language.names import Names
-from sparseeinsum.language.scalar import FUNCTIONS, AxisBound, Bound, Call, Literal, Operand, Scalar
 from sparseeinsum.language.syntax import (
     BoundOf,
     Expression,
@@ -18,6 +16,9 @@ from sparseeinsum.language.syntax import (
     canonical,
     labels_of,
 )
+from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.expressions import AxisBound, Bound, Call, Literal, Operand, Scalar
+from sparseeinsum.operators.functions import FUNCTIONS
 
 _INT64 = range(-(2**63), 2**63)
 

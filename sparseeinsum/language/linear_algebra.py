@@ -11,7 +11,6 @@ from itertools import count
 from typing import TypeAlias
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.language.dtypes import AGGREGATES
 from sparseeinsum.language.syntax import (
     NOWHERE,
     Expression,
@@ -20,6 +19,7 @@ from sparseeinsum.language.syntax import (
     TensorReference,
     write_expression,
 )
+from sparseeinsum.operators.aggregates import AGGREGATES
 
 ROWS, COLUMNS = "i", "j"
 """Labels that results have."""
@@ -77,7 +77,7 @@ class Fold:
 
 
 FOLDS = (
-    {name: Fold(name) for name in (*AGGREGATES, "mean", "var", "norm")}
+    {name: Fold(name) for name in (*AGGREGATES, "mean", "var", "norm", "count", "sumsq")}
     | {f"row{name}s": Fold(name, over_rows=False) for name in ("sum", "max", "min", "mean")}
     | {f"col{name}s": Fold(name, over_columns=False) for name in ("sum", "max", "min", "mean")}
 )

@@ -1,8 +1,8 @@
 """Language: macros, a call such as softmax[j](X[i, j]) in, an expression of values with names of their own out.
 
-softmax, log_softmax and layer_norm keep the labels that they name; mean, var, norm, argmax and argmin aggregate them,
-like sum; one_hot makes a new one. There is no transpose, which is another order of labels: B[j, i] = A[i, j]; nor a
-matrix product, which is sum(A[i, j] * B[j, k]).
+softmax, log_softmax and layer_norm keep the labels that they name; mean, var, norm, count, sumsq, argmax and argmin
+aggregate them, like sum; one_hot makes a new one. There is no transpose, which is another order of labels:
+B[j, i] = A[i, j]; nor a matrix product, which is sum(A[i, j] * B[j, k]).
 """
 
 import math
@@ -118,6 +118,16 @@ def _norm(call: MacroCall) -> Expression:
     return _call("sqrt", call.fold("sum", _call("pow", size, 2)))
 
 
+def _count(call: MacroCall) -> Expression:
+    """How many values are not 0, as numpy.count_nonzero."""
+    return call.fold("sum", _call("ne", call.body, 0))
+
+
+def _sumsq(call: MacroCall) -> Expression:
+    """The sum of squared magnitudes."""
+    return call.fold("sum", _call("pow", _call("abs", call.body), 2))
+
+
 def _layer_norm(call: MacroCall) -> Expression:
     """(x - mean) / sqrt(var + eps); eps is 1e-5 if not given."""
     call = call.named()
@@ -168,6 +178,8 @@ MACROS = {
     "mean": Macro(_mean),
     "var": Macro(_var),
     "norm": Macro(_norm),
+    "count": Macro(_count),
+    "sumsq": Macro(_sumsq),
     "layer_norm": Macro(_layer_norm, 2),
     "argmax": Macro(_argmax, takes_one_label=True),
     "argmin": Macro(_argmin, takes_one_label=True),

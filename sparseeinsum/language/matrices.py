@@ -5,14 +5,17 @@ loss = ((X - U @ V.T) ** 2).sum()
 program({"L": loss})
 """
 
+from collections.abc import Callable
 from typing import Any, NoReturn, TypeAlias, Union
 
 import numpy as np
 
-from sparseeinsum.language import dtypes, linear_algebra
+from sparseeinsum.language import linear_algebra
 from sparseeinsum.language.expressions import LabelledExpression, NamedTensor, TensorExpression, tree_of
 from sparseeinsum.language.linear_algebra import FOLDS, LinearExpression, Many
 from sparseeinsum.language.numpy_functions import name_of_ufunc
+from sparseeinsum.operators import dtypes
+from sparseeinsum.operators.functions import is_called
 
 MatrixOperand: TypeAlias = Union["Matrix", dtypes.Number, "np.number[Any]", np.bool_]
 
@@ -104,13 +107,11 @@ class Matrix:
         result.definition = self.labelled()
         return Matrix(linear_algebra.tensor(name, self.linear.rows, self.linear.columns), (result,))
 
-    def relu(self) -> "Matrix":
-        """The values, or 0 where they are negative."""
-        return _elementwise("relu", self)
-
-    def sigmoid(self) -> "Matrix":
-        """1 / (1 + exp(-value)) of all values."""
-        return _elementwise("sigmoid", self)
+    def __getattr__(self, name: str) -> "Callable[..., Matrix]":
+        """A function of programs as a method, of all values: `X.sigmoid()`, `X.clip(0, 1)`."""
+        if not is_called(name):
+            raise AttributeError(f"matrices have no {name}")
+        return lambda *others: _elementwise(name, self, *others)
 
     def labelled(self) -> LabelledExpression:
         """The expression under the labels i for rows and j for columns, as programs have it."""

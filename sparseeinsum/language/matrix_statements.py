@@ -25,7 +25,6 @@ from sparseeinsum.language.linear_algebra import (
 )
 from sparseeinsum.language.macros import MACROS
 from sparseeinsum.language.parsing import Report
-from sparseeinsum.language.scalar import FUNCTIONS
 from sparseeinsum.language.syntax import (
     Assignment,
     BoundOf,
@@ -45,6 +44,7 @@ from sparseeinsum.language.syntax import (
     references,
     write_expression,
 )
+from sparseeinsum.operators.functions import FUNCTIONS
 
 Shapes: TypeAlias = Callable[[str], Sequence[int | None] | None]
 """(name of a tensor) -> the bounds of its axes, None for those not known yet; None where there is no such tensor."""

@@ -4,7 +4,6 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 from sparseeinsum.errors import ParseError
 from sparseeinsum.language.generated import GeneratedTensor
-from sparseeinsum.language.scalar import AxisBound
 from sparseeinsum.language.syntax import (
     Assignment,
     BoundOf,
@@ -19,6 +18,7 @@ from sparseeinsum.language.syntax import (
     Source,
     TensorReference,
 )
+from sparseeinsum.operators.expressions import AxisBound
 
 
 class Names:

@@ -4,31 +4,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from sparseeinsum.operators.functions import built_in
+
 _UFUNCS: dict[object, str] = {
-    np.add: "add",
-    np.subtract: "sub",
-    np.multiply: "mul",
-    np.divide: "div",
-    np.power: "pow",
-    np.negative: "neg",
-    np.absolute: "abs",
-    np.exp: "exp",
-    np.log: "log",
-    np.sqrt: "sqrt",
-    np.sign: "sign",
-    np.tanh: "tanh",
-    np.conjugate: "conj",
-    np.minimum: "min",
-    np.maximum: "max",
-    np.less: "lt",
-    np.less_equal: "le",
-    np.greater: "gt",
-    np.greater_equal: "ge",
-    np.equal: "eq",
-    np.not_equal: "ne",
-    np.logical_and: "and",
-    np.logical_or: "or",
-    np.logical_not: "not",
+    ufunc: function.name
+    for function in built_in()
+    for ufunc in (function.numpy, *function.ufuncs)
+    if isinstance(ufunc, np.ufunc)
 }
 
 

@@ -10,12 +10,12 @@ from functools import cache, reduce
 from types import EllipsisType
 
 from sparseeinsum.errors import ParseError, SemanticsError, ShapeError
-from sparseeinsum.language.dtypes import AGGREGATES
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower
 from sparseeinsum.language.parsing import parse_join
-from sparseeinsum.language.scalar import FUNCTIONS
 from sparseeinsum.language.syntax import Assignment, Expression, FunctionCall, Number, Source, TensorReference
+from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.functions import FUNCTIONS
 
 RESULT_NAME = "result"
 

@@ -7,8 +7,8 @@ from types import MappingProxyType
 import numpy as np
 
 from sparseeinsum.errors import ParseError, SemanticsError
-from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.syntax import Position, Source
+from sparseeinsum.operators.dtypes import Number
 
 NO_PARAMETERS: Mapping[str, object] = MappingProxyType({})
 

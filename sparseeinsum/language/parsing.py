@@ -11,11 +11,10 @@ from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
 from sparseeinsum.errors import ParseError, SparseEinsumError
-from sparseeinsum.language import dtypes
 from sparseeinsum.language.expression_checks import check_depth, check_labelled
 from sparseeinsum.language.parameters import Parameters
 from sparseeinsum.language.parse_errors import ALWAYS_ALLOWED, explain, without_statement
-from sparseeinsum.language.scalar import FUNCTIONS, complex_number, negated_number
+from sparseeinsum.language.scalar import complex_number, negated_number
 from sparseeinsum.language.syntax import (
     MATRIX_PRODUCT,
     TRANSPOSE,
@@ -36,6 +35,8 @@ from sparseeinsum.language.syntax import (
     TensorReference,
     is_promoted,
 )
+from sparseeinsum.operators import dtypes
+from sparseeinsum.operators.functions import FUNCTIONS
 
 _COMPARISONS = {FUNCTIONS[name].symbol: name for name in ("lt", "le", "gt", "ge", "eq", "ne")}
 

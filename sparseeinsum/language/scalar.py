@@ -1,131 +1,16 @@
 """Language: scalar expressions of operands, the `join` of an EinSum."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.language.dtypes import Array, Number
+from sparseeinsum.operators.dtypes import Array, Number
+from sparseeinsum.operators.expressions import AxisBound, Bound, Call, Literal, Operand, Scalar, U, V
+from sparseeinsum.operators.functions import FUNCTIONS
+from sparseeinsum.operators.records import Function
 
-
-@dataclass(frozen=True, slots=True)
-class Operand:
-    """The value of an operand, by its position: 0 is u, 1 is v."""
-
-    index: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Literal:
-    """A number written in the program; as in numpy, a whole one keeps the dtype of an int64 beside it.
-
-    Two are equal if they are of one kind, too: 1, 1.0 and true give results of different dtypes.
-    """
-
-    value: Number
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Literal) and type(other.value) is type(self.value) and other.value == self.value
-
-    def __hash__(self) -> int:
-        return hash((type(self.value), self.value))
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """The bound of a label, a whole number that is known once tensors are: `bound(j)`."""
-
-    label: str
-
-
-@dataclass(frozen=True, slots=True)
-class AxisBound:
-    """The bound of an axis of a tensor: `bound(A, 1)`. Binding puts the number in its place."""
-
-    tensor: str
-    axis: int
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A function, or an operator by its name in FUNCTIONS, of scalar expressions."""
-
-    function: str
-    arguments: tuple["Scalar", ...]
-
-
-Scalar = Operand | Literal | Bound | AxisBound | Call
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """What a scalar function is.
-
-    Attributes:
-        operands: How many it takes.
-        numpy: The function that defines its values and their dtype.
-        symbol: Its operator, where it is written as one.
-        precedence: How tightly the operator binds; 0 for functions.
-        python: The function of Python numbers that a user registered, which kernels compile; None for those built in.
-    """
-
-    operands: int
-    numpy: Callable[..., Array]
-    symbol: str = ""
-    precedence: int = 0
-    python: Callable[..., Any] | None = None
-
-
-def _sigmoid(x: Array) -> Array:
-    return np.asarray(1 / (1 + np.exp(-x)))
-
-
-def _ordered(function: Callable[..., Array]) -> Callable[..., Array]:
-    """A function of numbers that have an order; numpy gives complex ones that of their parts, which kernels do not."""
-
-    def evaluate(*values: Array | Number) -> Array:
-        if any(np.iscomplexobj(value) for value in values):
-            raise SemanticsError("complex numbers have no order, and so no < <= > >= min max relu; compare abs(...)")
-        return function(*values)
-
-    return evaluate
-
-
-# udfs/expression.py has the same names.
-FUNCTIONS: dict[str, Function] = {
-    "or": Function(2, np.logical_or, "or", 1),
-    "and": Function(2, np.logical_and, "and", 2),
-    "not": Function(1, np.logical_not, "not", 3),
-    "lt": Function(2, _ordered(np.less), "<", 4),
-    "le": Function(2, _ordered(np.less_equal), "<=", 4),
-    "gt": Function(2, _ordered(np.greater), ">", 4),
-    "ge": Function(2, _ordered(np.greater_equal), ">=", 4),
-    "eq": Function(2, np.equal, "==", 4),
-    "ne": Function(2, np.not_equal, "!=", 4),
-    "add": Function(2, np.add, "+", 5),
-    "sub": Function(2, np.subtract, "-", 5),
-    "mul": Function(2, np.multiply, "*", 6),
-    "div": Function(2, np.divide, "/", 6),
-    "neg": Function(1, np.negative, "-", 7),
-    "pow": Function(2, np.power, "^", 8),
-    "abs": Function(1, np.abs),
-    "exp": Function(1, np.exp),
-    "log": Function(1, np.log),
-    "sqrt": Function(1, np.sqrt),
-    "sign": Function(1, np.sign),
-    "relu": Function(1, _ordered(lambda x: np.maximum(x, 0))),
-    "sigmoid": Function(1, _sigmoid),
-    "tanh": Function(1, np.tanh),
-    "conj": Function(1, np.conjugate),
-    "min": Function(2, _ordered(np.minimum)),
-    "max": Function(2, _ordered(np.maximum)),
-    "where": Function(3, np.where),
-}
-
-U, V = Operand(0), Operand(1)
 PRODUCT = Call("mul", (U, V))
 # Dtypes that numpy computes functions of truth values in, and those that tensors have.
 _WIDER = {"float16": "float32", "int8": "int64"}
@@ -153,10 +38,13 @@ def _evaluate(expression: Scalar, operands: Sequence[Array | Number]) -> Array |
         case Bound() | AxisBound():
             raise ValueError(f"{write(expression)} is not known yet")
         case Call(function, arguments):
-            return _applied(FUNCTIONS[function].numpy, [_evaluate(argument, operands) for argument in arguments])
+            return _applied(FUNCTIONS[function], [_evaluate(argument, operands) for argument in arguments])
 
 
-def _applied(function: Callable[..., Array], values: Sequence[Array | Number]) -> Array | Number:
+def _applied(record: Function, values: Sequence[Array | Number]) -> Array | Number:
+    if record.complex is None and record.python is None and any(map(np.iscomplexobj, values)):
+        raise SemanticsError(f"complex numbers have no order, and so no {record.shown}; compare abs(...)")
+    function = record.numpy
     result = np.asarray(function(*values))
     if all(type(value) in _PYTHON_NUMBERS for value in values):
         # What is made of literals alone is one, too, so that 2 * 3 beside a float32 leaves it a float32.
@@ -275,8 +163,8 @@ def gives_infinity(expression: Scalar) -> bool:
     match expression:
         case Literal(value):
             return not isinstance(value, int) and math.isinf(abs(value))
-        case Call("where", (_, *arguments)) | Call("min" | "max" | "neg", arguments):
-            return any(map(gives_infinity, arguments))
+        case Call(function, arguments):
+            return any(gives_infinity(arguments[position]) for position in FUNCTIONS[function].passes)
         case _:
             return False
 

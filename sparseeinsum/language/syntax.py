@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sparseeinsum.errors import ParseError
-from sparseeinsum.language import dtypes
-from sparseeinsum.language.dtypes import AGGREGATES
-from sparseeinsum.language.scalar import FUNCTIONS, Call, Literal, Operand, Scalar, write, write_number
+from sparseeinsum.language.scalar import write, write_number
+from sparseeinsum.operators import dtypes
+from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
+from sparseeinsum.operators.functions import FUNCTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,7 @@ LabelledStatement = Assignment | Declaration | Import
 Statement = LabelledStatement | MatrixAssignment | MatrixDeclaration
 
 # Macros that aggregate the labels that they name, as in mean[j](...); others keep them, as in softmax[j](...).
-BINDING_MACROS = frozenset({"mean", "var", "norm", "argmax", "argmin"})
+BINDING_MACROS = frozenset({"mean", "var", "norm", "count", "sumsq", "argmax", "argmin"})
 
 
 def is_aggregate(call: FunctionCall) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sparseeinsum.errors import SemanticsError, ShapeError
-from sparseeinsum.language.dtypes import ITEM_BYTES, Number, as_number
+from sparseeinsum.operators.dtypes import ITEM_BYTES, Number, as_number
 
 VALUE_COLUMN = "val"
 DEMOTED = 0  # the tile of an axis that has no key column

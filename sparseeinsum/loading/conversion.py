@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.errors import DataError
-from sparseeinsum.language.dtypes import ITEM_BYTES
+from sparseeinsum.operators.dtypes import ITEM_BYTES
 
 # What values become where the user does not say, by kind or name: narrower numbers the nearest dtype that holds them
 # all, and uint64 int64 if every value fits.

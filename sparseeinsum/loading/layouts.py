@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.errors import ShapeError
-from sparseeinsum.language.dtypes import ITEM_BYTES
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor, array_bytes, entries
+from sparseeinsum.operators.dtypes import ITEM_BYTES
 
 Promoted = Sequence[str] | Mapping[str, int] | None
 

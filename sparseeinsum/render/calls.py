@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sparseeinsum.language.dtypes import Number, is_complex
+from sparseeinsum.operators.dtypes import Number, is_complex
 from sparseeinsum.statistics.columns import number_type
 from sparseeinsum.statistics.numbers import number
 

@@ -30,8 +30,9 @@ from sparseeinsum.algebra.relational.traversal import in_order
 from sparseeinsum.algebra.relational.types import RelationType, is_unique, lowest
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.eingraph import EinSum, Reference, write_einsum
-from sparseeinsum.language.scalar import Scalar
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, Axis, Decomposition, StoredTensor, Tensor
+from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.expressions import Scalar
 from sparseeinsum.render.calls import first_element
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.relations import Renderer
@@ -39,7 +40,7 @@ from sparseeinsum.render.sources import Source, aliased, named
 from sparseeinsum.render.statements import with_blocks
 from sparseeinsum.semantics.exactness import JoinKind
 
-_FOLDS = ("sum", "prod", "max", "min")
+_FOLDS = tuple(name for name, each in AGGREGATES.items() if not each.gives_truth and not each.gives_floats)
 _DTYPES = ("float64", "float32")
 _DTYPE = "float64"
 _OPERATIONS: dict[str, type[exp.Binary]] = {

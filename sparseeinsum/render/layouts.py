@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Convert, Densify, Resident, Schema, Slice, Stack
-from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
+from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.render.calls import (
     call,
     constant,

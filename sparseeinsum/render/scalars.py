@@ -12,8 +12,10 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from sparseeinsum.errors import PlanError
-from sparseeinsum.language.dtypes import Number
-from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, evaluate, operands_of, write
+from sparseeinsum.language.scalar import evaluate, operands_of, write
+from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar, U
 from sparseeinsum.render.calls import call, constant, first_element, in_parentheses, integers, text
 from sparseeinsum.render.conditions import comparing_number
 from sparseeinsum.render.dialects import Dialect
@@ -90,9 +92,13 @@ def aggregated_number(aggregate: str, value: exp.Expr, dtype: str, dialect: Dial
     """An aggregate of numbers over a group."""
     if aggregate == "sum" and dtype != "int64" and dialect.raises_out_of_range:
         return _rounded(call("tensor_sum", _as_double(value, dtype)), dtype)
-    if aggregate in ("prod", "logsumexp") and (dtype == "int64" or aggregate == "logsumexp"):
-        return first_element(call(f"tensor_{aggregate}", exp.array(value)))
-    return _AGGREGATES[aggregate](value, dtype)
+    record = AGGREGATES[aggregate]
+    if record.sql:
+        is_truth = record.gives_truth and record.sql == "MIN"
+        return exp.Min(this=value) if is_truth else _OWN[record.sql](value, dtype)
+    if aggregate == "prod" and dtype != "int64":
+        return _rounded(exp.func("product", _as_double(value, dtype)), dtype)
+    return first_element(call(f"tensor_{aggregate}", exp.array(value)))
 
 
 def _sum(value: exp.Expr, dtype: str) -> exp.Expr:
@@ -123,14 +129,10 @@ def _rounded(folded: exp.Expr, dtype: str) -> exp.Expr:
     return exp.func("coalesce", exp.TryCast(this=folded, to=exp.DataType.build(kind)), exp.cast(infinite, kind))
 
 
-# Truth is 0 or 1 here, so that the greatest says whether any is true.
-_AGGREGATES: dict[str, Callable[[exp.Expr, str], exp.Expr]] = {
-    "sum": _sum,
-    "prod": lambda value, dtype: _rounded(exp.func("product", _as_double(value, dtype)), dtype),
-    "max": lambda value, _: exp.Max(this=value),
-    "min": _minimum,
-    "any": lambda value, _: exp.Max(this=value),
-    "all": lambda value, _: exp.Min(this=value),
+_OWN: dict[str, Callable[[exp.Expr, str], exp.Expr]] = {
+    "SUM": _sum,
+    "MAX": lambda value, _: exp.Max(this=value),
+    "MIN": _minimum,
 }
 
 
@@ -138,35 +140,9 @@ def compensating_number(
     aggregate: str, contribution: Number, missing: exp.Expr, dtype: str, dialect: Dialect
 ) -> exp.Expr:
     """What folding a number as often as some SQL says gives, at least once; `contribution` is that of one time."""
-    one = constant(contribution, dtype)
-    match aggregate:
-        case "sum" if dtype == "int64":
-            return exp.Mul(this=in_parentheses(missing), expression=one)
-        case "sum" | "prod" | "logsumexp":
-            times = exp.cast(missing, number_type(dtype))
-            return number_expression(_REPEATED[aggregate], [one, times], dtype, dialect)
-        case _:
-            return one
-
-
-_BOTH = (Operand(0), Operand(1))
-_APART = Call("neg", (Call("abs", (Call("sub", _BOTH),)),))
-# A folded value, and how often it is folded again.
-_REPEATED: dict[str, Scalar] = {
-    "sum": Call("mul", (Operand(1), Operand(0))),
-    "prod": Call("pow", _BOTH),
-    "logsumexp": Call("add", (Operand(0), Call("log", (Operand(1),)))),
-}
-_DIFFERENCE = Call("where", (Call("eq", _BOTH), Literal(0.0), _APART))  # also of two infinities
-# How two folded values become one.
-COMBINED: dict[str, Scalar] = {
-    "sum": Call("add", _BOTH),
-    "prod": Call("mul", _BOTH),
-    "max": Call("max", _BOTH),
-    "min": Call("min", _BOTH),
-    "any": Call("or", _BOTH),
-    "all": Call("and", _BOTH),
-    "logsumexp": Call(
-        "add", (Call("max", _BOTH), Call("log", (Call("add", (Literal(1.0), Call("exp", (_DIFFERENCE,)))),)))
-    ),
-}
+    one, repeated = constant(contribution, dtype), AGGREGATES[aggregate].repeated
+    if aggregate == "sum" and dtype == "int64":
+        return exp.Mul(this=in_parentheses(missing), expression=one)
+    if repeated == U:
+        return one
+    return number_expression(repeated, [one, exp.cast(missing, number_type(dtype))], dtype, dialect)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Restrict, Schema
-from sparseeinsum.language.dtypes import ITEM_BYTES
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
+from sparseeinsum.operators.dtypes import ITEM_BYTES
 from sparseeinsum.render.calls import call
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.packing import is_packed, packed, unpacked

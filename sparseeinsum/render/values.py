@@ -8,11 +8,13 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Compensation
 from sparseeinsum.errors import PlanError
-from sparseeinsum.language.dtypes import Number, is_complex
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.inference import repeated
-from sparseeinsum.language.scalar import Call, Operand, Scalar, write
+from sparseeinsum.language.scalar import write
 from sparseeinsum.language.tensors import Tensor
+from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.dtypes import Number, is_complex
+from sparseeinsum.operators.expressions import Call, Operand, Scalar, U, V
 from sparseeinsum.render.calls import (
     call,
     constant,
@@ -26,7 +28,7 @@ from sparseeinsum.render.calls import (
 )
 from sparseeinsum.render.conditions import truth_as_number
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.scalars import COMBINED, aggregated_number, compensating_number, number_expression
+from sparseeinsum.render.scalars import aggregated_number, compensating_number, number_expression
 from sparseeinsum.statistics.columns import IS_TRUTH, NUMBER_TYPES, array_type, number_type
 from sparseeinsum.statistics.extents import Extent, product
 
@@ -179,12 +181,12 @@ class _Writer:
 
     def folded(self, value: exp.Expr, aggregate: str, one: Number, missing: exp.Expr) -> exp.Expr:
         """A value of a group, folded with a number as often as `missing` says."""
-        combined = COMBINED[aggregate]
+        combined = Call(AGGREGATES[aggregate].combine, (U, V))
         if is_complex(self.dtype):
             times = self._call("from", exp.array(exp.cast(missing, number_type(self.dtype))))
-            spelled = text("u * v" if aggregate == "sum" else "v ^ u")
+            spelled = text(write(AGGREGATES[aggregate].repeated))
             once = constant(one, self.dtype)
-            other = self._call("reduce", text("sum"), spelled, text(",->"), times, once, integers(()))
+            other = self._call("reduce", text("sum"), spelled, text(",->"), once, times, integers(()))
         else:
             other = compensating_number(aggregate, one, missing, self.dtype, self.dialect)
             if self.is_number:

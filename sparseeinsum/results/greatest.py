@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparseeinsum.language.dtypes import Number
+from sparseeinsum.operators.dtypes import Number
 
 _Whole = NDArray[np.int64]
 

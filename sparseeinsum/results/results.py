@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import CatalogueError, PackageError, SemanticsError, ShapeError
-from sparseeinsum.language.dtypes import Number, is_complex
 from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.operators.dtypes import Number, is_complex
 from sparseeinsum.preview import Preview
 from sparseeinsum.render.relations import write_schema
 from sparseeinsum.render.statements import Statement

@@ -8,9 +8,9 @@ import math
 from collections.abc import Collection, Mapping
 
 from sparseeinsum.language.eingraph import EinGraph, by_hand, write_einsum
+from sparseeinsum.operators.ranges import NOTHING
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.semantics.exactness import Values, evaluate_exactly
-from sparseeinsum.semantics.ranges import NOTHING
 
 
 def rewritten_results(written: EinGraph, graph: EinGraph) -> tuple[str, ...]:

@@ -8,8 +8,9 @@ import numpy as np
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.inference import bounds_of
-from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, evaluate, operands_of
+from sparseeinsum.language.scalar import evaluate, operands_of
 from sparseeinsum.language.tensors import Tensor
+from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 from sparseeinsum.rewrite.chains import Chain, chain_of, substituted
 from sparseeinsum.rewrite.contraction import find_order, steps
 from sparseeinsum.rewrite.known import Known, KnownGraph, KnownTensor

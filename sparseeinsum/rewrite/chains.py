@@ -8,38 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparseeinsum.language.dtypes import ITEM_BYTES, Number, promoted
-from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, evaluate, operands_of
-
-# Aggregate and operator such that aggregate(x op c) = aggregate(x) op c for finite numbers; of `and` and `or` all
-# factors are bool here, which makes max any, and min all.
-_DISTRIBUTES = frozenset(
-    {
-        ("sum", "mul"),
-        ("min", "add"),
-        ("max", "add"),
-        ("logsumexp", "add"),
-        ("any", "and"),
-        ("max", "and"),
-        ("all", "or"),
-        ("min", "or"),
-        ("max", "min"),
-        ("min", "max"),
-    }
-)
-
-# The operator that says the same of bools; a sum counts where all hold, which a product of counts does, too.
-_LOGICAL = {"mul": "and", "min": "and", "add": "or", "max": "or"}
-
-# What leaves nothing of the other factors, as a fill: absent entries of such a factor need not be looked at.
-_ANNIHILATORS: Mapping[str, tuple[Number, ...]] = {
-    "mul": (0,),
-    "and": (False,),
-    "or": (True,),
-    "add": (np.inf, -np.inf),
-    "min": (-np.inf,),
-    "max": (np.inf,),
-}
+from sparseeinsum.language.scalar import evaluate, operands_of
+from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.dtypes import ITEM_BYTES, Number, promoted
+from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
+from sparseeinsum.operators.functions import FUNCTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +31,11 @@ class Chain:
 
     def distributes(self, aggregate: str | None) -> bool:
         """Whether the aggregate of a part may be taken before the rest is joined, values being finite."""
-        return (aggregate, self.operator) in _DISTRIBUTES
+        return aggregate is not None and self.operator in AGGREGATES[aggregate].distributes_over
 
     def annihilates(self, fill: Number) -> bool:
         """Whether a factor of this value leaves nothing of the others."""
-        return fill in _ANNIHILATORS[self.operator]
+        return fill in FUNCTIONS[self.operator].annihilators
 
 
 def chain_of(expression: Scalar, aggregate: str | None, dtypes: Sequence[str], fewest: int = 2) -> Chain | None:
@@ -104,7 +77,7 @@ def _mixes_bools(terms: Sequence[Scalar], dtypes: Sequence[str]) -> bool:
 
 def _of_bools(operator: str, aggregate: str | None) -> str:
     """An operator that says the same of bools, and over which the aggregate distributes if possible."""
-    logical = _LOGICAL.get(operator, operator)
+    logical = FUNCTIONS[operator].of_truth or operator
     return "mul" if logical == "and" and aggregate == "sum" else logical
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
-from sparseeinsum.language.scalar import Call, Operand, Scalar
+from sparseeinsum.operators.expressions import Call, Operand, Scalar
+from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.rewrite.chains import substituted
 
 _FEW_OPERANDS = 4
-_COMMUTATIVE = frozenset(("add", "mul", "min", "max", "eq", "ne", "and", "or"))
 
 
 def merge_common_subexpressions(graph: EinGraph, pinned: Mapping[str, Mapping[str, int]]) -> EinGraph:
@@ -171,6 +171,6 @@ def _sorted(expression: Scalar) -> Scalar:
     if not isinstance(expression, Call):
         return expression
     arguments = [_sorted(argument) for argument in expression.arguments]
-    if expression.function in _COMMUTATIVE:
+    if FUNCTIONS[expression.function].is_commutative:
         arguments.sort(key=repr)
     return Call(expression.function, tuple(arguments))

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sparseeinsum.language.dtypes import Number
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.inference import bounds_of, join_dtype, result_tensor
-from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, operands_in_order, operands_of
+from sparseeinsum.language.scalar import operands_in_order, operands_of
 from sparseeinsum.language.tensors import Tensor
+from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 from sparseeinsum.rewrite.chains import dtype_of, substituted
 from sparseeinsum.rewrite.names import Names
 from sparseeinsum.rewrite.polynomials import as_fraction, polynomial_of, without_fills, written

@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
-from sparseeinsum.language.scalar import Operand
+from sparseeinsum.operators.expressions import Operand
 from sparseeinsum.rewrite.chains import Chain, chain_of, substituted
 
 

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Promoted, Reference
-from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, operands_of
+from sparseeinsum.language.scalar import operands_of
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 from sparseeinsum.rewrite.chains import substituted
 from sparseeinsum.rewrite.known import Known, KnownGraph
 from sparseeinsum.rewrite.names import Names

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum
-from sparseeinsum.language.scalar import Call, Scalar
+from sparseeinsum.operators.expressions import Call, Scalar
 from sparseeinsum.rewrite.saturation.reading import is_readable
 
 _MOST_EINSUMS = 12

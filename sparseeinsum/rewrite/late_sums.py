@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
-from sparseeinsum.language.scalar import Call, Operand
+from sparseeinsum.operators.expressions import Call, Operand
 from sparseeinsum.rewrite.chains import chain_of, substituted
 from sparseeinsum.rewrite.composition import chain_in, composed
 from sparseeinsum.rewrite.known import Known, KnownGraph

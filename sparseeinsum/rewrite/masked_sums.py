@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
-from sparseeinsum.language.scalar import PRODUCT, Call, Literal, Operand
+from sparseeinsum.language.scalar import PRODUCT
+from sparseeinsum.operators.expressions import Call, Literal, Operand
 from sparseeinsum.rewrite.known import KnownGraph
 from sparseeinsum.rewrite.names import Names
 from sparseeinsum.rewrite.prices import Pricer, exact_chain, price_of

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sparseeinsum.language.dtypes import promoted
+from sparseeinsum.operators.dtypes import promoted
 from sparseeinsum.semantics.exactness import JoinKind
 from sparseeinsum.statistics.estimate import (
     LabelStatistics,

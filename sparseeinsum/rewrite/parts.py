@@ -3,7 +3,8 @@
 from collections.abc import Sequence, Set
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
-from sparseeinsum.language.scalar import Operand, Scalar, operands_in_order
+from sparseeinsum.language.scalar import operands_in_order
+from sparseeinsum.operators.expressions import Operand, Scalar
 from sparseeinsum.rewrite.chains import substituted
 
 

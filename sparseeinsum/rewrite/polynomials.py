@@ -2,8 +2,8 @@
 
 from fractions import Fraction
 
-from sparseeinsum.language.dtypes import Number
-from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar
+from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 
 # Coefficients by the powers of u and v.
 Polynomial = dict[tuple[int, int], Fraction]

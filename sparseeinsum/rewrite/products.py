@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum
-from sparseeinsum.language.scalar import Operand
+from sparseeinsum.operators.expressions import Operand
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.composition import chain_in, composed
 from sparseeinsum.rewrite.known import KnownGraph

@@ -7,10 +7,11 @@ for which these are real, has NaN and infinity; and complex numbers have no orde
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.inference import dtype_of
-from sparseeinsum.language.scalar import Call, Operand, Scalar, operands_of
+from sparseeinsum.language.scalar import operands_of
+from sparseeinsum.operators.dtypes import is_complex
+from sparseeinsum.operators.expressions import Call, Operand, Scalar
 from sparseeinsum.rewrite.known import Known
 from sparseeinsum.rewrite.names import Names
 from sparseeinsum.rewrite.parts import labels_among, part_of

@@ -5,10 +5,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sparseeinsum.language.dtypes import Array, Number
-from sparseeinsum.language.scalar import Call, Literal, Scalar, evaluate, operands_of
+from sparseeinsum.language.scalar import evaluate, operands_of
+from sparseeinsum.operators.dtypes import Array, Number
+from sparseeinsum.operators.expressions import Call, Literal, Scalar
+from sparseeinsum.operators.ranges import Range
 from sparseeinsum.rewrite.chains import dtype_of
-from sparseeinsum.semantics.ranges import Range, range_of
+from sparseeinsum.semantics.ranges import range_of
 
 
 def with_operands_set(expression: Scalar, values: Mapping[int, Number], dtypes: Sequence[str]) -> Scalar:
@@ -22,7 +24,8 @@ def with_operands_set(expression: Scalar, values: Mapping[int, Number], dtypes: 
     Raises:
         ValueError: A part that these numbers alone decide has no value in its dtype.
 
-    >>> from sparseeinsum.language.scalar import U, V, write
+    >>> from sparseeinsum.language.scalar import write
+    >>> from sparseeinsum.operators.expressions import U, V
     >>> write(with_operands_set(Call("mul", (Call("sub", (U, V)), V)), {0: 0.0}, ["float64", "float64"]))
     '-v * v'
     """

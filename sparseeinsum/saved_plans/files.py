@@ -17,8 +17,8 @@ from sparseeinsum.language.eingraph import EinSum, Program, by_hand, write_einsu
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor
+from sparseeinsum.operators.ranges import NOTHING, Range
 from sparseeinsum.semantics.exactness import Values
-from sparseeinsum.semantics.ranges import NOTHING, Range
 
 _FORMAT = "sparseeinsum plan"
 _VERSION = 1

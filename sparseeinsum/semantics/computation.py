@@ -10,25 +10,18 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.language.dtypes import promoted
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.inference import bounds_of, dtype_of, join_dtype
-from sparseeinsum.language.scalar import (
-    FUNCTIONS,
-    Call,
-    Operand,
-    Scalar,
-    evaluate,
-    functions_of,
-    operands_of,
-    write,
-)
+from sparseeinsum.language.scalar import evaluate, functions_of, operands_of, write
 from sparseeinsum.language.tensors import Tensor
-from sparseeinsum.semantics.ranges import Range, range_of
+from sparseeinsum.operators.aggregates import AGGREGATES, aggregated_dtype
+from sparseeinsum.operators.dtypes import promoted
+from sparseeinsum.operators.expressions import Call, Operand, Scalar
+from sparseeinsum.operators.functions import FUNCTIONS
+from sparseeinsum.operators.ranges import Range
+from sparseeinsum.semantics.ranges import range_of
 
 _EXACT = 1 << 53  # every whole number up to here is a float64
-_OF_TRUTH = ("lt", "le", "gt", "ge", "eq", "ne", "and", "or")
-_COUNTS = ("sum", "prod")
 
 
 def computing_dtype(einsum: EinSum, tensors: Mapping[str, Tensor], ranges: list[Range]) -> str:
@@ -41,16 +34,26 @@ def computing_dtype(einsum: EinSum, tensors: Mapping[str, Tensor], ranges: list[
     found = {dtype_of(part, dtypes, einsum) for part in (*_parts(einsum.join), *_compared(einsum.join))}
     dtype = promoted(sorted(found))
     if dtype == "bool":
-        dtype = "float64" if einsum.aggregate in (*_COUNTS, "logsumexp") else "float32"
-    elif dtype == "float32" and einsum.aggregate in _COUNTS and join_dtype(einsum, tensors) == "bool":
+        dtype = "float32" if aggregated_dtype(einsum.aggregate, dtype) == "bool" else "float64"
+    elif dtype == "float32" and join_dtype(einsum, tensors) == "bool" and _counts(einsum.aggregate):
         dtype = "float64"  # counts more than float32 can
-    if dtype == "int64" and (einsum.aggregate == "logsumexp" or _calls_functions_of_users(einsum.join)):
+    if dtype == "int64" and not (_has_integers(einsum.aggregate) and not _calls_functions_of_users(einsum.join)):
         dtype = "float64"
     if dtype != "int64" and "int64" in found:
         _check_whole(einsum, tensors, dtypes, ranges, dtype)
     if dtype != "int64" and einsum.aggregate == "sum" and join_dtype(einsum, tensors) == "bool":
         _check_count(einsum, tensors)
     return dtype
+
+
+def _counts(aggregate: str | None) -> bool:
+    """Whether an aggregate of truth is a whole number."""
+    return aggregated_dtype(aggregate, "bool") == "int64"
+
+
+def _has_integers(aggregate: str | None) -> bool:
+    """Whether int64 has an aggregate."""
+    return aggregate is None or FUNCTIONS[AGGREGATES[aggregate].combine].integer is not None
 
 
 def _calls_functions_of_users(join: Scalar) -> bool:
@@ -71,7 +74,7 @@ def _parts(expression: Scalar) -> Iterator[Scalar]:
 def _compared(expression: Scalar) -> Iterator[Scalar]:
     """Expressions of the dtype that two values are compared in, of which the truth that comes out says nothing."""
     for part in _parts(expression):
-        if isinstance(part, Call) and part.function in _OF_TRUTH:
+        if isinstance(part, Call) and len(part.arguments) == 2 and FUNCTIONS[part.function].gives_truth:
             yield Call("add", part.arguments)
 
 

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparseeinsum.language.dtypes import AGGREGATES, aggregated_dtype
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Program
 from sparseeinsum.language.generated import with_axis_bounds
 from sparseeinsum.language.inference import with_bounds
 from sparseeinsum.language.scalar import evaluate
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.operators.aggregates import AGGREGATES, aggregated_dtype
 
 Array = NDArray[Any]
 
@@ -59,7 +59,7 @@ def _fold(aggregate: str | None, joined: Array, axes: tuple[int, ...]) -> Array:
         kept = tuple(bound for axis, bound in enumerate(joined.shape) if axis not in axes)
         return np.full(kept, AGGREGATES[aggregate].identity(dtype), dtype)
     with np.errstate(all="ignore"):
-        values = joined.astype(dtype) if aggregate == "logsumexp" else joined  # numpy's of bools is a float16
+        values = joined.astype(dtype) if AGGREGATES[aggregate].gives_floats else joined  # numpy's of bools is a float16
         return np.asarray(AGGREGATES[aggregate].numpy(values, axis=axes))
 
 

@@ -14,20 +14,16 @@ from types import MappingProxyType
 
 import numpy as np
 
-from sparseeinsum.language.dtypes import AGGREGATES, Number, as_number, is_complex
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.inference import join_dtype, repeated
 from sparseeinsum.language.scalar import evaluate, gives_infinity
 from sparseeinsum.language.tensors import Tensor
+from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.dtypes import Number, as_number, is_complex
+from sparseeinsum.operators.ranges import NOTHING, Range, exactly, finite_range
 from sparseeinsum.semantics.aggregated_ranges import aggregated_range
 from sparseeinsum.semantics.computation import computing_dtype
-from sparseeinsum.semantics.ranges import (
-    NOTHING,
-    Range,
-    exactly,
-    finite_range,
-    range_of,
-)
+from sparseeinsum.semantics.ranges import range_of
 
 
 class JoinKind(StrEnum):

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.dictionaries import looked_up_rows
 
 

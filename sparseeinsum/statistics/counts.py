@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.columns import relation_of
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.indices import entry_indices, index_column

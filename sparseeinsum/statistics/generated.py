@@ -1,8 +1,8 @@
 """Statistics: tensors that are generated from their bounds, measured without a scan, however long they are."""
 
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.operators.ranges import NOTHING, Range
 from sparseeinsum.semantics.exactness import Values
-from sparseeinsum.semantics.ranges import NOTHING, Range
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.measure import Measurement
 

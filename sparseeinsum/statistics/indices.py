@@ -2,8 +2,8 @@
 
 from sqlglot import exp
 
-from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import DEMOTED, StoredTensor
+from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.columns import relation_of, value_of
 from sparseeinsum.statistics.extents import Extent, as_sql, extent, product
 from sparseeinsum.statistics.machines import SPREADING

@@ -14,10 +14,10 @@ import sqlglot
 from sqlglot import exp
 
 from sparseeinsum.errors import DataError
-from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import DEMOTED, Axis, StoredTensor, extent_of, keys_of
+from sparseeinsum.operators.dtypes import is_complex
+from sparseeinsum.operators.ranges import ANYTHING, NOTHING, Range
 from sparseeinsum.semantics.exactness import Values
-from sparseeinsum.semantics.ranges import ANYTHING, NOTHING, Range
 from sparseeinsum.statistics.columns import relation_of, table_of_rows, value_of
 from sparseeinsum.statistics.dictionaries import KEY_COLUMN, compared, dictionary_table, looked_up_rows
 from sparseeinsum.statistics.estimate import Statistics

@@ -3,7 +3,7 @@
 import numpy as np
 from sqlglot import exp
 
-from sparseeinsum.language.dtypes import Number, is_complex
+from sparseeinsum.operators.dtypes import Number, is_complex
 from sparseeinsum.statistics.columns import number_type
 
 _DECIMAL_DIGITS = {"float64": 15, "float32": 7}  # decimals of so many become the nearest number of the dtype

@@ -9,8 +9,8 @@ import numpy as np
 
 from sparseeinsum.engines.statement_text import has_line_break, refused_character
 from sparseeinsum.errors import DataError, SemanticsError, ShapeError
-from sparseeinsum.language.dtypes import ITEM_BYTES, Number, as_number, is_complex
 from sparseeinsum.language.tensors import Axis, Dictionary, Tensor
+from sparseeinsum.operators.dtypes import ITEM_BYTES, Number, as_number, is_complex
 
 # Bounds are kept in the catalogue as BIGINT.
 GREATEST_BOUND = (1 << 63) - 1

@@ -10,8 +10,8 @@ from sparseeinsum.algebra.translate import repartition
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import DataError, ShapeError
-from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.tensors import VALUE_COLUMN, Axis, Decomposition, StoredTensor, Tensor
+from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.render.spreading import Spread
 from sparseeinsum.render.statements import relation_query
 from sparseeinsum.statistics.columns import computed_type, coordinate, relation_of, stored_type, type_named, value_of

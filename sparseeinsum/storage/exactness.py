@@ -4,8 +4,8 @@ from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DataError
-from sparseeinsum.language.dtypes import is_complex, is_float
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.operators.dtypes import is_complex, is_float
 from sparseeinsum.statistics.columns import dtype_of, relation_of, stored_type, type_named
 
 # Bits of the whole numbers of a type, and of those of which a dtype holds every one; wider types are not listed.

@@ -8,9 +8,9 @@ from sqlglot import exp
 
 from sparseeinsum.engines.engine import Column, Engine
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, ShapeError
-from sparseeinsum.language.dtypes import is_complex
 from sparseeinsum.language.files import is_data_file
 from sparseeinsum.language.tensors import StoredTensor, entries
+from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.columns import computed_type, dtype_of, is_index_type, is_pair_type, is_readable
 from sparseeinsum.storage.arguments import Description
 from sparseeinsum.storage.dictionaries import Dictionaries, dictionaries_of, sizes_of

@@ -1,7 +1,7 @@
 """Storage: fills as text, from which they are read back exactly."""
 
 from sparseeinsum.errors import CatalogueError
-from sparseeinsum.language.dtypes import Number, is_complex
+from sparseeinsum.operators.dtypes import Number, is_complex
 
 _TRUTHS = {"true": True, "false": False}
 

@@ -27,7 +27,7 @@ from sparseeinsum.algebra.relational.keys import Key, every_key
 from sparseeinsum.algebra.relational.traversal import in_order
 from sparseeinsum.algebra.relational.tuples import ARRAYS, BOUNDS, Payloads, Tuples, completed, folded, mapped
 from sparseeinsum.errors import AlgebraError
-from sparseeinsum.language.dtypes import Array
+from sparseeinsum.operators.dtypes import Array
 
 Sites: TypeAlias = list[Tuples]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparseeinsum.algebra.relational.keys import Key
-from sparseeinsum.language.dtypes import Array, Number
+from sparseeinsum.operators.dtypes import Array, Number
 
 
 @dataclass(frozen=True, slots=True)

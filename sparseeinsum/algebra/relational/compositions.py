@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from sparseeinsum.algebra.relational.kernels import Bound, Kernel
-from sparseeinsum.algebra.relational.laws import EVERYTHING, Law
+from sparseeinsum.algebra.relational.laws import EVERYTHING
 from sparseeinsum.errors import AlgebraError
-from sparseeinsum.language.dtypes import Array
+from sparseeinsum.operators.dtypes import Array
+from sparseeinsum.operators.records import Law
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from sparseeinsum.algebra.relational.traversal import in_order
 from sparseeinsum.algebra.relational.tuples import ARRAYS, completed, folded, mapped
 from sparseeinsum.algebra.relational.types import RelationType, check_keys
 from sparseeinsum.errors import AlgebraError
-from sparseeinsum.language.dtypes import Array
+from sparseeinsum.operators.dtypes import Array
 
 Relation: TypeAlias = dict[Key, Array]
 

@@ -26,7 +26,7 @@ from sparseeinsum.algebra.relational.types import (
     transformed_type,
 )
 from sparseeinsum.errors import AlgebraError
-from sparseeinsum.language.dtypes import Number
+from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.semantics.exactness import JoinKind
 
 

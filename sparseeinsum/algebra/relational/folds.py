@@ -11,20 +11,12 @@ import numpy as np
 from sparseeinsum.algebra.relational.absence import Extent
 from sparseeinsum.algebra.relational.kernels import Bound, Kernel
 from sparseeinsum.algebra.relational.keys import Key
-from sparseeinsum.algebra.relational.laws import Law
 from sparseeinsum.errors import AlgebraError
-from sparseeinsum.language.dtypes import AGGREGATES, Array, Number, aggregated_dtype
 from sparseeinsum.language.inference import repeated
-
-_LAWS = {
-    "sum": Law.SUM,
-    "prod": Law.PRODUCT,
-    "max": Law.ORDER,
-    "min": Law.ORDER,
-    "any": Law.TRUTH,
-    "all": Law.TRUTH,
-    "logsumexp": Law.ANY,
-}
+from sparseeinsum.operators.aggregates import AGGREGATES, aggregated_dtype
+from sparseeinsum.operators.dtypes import Array, Number
+from sparseeinsum.operators.functions import FUNCTIONS
+from sparseeinsum.operators.records import Law
 
 
 class Fold(ABC):
@@ -67,7 +59,7 @@ class Aggregate(Fold):
     """An aggregate of numbers, element by element.
 
     Attributes:
-        name: One of `sum`, `prod`, `max`, `min`, `any`, `all`, `logsumexp`.
+        name: One of AGGREGATES.
     """
 
     name: str
@@ -88,7 +80,7 @@ class Aggregate(Fold):
         stacked = np.stack(arrays)
         dtype = aggregated_dtype(self.name, str(stacked.dtype))
         with np.errstate(all="ignore"):
-            values = stacked.astype(dtype) if self.name == "logsumexp" else stacked
+            values = stacked.astype(dtype) if AGGREGATES[self.name].gives_floats else stacked
             return np.asarray(AGGREGATES[self.name].numpy(values, axis=(0,)))
 
     @property
@@ -99,7 +91,7 @@ class Aggregate(Fold):
     @property
     def law(self) -> Law | None:
         """Of the function of two numbers."""
-        return _LAWS[self.name]
+        return FUNCTIONS[AGGREGATES[self.name].combine].law
 
     def __str__(self) -> str:
         return self.name

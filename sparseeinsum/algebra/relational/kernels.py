@@ -12,11 +12,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sparseeinsum.algebra.relational.laws import Law, law_of, laws_of
+from sparseeinsum.algebra.relational.laws import law_of, laws_of
 from sparseeinsum.errors import AlgebraError
-from sparseeinsum.language.dtypes import Array
 from sparseeinsum.language.eingraph import EinSum, Reference, write_einsum
-from sparseeinsum.language.scalar import PRODUCT, Call, Operand, Scalar, count_operations, evaluate, operands_of, write
+from sparseeinsum.language.scalar import PRODUCT, count_operations, evaluate, operands_of, write
+from sparseeinsum.operators.dtypes import Array
+from sparseeinsum.operators.expressions import Call, Operand, Scalar
+from sparseeinsum.operators.records import Law
 from sparseeinsum.semantics.dense import evaluate_einsum
 
 Bound: TypeAlias = tuple[int, ...]

@@ -12,7 +12,7 @@ from sparseeinsum.algebra.relational.absence import Absent
 from sparseeinsum.algebra.relational.folds import Fold
 from sparseeinsum.algebra.relational.kernels import Bound, Kernel
 from sparseeinsum.algebra.relational.keys import Key, KeyMap
-from sparseeinsum.language.dtypes import Array
+from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.semantics.exactness import JoinKind
 
 Tuples: TypeAlias = list[tuple[Key, Any]]  # of arrays, or of bounds

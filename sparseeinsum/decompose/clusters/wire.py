@@ -5,8 +5,8 @@ gathers, broadcasts and shuffles rows; arrays are bytes in the tables of a run. 
 of a group is text. Checked against what was counted on a cluster: tests/test_wire.py.
 """
 
-from sparseeinsum.language.dtypes import ITEM_BYTES, is_complex
 from sparseeinsum.language.tensors import Decomposition, Tensor
+from sparseeinsum.operators.dtypes import ITEM_BYTES, is_complex
 
 _ROW = 7  # type, length, and number of columns of a message
 _LENGTH = 4  # before the value of a column

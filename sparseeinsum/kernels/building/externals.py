@@ -7,8 +7,27 @@ from sparseeinsum.kernels.duckdb import api_table
 from sparseeinsum.kernels.symbols import BLAS, GEMMS, RESIDENTS, USERS_FUNCTIONS
 
 _C_MEMORY = ("calloc", "malloc", "free", "memset", "memcpy", "memmove", "memcmp", "bcmp", "strtod", "strcmp", "getenv")
-_C_MATHEMATICS = ("log1p", "hypot", "atan2", "sin", "cos", "tan", "sinh", "sqrt", "exp", "log", "pow", "tanh")
-_C_MATHEMATICS_OF_FLOATS = ("sqrtf", "expf", "logf", "powf", "tanhf")
+C_MATHEMATICS = (  # of float64, then of float32
+    *(
+        "acos",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "ceil",
+        "cos",
+        "cosh",
+        "erf",
+        "exp",
+        "floor",
+        "fmod",
+        "hypot",
+        "log",
+        "log1p",
+    ),
+    *("pow", "rint", "sin", "sinh", "sqrt", "tan", "tanh"),
+    *("expf", "logf", "powf", "sqrtf", "tanhf"),
+)
 _LIBRARY = (
     *("sparseeinsum_lock", "sparseeinsum_unlock", "sparseeinsum_memory_bytes", "sparseeinsum_pause"),
     *("sparseeinsum_take_panels", "sparseeinsum_give_panels"),
@@ -19,8 +38,7 @@ SUPPLIED = frozenset(
         *api_table.CALLED_BY_KERNELS,
         *postgresql_functions.CALLED_BY_KERNELS,
         *_C_MEMORY,
-        *_C_MATHEMATICS,
-        *_C_MATHEMATICS_OF_FLOATS,
+        *C_MATHEMATICS,
         *_LIBRARY,
         *GEMMS,
         BLAS,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sparseeinsum.errors import KernelsError
 from sparseeinsum.kernels.building.code_generation import object_of_text
+from sparseeinsum.kernels.building.externals import C_MATHEMATICS
 from sparseeinsum.kernels.building.targets import Target
 from sparseeinsum.kernels.platforms import Platform, this_platform
 
@@ -19,17 +20,13 @@ _LINKERS_OF_LINUX = ("ld", "ld.lld", "ld.bfd", "ld.gold")
 _ELF = ("-shared", "--eh-frame-hdr", "-z", "now", "-z", "relro", "-z", "noexecstack", "--gc-sections")
 
 # Where functions of C are. On Linux they bind to what the system's libraries have under these names, of any version.
-_MATHEMATICS = (
-    *("atan2", "cos", "exp", "expf", "hypot", "log", "log1p", "logf", "pow", "powf", "sin", "sinh", "tan", "tanh"),
-    *("tanhf", "sincos"),
-)
 _MEMORY_AND_TEXT = ("calloc", "free", "getenv", "malloc", "memcmp", "memcpy", "memmove", "memset", "strcmp", "strtod")
 _OF_LINUX = {
-    "libm.so.6": _MATHEMATICS,
+    "libm.so.6": (*C_MATHEMATICS, "sincos"),  # which a compiler makes of both
     "libc.so.6": (*_MEMORY_AND_TEXT, "getentropy", "pthread_mutex_lock", "pthread_mutex_unlock", "sysconf"),
 }
 _OF_WINDOWS = {
-    "ucrtbase.dll": (*(name for name in _MATHEMATICS if name != "sincos"), *_MEMORY_AND_TEXT),
+    "ucrtbase.dll": (*C_MATHEMATICS, *_MEMORY_AND_TEXT),
     "kernel32.dll": ("AcquireSRWLockExclusive", "GetPhysicallyInstalledSystemMemory", "ReleaseSRWLockExclusive"),
     "advapi32.dll": ("SystemFunction036",),
 }

@@ -14,6 +14,7 @@ from sparseeinsum.kernels.checking import are_checked
 from sparseeinsum.kernels.groups import GROUPS, kernels_of, measures_in_use
 
 _KERNELS = "sparseeinsum.kernels"
+_OPERATORS = "sparseeinsum.operators"  # records of which kernels are made
 _PACKAGE = Path(assets.__file__).parent
 _FRONTEND, _CODE_GENERATION = (
     ("frontend", "exporting"),
@@ -71,7 +72,7 @@ def _imported(file: Path) -> tuple[Path, ...]:
 
 
 def _imported_by(node: ast.AST) -> Iterator[Path]:
-    if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(_KERNELS):
+    if isinstance(node, ast.ImportFrom) and (node.module or "").startswith((_KERNELS, _OPERATORS)):
         for name in (str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)):
             if (file := _module_file(name)).is_file():
                 yield file

@@ -1,11 +1,21 @@
 """Kernels: what differs between dtypes: the arithmetic of real numbers, of int64 and of complex numbers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from numba import njit, types
 
 from sparseeinsum.assets import load_kernels
+from sparseeinsum.kernels.compiled.operators import (
+    folds_by_code,
+    function_of,
+    functions_by_code,
+    has_aggregates,
+    has_functions,
+    identities,
+)
+from sparseeinsum.operators.dtypes import Array
+from sparseeinsum.operators.functions import FUNCTIONS
 
 aggregation = load_kernels("aggregation")
 complexes = load_kernels("complexes")
@@ -18,7 +28,7 @@ integers = load_kernels("integers")
 Compiled = Callable[..., int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Numbers:
     """What the kernels of one dtype compute with: functions that numba compiles, which return 0 or a code.
 
@@ -28,13 +38,13 @@ class Numbers:
         bits: int64 or int32, as many of which as `words` says make up an element.
         words: How many.
         block: Elements that an expression runs over at a time.
-        combine: (operation, u, v, out); the operations are those of elementwise.py.
+        functions: (u, v, out) puts a function of two operands into out, by the function's name.
         scale: (factor, u, out).
         outer: (u, v, out).
         dot: (u, v, out), which has one element.
         add_scaled: (w, factor, v) adds to w.
         contract: (plan, u, v, w) adds to w.
-        identity_of: aggregate -> what folding nothing gives.
+        identities: What folding nothing gives, by the aggregate's code.
         fold: (aggregate, w, u) folds u into w.
         fold_line: (aggregate, w, at, stride, u, n) does so with elements of w at a distance.
         check: (program, constants, aggregate): whether an expression and what folds it are defined.
@@ -47,13 +57,13 @@ class Numbers:
     bits: types.Integer
     words: int
     block: int
-    combine: Compiled
+    functions: Mapping[str, Compiled]
     scale: Compiled
     outer: Compiled
     dot: Compiled
     add_scaled: Compiled
     contract: Compiled
-    identity_of: Callable[..., object]
+    identities: Array
     fold: Compiled
     fold_line: Compiled
     check: Compiled
@@ -77,7 +87,16 @@ def numbers_of(suffix: str) -> Numbers:
     raise ValueError(f"unknown group of kernels {suffix!r}")
 
 
+def _arithmetic(kind: str) -> Mapping[str, Compiled]:
+    """The functions that SQL has for themselves, of those that such numbers have."""
+    names = ("add", "sub", "mul", "div")
+    return {name: function_of(kind, name) for name in names if getattr(FUNCTIONS[name], kind) is not None}
+
+
 def _real(dtype: types.Float, bits: types.Integer) -> Numbers:
+    apply = evaluation.applying(functions_by_code("real"), True)
+    fold, fold_line = aggregation.folding(folds_by_code("real"), evaluation.with_code)
+
     @njit
     def dot(u, v, out):
         out[0] = contraction.dot(u, v)
@@ -93,9 +112,7 @@ def _real(dtype: types.Float, bits: types.Integer) -> Numbers:
 
     @njit
     def evaluate_block(program, constants, u, v, stack):
-        return evaluation.evaluate_block(
-            program, constants, u, v, stack, evaluation.BLOCK, evaluation.constant, evaluation.apply
-        )
+        return evaluation.evaluate_block(program, constants, u, v, stack, evaluation.BLOCK, evaluation.constant, apply)
 
     return Numbers(
         dtype=dtype,
@@ -103,15 +120,15 @@ def _real(dtype: types.Float, bits: types.Integer) -> Numbers:
         bits=bits,
         words=1,
         block=evaluation.BLOCK,
-        combine=elementwise.combine,
+        functions=_arithmetic("real"),
         scale=elementwise.scale,
         outer=elementwise.outer,
         dot=dot,
         add_scaled=aggregation.add_scaled,
         contract=contract,
-        identity_of=aggregation.identity_of,
-        fold=aggregation.fold,
-        fold_line=aggregation.fold_line,
+        identities=identities(str(dtype)),
+        fold=fold,
+        fold_line=fold_line,
         check=check,
         evaluate_block=evaluate_block,
         count_not_finite=elementwise.count_not_finite,
@@ -119,16 +136,20 @@ def _real(dtype: types.Float, bits: types.Integer) -> Numbers:
 
 
 def _integers() -> Numbers:
+    apply = evaluation.applying(functions_by_code("integer"), False)
+    fold, fold_line = aggregation.folding(folds_by_code("integer"), evaluation.with_code)
+    known_functions, known_aggregates = has_functions("integer"), has_aggregates("integer")
+
     @njit
     def contract(plan, u, v, w):
         return contraction.contract_lines(plan, u, v, w, integers.add_line)
 
     @njit
     def check(program, constants, aggregate):
-        if aggregate == aggregation.LOGSUMEXP:
+        if not known_aggregates[aggregate]:
             return integers.NOT_OF_INTEGERS
         code = expression.check_real(constants)
-        return code if code < 0 else integers.check_program(program, expression.kinds_of(constants))
+        return code if code < 0 else integers.check_program(program, expression.kinds_of(constants), known_functions)
 
     @njit
     def constant(constants, index):
@@ -136,7 +157,7 @@ def _integers() -> Numbers:
 
     @njit
     def evaluate_block(program, constants, u, v, stack):
-        return evaluation.evaluate_block(program, constants, u, v, stack, evaluation.BLOCK, constant, integers.apply)
+        return evaluation.evaluate_block(program, constants, u, v, stack, evaluation.BLOCK, constant, apply)
 
     return Numbers(
         dtype=types.int64,
@@ -144,15 +165,15 @@ def _integers() -> Numbers:
         bits=types.int64,
         words=1,
         block=evaluation.BLOCK,
-        combine=integers.combine,
+        functions=_arithmetic("integer"),
         scale=integers.scale,
         outer=integers.outer,
         dot=integers.dot,
         add_scaled=integers.add_scaled,
         contract=contract,
-        identity_of=integers.identity_of,
-        fold=integers.fold,
-        fold_line=integers.fold_line,
+        identities=identities("int64"),
+        fold=fold,
+        fold_line=fold_line,
         check=check,
         evaluate_block=evaluate_block,
         count_not_finite=elementwise.count_not_finite,
@@ -160,14 +181,19 @@ def _integers() -> Numbers:
 
 
 def _complex(dtype: types.Complex, parts: types.Float, bits: types.Integer) -> Numbers:
+    apply = evaluation.applying(functions_by_code("complex"), False)
+    fold, fold_line = aggregation.folding(folds_by_code("complex"), evaluation.with_code)
+    known_functions, known_aggregates = has_functions("complex"), has_aggregates("complex")
+
     @njit
     def contract(plan, u, v, w):
         return contraction.contract(plan, u, v, w, complexes.add_line)
 
     @njit
     def check(program, constants, aggregate):
-        code = complexes.check_aggregate(aggregate)
-        return code if code < 0 else complexes.check_program(program)
+        if not known_aggregates[aggregate]:
+            return complexes.NOT_OF_COMPLEX
+        return complexes.check_program(program, known_functions)
 
     @njit
     def constant(constants, index):
@@ -175,7 +201,7 @@ def _complex(dtype: types.Complex, parts: types.Float, bits: types.Integer) -> N
 
     @njit
     def evaluate_block(program, constants, u, v, stack):
-        return evaluation.evaluate_block(program, constants, u, v, stack, complexes.BLOCK, constant, complexes.apply)
+        return evaluation.evaluate_block(program, constants, u, v, stack, complexes.BLOCK, constant, apply)
 
     return Numbers(
         dtype=dtype,
@@ -183,15 +209,15 @@ def _complex(dtype: types.Complex, parts: types.Float, bits: types.Integer) -> N
         bits=bits,
         words=2,
         block=complexes.BLOCK,
-        combine=complexes.combine,
+        functions=_arithmetic("complex"),
         scale=complexes.scale,
         outer=complexes.outer,
         dot=complexes.dot,
         add_scaled=complexes.add_scaled,
         contract=contract,
-        identity_of=complexes.identity_of,
-        fold=complexes.fold,
-        fold_line=complexes.fold_line,
+        identities=identities(str(dtype)),
+        fold=fold,
+        fold_line=fold_line,
         check=check,
         evaluate_block=evaluate_block,
         count_not_finite=complexes.count_not_finite,

@@ -104,7 +104,7 @@ def _counts(array: Access) -> dict[str, RowKernel]:
         return 0
 
     def add_counts(out, other, size, background):
-        aggregation.fold(aggregation.SUM, array_at(out, size, word), array_at(other, size, word))
+        aggregation.add_scaled(array_at(out, size, word), word(1), array_at(other, size, word))
         return 0
 
     return {"nnz_along": RowKernel(count_along, None, start_count, add_counts)}

@@ -11,6 +11,7 @@ from numba import njit, types
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.memory import address_of, array_at, copy_elements
+from sparseeinsum.kernels.compiled.operators import AGGREGATE_NAMES, WORDS
 from sparseeinsum.kernels.compiled.scratch import (
     CONSTANTS,
     DIGITS,
@@ -129,6 +130,7 @@ def measure_expression(row, scratch, index, operands):
     code = expression.compile_expression(
         array_at(address, size, byte),
         operands,
+        WORDS,
         array_at(_users_functions(), 1 + d.MAX_USERS_FUNCTIONS * d.USERS_FUNCTION_WORDS, word),
         program_of(scratch),
         array_at(scratch + 8 * CONSTANTS, expression.CONSTANT_WORDS, types.float64),
@@ -326,7 +328,7 @@ def measure_map(row, scratch):
 def aggregate_of(row):
     """Code of the aggregate that the first argument names, or a negative code."""
     address, size = argument(row, 0)
-    code = expression.index_of(aggregation.AGGREGATE_NAMES, array_at(address, size, byte), 0, size)
+    code = expression.index_of(AGGREGATE_NAMES, array_at(address, size, byte), 0, size)
     return code if code >= 0 else aggregation.UNKNOWN_AGGREGATE
 
 

@@ -12,6 +12,7 @@ from sparseeinsum.kernels.compiled.calling_convention import Access, RowKernel
 from sparseeinsum.kernels.compiled.layout_kernels import layout_kernels
 from sparseeinsum.kernels.compiled.measures import aggregate_of
 from sparseeinsum.kernels.compiled.memory import array_at, copy_elements
+from sparseeinsum.kernels.compiled.operators import CODES
 from sparseeinsum.kernels.compiled.scratch import (
     argument,
     batch_plan_of,
@@ -25,11 +26,11 @@ from sparseeinsum.kernels.compiled.scratch import (
     word,
 )
 
-aggregation = load_kernels("aggregation")
 complexes = load_kernels("complexes")
 contraction = load_kernels("contraction")
 elementwise = load_kernels("elementwise")
 
+_SUM = CODES["sum"]
 _BLOCKS_BETWEEN_PAUSES = 64
 _LAST = _BLOCKS_BETWEEN_PAUSES - 1
 
@@ -55,12 +56,12 @@ def row_kernels(numbers: Numbers) -> dict[str, RowKernel]:
 
 
 def _elementwise_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
-    dtype, combine_arrays, scale_array = numbers.dtype, numbers.combine, numbers.scale
+    dtype, scale_array = numbers.dtype, numbers.scale
     multiply_outer, multiply_inner = numbers.outer, numbers.dot
 
-    def arithmetic(operation: int) -> RowKernel:
+    def arithmetic(function: Callable[..., int]) -> RowKernel:
         def compute(row, out, size, scratch):
-            return combine_arrays(operation, array(row, 0), array(row, 1), array_at(out, size, dtype))
+            return function(array(row, 0), array(row, 1), array_at(out, size, dtype))
 
         return RowKernel(compute)
 
@@ -78,10 +79,7 @@ def _elementwise_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel
         return 0
 
     return {
-        "add": arithmetic(elementwise.ADD),
-        "subtract": arithmetic(elementwise.SUBTRACT),
-        "multiply": arithmetic(elementwise.MULTIPLY),
-        "divide": arithmetic(elementwise.DIVIDE),
+        **{name: arithmetic(function) for name, function in numbers.functions.items()},
         "scale": RowKernel(scale),
         "outer": RowKernel(outer),
         "dot": RowKernel(dot),
@@ -90,8 +88,9 @@ def _elementwise_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel
 
 
 def _measuring_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
-    dtype, identity_of, count_not_finite = numbers.dtype, numbers.identity_of, numbers.count_not_finite
+    dtype, count_not_finite = numbers.dtype, numbers.count_not_finite
     bits, words = numbers.bits, numbers.words
+    least_none, greatest_none = numbers.identities[CODES["min"]], numbers.identities[CODES["max"]]
 
     def norm(row, out, size, scratch):
         array_at(out, 1, dtype)[0] = np.sqrt(elementwise.sum_of_squares(array(row, 0)))
@@ -106,13 +105,11 @@ def _measuring_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
         return 0
 
     def least(row, out, size, scratch):
-        none = dtype(identity_of(aggregation.MIN))
-        array_at(out, 1, dtype)[0] = elementwise.least(array(row, 0), array(row, 1)[0], none)
+        array_at(out, 1, dtype)[0] = elementwise.least(array(row, 0), array(row, 1)[0], dtype(least_none))
         return 0
 
     def greatest(row, out, size, scratch):
-        none = dtype(identity_of(aggregation.MAX))
-        array_at(out, 1, dtype)[0] = elementwise.greatest(array(row, 0), array(row, 1)[0], none)
+        array_at(out, 1, dtype)[0] = elementwise.greatest(array(row, 0), array(row, 1)[0], dtype(greatest_none))
         return 0
 
     def check_finite(row, out, size, scratch):
@@ -148,13 +145,13 @@ def _measuring_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
 
 def _expression_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
     dtype, block, check, evaluate_block = numbers.dtype, numbers.block, numbers.check, numbers.evaluate_block
-    fold_line, identity_of = numbers.fold_line, numbers.identity_of
+    fold_line, identities = numbers.fold_line, numbers.identities
 
     @njit
     def evaluate(u, w, scratch):
         blocks = blocks_of(scratch, block, dtype)
         program, constants = program_of(scratch), constants_of(scratch)
-        code = check(program, constants, aggregation.SUM)
+        code = check(program, constants, _SUM)
         for start in range(0, w.size if code == 0 else 0, block):
             stop = min(start + block, w.size)
             code = min(code, evaluate_block(program, constants, u[start:stop], u[start:stop], blocks))
@@ -196,7 +193,7 @@ def _expression_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]
     def reduce_row(row, u, v, out, size, scratch):
         aggregate = aggregate_of(row)
         w = array_at(out, size, dtype)
-        elementwise.fill(identity_of(aggregate), w)
+        elementwise.fill(identities[aggregate], w)
         code = check(program_of(scratch), constants_of(scratch), aggregate)
         if code == 0 and not contraction.is_empty(plan_of(scratch)):
             code = reduce_lines(u, v, w, aggregate, scratch)
@@ -267,7 +264,7 @@ def _contraction_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel
         step = array_at(steps, 3, word)
         return contract_rows(argument(row, 1)[0], step[1], argument(row, 2)[0], step[2], rows, out, 0, scratch)
 
-    start, combine = _folding(numbers, aggregation.SUM)
+    start, combine = _folding(numbers, _SUM)
     return {
         "matmul": RowKernel(matmul, matmul_batch),
         "einsum": RowKernel(einsum, einsum_batch),
@@ -297,10 +294,10 @@ def _complex_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
 @cache  # one machine code for all kernels that fold alike
 def _folding(numbers: Numbers, aggregate: int) -> tuple[Callable[..., int], Callable[..., int]]:
     """How an aggregate of arrays starts, and how two of its states merge."""
-    dtype, fold, identity_of = numbers.dtype, numbers.fold, numbers.identity_of
+    dtype, fold, identity = numbers.dtype, numbers.fold, numbers.identities[aggregate]
 
     def start(row, out, size):
-        elementwise.fill(identity_of(aggregate), array_at(out, size, dtype))
+        elementwise.fill(dtype(identity), array_at(out, size, dtype))
         return 0
 
     def combine(out, other, size, background):
@@ -322,8 +319,8 @@ def _aggregates(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
     def sum_scaled(row, out, size, scratch):
         return add_scaled(array_at(out, size, dtype), array(row, 0)[0], array(row, 1))
 
-    start, combine = _folding(numbers, aggregation.SUM)
+    start, combine = _folding(numbers, _SUM)
     return {
-        **{name: folded(code) for code, name in enumerate(aggregation.AGGREGATES)},
+        **{name: folded(code) for name, code in CODES.items()},
         "sum_scaled": RowKernel(sum_scaled, None, start, combine),
     }

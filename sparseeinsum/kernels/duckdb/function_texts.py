@@ -8,13 +8,16 @@ version 2 registers one overload of a name, so that theirs stand in `tensor_func
 """
 
 import ctypes
+from typing import TYPE_CHECKING
 
-from sparseeinsum.kernels.catalogue import Function, functions
+from sparseeinsum.extras import late
 from sparseeinsum.kernels.duckdb.capi import Pointer
 from sparseeinsum.kernels.duckdb.capi_v2 import Slot, call, found, owned, set_error, text
 from sparseeinsum.kernels.duckdb.declarations import Factory, Parameter, add_parameter, document, set_result
-from sparseeinsum.kernels.duckdb.registry import sql_type
 from sparseeinsum.kernels.duckdb.static_extension import register_described_extension
+
+if TYPE_CHECKING:
+    from sparseeinsum.kernels.catalogue import Function
 
 _EXTENSION_NAME = "sparseeinsum_texts"
 _refuse = ctypes.CFUNCTYPE(None, Pointer, Pointer, Slot)(
@@ -28,13 +31,14 @@ def register_function_texts(version: str) -> None:
 
 
 def _enter(extension: int, factory: Factory) -> None:
-    for function in functions():
+    for function in late("sparseeinsum.kernels.catalogue").functions():
         if not function.is_aggregate:
             for dtype in function.dtypes:
                 _register(extension, factory, function, dtype)
 
 
-def _register(extension: int, factory: Factory, function: Function, dtype: str) -> None:
+def _register(extension: int, factory: Factory, function: "Function", dtype: str) -> None:
+    sql_type = late("sparseeinsum.kernels.duckdb.registry").sql_type
     with owned("scalar_function", "duckdb_v2_scalar_function_create", factory.handle) as made:
         call("duckdb_v2_scalar_function_set_name", made, text(function.name))
         signature = found("duckdb_v2_scalar_function_get_signature", made)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sparseeinsum.errors import DataError
-from sparseeinsum.language.dtypes import Number
+from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.storage.natural_keys import KeyColumn
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from sparseeinsum.errors import ShapeError
 from sparseeinsum.language.eingraph import Program
-from sparseeinsum.language.scalar import AxisBound
+from sparseeinsum.operators.expressions import AxisBound
 from sparseeinsum.rewrite.equivalence.normal_form import Place
 
 

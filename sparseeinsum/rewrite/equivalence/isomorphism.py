@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.rewrite.equivalence.normal_form import (
     Applied,
     Atom,
@@ -23,7 +24,6 @@ from sparseeinsum.rewrite.equivalence.normal_form import (
 
 Key: TypeAlias = tuple[Any, ...]
 
-_COMMUTATIVE = frozenset(("and", "or", "min", "max", "eq", "ne"))
 _Powers: TypeAlias = tuple[tuple[Atom, int], ...]
 
 
@@ -88,7 +88,8 @@ def _key_of_atom(of: Atom, names: Mapping[str, Hashable]) -> Key:
             return "extent", *place
         case Applied(function, arguments):
             keys = [key_of(argument, names) for argument in arguments]
-            return "applied", function, tuple(sorted(keys) if function in _COMMUTATIVE else keys)
+            known = FUNCTIONS.get(function)  # literals are written as functions, too
+            return "applied", function, tuple(sorted(keys) if known is not None and known.is_commutative else keys)
         case Folded(aggregate, labels, body):
             whole = Monomial(Fraction(1), labels, ((Applied(aggregate, (body,)), 1),))
             return "folded", _key_of_monomial(whole, names)

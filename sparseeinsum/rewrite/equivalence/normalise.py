@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from sparseeinsum.language.eingraph import EinSum, Program, Reference
-from sparseeinsum.language.scalar import AxisBound, Bound, Call, Literal, Operand, Scalar
+from sparseeinsum.operators.expressions import AxisBound, Bound, Call, Literal, Operand, Scalar
 from sparseeinsum.rewrite.equivalence.axis_groups import AxisGroups, scoped
 from sparseeinsum.rewrite.equivalence.isomorphism import reduced
 from sparseeinsum.rewrite.equivalence.normal_form import (

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sparseeinsum.language.eingraph import EinSum, Reference
-from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar
+from sparseeinsum.language.scalar import evaluate
+from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 from sparseeinsum.rewrite.names import Names
 from sparseeinsum.rewrite.saturation.reading import Root
 from sparseeinsum.rewrite.saturation.terms import Add, Apply, Fold, Leaf, Mul, Number, Sum, Term, children, free_labels
@@ -103,11 +105,11 @@ def _of_equals(aggregate: str, value: Term, count: int) -> Term | None:
     """An aggregate, not a sum, of equal numbers; None where there are none."""
     if count == 0:
         return None
-    match aggregate:
-        case "prod":
-            return Apply("pow", (value, Number(float(count))))
-        case "logsumexp":
-            return Add(value, Number(math.log(count)))
+    match AGGREGATES[aggregate].repeated:
+        case Call("add", (Operand(0), times)):
+            return Add(value, Number(float(evaluate(times, (math.nan, count)))))
+        case Call(function, (Operand(0), Operand(1))):
+            return Apply(function, (value, Number(float(count))))
         case _:
             return value
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
-from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar
+from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 from sparseeinsum.rewrite.chains import dtype_of
 from sparseeinsum.rewrite.saturation.labels import common_names
 from sparseeinsum.rewrite.saturation.terms import (

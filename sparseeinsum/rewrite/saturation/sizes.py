@@ -8,10 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparseeinsum.language.eingraph import Reference
+from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.rewrite.saturation.egraph import Classes, Node
-
-# Functions of 0 that are 0, of every argument.
-_KEEPS_ZERO = frozenset(("sqrt", "abs", "relu", "tanh", "sign", "conj"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,5 +96,5 @@ def _size(
         case "Fold":
             return Size(labels - {node.names[1]}, 1.0)
         case _:
-            keeps = node.names[0] in _KEEPS_ZERO
-            return Size(labels, given[0] if keeps else 1.0)
+            function = FUNCTIONS.get(node.names[0])  # a reciprocal is none of programs
+            return Size(labels, given[0] if function is not None and function.keeps_zero else 1.0)

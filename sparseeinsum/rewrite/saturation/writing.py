@@ -1,7 +1,8 @@
 """Saturation: terms in, text as programs have it out."""
 
 from sparseeinsum.language.eingraph import write_reference
-from sparseeinsum.language.scalar import Call, Literal, Operand, Scalar, write
+from sparseeinsum.language.scalar import write
+from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 from sparseeinsum.rewrite.saturation.building import as_call
 from sparseeinsum.rewrite.saturation.terms import Add, Apply, Fold, Leaf, Mul, Number, Sum, Term
 

@@ -21,43 +21,7 @@ BEGIN
                 w[t] := @extschema@.sparseeinsum_add(w[t], terms[i]);
             END LOOP;
         END IF;
-    WHEN 'prod' THEN
-        FOR i IN 1..n LOOP
-            t := coalesce(targets[i], i);
-            w[t] := @extschema@.sparseeinsum_mul(w[t], terms[i]);
-        END LOOP;
-    WHEN 'max' THEN
-        FOR i IN 1..n LOOP
-            t := coalesce(targets[i], i);
-            w[t] := @extschema@.sparseeinsum_max(w[t], terms[i]);
-        END LOOP;
-    WHEN 'min' THEN
-        FOR i IN 1..n LOOP
-            t := coalesce(targets[i], i);
-            w[t] := @extschema@.sparseeinsum_min(w[t], terms[i]);
-        END LOOP;
-    WHEN 'any' THEN
-        FOR i IN 1..n LOOP
-            t := coalesce(targets[i], i);
-            w[t] := CASE
-                WHEN @extschema@.sparseeinsum_is_true(w[t]) OR @extschema@.sparseeinsum_is_true(terms[i])
-                THEN units[1] ELSE units[2]
-            END;
-        END LOOP;
-    WHEN 'all' THEN
-        FOR i IN 1..n LOOP
-            t := coalesce(targets[i], i);
-            w[t] := CASE
-                WHEN @extschema@.sparseeinsum_is_true(w[t]) AND @extschema@.sparseeinsum_is_true(terms[i])
-                THEN units[1] ELSE units[2]
-            END;
-        END LOOP;
-    ELSE
-        FOR i IN 1..n LOOP
-            t := coalesce(targets[i], i);
-            w[t] := @extschema@.sparseeinsum_log_of_sum(w[t], terms[i]);
-        END LOOP;
-    END CASE;
+    @operators.FOLDS@END CASE;
     RETURN w;
 END
 $$;

@@ -1,4 +1,4 @@
--- What all functions of arrays use; most exist once for float8[], bigint[] and point[].
+-- What all functions of arrays use; most exist once for float8[] and once for bigint[].
 
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_refuse(caller text, code integer, VARIADIC parts anycompatiblearray) RETURNS void
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$

@@ -328,12 +328,10 @@ $$;
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_aggregate(caller text, aggregate text, numbers text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 BEGIN
-    IF aggregate <> ALL (@aggregation.AGGREGATES@) THEN
+    IF aggregate <> ALL (@operators.AGGREGATES@) THEN
         PERFORM @extschema@.sparseeinsum_refuse(caller, @aggregation.UNKNOWN_AGGREGATE@, 0);
-    ELSIF numbers = 'integer' AND aggregate = 'logsumexp' THEN
+    ELSIF numbers = 'integer' AND aggregate = ANY (@operators.AGGREGATES_NOT_OF_INTEGERS@) THEN
         PERFORM @extschema@.sparseeinsum_refuse(caller, @integers.NOT_OF_INTEGERS@, 0);
-    ELSIF numbers = 'complex' AND aggregate IN ('max', 'min', 'logsumexp') THEN
-        PERFORM @extschema@.sparseeinsum_refuse(caller, @complexes.NOT_OF_COMPLEX@, 0);
     END IF;
     RETURN aggregate;
 END

@@ -5,10 +5,10 @@
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_read_expression(caller text, expression text, operands integer)
 RETURNS text[] LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 DECLARE
-    functions CONSTANT text[] := @expression.FUNCTIONS@;
-    arities CONSTANT integer[] := @expression.OPERANDS@;
-    symbols CONSTANT text[] := @expression.SYMBOLS@;
-    precedences CONSTANT integer[] := @expression.PRECEDENCES@;
+    functions CONSTANT text[] := @operators.FUNCTIONS@;
+    arities CONSTANT integer[] := @operators.OPERANDS@;
+    symbols CONSTANT text[] := @operators.SYMBOLS@;
+    precedences CONSTANT integer[] := @operators.PRECEDENCES@;
     negate CONSTANT integer := array_position(functions, 'neg');
     power CONSTANT integer := array_position(functions, 'pow');
     compare CONSTANT integer := precedences[array_position(functions, 'lt')];
@@ -83,7 +83,7 @@ BEGIN
                     PERFORM @extschema@.sparseeinsum_refuse(caller, @expression.UNKNOWN_NAME@, 0);
                 END IF;
                 rest := ltrim(rest, ' ');
-                IF rest NOT LIKE '(%' OR operator < negate THEN
+                IF rest NOT LIKE '(%' THEN
                     PERFORM @extschema@.sparseeinsum_refuse(caller, @expression.BAD_EXPRESSION@, 0);
                 END IF;
                 rest := substr(rest, 2);
@@ -144,13 +144,13 @@ BEGIN
 END
 $$;
 
--- A program for real, integer or complex numbers: signs belong to literals, which are in range; what is not defined for
+-- A program for real numbers or integers: signs belong to literals, which are in range; what is not defined for
 -- such numbers is refused.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_program(caller text, expression text, operands integer, numbers text)
 RETURNS text[] LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 DECLARE
-    functions CONSTANT text[] := @expression.FUNCTIONS@;
-    arities CONSTANT integer[] := @expression.OPERANDS@;
+    functions CONSTANT text[] := @operators.FUNCTIONS@;
+    arities CONSTANT integer[] := @operators.OPERANDS@;
     program text[] := '{}';
     token text;
     last text;
@@ -175,10 +175,10 @@ BEGIN
         CONTINUE WHEN token IN ('u', 'v');
         IF token LIKE '=%' THEN
             program[place] := '=' || @extschema@.sparseeinsum_canonical(caller, substr(token, 2), numbers);
-        ELSIF numbers = 'integer' AND token IN ('div', 'exp', 'log', 'sqrt', 'sigmoid', 'tanh') THEN
+        ELSIF numbers = 'integer' AND token = ANY (@operators.NOT_OF_INTEGERS@) THEN
             PERFORM @extschema@.sparseeinsum_refuse(caller, @integers.NOT_OF_INTEGERS@, 0);
-        ELSIF numbers = 'complex' AND token IN ('lt', 'le', 'gt', 'ge', 'relu', 'min', 'max') THEN
-            PERFORM @extschema@.sparseeinsum_refuse(caller, @complexes.NOT_OF_COMPLEX@, 0);
+        ELSIF token = ANY (@operators.NOT_PORTABLE@) THEN
+            PERFORM @extschema@.sparseeinsum_refuse(caller, @descriptors.NOT_PORTABLE@, 0);
         END IF;
     END LOOP;
     RETURN program;
@@ -193,7 +193,7 @@ DECLARE
     digits text := ltrim(literal, '-');
     value float8;
 BEGIN
-    IF literal LIKE '%j' AND numbers <> 'complex' THEN
+    IF literal LIKE '%j' THEN
         PERFORM @extschema@.sparseeinsum_refuse(caller, @expression.IMAGINARY_LITERAL@, 0);
     ELSIF numbers = 'integer' THEN
         IF literal !~ '^-?[0-9]+$' OR literal::numeric NOT BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
@@ -203,8 +203,8 @@ BEGIN
     ELSIF digits IN ('inf', 'nan') THEN
         RETURN literal;
     END IF;
-    value := @extschema@.sparseeinsum_number_of(rtrim(digits, 'j'));
-    RETURN CASE WHEN is_negative THEN -value ELSE value END || CASE WHEN literal LIKE '%j' THEN 'j' ELSE '' END;
+    value := @extschema@.sparseeinsum_number_of(digits);
+    RETURN CASE WHEN is_negative THEN -value ELSE value END;
 END
 $$;
 
@@ -212,8 +212,8 @@ $$;
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_evaluate(program text[], u anyarray, v anyarray, is_single boolean)
 RETURNS anyarray LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 DECLARE
-    functions CONSTANT text[] := @expression.FUNCTIONS@;
-    arities CONSTANT integer[] := @expression.OPERANDS@;
+    functions CONSTANT text[] := @operators.FUNCTIONS@;
+    arities CONSTANT integer[] := @operators.OPERANDS@;
     units u%TYPE := ARRAY[@extschema@.sparseeinsum_identity_of('prod', u), @extschema@.sparseeinsum_identity_of('sum', u)];
     n integer := cardinality(u);
     stack u%TYPE := '{}';
@@ -231,61 +231,7 @@ BEGIN
             stack := stack[:a] || u;
         WHEN 'v' THEN
             stack := stack[:a] || v;
-        WHEN 'add' THEN
-            FOR i IN 1..n LOOP stack[a + i] := @extschema@.sparseeinsum_add(stack[a + i], stack[b + i]); END LOOP;
-        WHEN 'sub' THEN
-            FOR i IN 1..n LOOP stack[a + i] := @extschema@.sparseeinsum_sub(stack[a + i], stack[b + i]); END LOOP;
-        WHEN 'mul' THEN
-            FOR i IN 1..n LOOP stack[a + i] := @extschema@.sparseeinsum_mul(stack[a + i], stack[b + i]); END LOOP;
-        WHEN 'div' THEN
-            FOR i IN 1..n LOOP stack[a + i] := @extschema@.sparseeinsum_div(stack[a + i], stack[b + i]); END LOOP;
-        WHEN 'pow' THEN
-            FOR i IN 1..n LOOP stack[a + i] := @extschema@.sparseeinsum_pow(stack[a + i], stack[b + i]); END LOOP;
-        WHEN 'min' THEN
-            FOR i IN 1..n LOOP stack[a + i] := @extschema@.sparseeinsum_min(stack[a + i], stack[b + i]); END LOOP;
-        WHEN 'max' THEN
-            FOR i IN 1..n LOOP stack[a + i] := @extschema@.sparseeinsum_max(stack[a + i], stack[b + i]); END LOOP;
-        WHEN 'neg' THEN
-            FOR i IN 1..n LOOP stack[a + i] := @extschema@.sparseeinsum_neg(stack[a + i]); END LOOP;
-        WHEN 'abs' THEN
-            FOR i IN 1..n LOOP stack[a + i] := @extschema@.sparseeinsum_abs(stack[a + i]); END LOOP;
-        WHEN 'exp' THEN
-            FOR i IN 1..n LOOP stack[a + i] := @extschema@.sparseeinsum_exp(stack[a + i]); END LOOP;
-        WHEN 'log' THEN
-            FOR i IN 1..n LOOP stack[a + i] := @extschema@.sparseeinsum_log(stack[a + i]); END LOOP;
-        WHEN 'sqrt' THEN
-            FOR i IN 1..n LOOP stack[a + i] := @extschema@.sparseeinsum_sqrt(stack[a + i]); END LOOP;
-        WHEN 'sign' THEN
-            FOR i IN 1..n LOOP stack[a + i] := @extschema@.sparseeinsum_sign(stack[a + i]); END LOOP;
-        WHEN 'relu' THEN
-            FOR i IN 1..n LOOP stack[a + i] := @extschema@.sparseeinsum_relu(stack[a + i]); END LOOP;
-        WHEN 'sigmoid' THEN
-            FOR i IN 1..n LOOP stack[a + i] := @extschema@.sparseeinsum_sigmoid(stack[a + i]); END LOOP;
-        WHEN 'tanh' THEN
-            FOR i IN 1..n LOOP stack[a + i] := @extschema@.sparseeinsum_tanh(stack[a + i]); END LOOP;
-        WHEN 'conj' THEN
-            FOR i IN 1..n LOOP stack[a + i] := @extschema@.sparseeinsum_conj(stack[a + i]); END LOOP;
-        WHEN 'lt' THEN
-            FOR i IN 1..n LOOP stack[a + i] := CASE WHEN @extschema@.sparseeinsum_is_less(stack[a + i], stack[b + i]) THEN units[1] ELSE units[2] END; END LOOP;
-        WHEN 'le' THEN
-            FOR i IN 1..n LOOP stack[a + i] := CASE WHEN @extschema@.sparseeinsum_is_at_most(stack[a + i], stack[b + i]) THEN units[1] ELSE units[2] END; END LOOP;
-        WHEN 'gt' THEN
-            FOR i IN 1..n LOOP stack[a + i] := CASE WHEN @extschema@.sparseeinsum_is_less(stack[b + i], stack[a + i]) THEN units[1] ELSE units[2] END; END LOOP;
-        WHEN 'ge' THEN
-            FOR i IN 1..n LOOP stack[a + i] := CASE WHEN @extschema@.sparseeinsum_is_at_most(stack[b + i], stack[a + i]) THEN units[1] ELSE units[2] END; END LOOP;
-        WHEN 'ne' THEN
-            FOR i IN 1..n LOOP stack[a + i] := CASE WHEN @extschema@.sparseeinsum_differs(stack[a + i], stack[b + i]) THEN units[1] ELSE units[2] END; END LOOP;
-        WHEN 'eq' THEN
-            FOR i IN 1..n LOOP stack[a + i] := CASE WHEN NOT @extschema@.sparseeinsum_differs(stack[a + i], stack[b + i]) THEN units[1] ELSE units[2] END; END LOOP;
-        WHEN 'not' THEN
-            FOR i IN 1..n LOOP stack[a + i] := CASE WHEN NOT @extschema@.sparseeinsum_is_true(stack[a + i]) THEN units[1] ELSE units[2] END; END LOOP;
-        WHEN 'and' THEN
-            FOR i IN 1..n LOOP stack[a + i] := CASE WHEN @extschema@.sparseeinsum_is_true(stack[a + i]) AND @extschema@.sparseeinsum_is_true(stack[b + i]) THEN units[1] ELSE units[2] END; END LOOP;
-        WHEN 'or' THEN
-            FOR i IN 1..n LOOP stack[a + i] := CASE WHEN @extschema@.sparseeinsum_is_true(stack[a + i]) OR @extschema@.sparseeinsum_is_true(stack[b + i]) THEN units[1] ELSE units[2] END; END LOOP;
-        WHEN 'where' THEN
-            FOR i IN 1..n LOOP stack[a + i] := CASE WHEN @extschema@.sparseeinsum_is_true(stack[a + i]) THEN stack[b + i] ELSE stack[c + i] END; END LOOP;
-        ELSE
+        @operators.EVALUATIONS@ELSE
             stack := stack[:a] || array_fill(@extschema@.sparseeinsum_literal(substr(token, 2), u), ARRAY[n]);
         END CASE;
         IF is_single THEN

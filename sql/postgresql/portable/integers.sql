@@ -90,17 +90,25 @@ CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_is_bounded(u bigint[]) RETUR
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN true;
 
+CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_floor(a bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN a;
+
+CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_ceil(a bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN a;
+
+CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_round(a bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN a;
+
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_literal(literal text, likes bigint[]) RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN literal::bigint;
 
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_identity_of(aggregate text, likes bigint[]) RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN CASE aggregate
-    WHEN 'prod' THEN 1 WHEN 'all' THEN 1
-    WHEN 'max' THEN '-9223372036854775808'::bigint WHEN 'min' THEN 9223372036854775807
-    ELSE 0
-END;
+RETURN CASE aggregate @operators.IDENTITIES_OF_INTEGERS@ END;
 
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_from_integer(a bigint, likes bigint[]) RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE

@@ -274,6 +274,18 @@ BEGIN
 END
 $$;
 
+CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_floor(a float8) RETURNS float8
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN floor(a);
+
+CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_ceil(a float8) RETURNS float8
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN ceil(a);
+
+CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_round(a float8) RETURNS float8
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN round(a);
+
 -- The value of a literal in a program.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_literal(literal text, likes float8[]) RETURNS float8
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -281,10 +293,7 @@ RETURN literal::float8;
 
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_identity_of(aggregate text, likes float8[]) RETURNS float8
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN CASE
-    WHEN aggregate IN ('prod', 'all') THEN 1 WHEN aggregate IN ('max', 'logsumexp') THEN '-inf'::float8
-    WHEN aggregate = 'min' THEN 'inf' ELSE 0
-END;
+RETURN CASE aggregate @operators.IDENTITIES_OF_REALS@ END;
 
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_from_integer(a bigint, likes float8[]) RETURNS float8
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE

@@ -1,7 +1,8 @@
 """Kernels: the catalogue in, a script of functions in SQL and PL/pgSQL out, for servers that load no libraries.
 
-The files of sql/postgresql/portable hold what computes, once for float8[], bigint[] and, as complex numbers, point[].
-The script has each function of the vocabulary that PostgreSQL's extension has, with the same name and arguments.
+The files of sql/postgresql/portable hold what computes, once for float8[] and once for bigint[]. The script has each
+function of the vocabulary that PostgreSQL's extension has, with the same name and arguments; those of complex numbers
+refuse what they are called for.
 """
 
 import re
@@ -19,8 +20,10 @@ from sparseeinsum.kernels.messages import MESSAGES_BY_CODE
 from sparseeinsum.kernels.postgresql.descriptors import LARGEST_RESULT
 from sparseeinsum.kernels.postgresql.functions import Aggregate, CFunction, Parameter, aggregates, scalars
 from sparseeinsum.kernels.postgresql.portable.constants import constants_of
+from sparseeinsum.kernels.postgresql.portable.operators import operators
 from sparseeinsum.kernels.postgresql.script import STATE_BYTES, declared, described, literal, types_of
 from sparseeinsum.kernels.postgresql.sqlstates import state_of
+from sparseeinsum.operators.aggregates import AGGREGATES
 
 MARKER = "Portable variant of sparseeinsum: in SQL and PL/pgSQL, slower than the extension."
 
@@ -30,7 +33,6 @@ _PARTS = (
     "arrays",
     "real",
     "integers",
-    "complexes",
     "expression",
     "elementwise",
     "aggregation",
@@ -39,14 +41,13 @@ _PARTS = (
 )
 # Of udfs/, whose constants the parts name.
 _MODULES = (
-    *("aggregation", "complexes", "contraction", "elementwise"),
+    *("aggregation", "contraction", "elementwise"),
     *("expression", "integers", "layout", "tiles"),
 )
-_NUMBERS = {"f64": "real", "f32": "real", "i64": "integer", "c128": "complex", "c64": "complex"}
-_ELEMENTS = {"real": "float8", "integer": "bigint", "complex": "point"}
-_INLINED = ("add_number", "subtract_number", "multiply_number", "divide_number")  # NULL of NULL without being strict
-_SINGLE = ("f32", "c64")
-_COMPLEX = (ValueType.COMPLEX, ValueType.COMPLEX_TENSOR, ValueType.COMPLEX_TENSORS)
+_NUMBERS = {"f64": "real", "f32": "real", "i64": "integer"}
+_ELEMENTS = {"real": "float8", "integer": "bigint"}
+_INLINED = ("add_number", "sub_number", "mul_number", "div_number")  # NULL of NULL without being strict
+_SINGLE = ("f32",)
 _INTEGERS = (ValueType.INTEGER, ValueType.INTEGERS)
 _PLACEHOLDER = re.compile(r"@([\w.]+)@")
 _SYMBOL = "@extschema@.sparseeinsum_"
@@ -56,7 +57,7 @@ def portable_script(version: str, schema: str) -> str:
     """Everything that creates the functions in a schema, or replaces those that are there, in one transaction."""
     quoted = exp.to_identifier(schema, quoted=True).sql("postgres")
     values = {"extschema": quoted, "schema_name": literal(quoted), "version": version, "marker": MARKER, **_constants()}
-    return _filled("".join(_statements()), values)
+    return _filled(_filled("".join(_statements()), operators()), values)
 
 
 def psql_script(version: str, schema: str) -> str:
@@ -74,17 +75,54 @@ def _statements() -> Iterator[str]:
     for part in _PARTS:
         yield _read(f"{part}.sql") + "\n"
     for function in scalars():
-        yield _scalar(function)
+        yield (
+            _scalar(function)
+            if function.dtype in _NUMBERS
+            else _refused(function, function.returns, function.parameters)
+        )
     parts: dict[str, str] = {}
     for aggregate in aggregates():
+        if aggregate.transition.dtype not in _NUMBERS:
+            parts[aggregate.transition.symbol] = _refused_transition(aggregate)
+            continue
         parts[aggregate.transition.symbol] = _transition(aggregate)
         parts[aggregate.combine.symbol] = _combine(aggregate)
         if _has_finish(aggregate):
             parts[_finish_name(aggregate)] = _finish(aggregate)
     yield from parts.values()
     for aggregate in aggregates():
-        yield _aggregate(aggregate)
+        yield _aggregate(aggregate) if aggregate.transition.dtype in _NUMBERS else _refused_aggregate(aggregate)
     yield _read("footer.sql")
+
+
+def _refused(function: CFunction, returns: str, parameters: tuple[Parameter, ...]) -> str:
+    """A function that is not available without the library."""
+    return _template(
+        "refused.sql",
+        name=function.name,
+        parameters=declared(parameters),
+        types=types_of(parameters),
+        returns=returns,
+        caller=literal(function.function.name),
+        comment=literal(f"{described(function.function)} {MARKER}"),
+    )
+
+
+def _refused_transition(aggregate: Aggregate) -> str:
+    parameters = (Parameter("state", _returns(aggregate)), *aggregate.parameters)
+    return _refused(aggregate.transition, _returns(aggregate), parameters)
+
+
+def _refused_aggregate(aggregate: Aggregate) -> str:
+    return _template(
+        "refused_aggregate.sql",
+        name=aggregate.function.name,
+        parameters=declared(aggregate.parameters),
+        types=types_of(aggregate.parameters),
+        transition=aggregate.transition.name,
+        state=_returns(aggregate),
+        comment=literal(f"{described(aggregate.function)} {MARKER}"),
+    )
 
 
 def _scalar(function: CFunction) -> str:
@@ -126,7 +164,7 @@ def _combine(aggregate: Aggregate) -> str:
     if aggregate.function.has_background:
         body = f"{_SYMBOL}overlay({caller}, state, other)"
     else:
-        fold = aggregate.function.kernel if aggregate.function.kernel in _folds() else "sum"
+        fold = aggregate.function.kernel if aggregate.function.kernel in AGGREGATES else "sum"
         body = f"{_SYMBOL}fold_row({caller}, '{fold}', state, other)"
     parameters = (Parameter("state", state), Parameter("other", state))
     return _function_of_state(function.name, parameters, state, body, _part_comment(function))
@@ -188,13 +226,6 @@ def _returns(aggregate: Aggregate) -> str:
     return aggregate.combine.returns if aggregate.finish is None else aggregate.finish.returns
 
 
-@cache
-def _folds() -> frozenset[str]:
-    names = constants_of("aggregation")["AGGREGATES"]
-    assert isinstance(names, tuple)
-    return frozenset(names)
-
-
 def _body(function: CFunction) -> str:
     """The call that computes a function's result, of arguments as it is computed with."""
     numbers = _NUMBERS[function.dtype]
@@ -208,9 +239,7 @@ def _body(function: CFunction) -> str:
     own = function.parameters[len(function.parameters) - len(function.function.arguments) :]
     for index, (parameter, argument) in enumerate(zip(own, function.function.arguments, strict=True)):
         values[str(index + 1)] = _argument(function, index + 1, parameter, argument.type)
-    body = _filled(_kernels()[_kernel(function)], values)
-    is_element = function.function.kernel == "dot" and numbers == "complex"
-    return f"ARRAY[{body}]" if is_element else body
+    return _filled(_kernels()[_kernel(function)], values)
 
 
 def _kernel(function: CFunction) -> str:
@@ -230,18 +259,13 @@ def _argument(function: CFunction, number: int, parameter: Parameter, value_type
     if value_type == ValueType.NUMBER:
         value = f"{name}::{element}"
         return f"ARRAY[{value}]" if function.function.kernel == "place" and number == 1 else value
-    if value_type == ValueType.TENSOR:
-        array = f"{name}::{element}[]"  # as it is where it is only looked at
-        return array if function.function.kind == Kind.CHECK else f"{_SYMBOL}flat({caller}, {number}, {array})"
-    reader = "pair" if value_type == ValueType.COMPLEX else "paired"
-    return f"{_SYMBOL}{reader}({caller}, {number}, {name}::{element}[])"
+    array = f"{name}::{element}[]"  # as it is where it is only looked at
+    return array if function.function.kind == Kind.CHECK else f"{_SYMBOL}flat({caller}, {number}, {array})"
 
 
 def _result(function: CFunction, value: str) -> str:
     """A result in the type that SQL is told."""
     returns = function.function.returns
-    if returns in _COMPLEX:
-        value = f"{_SYMBOL}parts({value})"
     if function.dtype in _SINGLE and returns not in _INTEGERS:
         value = f"{_SYMBOL}narrow({value})"
     return value
@@ -253,7 +277,8 @@ def _part_comment(function: CFunction) -> str:
 
 @cache
 def _kernels() -> Mapping[str, str]:
-    return tomllib.loads(_read("kernels.toml"))
+    folds = {name: f"{_SYMBOL}fold_row(@caller@, {literal(name)}, @state@, @1@)" for name in AGGREGATES}
+    return {**tomllib.loads(_read("kernels.toml")), **folds}
 
 
 @cache

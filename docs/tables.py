@@ -1,0 +1,39 @@
+"""Writes the tables of docs/language.md that follow from records: `python docs/tables.py`."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from sparseeinsum.language.scalar import write_number
+from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.functions import built_in
+
+BAR = r"\|"  # in a cell of a table
+PAGE = Path(__file__).parent / "language.md"
+
+
+def written(page: str) -> str:
+    """A page with its tables as the records have them; each stands behind its mark, up to an empty line."""
+    for mark, rows in (("scalar functions", _scalar_functions()), ("aggregates", _aggregates())):
+        table = f"<!-- table of {mark} -->\n" + "\n".join(rows) + "\n\n"
+        page = re.sub(rf"<!-- table of {mark} -->\n(.+\n)*\n", lambda _, table=table: table, page)
+    return page
+
+
+def _scalar_functions() -> Iterator[str]:
+    yield from ("| | | int64 stays | of complex numbers |", "|---|---|---|---|")
+    for function in built_in():
+        if not function.symbol:
+            call = f"`{function.name}({', '.join('uvw'[: function.operands])})`"
+            has = ("yes" if body is not None else "" for body in (function.integer, function.complex))
+            yield f"| {call} | {function.description.replace('|', BAR)} | {' | '.join(has)} |"
+
+
+def _aggregates() -> Iterator[str]:
+    yield from ("| | of nothing | |", "|---|---|---|")
+    for name, aggregate in AGGREGATES.items():
+        yield f"| `{name}` | {write_number(aggregate.identity('float64'))} | {aggregate.description} |"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,67 @@
+"""Operators: the dtypes of tensors, and numbers as they hold them."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparseeinsum.errors import SemanticsError
+
+Number: TypeAlias = bool | int | float | complex
+Array: TypeAlias = NDArray[Any]
+
+# Bytes of an element as it is computed with: a bool is a float32 of 0 or 1.
+ITEM_BYTES = {"float64": 8, "float32": 4, "int64": 8, "bool": 4, "complex128": 16, "complex64": 8}
+
+_INT64 = np.iinfo(np.int64)
+
+
+def least_of(dtype: str) -> Number:
+    """The least value of a dtype: -inf, False, or the least int64."""
+    return {"int64": int(_INT64.min), "bool": False}.get(dtype, -math.inf)
+
+
+def greatest_of(dtype: str) -> Number:
+    """The greatest value of a dtype: inf, True, or the greatest int64."""
+    return {"int64": int(_INT64.max), "bool": True}.get(dtype, math.inf)
+
+
+def is_complex(dtype: str) -> bool:
+    """Whether values have a real and an imaginary part."""
+    return dtype.startswith("complex")
+
+
+def is_float(dtype: str) -> bool:
+    """Whether values are real and of floating point."""
+    return dtype.startswith("float")
+
+
+def as_number(value: object, dtype: str) -> Number:
+    """A number as a dtype holds it.
+
+    Raises:
+        SemanticsError: The dtype has no such number.
+    """
+    if not isinstance(value, (bool, int, float, complex, np.generic)):
+        raise SemanticsError(f"{value!r} is no number")
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, complex) and not is_complex(dtype):
+        raise SemanticsError(f"{plain!r} is no {dtype}")
+    try:
+        with np.errstate(all="ignore"):
+            number: Number = np.asarray(plain).astype(dtype).item()
+    except (OverflowError, ValueError):
+        raise SemanticsError(f"{plain!r} is no {dtype}") from None
+    is_lost = number != plain and number == number
+    if is_lost and dtype in ("int64", "bool"):
+        raise SemanticsError(f"{plain!r} is no {dtype}")
+    if np.isinf(number) and not np.isinf(plain):
+        raise SemanticsError(f"{plain!r} is beyond {dtype}")
+    return number
+
+
+def promoted(dtypes: Sequence[str]) -> str:
+    """The dtype that holds values of all of these, by numpy's rules."""
+    return str(np.result_type(*dtypes))

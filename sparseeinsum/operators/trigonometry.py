@@ -1,0 +1,112 @@
+"""Operators: trigonometric and hyperbolic functions, and the error function."""
+
+import cmath
+import math
+
+import numpy as np
+
+from sparseeinsum.operators import range_rules as rules
+from sparseeinsum.operators import references
+from sparseeinsum.operators.records import Function
+
+TRIGONOMETRY = (
+    Function(
+        name="sin",
+        operands=1,
+        numpy=np.sin,
+        description="sine",
+        real=math.sin,
+        complex=cmath.sin,
+        sql="CASE WHEN abs(u) < 'inf' THEN sin(u) ELSE 'nan' END",
+        range=rules.of_waves,
+        complex_range=rules.of_anything,
+    ),
+    Function(
+        name="cos",
+        operands=1,
+        numpy=np.cos,
+        description="cosine",
+        real=math.cos,
+        complex=cmath.cos,
+        sql="CASE WHEN abs(u) < 'inf' THEN cos(u) ELSE 'nan' END",
+        range=rules.of_waves,
+        complex_range=rules.of_anything,
+    ),
+    Function(
+        name="tan",
+        operands=1,
+        numpy=np.tan,
+        description="tangent",
+        real=math.tan,
+        complex="tangent",
+        sql="CASE WHEN abs(u) < 'inf' THEN tan(u) ELSE 'nan' END",
+        range=rules.of_tangent,
+        complex_range=rules.of_anything,
+    ),
+    Function(
+        name="asin",
+        operands=1,
+        numpy=np.arcsin,
+        description="inverse sine, NaN beyond -1 and 1",
+        real=math.asin,
+        complex=cmath.asin,
+        sql="CASE WHEN abs(u) <= 1 THEN asin(u) ELSE 'nan' END",
+        range=rules.of_increasing(np.arcsin, -1.0, 1.0),
+        complex_range=rules.of_anything,
+    ),
+    Function(
+        name="acos",
+        operands=1,
+        numpy=np.arccos,
+        description="inverse cosine, NaN beyond -1 and 1",
+        real=math.acos,
+        complex=cmath.acos,
+        sql="CASE WHEN abs(u) <= 1 THEN acos(u) ELSE 'nan' END",
+        range=rules.of_arc_cosine,
+        complex_range=rules.of_anything,
+    ),
+    Function(
+        name="atan",
+        operands=1,
+        numpy=np.arctan,
+        description="inverse tangent",
+        real=math.atan,
+        complex=cmath.atan,
+        sql="atan(u)",
+        range=rules.of_increasing(np.arctan),
+        complex_range=rules.of_anything,
+        is_increasing=True,
+    ),
+    Function(
+        name="sinh",
+        operands=1,
+        numpy=np.sinh,
+        description="hyperbolic sine",
+        real=math.sinh,
+        complex=cmath.sinh,
+        sql="sinh(u)",
+        range=rules.of_increasing(np.sinh),
+        complex_range=rules.of_anything,
+        is_increasing=True,
+    ),
+    Function(
+        name="cosh",
+        operands=1,
+        numpy=np.cosh,
+        description="hyperbolic cosine",
+        real=math.cosh,
+        complex=cmath.cosh,
+        sql="cosh(u)",
+        range=rules.of_hyperbolic_cosine,
+        complex_range=rules.of_anything,
+    ),
+    Function(
+        name="erf",
+        operands=1,
+        numpy=references.erf,
+        description="error function",
+        real=math.erf,
+        range=rules.of_increasing(references.erf),
+        is_increasing=True,
+    ),
+)

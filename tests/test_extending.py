@@ -1,0 +1,108 @@
+"""The pages about adding functions and aggregates: their records work as typed, in a copy of the project."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sparseeinsum import assets
+
+pytestmark = pytest.mark.engines("duckdb", reason="records are the same for every engine")
+
+PAGES = assets.ROOT / "docs" / "extending"
+# Where the blocks of a page go, in order: the file, and the text that they stand before.
+FUNCTION = ("sparseeinsum/operators/elementary.py", ")\n\nROUNDING = (")
+AGGREGATE = ("sparseeinsum/operators/aggregates.py", ")\n\nAGGREGATES: dict")
+PLACES = {"functions.md": [FUNCTION], "aggregates.md": [FUNCTION, AGGREGATE]}
+
+COMMON = """
+import numpy as np
+import sparseeinsum as se
+from sparseeinsum.kernels.postgresql.portable.script import portable_script
+from sparseeinsum.semantics.dense import evaluate_program
+
+X = np.array([[-8.0, 0.0, 1.0], [3.0, 4.0, 12.0]])
+
+def computed(text):
+    program = se.program(text)
+    assert se.program(str(program)) == program
+    return evaluate_program(program, {"X": X})["Y"]
+"""
+CHECKS = {
+    "functions.md": """
+from sparseeinsum.kernels.compiled.operators import function_of, functions_by_code
+from sparseeinsum.operators.functions import FUNCTIONS
+
+np.testing.assert_allclose(computed("Y[i, j] = cbrt(X[i, j])"), np.cbrt(X))
+assert str(np.cbrt(se.tensor("X")["i", "j"])) == "cbrt(X[i, j])"
+assert "stack[a + i] := cbrt(stack[a + i])" in portable_script("0", "public")
+operands, body = functions_by_code("real")[list(FUNCTIONS).index("cbrt")]
+assert operands == 1 and abs(body(-8.0) + 2) < 1e-15
+""",
+    "aggregates.md": """
+from sparseeinsum.kernels.compiled.arithmetic import numbers_of
+from sparseeinsum.kernels.compiled.operators import CODES
+from sparseeinsum.kernels.catalogue import functions
+
+np.testing.assert_allclose(computed("Y[i] = length(X[i, j])"), np.linalg.norm(X, axis=1))
+assert "tensor_length" in {function.name for function in functions()}
+folded = np.zeros(3)
+for row in X:
+    assert numbers_of("f64").fold(CODES["length"], folded, row) == 0
+np.testing.assert_allclose(folded, np.linalg.norm(X, axis=0))
+""",
+}
+RUNS = {
+    "functions.md": ("Y[i] = sum(cbrt(X[i, j]) * X[i, j])", "(np.cbrt(X) * X).sum(1)"),
+    "aggregates.md": ("Y[i] = length(2 * X[i, j])", "2 * np.linalg.norm(X, axis=1)"),
+}
+
+
+@pytest.fixture(params=PLACES)
+def page(request: pytest.FixtureRequest) -> str:
+    """The name of a page."""
+    return str(request.param)
+
+
+@pytest.fixture
+def copy(page: str, tmp_path: Path) -> Path:
+    """The project with the records of a page typed in."""
+    for folder in ("sparseeinsum", "udfs", "sql", "stats", "docs"):
+        shutil.copytree(assets.ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    blocks = re.findall(r"```py\n(.*?)```", (PAGES / page).read_text(encoding="utf-8"), re.DOTALL)
+    for block, (name, before) in zip(blocks, PLACES[page], strict=True):
+        file = tmp_path / name
+        text = file.read_text(encoding="utf-8")
+        assert text.count(before) == 1
+        file.write_text(text.replace(before, f"{block.rstrip()},\n{before}"), encoding="utf-8")
+    return tmp_path
+
+
+def run(copy: Path, program: str, timeout: float) -> None:
+    """A program of Python on the copy."""
+    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(copy)!r})\n{program}"]
+    finished = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=timeout, check=False)
+    assert finished.returncode == 0, finished.stderr[-3000:]
+
+
+def test_records_as_typed(page: str, copy: Path) -> None:
+    run(copy, COMMON + CHECKS[page], 120)
+    table = (copy / "docs" / "language.md").read_text(encoding="utf-8")
+    run(copy, "import runpy; runpy.run_path('docs/tables.py', run_name='__main__')", 60)
+    assert len((copy / "docs" / "language.md").read_text(encoding="utf-8").splitlines()) > len(table.splitlines())
+
+
+def test_records_in_a_database(page: str, copy: Path) -> None:
+    """Once kernels are compiled with them."""
+    text, expected = RUNS[page]
+    program = f"""
+db = se.connect()
+db.tensor("X", X)
+for optimizer in ("dp", "relational", "dense"):
+    found = db.run({text!r}, optimizer=optimizer)["Y"].to_numpy()
+    np.testing.assert_allclose(found, {expected})
+"""
+    run(copy, COMMON + program, 600)
