@@ -60,17 +60,17 @@ def _line(body, with_code):
             part = w[at : at + n]
             for i in range(n):
                 part[i], failure = with_code(body(part[i], u[i]))
-                code = min(code, failure)
+                code |= failure
         elif stride == 0 and n > 0:
             total, code = with_code(body(w[at], u[0]))
             for i in range(1, n):
                 total, failure = with_code(body(total, u[i]))
-                code = min(code, failure)
+                code |= failure
             w[at] = total
         else:
             for i in range(n):
                 w[at + i * stride], failure = with_code(body(w[at + i * stride], u[i]))
-                code = min(code, failure)
+                code |= failure
         return code
 
     return line

@@ -1,7 +1,8 @@
 """Evaluating scalar expressions: the programs that expression.py reads, block by block over arrays.
 
 Each operation runs over up to BLOCK elements at a time. Comparisons and logic give 0 or 1; whatever is not 0 is true,
-NaN, too. A *body* is what a function computes of one element; it returns a value, or a value and 0 or a code.
+NaN, too. A *body* is what a function computes of one element; it returns a value, or a value and 0 or a code. Codes of
+several elements are or-ed, which is fast: what comes out of those that one body has must be one of them.
 Self-contained: numba and numpy only, no allocation.
 """
 
@@ -111,7 +112,7 @@ def _over_elements(operands, body):
         code = 0
         for i in range(a.size):
             a[i], failure = with_code(body(a[i]))
-            code = min(code, failure)
+            code |= failure
         return code
 
     @njit
@@ -119,7 +120,7 @@ def _over_elements(operands, body):
         code = 0
         for i in range(a.size):
             a[i], failure = with_code(body(a[i], b[i]))
-            code = min(code, failure)
+            code |= failure
         return code
 
     @njit
@@ -127,7 +128,7 @@ def _over_elements(operands, body):
         code = 0
         for i in range(a.size):
             a[i], failure = with_code(body(a[i], b[i], c[i]))
-            code = min(code, failure)
+            code |= failure
         return code
 
     return (of_one, of_two, of_three)[operands - 1]
@@ -141,7 +142,7 @@ def joining(body):
         code = 0
         for i in range(out.size):
             out[i], failure = with_code(body(u[i], v[i]))
-            code = min(code, failure)
+            code |= failure
         return code
 
     return join

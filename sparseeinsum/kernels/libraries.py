@@ -82,7 +82,8 @@ def digest_of_sources() -> str:
     """Changes with everything that libraries are made of."""
     made_with = (__version__, *map(_version, ("numba", "llvmlite")), str(are_checked()))
     digest = hashlib.sha256("\n".join(made_with).encode())
-    for folder in (Path(__file__).parent, assets.path("udfs")):
+    package = Path(assets.__file__).parent
+    for folder in (package / "kernels", package / "operators", assets.path("udfs")):
         for file in sorted(path for pattern in _SOURCES for path in folder.rglob(pattern)):
             digest.update(file.read_bytes())
     return digest.hexdigest()[:24]
