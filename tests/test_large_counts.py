@@ -41,3 +41,21 @@ def test_folds_of_fills_beyond_int64(db: se.Database, fill: int, aggregate: str)
 def test_products_of_fills_that_stay_small(db: se.Database, fill: int) -> None:
     db.tensor("I", (np.array([[0]]), np.array([2])), shape=(1001,), fill=fill)
     assert db.run("S[] = prod(I[i])")["S"].to_numpy() == 2 * fill**1000
+
+
+def test_whole_numbers_that_floats_would_treat_otherwise(db: se.Database) -> None:
+    """The remainder by 0 is 0 of int64, and NaN of floats; an expression is computed in one dtype."""
+    db.tensor("A", np.array([5, 7, -3, 0]))
+    db.tensor("Z", np.array([0, 2, 0, 3]))
+    for text in (
+        "R[i] = where(mod(A[i], Z[i]) == 0, 1.5, 0.5)",
+        "R[i] = mod(A[i], Z[i]) * 0.5",
+        "R[i] = A[i] ^ A[i] / 2",
+    ):
+        with pytest.raises(
+            se.SemanticsError, match="may differ between whole numbers and float64; give the whole-number"
+        ):
+            db.run(text)
+    apart = db.run("M[i] = mod(A[i], Z[i])\nR[i] = where(M[i] == 0, 1.5, 0.5)")["R"].to_numpy()
+    assert apart.tolist() == np.where(np.mod([5, 7, -3, 0], [1, 2, 1, 3]) == 0, 1.5, 0.5).tolist()
+    assert db.run("R[i] = mod(A[i], 3) * 0.5 + A[i] ^ 2")["R"].to_numpy().tolist() == [26.0, 49.5, 9.0, 0.0]

@@ -150,3 +150,30 @@ def test_nothing_is_in_every_range() -> None:
     assert NOTHING.united(FINITE) == FINITE == FINITE.united(NOTHING)
     assert range_of(Call("add", (U, V)), [NOTHING, FINITE], "float64") == NOTHING
     assert aggregated_range("max", exactly(2.0), 0, "float64").exact == -math.inf
+
+
+def test_whole_ends_beyond_floats_stay_as_they_are() -> None:
+    large = 2**53
+    between = Call("clip", (U, Literal(large + 3), Literal(large + 5)))
+    for name in ("floor", "ceil", "round"):
+        found = range_of(Call(name, (between,)), [Range(-(2**60), 2**60)], "int64")
+        assert (found.low, found.high, found.exact) == (large + 3, large + 5, None)
+
+
+def test_what_float32_rounds_to_0() -> None:
+    small = range_of(Call("exp", (U,)), [Range(-200.0, -190.0)], "float32")
+    assert small.low == 0 < small.high
+    assert range_of(Call("neg", (Call("exp", (U,)),)), [Range(-200.0, -190.0)], "float32").high == 0
+
+
+def test_parts_that_cancel_have_room() -> None:
+    half = -0.6931472
+    found = range_of(Call("logaddexp", (U, V)), [Range(half, 0.0), Range(half, 0.0)], "float32")
+    assert np.logaddexp(np.float32(half), np.float32(half)) in found
+
+
+def test_asking_what_functions_keep_warns_of_nothing() -> None:
+    with np.errstate(all="raise"):
+        kept = {name for name, function in FUNCTIONS.items() if function.keeps_zero}
+    assert {"sqrt", "abs", "relu", "tanh", "sign", "conj", "sin", "floor"} <= kept
+    assert kept.isdisjoint(("exp", "log", "cos", "not", "sigmoid", "acos"))

@@ -1,7 +1,8 @@
 """Arithmetic of int64 that never wraps: what leaves the range is found, and reported instead of a result.
 
-Self-contained: numba and numpy only, no allocation, the same source for every host. Functions that compute return
-0 or OVERFLOW; they run to their end either way, since loops without exits are faster.
+Self-contained: numba and numpy only, no allocation, the same source for every host. Functions of arrays return
+0 or a code, those of elements a value, or a value and 0 or a code; all run to their end, since loops without exits are
+faster.
 """
 
 import numpy as np

@@ -23,7 +23,7 @@ MESSAGES_BY_CODE: dict[int, str] = {
     -13: "the expression is too long or nested too deeply; compute parts of it in statements of their own",
     -14: "the expression names v, but there is one operand, u",
     -15: "the expression has an imaginary literal, but computes with real numbers; use tensor_complex_map or _reduce",
-    -16: "the expression has a function that this library does not know; install it anew",
+    -16: "the expression has a function that this library does not know; reinstall both",
     -21: f"the aggregate is none of {', '.join(AGGREGATES)}",
     -24: "%.*s turned NaN or infinite out of finite values; nonfinite='allow' lets a run go on",
     -31: "axis %lld is out of range or named twice; there are %lld axes, counted from 0",
@@ -66,6 +66,6 @@ MESSAGES_BY_CODE: dict[int, str] = {
     -63: "the expression has a literal that is no int64, but computes in int64; cast the operands to DOUBLE",
     -64: f"int64 has no {names_without('integer')} {aggregates_without('integer')} and no functions of users; "
     "cast the operands to DOUBLE",
-    -71: f"complex numbers have no order, and so no {names_without('complex')} {aggregates_without('complex')}, "
+    -71: f"complex numbers have no order, and none of {names_without('complex')} {aggregates_without('complex')}, "
     "and no functions of users; take tensor_complex_real or _imag first",
 }

@@ -11,6 +11,16 @@ from sparseeinsum.language.inference import bounds_of, dtype_of, result_tensor, 
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.expressions import Call, Literal, Scalar
+from sparseeinsum.operators.functions import FUNCTIONS
+from sparseeinsum.operators.records import Law
+
+# Of truth, the greatest is whether any is true, the least whether all are.
+_OF_TRUTH = {
+    name: same
+    for name, aggregate in AGGREGATES.items()
+    for same, other in AGGREGATES.items()
+    if FUNCTIONS[aggregate.combine].law == Law.ORDER and FUNCTIONS[aggregate.combine].of_truth == other.combine
+}
 
 
 def bind(program: Program, inputs: Mapping[str, Tensor]) -> EinGraph:
@@ -62,7 +72,7 @@ def _of_truth(einsum: EinSum, tensors: Mapping[str, Tensor]) -> EinSum:
     join = _with_or(einsum.join, dtypes, einsum)
     aggregate = einsum.aggregate
     if dtype_of(join, dtypes, einsum) == "bool":
-        aggregate = {"max": "any", "min": "all"}.get(str(aggregate), aggregate)
+        aggregate = _OF_TRUTH.get(str(aggregate), aggregate)
     elif aggregate is not None and AGGREGATES[aggregate].gives_truth:
         join = Call("ne", (join, Literal(0)))
     return replace(einsum, join=join, aggregate=aggregate)

@@ -43,7 +43,9 @@ def _evaluate(expression: Scalar, operands: Sequence[Array | Number]) -> Array |
 
 def _applied(record: Function, values: Sequence[Array | Number]) -> Array | Number:
     if record.complex is None and record.python is None and any(map(np.iscomplexobj, values)):
-        raise SemanticsError(f"complex numbers have no order, and so no {record.shown}; compare abs(...)")
+        compares = record.gives_truth or bool(record.passes)
+        problem = f"order, and so no {record.shown}; compare" if compares else f"{record.shown}; take it of"
+        raise SemanticsError(f"complex numbers have no {problem} abs(...)")
     function = record.numpy
     result = np.asarray(function(*values))
     if all(type(value) in _PYTHON_NUMBERS for value in values):

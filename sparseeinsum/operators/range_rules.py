@@ -119,6 +119,16 @@ def of_increasing(
     return rule
 
 
+def of_rounding(function: Callable[..., Any]) -> Callable[[Range], Range]:
+    """Of a function of numpy that makes whole numbers, and leaves those as they are."""
+
+    def rule(a: Range) -> Range:
+        low, high = (end if isinstance(end, int) else float(function(end)) for end in (a.low, a.high))
+        return Range(low, high, a.may_be_nan)
+
+    return rule
+
+
 def of_waves(a: Range) -> Range:
     return Range(-1, 1, not a.is_finite)
 
@@ -143,7 +153,9 @@ def of_remainder(a: Range, b: Range) -> Range:
 
 
 def of_log_of_sum(a: Range, b: Range) -> Range:
-    return Range(float(np.logaddexp(a.low, b.low)), float(np.logaddexp(a.high, b.high)), _nan(a, b))
+    low, high = (float(np.logaddexp(x, y)) for x, y in ((a.low, b.low), (a.high, b.high)))
+    room = 1e-5 * (a.magnitude + b.magnitude) if a.is_finite and b.is_finite else 0  # of parts that cancel
+    return Range(low - room, high + room, _nan(a, b))
 
 
 def of_least(a: Range, b: Range) -> Range:

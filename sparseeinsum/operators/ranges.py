@@ -15,6 +15,7 @@ from sparseeinsum.operators.dtypes import Number
 _ROUNDING = {"float64": 1e-12, "complex128": 1e-12, "float32": 1e-5, "complex64": 1e-5}
 # A little less than the greatest finite number, for the same reason.
 _GREATEST = {"float64": 1.7e308, "complex128": 1.7e308, "float32": 3.4e38, "complex64": 3.4e38}
+_LEAST = 1.2e-38  # what is less in float32 may become 0
 _GREATEST_INT64 = (1 << 63) - 1
 
 
@@ -88,6 +89,8 @@ def rounded(found: Range, dtype: str) -> Range:
     room, greatest = _ROUNDING[dtype], _GREATEST[dtype]
 
     def moved(end: float, direction: int) -> float:
+        if 0 < -direction * end < _LEAST:  # rounded to 0
+            return 0
         wider = end if math.isinf(end) else end + direction * abs(end) * room
         return wider if abs(wider) <= greatest else math.copysign(math.inf, wider) if wider * direction > 0 else end
 

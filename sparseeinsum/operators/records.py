@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -45,6 +46,7 @@ class Function:
         range: Where values lie, from where real arguments lie; without it they may be anything.
         complex_range: The same of the parts of complex numbers.
         ufuncs: Functions of numpy that are this one, beside `numpy`.
+        floats_differ: From where whole arguments lie, whether floating point may compute another value of them.
         gives_truth: Whether values are true or false.
         is_commutative: Whether its two arguments may change places.
         is_increasing: Whether it is defined everywhere and decreases nowhere.
@@ -52,7 +54,7 @@ class Function:
         keeps: Laws that it respects itself, as a function of one number; ORDER follows from is_increasing.
         of_truth: The function that says the same of true and false.
         annihilators: Arguments that leave nothing of the other one.
-        passes: Positions of arguments of which its value may be one, infinities included.
+        passes: Positions of arguments that may be its value, as they are.
         python: The function of Python numbers that a user registered, which kernels compile; None for those built in.
     """
 
@@ -69,6 +71,7 @@ class Function:
     range: Callable[..., Range] | None = None
     complex_range: Callable[..., Range] | None = None
     ufuncs: tuple[np.ufunc, ...] = ()
+    floats_differ: Callable[..., bool] = lambda *arguments: False
     gives_truth: bool = False
     is_commutative: bool = False
     is_increasing: bool = False
@@ -98,7 +101,7 @@ class Function:
     @property
     def keeps_zero(self) -> bool:
         """Whether it has one operand, and of 0 gives 0."""
-        return self.operands == 1 and self.python is None and not self.gives_truth and self.numpy(0.0) == 0
+        return self.operands == 1 and self.python is None and not self.gives_truth and _keeps_zero(self.numpy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -141,6 +144,14 @@ class Aggregate:
 
     def __post_init__(self) -> None:
         _require(f"the aggregate {self.name}", description=self.description, combine=self.combine)
+        if self.sql not in ("", "SUM", "MAX", "MIN"):
+            raise ValueError(f"the aggregate {self.name} is {self.sql} in SQL; only SUM, MAX and MIN are known there")
+
+
+@cache
+def _keeps_zero(function: Callable[..., Array]) -> bool:
+    with np.errstate(all="ignore"):
+        return bool(function(0.0) == 0)
 
 
 def _require(what: str, **parts: object) -> None:

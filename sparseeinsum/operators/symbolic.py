@@ -234,6 +234,7 @@ SYMBOLIC = (
         complex="power",
         sql="@pow(u, v)",
         range=rules.of_power,
+        floats_differ=lambda base, exponent: exponent.low < 0,
         complex_range=rules.of_anything,
     ),
 )

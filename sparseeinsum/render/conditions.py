@@ -13,7 +13,6 @@ from sqlglot import exp
 
 from sparseeinsum.language.scalar import evaluate, operands_of
 from sparseeinsum.operators.expressions import Call, Operand, Scalar
-from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.render.calls import in_parentheses, integer
 from sparseeinsum.statistics.columns import IS_TRUTH, number_type
 
@@ -21,6 +20,7 @@ Written = Callable[[Scalar], exp.Expr]  # a scalar expression of numbers as SQL
 
 _ORDERS = {"lt": exp.LT, "le": exp.LTE, "gt": exp.GT, "ge": exp.GTE}
 _COMPARISONS = {**_ORDERS, "eq": exp.EQ, "ne": exp.NEQ}
+_CONDITIONS = frozenset({*_COMPARISONS, "and", "or", "not"})  # what is written as SQL below
 _REVERSED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
@@ -44,7 +44,7 @@ def comparing_number(join: Scalar, written: Written, dtype: str) -> exp.Expr | N
         case Call("where", (asked, first, second)):
             found = _condition(asked, written, is_whole=dtype == "int64")
             return None if found is None else _choice(found, written(first), written(second), dtype)
-        case Call(name, _) if FUNCTIONS[name].gives_truth:
+        case Call(name, _) if name in _CONDITIONS:
             found = _condition(join, written, is_whole=dtype == "int64")
             return None if found is None else truth_as_number(found, dtype)
         case _:

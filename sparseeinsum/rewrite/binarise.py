@@ -10,7 +10,10 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.inference import bounds_of
 from sparseeinsum.language.scalar import evaluate, operands_of
 from sparseeinsum.language.tensors import Tensor
+from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
+from sparseeinsum.operators.functions import FUNCTIONS
+from sparseeinsum.operators.records import Law
 from sparseeinsum.rewrite.chains import Chain, chain_of, substituted
 from sparseeinsum.rewrite.contraction import find_order, steps
 from sparseeinsum.rewrite.known import Known, KnownGraph, KnownTensor
@@ -202,7 +205,8 @@ class _Breaking:
         label has no index, since the int64 that max and min of nothing give is as large as can be.
         """
         bounds = bounds_of(self.einsum, self.known.shapes())
-        if aggregate in ("max", "min") and not all(bounds[label] for label in bounds if label not in wanted):
+        orders = aggregate is not None and FUNCTIONS[AGGREGATES[aggregate].combine].law == Law.ORDER
+        if orders and not all(bounds[label] for label in bounds if label not in wanted):
             return False
         match operator:
             case "mul":

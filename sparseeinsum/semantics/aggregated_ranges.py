@@ -19,7 +19,7 @@ def aggregated_range(aggregate: str | None, terms: Range, times: int, dtype: str
     if times == 0:
         return exactly(AGGREGATES[aggregate].identity(dtype))
     record = AGGREGATES[aggregate]
-    if record.range is range_of_terms or (times == 1 and not record.gives_truth):
+    if record.range is range_of_terms or (times == 1 and record.keeps_one and not record.gives_truth):
         return terms
     if record.combine == "mul" and is_complex(dtype):
         return ANYTHING

@@ -90,6 +90,12 @@ def _check_whole(
             whole.append(part)
         elif len(whole) < len(part.arguments):
             continue  # numpy, too, rounds a whole number beside a float
+        lie = [range_of(argument, ranges, "int64") for argument in part.arguments]
+        if part in whole and FUNCTIONS[part.function].floats_differ(*lie):
+            raise SemanticsError(
+                f"{einsum.output.tensor}: {write(part, [operand.tensor for operand in einsum.operands])} may differ "
+                f"between whole numbers and {dtype}; give the whole-number part a statement of its own"
+            )
         for each in whole:
             if range_of(each, ranges, "int64").magnitude > _EXACT:
                 names = [operand.tensor for operand in einsum.operands]

@@ -47,6 +47,10 @@ class Values:
     entries: Range
     has_fill: bool
 
+    def all(self, fill: Number) -> Range:
+        """Where values lie, the fill included where some index may hold it."""
+        return self.entries.united(exactly(fill)) if self.has_fill else self.entries
+
     def united(self, other: "Values") -> "Values":
         """What is known of values of which some are known to be one way and some another."""
         return Values(self.entries.united(other.entries), self.has_fill or other.has_fill)
@@ -157,7 +161,8 @@ def evaluate_exactly(graph: EinGraph, inputs: Mapping[str, Values], allows_nonfi
     for einsum in graph.einsums:
         name = einsum.output.tensor
         read = [values[operand.tensor] for operand in einsum.operands]
-        dtype = computing_dtype(einsum, tensors, [each.entries for each in read])
+        fills = [tensors[operand.tensor].fill for operand in einsum.operands]
+        dtype = computing_dtype(einsum, tensors, [each.all(fill) for each, fill in zip(read, fills, strict=True)])
         vertex = _Vertex(einsum, tensors, read, dtype, graph)
         evaluation = vertex.evaluation(allows_nonfinite)
         tensors[name] = replace(tensors[name], fill=vertex.fill(evaluation))

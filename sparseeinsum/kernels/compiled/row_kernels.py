@@ -192,6 +192,8 @@ def _expression_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]
     @njit
     def reduce_row(row, u, v, out, size, scratch):
         aggregate = aggregate_of(row)
+        if aggregate < 0:
+            return aggregate
         w = array_at(out, size, dtype)
         elementwise.fill(identities[aggregate], w)
         code = check(program_of(scratch), constants_of(scratch), aggregate)

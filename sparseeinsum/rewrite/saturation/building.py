@@ -1,12 +1,11 @@
 """Saturation: terms in, the EinSums that compute them out, a sum each."""
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sparseeinsum.language.eingraph import EinSum, Reference
-from sparseeinsum.language.scalar import evaluate
+from sparseeinsum.language.scalar import evaluate, operands_of
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 from sparseeinsum.rewrite.names import Names
@@ -105,11 +104,22 @@ def _of_equals(aggregate: str, value: Term, count: int) -> Term | None:
     """An aggregate, not a sum, of equal numbers; None where there are none."""
     if count == 0:
         return None
-    match AGGREGATES[aggregate].repeated:
-        case Call("add", (Operand(0), times)):
-            return Add(value, Number(float(evaluate(times, (math.nan, count)))))
-        case Call(function, (Operand(0), Operand(1))):
-            return Apply(function, (value, Number(float(count))))
+    return _repeated(AGGREGATES[aggregate].repeated, value, count)
+
+
+def _repeated(expression: Scalar, value: Term, count: int) -> Term:
+    """An expression of a value and of how often it is folded, as a term."""
+    if 0 not in operands_of(expression):
+        return Number(float(evaluate(expression, (0, count))))
+    match expression:
+        case Call(function, arguments):
+            parts = tuple(_repeated(argument, value, count) for argument in arguments)
+            match function, parts:
+                case "add", (first, second):
+                    return Add(first, second)
+                case "mul", (first, second):
+                    return Mul(first, second)
+            return Apply(function, parts)
         case _:
             return value
 
