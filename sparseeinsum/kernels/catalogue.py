@@ -7,8 +7,8 @@ from enum import StrEnum
 from functools import cache
 
 from sparseeinsum import assets
-from sparseeinsum.operators.aggregates import AGGREGATES
-from sparseeinsum.operators.functions import FUNCTIONS, built_in, called
+from sparseeinsum.operators.aggregates import AGGREGATES, has_aggregate
+from sparseeinsum.operators.functions import built_in, called
 from sparseeinsum.operators.records import Aggregate
 
 
@@ -96,10 +96,9 @@ def _functions_of(file: str) -> Iterator[Function]:
 def _aggregates() -> Iterator[Function]:
     """Aggregates of programs as functions of arrays, of all numbers that have them."""
     for aggregate in AGGREGATES.values():
-        combine = FUNCTIONS[aggregate.combine]
-        dtypes = tuple(dtype for dtype in _REAL if dtype != "i64" or combine.integer is not None)
+        dtypes = tuple(dtype for dtype in _REAL if dtype != "i64" or has_aggregate(aggregate.name, "integer"))
         yield _aggregate("tensor_", aggregate, ValueType.TENSOR, dtypes)
-        if _has_complex(aggregate):
+        if has_aggregate(aggregate.name, "complex"):
             yield _aggregate("tensor_complex_", aggregate, ValueType.COMPLEX_TENSOR, _COMPLEX)
 
 
@@ -144,15 +143,11 @@ def _completed(description: str, dtypes: Sequence[str]) -> str:
     names = {
         "{functions}": ", ".join(called()),
         "{operators}": " ".join(dict.fromkeys(function.symbol for function in built_in() if function.symbol)),
-        "{aggregates}": ", ".join(name for name, each in AGGREGATES.items() if is_real or _has_complex(each)),
+        "{aggregates}": ", ".join(name for name in AGGREGATES if is_real or has_aggregate(name, "complex")),
     }
     for place, listed in names.items():
         description = description.replace(place, listed)
     return description
-
-
-def _has_complex(aggregate: Aggregate) -> bool:
-    return FUNCTIONS[aggregate.combine].complex is not None
 
 
 def _argument(text: str) -> Argument:

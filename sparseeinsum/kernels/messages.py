@@ -5,7 +5,13 @@ Compiled code knows the codes alone: a text that changes compiles nothing anew.
 
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.operators.aggregates import AGGREGATES, aggregates_without
-from sparseeinsum.operators.functions import called, names_without
+from sparseeinsum.operators.functions import called, functions_without
+
+
+def _lacking(kind: str) -> str:
+    """Functions and aggregates that such numbers lack."""
+    return " ".join((*(function.shown for function in functions_without(kind)), *aggregates_without(kind)))
+
 
 MESSAGES_BY_CODE: dict[int, str] = {
     -1: "the spec has a character that is no letter, comma or ->; write it as in 'ij,jk->ik'",
@@ -64,8 +70,7 @@ MESSAGES_BY_CODE: dict[int, str] = {
     -61: "int64 overflow: a result is below -2^63 or above 2^63 - 1; cast the operands to DOUBLE to compute in float64",
     -62: "an exponent is negative, and int64 has no such powers; cast the operands to DOUBLE",
     -63: "the expression has a literal that is no int64, but computes in int64; cast the operands to DOUBLE",
-    -64: f"int64 has no {names_without('integer')} {aggregates_without('integer')} and no functions of users; "
-    "cast the operands to DOUBLE",
-    -71: f"complex numbers have no order, and none of {names_without('complex')} {aggregates_without('complex')}, "
+    -64: f"int64 has no {_lacking('integer')} and no functions of users; cast the operands to DOUBLE",
+    -71: f"complex numbers have no order, and none of {_lacking('complex')}, "
     "and no functions of users; take tensor_complex_real or _imag first",
 }

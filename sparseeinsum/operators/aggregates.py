@@ -36,7 +36,7 @@ def _power(value: Any, times: int) -> Any:  # noqa: ANN401  # any number
     return value**times
 
 
-def range_of_terms(terms: Range, times: int) -> Range:
+def _range_of_terms(terms: Range, times: int) -> Range:
     """Where results lie that are one of the terms, infinite ones included."""
     return terms
 
@@ -80,7 +80,7 @@ _RECORDS = (
         identity=least_of,
         repeat=_once,
         repeated=U,
-        range=range_of_terms,
+        range=_range_of_terms,
         sql="MAX",
         distributes_over=frozenset({"add", "and", "min"}),
     ),
@@ -92,7 +92,7 @@ _RECORDS = (
         identity=greatest_of,
         repeat=_once,
         repeated=U,
-        range=range_of_terms,
+        range=_range_of_terms,
         sql="MIN",
         distributes_over=frozenset({"add", "or", "max"}),
     ),
@@ -149,7 +149,7 @@ def aggregated_dtype(aggregate: str | None, dtype: str) -> str:
     if aggregate is None:
         return dtype
     record = AGGREGATES[aggregate]
-    if is_complex(dtype) and FUNCTIONS[record.combine].complex is None:
+    if is_complex(dtype) and not has_aggregate(aggregate, "complex"):
         raise SemanticsError(f"{aggregate} needs an order, which {dtype} has not; take it of abs(...)")
     if record.gives_truth:
         return "bool"
@@ -163,6 +163,11 @@ def _reduced_dtype(fold: Callable[..., Array], dtype: str) -> str:
     return str(fold(np.zeros(1, dtype), axis=(0,)).dtype)
 
 
-def aggregates_without(kind: str) -> str:
-    """Aggregates that real numbers have and others lack, as messages list them: `integer` or `complex`."""
-    return " ".join(name for name, each in AGGREGATES.items() if getattr(FUNCTIONS[each.combine], kind) is None)
+def has_aggregate(name: str, kind: str) -> bool:
+    """Whether `real`, `integer` or `complex` numbers have an aggregate: the function that makes one of two."""
+    return getattr(FUNCTIONS[AGGREGATES[name].combine], kind) is not None
+
+
+def aggregates_without(kind: str) -> tuple[str, ...]:
+    """Names of aggregates that `integer` or `complex` numbers lack."""
+    return tuple(name for name in AGGREGATES if not has_aggregate(name, kind))

@@ -25,6 +25,6 @@ def is_called(name: str) -> bool:
     return name in FUNCTIONS and not FUNCTIONS[name].symbol
 
 
-def names_without(kind: str) -> str:
-    """Functions that real numbers have and others lack, as messages list them: `integer` or `complex`."""
-    return " ".join(function.shown for function in built_in() if getattr(function, kind) is None)
+def functions_without(part: str) -> tuple[Function, ...]:
+    """Those built in whose records lack a part, such as `integer`, `complex` or `sql`."""
+    return tuple(function for function in built_in() if getattr(function, part) is None)

@@ -1,8 +1,10 @@
 """Semantics: where aggregates of values lie, whose own range is known."""
 
-from sparseeinsum.operators.aggregates import AGGREGATES, range_of_terms
+from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import is_complex
+from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.ranges import ANYTHING, NOTHING, Range, exactly, rounded
+from sparseeinsum.operators.records import Law
 
 
 def aggregated_range(aggregate: str | None, terms: Range, times: int, dtype: str) -> Range:
@@ -19,7 +21,7 @@ def aggregated_range(aggregate: str | None, terms: Range, times: int, dtype: str
     if times == 0:
         return exactly(AGGREGATES[aggregate].identity(dtype))
     record = AGGREGATES[aggregate]
-    if record.range is range_of_terms or (times == 1 and record.keeps_one and not record.gives_truth):
+    if FUNCTIONS[record.combine].law == Law.ORDER or (times == 1 and record.keeps_one and not record.gives_truth):
         return terms
     if record.combine == "mul" and is_complex(dtype):
         return ANYTHING

@@ -14,7 +14,7 @@ from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.inference import bounds_of, dtype_of, join_dtype
 from sparseeinsum.language.scalar import evaluate, functions_of, operands_of, write
 from sparseeinsum.language.tensors import Tensor
-from sparseeinsum.operators.aggregates import AGGREGATES, aggregated_dtype
+from sparseeinsum.operators.aggregates import aggregated_dtype, has_aggregate
 from sparseeinsum.operators.dtypes import promoted
 from sparseeinsum.operators.expressions import Call, Operand, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
@@ -53,7 +53,7 @@ def _counts(aggregate: str | None) -> bool:
 
 def _has_integers(aggregate: str | None) -> bool:
     """Whether int64 has an aggregate."""
-    return aggregate is None or FUNCTIONS[AGGREGATES[aggregate].combine].integer is not None
+    return aggregate is None or has_aggregate(aggregate, "integer")
 
 
 def _calls_functions_of_users(join: Scalar) -> bool:

@@ -47,7 +47,7 @@ class Values:
     entries: Range
     has_fill: bool
 
-    def all(self, fill: Number) -> Range:
+    def including(self, fill: Number) -> Range:
         """Where values lie, the fill included where some index may hold it."""
         return self.entries.united(exactly(fill)) if self.has_fill else self.entries
 
@@ -162,7 +162,9 @@ def evaluate_exactly(graph: EinGraph, inputs: Mapping[str, Values], allows_nonfi
         name = einsum.output.tensor
         read = [values[operand.tensor] for operand in einsum.operands]
         fills = [tensors[operand.tensor].fill for operand in einsum.operands]
-        dtype = computing_dtype(einsum, tensors, [each.all(fill) for each, fill in zip(read, fills, strict=True)])
+        dtype = computing_dtype(
+            einsum, tensors, [values_read.including(fill) for values_read, fill in zip(read, fills, strict=True)]
+        )
         vertex = _Vertex(einsum, tensors, read, dtype, graph)
         evaluation = vertex.evaluation(allows_nonfinite)
         tensors[name] = replace(tensors[name], fill=vertex.fill(evaluation))

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from sparseeinsum.assets import load_kernels
-from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.aggregates import AGGREGATES, has_aggregate
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.functions import FUNCTIONS, built_in
 from sparseeinsum.operators.records import Body
@@ -53,7 +53,7 @@ def has_functions(kind: str) -> Array:
 
 def has_aggregates(kind: str) -> Array:
     """Whether such numbers have an aggregate, by its code."""
-    return np.array([_body(kind, aggregate.combine) is not None for aggregate in AGGREGATES.values()])
+    return np.array([has_aggregate(name, kind) for name in AGGREGATES])
 
 
 def folds_by_code(kind: str) -> list[Compiled | None]:

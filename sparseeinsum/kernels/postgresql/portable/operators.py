@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping
 
 from sparseeinsum.kernels.postgresql.script import literal
-from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.aggregates import AGGREGATES, aggregates_without, has_aggregate
 from sparseeinsum.operators.dtypes import as_number
-from sparseeinsum.operators.functions import FUNCTIONS, built_in
-from sparseeinsum.operators.records import Aggregate, Function
+from sparseeinsum.operators.functions import FUNCTIONS, built_in, functions_without
+from sparseeinsum.operators.records import Function
 
 _OPERAND = re.compile(r"\b[uvw]\b")
 _OWN_FUNCTION = re.compile(r"@(?=\w+\()")
@@ -25,7 +25,7 @@ def operators() -> Mapping[str, str]:
         "operators.AGGREGATES": _array([literal(name) for name in AGGREGATES]),
         "operators.NOT_OF_INTEGERS": _without("integer"),
         "operators.NOT_PORTABLE": _without("sql"),
-        "operators.AGGREGATES_NOT_OF_INTEGERS": _aggregates_without("integer"),
+        "operators.AGGREGATES_NOT_OF_INTEGERS": _array([*map(literal, aggregates_without("integer"))]) + "::text[]",
         "operators.IDENTITIES_OF_REALS": _identities("float64", "float8"),
         "operators.IDENTITIES_OF_INTEGERS": _identities("int64", "bigint"),
         "operators.EVALUATIONS": "".join(map(_evaluation, built_in())),
@@ -35,22 +35,14 @@ def operators() -> Mapping[str, str]:
 
 def _without(part: str) -> str:
     """Names of functions that lack a part of their records."""
-    return _array([literal(function.name) for function in built_in() if getattr(function, part) is None]) + "::text[]"
-
-
-def _aggregates_without(part: str) -> str:
-    known = (name for name, each in AGGREGATES.items() if getattr(FUNCTIONS[each.combine], part) is None)
-    return f"ARRAY[{', '.join(map(literal, known))}]::text[]"
+    return _array([literal(function.name) for function in functions_without(part)]) + "::text[]"
 
 
 def _identities(dtype: str, kind: str) -> str:
     """Branches that give what folding nothing gives."""
-    values = {name: each.identity(dtype) for name, each in AGGREGATES.items() if dtype != "int64" or _is_whole(each)}
+    numbers = "integer" if dtype == "int64" else "real"
+    values = {name: each.identity(dtype) for name, each in AGGREGATES.items() if has_aggregate(name, numbers)}
     return " ".join(f"WHEN {literal(name)} THEN '{as_number(value, dtype)}'::{kind}" for name, value in values.items())
-
-
-def _is_whole(aggregate: Aggregate) -> bool:
-    return FUNCTIONS[aggregate.combine].integer is not None
 
 
 def _evaluation(function: Function) -> str:
