@@ -7,6 +7,7 @@ from pathlib import Path
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.functions import built_in
+from sparseeinsum.operators.scans import SCANS
 
 BAR = r"\|"  # in a cell of a table
 PAGE = Path(__file__).parent / "language.md"
@@ -14,7 +15,8 @@ PAGE = Path(__file__).parent / "language.md"
 
 def written(page: str) -> str:
     """A page with its tables as the records have them; each stands behind its mark, up to an empty line."""
-    for mark, rows in (("scalar functions", _scalar_functions()), ("aggregates", _aggregates())):
+    tables = {"scalar functions": _scalar_functions(), "aggregates": _aggregates(), "scans": _scans()}
+    for mark, rows in tables.items():
         table = f"<!-- table of {mark} -->\n" + "\n".join(rows) + "\n\n"
         page = re.sub(rf"<!-- table of {mark} -->\n(.+\n)*\n", lambda _, table=table: table, page)
     return page
@@ -33,6 +35,12 @@ def _aggregates() -> Iterator[str]:
     yield from ("| | of nothing | |", "|---|---|---|")
     for name, aggregate in AGGREGATES.items():
         yield f"| `{name}` | {write_number(aggregate.identity('float64'))} | {aggregate.description} |"
+
+
+def _scans() -> Iterator[str]:
+    yield from ("| | |", "|---|---|")
+    for name, scan in SCANS.items():
+        yield f"| `{name}[j](X[i, j])` | {scan.description} |"
 
 
 if __name__ == "__main__":

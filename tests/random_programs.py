@@ -63,7 +63,7 @@ FLOATING = (
 )
 JOINS = {
     "f": (*ORDERED, *FLOATING),
-    "i": (*ORDERED, "{u} / (abs({v}) + 1)", "{u} * 0.5 + {v}", "mod({u}, {v})", "clip({u}, {v}, 2)"),
+    "i": (*ORDERED, "{u} / (abs({v}) + 1)", "{u} * 0.5 + {v}", "mod({u}, abs({v}) + 1)", "clip({u}, {v}, 2)"),
     "b": ("{u} * {v}", "{u} + {v}", "{u} and {v}", "{u} or not {v}", "{u} == {v}", "{u} < {v}", "max({u}, {v})"),
     "c": (
         "{u} * {v}",
@@ -125,6 +125,13 @@ FOLDS = {
     "b": ("sum", "any", "all", "max", "min", "prod"),
     "c": ("sum", "sum", "prod", "any"),
 }
+SCANS = {
+    "f": ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"),
+    "i": ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"),
+    "b": ("cumsum", "cumprod", "cummax", "cummin"),
+    "c": ("cumsum", "cumprod"),
+}
+_TRUTH = ("<", ">", "==", "!=", " and ", " or ", "not ")
 LARGEST = 1e6  # of what is compared; sums of larger values cancel too many digits
 
 
@@ -271,14 +278,17 @@ class Draft:
         body = draw(st.sampled_from((MAPS, JOINS, OF_THREE)[len(names) - 1][kind]))
         body = body.replace("max({u}, {v}, {w})", "max(max({u}, {v}), {w})")
         body = body.format(**dict(zip("uvw", operands, strict=False)))
+        if any(word in body for word in _TRUTH):
+            kind = "b"
+        along = draw(st.sampled_from([None, None, None, *sizes]))
+        if along is not None:
+            body = f"{draw(st.sampled_from(SCANS[kind]))}[{along}]({body})"
+            kind = "i" if kind == "b" else kind
         kept = [label for label in draw(st.permutations(list(sizes))) if draw(st.integers(0, 2))][:3]
         if set(kept) != set(sizes):
-            folds = FOLDS[kind]
-            if any(word in body for word in ("<", ">", "==", "!=", " and ", " or ", "not ")):
-                folds = FOLDS["b"]  # of truth
-            body = f"{draw(st.sampled_from(folds))}({body})"
+            body = f"{draw(st.sampled_from(FOLDS[kind]))}({body})"
         self.lines.append(f"{target}[{', '.join(kept)}] = {body}")
-        self.labels[target] = list(sizes)
+        self.labels[target] = [label for label in sizes if label != along]
         self._compute(target)
 
     def _compute(self, target: str) -> None:

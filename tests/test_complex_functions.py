@@ -54,6 +54,7 @@ SCALARS: dict[str, Oracle] = {
     "tensor_complex_reduce('all', 'u', 'ij->i', u, [2, 3])": lambda r: np.asarray(
         r.u.reshape(-1, 2, 3).all(axis=2) + 0j
     ),
+    "tensor_complex_scan('prod', u, 0, [2, 3])": lambda r: np.cumprod(r.u.reshape(-1, 2, 3), axis=1),
     "tensor_complex_slice(u, 1, i % 3, [2, 3])": lambda r: np.take_along_axis(
         r.u.reshape(-1, 2, 3), (r.i % 3)[:, None, None], axis=2
     ),
@@ -327,6 +328,7 @@ MALFORMED = [
     ("tensor_complex_nnz([1, 2], [0, 0, 0])", ("argument 2 has 3 elements",)),
     ("tensor_complex_matmul([1, 2], [3, 4], [1, 2, 1])", ("operand 1 has 1 elements", "2")),
     ("tensor_complex_einsum('i->', [1, 2, 3, 4], [4])", ("operand 1 has 2 elements", "4")),
+    ("tensor_complex_scan('max', [1, 2], 0, [1])", ("no order",)),
     ("tensor_complex_slice([1, 2, 3, 4], 0, 2, [2])", ("position 2 is outside an axis of 2",)),
     ("tensor_complex_sum([1])", ("argument 1 has 1 elements, an odd number",)),
     ("tensor_complex_map('u < 2', [1, 2])", ("no order", "tensor_complex_real")),

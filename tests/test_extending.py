@@ -16,7 +16,8 @@ PAGES = assets.ROOT / "docs" / "extending"
 # Where the blocks of a page go, in order: the file, and the text that they stand before.
 FUNCTION = ("sparseeinsum/operators/elementary.py", ")\n\nROUNDING = (")
 AGGREGATE = ("sparseeinsum/operators/aggregates.py", ")\n\nAGGREGATES: dict")
-PLACES = {"functions.md": [FUNCTION], "aggregates.md": [FUNCTION, AGGREGATE]}
+SCAN = ("sparseeinsum/operators/scans.py", ")\n\nSCANS: dict")
+PLACES = {"functions.md": [FUNCTION], "aggregates.md": [FUNCTION, AGGREGATE, SCAN]}
 
 COMMON = """
 import numpy as np
@@ -53,11 +54,15 @@ folded = np.zeros(3)
 for row in X:
     assert numbers_of("f64").fold(CODES["length"], folded, row) == 0
 np.testing.assert_allclose(folded, np.linalg.norm(X, axis=0))
+np.testing.assert_allclose(computed("Y[i, j] = cumlength[j](X[i, j])"), np.sqrt(np.cumsum(X * X, axis=1)))
 """,
 }
 RUNS = {
     "functions.md": ("Y[i] = sum(cbrt(X[i, j]) * X[i, j])", "(np.cbrt(X) * X).sum(1)"),
-    "aggregates.md": ("Y[i] = length(2 * X[i, j])", "2 * np.linalg.norm(X, axis=1)"),
+    "aggregates.md": (
+        "Y[i, j] = length(X[k, j]) * cumlength[j](2 * X[i, j])",
+        "np.linalg.norm(X, axis=0) * 2 * np.sqrt(np.cumsum(X * X, axis=1))",
+    ),
 }
 
 

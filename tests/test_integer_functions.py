@@ -42,6 +42,8 @@ SCALARS: dict[str, Oracle] = {
     ).max(axis=1),
     "tensor_reduce('prod', '1 + u', 'ij->i', u, [2, 3])": lambda r: (1 + r.u.reshape(-1, 2, 3)).prod(axis=2),
     "tensor_reduce('any', 'u > 8', 'ij->i', u, [2, 3])": lambda r: np.asarray((r.u.reshape(-1, 2, 3) > 8).any(axis=2)),
+    "tensor_scan('sum', u, 1, [2, 3])": lambda r: np.cumsum(r.u.reshape(-1, 2, 3), axis=2),
+    "tensor_scan('max', u, 0, [2, 3])": lambda r: np.maximum.accumulate(r.u.reshape(-1, 2, 3), axis=1),
     "tensor_slice(u, 1, i % 3, [2, 3])": lambda r: np.take_along_axis(
         r.u.reshape(-1, 2, 3), (r.i % 3)[:, None, None], axis=2
     ),
@@ -276,6 +278,8 @@ def test_overflow_in_frames_of_windows(connection: Connection, call: str, factor
         ("tensor_map('tanh', []::BIGINT[])", ("int64 has no",)),
         ("tensor_reduce('sum', 'u / v', 'i,i->', [4], [2], [1])", ("int64 has no",)),
         ("tensor_reduce('logsumexp', 'u', 'i->', [4], [1])", ("int64 has no", "logsumexp")),
+        ("tensor_scan('logsumexp', [4], 0, [1])", ("int64 has no", "logsumexp")),
+        (f"tensor_scan('sum', [1, {GREATEST}], 0, [2])", ("int64 overflow",)),
         ("tensor_map('u * 2.0', 4)", ("literal that is no int64", "DOUBLE")),
         ("tensor_map('u + 1e3', 4)", ("literal that is no int64",)),
         ("tensor_map('min(u, inf)', 4)", ("literal that is no int64",)),

@@ -96,6 +96,11 @@ MALFORMED: list[tuple[str, tuple[object, ...]]] = [
     ("tensor_split([1], [], range(1, 18))", ("17 extents", 16)),
     ("tensor_nnz_along([], 1, [0, 1099511627776], 0)", (8 << 40,)),
     # Axes and positions
+    ("tensor_scan('sum', [1, 2], 1, [2])", ("axis 1", "1 axes")),
+    ("tensor_scan('sum', [1, 2], -1, [2])", ("axis -1", "1 axes")),
+    ("tensor_scan('sum', [1, 2, 3], 0, [2])", ("operand 2", 3, 2)),
+    ("tensor_scan('sum', [1], 0, [-1])", ("extent", -1)),
+    ("tensor_scan('median', [1, 2], 0, [2])", ("the aggregate is none of", "logsumexp")),
     ("tensor_slice([1, 2], 1, 0, [2])", ("axis 1", "1 axes")),
     ("tensor_slice([1, 2], -1, 0, [2])", ("axis -1", "1 axes")),
     ("tensor_slice([1, 2], 4611686018427387904, 0, [2])", ("axis 4611686018427387904", "1 axes")),

@@ -57,6 +57,9 @@ SCALARS: dict[str, Oracle] = {
         r.u.reshape(-1, 2, 3, 1) - r.v.reshape(-1, 2, 1, 3)
     ).max(axis=1),
     "tensor_reduce('prod', '1 + u', 'ij->i', u, [2, 3])": lambda r: (1 + r.u.reshape(-1, 2, 3)).prod(axis=2),
+    "tensor_scan('sum', u, 0, [2, 3])": lambda r: np.cumsum(r.u.reshape(-1, 2, 3), axis=1),
+    "tensor_scan('min', u, 1, [2, 3])": lambda r: np.minimum.accumulate(r.u.reshape(-1, 2, 3), axis=2),
+    "tensor_scan('any', u, 1, [2, 3])": lambda r: np.logical_or.accumulate(r.u.reshape(-1, 2, 3), axis=2) * 1.0,
     "tensor_slice(u, 1, i % 3, [2, 3])": lambda r: np.take_along_axis(
         r.u.reshape(-1, 2, 3), (r.i % 3)[:, None, None], axis=2
     ),
@@ -128,6 +131,8 @@ LITERALS: list[tuple[str, list[Any]]] = [
     ("tensor_reduce('max', 'u', 'ij->i', []::DOUBLE[], [2, 0])", [-np.inf, -np.inf]),
     ("tensor_slice([1, 2, 3], 0, 2, [3])", [3]),
     ("tensor_slice([], 1, 0, [0, 2])", []),
+    ("tensor_scan('sum', [], 0, [0, 2])", []),
+    ("tensor_scan('max', [1, 0, 2], 0, [3])", [1, 1, 2]),
     ("tensor_split([], [0], [3, 0])", [[], [], []]),
     ("tensor_split([1, 2], [], [2])", [[1, 2]]),
     ("tensor_split([1, 2, 3, 4], [1, 0], [2, 2])", [[1], [3], [2], [4]]),

@@ -1,4 +1,4 @@
-"""Folding arrays and lines into results, by the bodies of aggregates, and the sum of scaled arrays.
+"""Folding arrays and lines into results, and scanning them, by the bodies of aggregates; the sum of scaled arrays.
 
 A body makes one element of two, as in evaluation.py. Self-contained: numba and numpy only, no allocation, the same
 source for every host.
@@ -9,20 +9,21 @@ from numba import njit
 UNKNOWN_AGGREGATE = -21
 
 
-def folding(bodies, with_code):
+def folding(bodies, missing, evaluation):
     """How aggregates fold: (fold, fold_line), which return 0 or a code.
 
-    bodies: by the aggregate's code, None where these numbers have no such aggregate; with_code: as in evaluation.py.
+    bodies: by the aggregate's code, None where these numbers have no such aggregate; missing: the code of those;
+    evaluation: evaluation.py.
 
     fold(aggregate, w, u) folds u into w element by element; (n,) each, one dtype. fold_line(aggregate, w, at, stride,
     u, n) folds u[0:n] into w[at], w[at + stride], ...; stride 0 folds all into one element.
     """
-    count = len(bodies)
-    chosen = _chosen([_refuse if body is None else _line(body, with_code) for body in bodies], 0)
+    count, refuse = len(bodies), _refusing(missing)
+    run = evaluation.chosen([refuse if body is None else _line(body, evaluation.with_code) for body in bodies])
 
     @njit
     def fold_line(aggregate, w, at, stride, u, n):
-        return chosen(aggregate, w, at, stride, u, n) if 0 <= aggregate < count else UNKNOWN_AGGREGATE
+        return run(aggregate, w, at, stride, u, n) if 0 <= aggregate < count else UNKNOWN_AGGREGATE
 
     @njit
     def fold(aggregate, w, u):
@@ -31,25 +32,51 @@ def folding(bodies, with_code):
     return fold, fold_line
 
 
-def _chosen(lines, first):
-    """The line of an aggregate among those from a first one on, found by halving."""
-    if len(lines) == 1:
-        return lines[0]
-    half = len(lines) // 2
-    middle, lower, upper = first + half, _chosen(lines[:half], first), _chosen(lines[half:], first + half)
+def scanning(bodies, missing, evaluation):
+    """A function scan(aggregate, identity, u, w, n, inner); arguments as of `folding`. It returns 0 or a code.
+
+    u and w: (k, n, inner), flat, one dtype; along n, each of w is the aggregate of what u has up to there.
+    """
+    count, refuse = len(bodies), _refusing(missing)
+    run = evaluation.chosen([refuse if body is None else _lines(body, evaluation.with_code) for body in bodies])
 
     @njit
-    def line(aggregate, w, at, stride, u, n):
-        if aggregate < middle:
-            return lower(aggregate, w, at, stride, u, n)
-        return upper(aggregate, w, at, stride, u, n)
+    def scan(aggregate, identity, u, w, n, inner):
+        return run(aggregate, identity, u, w, n, inner) if 0 <= aggregate < count else UNKNOWN_AGGREGATE
 
-    return line
+    return scan
 
 
-@njit
-def _refuse(aggregate, w, at, stride, u, n):
-    return UNKNOWN_AGGREGATE
+def _refusing(code):
+    @njit
+    def refuse(aggregate, *arguments):
+        return code
+
+    return refuse
+
+
+def _lines(body, with_code):
+    @njit
+    def lines(aggregate, identity, u, w, n, inner):
+        code = 0
+        block = n * inner
+        for start in range(0, w.size, max(block, 1)):
+            if inner == 1:
+                total = identity
+                for at in range(start, start + n):
+                    total, failure = with_code(body(total, u[at]))
+                    code |= failure
+                    w[at] = total
+                continue
+            for at in range(start, start + inner):
+                w[at], failure = with_code(body(identity, u[at]))
+                code |= failure
+            for at in range(start + inner, start + block):
+                w[at], failure = with_code(body(w[at - inner], u[at]))
+                code |= failure
+        return code
+
+    return lines
 
 
 def _line(body, with_code):

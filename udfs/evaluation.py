@@ -70,12 +70,12 @@ def applying(bodies, calls_users):
     codes may be addresses of users' functions. It returns 0 or a code, UNKNOWN_FUNCTION for one that is none of these.
     """
     count = len(bodies)
-    chosen = _chosen([_refuse if body is None else _over_elements(operands, body) for operands, body in bodies], 0)
+    run = chosen([_refuse if body is None else _over_elements(operands, body) for operands, body in bodies])
 
     @njit
     def apply(code, a, b, c):
         if 0 <= code < count:
-            return chosen(code, a, b, c)
+            return run(code, a, b, c)
         if calls_users and code >= FIRST_ADDRESS:
             addresses = (a.ctypes.data, b.ctypes.data, c.ctypes.data, a.ctypes.data)
             _call_function(code, (*addresses, a.size, a.itemsize))
@@ -85,18 +85,18 @@ def applying(bodies, calls_users):
     return apply
 
 
-def _chosen(steps, first):
-    """The step of a code among those from a first one on, found by halving."""
-    if len(steps) == 1:
-        return steps[0]
-    half = len(steps) // 2
-    middle, lower, upper = first + half, _chosen(steps[:half], first), _chosen(steps[half:], first + half)
+def chosen(functions, first=0):
+    """The function of a code among those from a first one on, found by halving; the code is its first argument."""
+    if len(functions) == 1:
+        return functions[0]
+    half = len(functions) // 2
+    middle, lower, upper = first + half, chosen(functions[:half], first), chosen(functions[half:], first + half)
 
     @njit
-    def step(code, a, b, c):
-        return lower(code, a, b, c) if code < middle else upper(code, a, b, c)
+    def run(code, *arguments):
+        return lower(code, *arguments) if code < middle else upper(code, *arguments)
 
-    return step
+    return run
 
 
 @njit

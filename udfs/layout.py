@@ -45,6 +45,12 @@ def slice_size(axis, position, extents):
 
 
 @njit
+def line_of(axis, extents):
+    """How many elements a line along an axis has, and how far apart they lie."""
+    return extents[axis], product_of(extents[axis + 1 :])
+
+
+@njit
 def take_slice(u, axis, position, extents, out):
     """Copy the sub-array at one position along one axis; u: flat with `extents`, out: flat without the axis."""
     inner = product_of(extents[axis + 1 :])

@@ -151,7 +151,8 @@ def read_kernel(text: str | Kernel, operands: int) -> Kernel:
     order = [NAMES.index(operand.tensor) for operand in einsum.operands]
     read = tuple(sorted(einsum.operands, key=lambda each: each.tensor))
     join = _reordered(einsum.join, order)
-    return EinSumKernel(EinSum(Reference("w", einsum.output.labels), read, join, einsum.aggregate))
+    output = Reference("w", einsum.output.labels)
+    return EinSumKernel(EinSum(output, read, join, einsum.aggregate, along=einsum.along))
 
 
 def _reordered(expression: Scalar, order: Sequence[int]) -> Scalar:

@@ -23,8 +23,8 @@ def has_single_pairs(step: Step, operands: Sequence[Relation], identifying: Mapp
         operands: As it reads them.
         identifying: For stored tensors, axes whose key no two of the tuples share.
     """
-    aggregate = step.einsum.aggregate
-    if aggregate is None or not AGGREGATES[aggregate].keeps_one or not step.result.is_scalar:
+    einsum = step.einsum
+    if not einsum.aggregated or not AGGREGATES[str(einsum.aggregate)].keeps_one or not step.result.is_scalar:
         return False
     if step.absence.join != JoinKind.INNER or step.indexed is not None:
         return False

@@ -140,7 +140,8 @@ def plan_algebra(
     einsums = {}
     for definition in definitions:
         einsums[definition.name] = made.of(definition.relation)
-        if einsums[definition.name].type.is_continuous:
+        found, schema = einsums[definition.name].type, definition.relation.schema
+        if found.is_continuous and found.frontier == frontier_of(schema.tensor, schema.decomposition):
             made.complete.add(definition.name)
     return PlanAlgebra(einsums, {name: made.of(relation) for name, relation in deliveries.items()})
 
@@ -334,12 +335,13 @@ class _Contraction:
         einsum, output = self.contract.einsum, self.contract.output
         inside = [self._inside(index) for index in range(len(self.operands))]
         kept = tuple(self.contract.labels[position] for position in output.decomposition.inside)
-        if all(labels == kept for labels in inside) and len(set(kept)) == len(kept):
+        is_elementwise = einsum.along is None and all(labels == kept for labels in inside)
+        if is_elementwise and len(set(kept)) == len(kept):
             return Elementwise(einsum.join)
         is_aggregated = any(label not in kept for labels in inside for label in labels)
         references = tuple(Reference(name, labels) for name, labels in zip(NAMES, inside, strict=False))
-        aggregate = einsum.aggregate if is_aggregated else None
-        return EinSumKernel(EinSum(Reference("w", kept), references, einsum.join, aggregate))
+        aggregate = einsum.aggregate if is_aggregated or einsum.along is not None else None
+        return EinSumKernel(EinSum(Reference("w", kept), references, einsum.join, aggregate, along=einsum.along))
 
     def _aggregated(self, given: Expression, labels: Sequence[str]) -> Expression:
         """The groups of keys that the result has, in the order in which it has them."""

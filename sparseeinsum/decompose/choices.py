@@ -25,7 +25,7 @@ _FEW_LABELS = 4
 def allowed_choices(
     model: CostModel,
     pinned: Mapping[str, Mapping[str, int]],
-    only: Callable[[Choice], bool] | None = None,
+    only: Callable[[EinSum, Choice], bool] | None = None,
     tiles: Mapping[str, Mapping[str, tuple[int, ...]]] = MappingProxyType({}),
     cut: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
 ) -> dict[str, tuple[Choice, ...]]:
@@ -65,20 +65,20 @@ class _Wish:
 
 
 def _choices(
-    model: CostModel, einsum: EinSum, wish: _Wish, only: Callable[[Choice], bool] | None
+    model: CostModel, einsum: EinSum, wish: _Wish, only: Callable[[EinSum, Choice], bool] | None
 ) -> tuple[Choice, ...]:
     def is_fitting(choice: Choice) -> bool:
         return model.needed_bytes(einsum, choice) <= model.memory.limit_bytes
 
     bounds = {label: model.graph.bound_of(einsum, label) for label in einsum.labels}
-    candidates = [choice for choice in wish.choices(einsum, bounds) if only is None or only(choice)]
+    candidates = [choice for choice in wish.choices(einsum, bounds) if only is None or only(einsum, choice)]
     fitting = tuple(filter(is_fitting, candidates))
     if candidates:
         cheapest = min(candidates, key=lambda choice: model.single_pass_seconds(einsum, choice))
         # Memory makes the plan dearer: arrays in tiles need less.
         if not is_fitting(cheapest) or model.vertex_cost(einsum, cheapest).passes is not None:
             smaller = wish.with_smaller(bounds).choices(einsum, bounds)
-            candidates = [choice for choice in smaller if only is None or only(choice)]
+            candidates = [choice for choice in smaller if only is None or only(einsum, choice)]
             fitting = tuple(filter(is_fitting, candidates))
     if not fitting:
         raise PlanError(_no_choice(model, einsum, candidates))
@@ -120,8 +120,11 @@ def all_choices(
             raise PlanError(
                 f"{einsum.output.tensor} has no label {unknown[0]} to promote; it has {', '.join(einsum.labels)}"
             )
+        if einsum.along in pinned:
+            written = f"{einsum.output.tensor} goes along {einsum.along} inside arrays"
+            raise PlanError(f"{written}, so {einsum.along} cannot be promoted in it")
         return [tuple(pinned.get(label, DEMOTED) for label in einsum.labels)]
-    given = by_hand(einsum)
+    given = fixed_tiles(einsum)
     states = [_states(label, given, cut) for label in einsum.labels]
     tiled = [
         state if label in given else (*state, *_parts_of(tiles.get(label, ()), cut.get(label), state))
@@ -136,6 +139,12 @@ def all_choices(
     fixed = frozenset(free if is_small else free[MOST_LABELS:])
     few = [(DEMOTED,) if label in fixed else state for label, state in zip(einsum.labels, states, strict=True)]
     return itertools.chain(itertools.product(*few), [tuple(given.get(label, 1) for label in einsum.labels)])
+
+
+def fixed_tiles(einsum: EinSum) -> dict[str, int]:
+    """Tiles of the labels that are not free: those promoted by hand, and that of a scan, which is demoted."""
+    along = {} if einsum.along is None else {einsum.along: DEMOTED}
+    return by_hand(einsum) | along
 
 
 def _states(label: str, given: Mapping[str, int], cut: Mapping[str, int]) -> tuple[int, ...]:

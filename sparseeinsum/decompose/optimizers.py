@@ -15,7 +15,7 @@ from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
 from sparseeinsum.decompose.search import Candidate, GraphPricing, task_of
 from sparseeinsum.decompose.tiling import tiles_by_label
 from sparseeinsum.errors import PlanError
-from sparseeinsum.language.eingraph import Reference, write_reference
+from sparseeinsum.language.eingraph import EinSum, Reference, write_reference
 from sparseeinsum.language.tensors import DEMOTED, Decomposition
 
 
@@ -29,15 +29,20 @@ class Optimizer:
     """
 
     search: Callable[[GraphPricing, int], list[Candidate]]
-    allows: Callable[[Choice], bool]
+    allows: Callable[[EinSum, Choice], bool]
+
+
+def _is_relational(einsum: EinSum, choice: Choice) -> bool:
+    """Whether every label that may be a key is one."""
+    return all(tile == 1 or label == einsum.along for label, tile in zip(einsum.labels, choice, strict=True))
 
 
 OPTIMIZERS = {
-    "dp": Optimizer(search_jointly, lambda _: True),
-    "cover": Optimizer(search_by_cover, lambda _: True),
-    "greedy": Optimizer(search_greedily, lambda _: True),
-    "relational": Optimizer(search_greedily, lambda choice: all(tile == 1 for tile in choice)),
-    "dense": Optimizer(search_greedily, lambda choice: all(tile == DEMOTED for tile in choice)),
+    "dp": Optimizer(search_jointly, lambda *_: True),
+    "cover": Optimizer(search_by_cover, lambda *_: True),
+    "greedy": Optimizer(search_greedily, lambda *_: True),
+    "relational": Optimizer(search_greedily, _is_relational),
+    "dense": Optimizer(search_greedily, lambda _, choice: all(tile == DEMOTED for tile in choice)),
 }
 
 

@@ -12,6 +12,7 @@ from sparseeinsum.language.tensors import Tensor, write_label
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import as_number
 from sparseeinsum.operators.expressions import AxisBound, Operand, Scalar
+from sparseeinsum.operators.scans import SCANS
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +28,15 @@ Promoted = frozenset[tuple[str, int]]  # labels and their tiles
 
 @dataclass(frozen=True, slots=True)
 class EinSum:
-    """`output = aggregate(join(operands))` over the labels that the output lacks.
+    """`output = aggregate(join(operands))` over the labels that the output lacks; or a scan of one operand.
 
     Attributes:
         output: The tensor computed and its labels, each of them once.
         operands: References; engines compute with one or two, rewriting breaks longer ones up.
         join: Scalar expression of the operands.
-        aggregate: One of AGGREGATES, or None where no label is aggregated.
+        aggregate: One of AGGREGATES, one of SCANS, or None where no label is aggregated or scanned.
         promoted: Labels that were promoted by hand, and their tiles.
+        along: The label that a scan goes along; it lies inside arrays.
         labels: All labels, those of the output first, then in order of appearance.
     """
 
@@ -43,6 +45,7 @@ class EinSum:
     join: Scalar
     aggregate: str | None
     promoted: Promoted = frozenset()
+    along: str | None = None
     labels: tuple[str, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -50,7 +53,13 @@ class EinSum:
         object.__setattr__(self, "labels", tuple(dict.fromkeys(appearing)))
         assert self.operands
         assert operands_of(self.join) == frozenset(range(len(self.operands)))
-        assert self.aggregate in AGGREGATES if self.aggregated else self.aggregate is None
+        if self.along is None:
+            assert self.aggregate in AGGREGATES if self.aggregated else self.aggregate is None
+        else:
+            assert self.aggregate in SCANS
+            assert self.join == Operand(0)
+            assert self.along in self.output.labels
+            assert not self.aggregated
         assert len(set(self.output.labels)) == len(self.output.labels)
 
     def promoted_among(self, labels: Set[str]) -> Promoted:
@@ -61,6 +70,11 @@ class EinSum:
     def aggregated(self) -> tuple[str, ...]:
         """Labels that the output lacks."""
         return tuple(label for label in self.labels if label not in self.output.labels)
+
+    @property
+    def fold(self) -> str | None:
+        """One of AGGREGATES: its own, or that of its scan."""
+        return self.aggregate if self.along is None else SCANS[str(self.aggregate)].aggregate
 
     @property
     def is_multilinear(self) -> bool:
@@ -195,7 +209,8 @@ def write_einsum(
     ]
     body = write(einsum.join, names)
     if einsum.aggregate is not None:
-        body = f"{einsum.aggregate}({body})"
+        along = "" if einsum.along is None else f"[{einsum.along}]"
+        body = f"{einsum.aggregate}{along}({body})"
     return f"{write_reference(einsum.output, tiles)} = {body}"
 
 

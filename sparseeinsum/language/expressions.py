@@ -22,6 +22,7 @@ from sparseeinsum.language.syntax import (
 )
 from sparseeinsum.operators import dtypes
 from sparseeinsum.operators.functions import is_called
+from sparseeinsum.operators.scans import SCANS
 
 Labels: TypeAlias = str | tuple[str, ...]
 Operand: TypeAlias = Union["TensorExpression", dtypes.Number, np.number[Any], np.bool_]
@@ -230,7 +231,12 @@ class TensorExpression:
         return call("one_hot", self, labels=(label,))
 
     def __getattr__(self, name: str) -> "Callable[..., TensorExpression]":
-        """A function of programs as a method, which takes its further operands: `x.relu()`, `x.clip(0, 1)`."""
+        """A function of programs as a method, which takes its further operands: `x.relu()`, `x.clip(0, 1)`.
+
+        A scan takes its label: `x.cumsum("j")`.
+        """
+        if name in SCANS:
+            return lambda label: call(name, self, labels=(label,))
         if not is_called(name):
             raise AttributeError(f"expressions of tensors have no {name}")
         return lambda *others: call(name, self, *others)

@@ -123,7 +123,7 @@ def _evaluated_dtype(expression: Scalar, dtypes: tuple[str, ...], functions: tup
 def aggregated(einsum: EinSum, dtype: str) -> str:
     """Dtype of an EinSum's result, from that of its join."""
     try:
-        return aggregated_dtype(einsum.aggregate, dtype)
+        return aggregated_dtype(einsum.fold, dtype)
     except SemanticsError as error:
         raise SemanticsError(f"{einsum.output.tensor}: {error}") from None
 
@@ -143,9 +143,17 @@ def propagated_fill(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Number | N
     except ValueError:  # an integer to a negative power
         return None
     times = math.prod(bounds[label] for label in einsum.aggregated)
-    value = repeated(einsum.aggregate, joined, times, dtype)
+    value = folded_alike(einsum, joined, times, dtype)
     may_be_infinite = times == 0 or not all(np.isfinite(fill) for fill in fills) or gives_infinity(einsum.join)
-    return _usable(value, dtype, may_be_infinite)
+    return None if value is None else _usable(value, dtype, may_be_infinite)
+
+
+def folded_alike(einsum: EinSum, value: Array, times: int, dtype: str) -> Number | None:
+    """What an EinSum makes of nothing but one value, so many times; None where a scan makes several values of it."""
+    once = repeated(einsum.fold, value, 1 if einsum.along is not None else times, dtype)
+    if einsum.along is not None and repeated(einsum.fold, value, 2, dtype) != once:
+        return None
+    return once
 
 
 def repeated(aggregate: str | None, value: Array, times: int, dtype: str) -> Number:

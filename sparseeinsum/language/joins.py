@@ -19,6 +19,7 @@ from sparseeinsum.language.syntax import (
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.expressions import AxisBound, Bound, Call, Literal, Operand, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
+from sparseeinsum.operators.scans import SCANS
 
 _INT64 = range(-(2**63), 2**63)
 
@@ -91,4 +92,4 @@ class JoinReader:
 
 def _function_names() -> list[str]:
     functions = (name for name, function in FUNCTIONS.items() if not function.symbol)
-    return list(dict.fromkeys((*AGGREGATES, *functions, *MACROS, "one_hot")))
+    return list(dict.fromkeys((*AGGREGATES, *functions, *MACROS, *SCANS, "one_hot")))

@@ -37,6 +37,7 @@ from sparseeinsum.language.syntax import (
     written_labels,
 )
 from sparseeinsum.language.tensors import Axis, Tensor, write_label
+from sparseeinsum.operators.scans import SCANS
 
 
 def lower_text(
@@ -152,6 +153,10 @@ class _Statement:
             raise self.names.error(f"a label stands twice on the left side of {target.tensor}", target.at)
         written = replace(self.assignment, value=self._without_one_hot(self.assignment.value))
         value = resolve_bounds(written, self.names.declared.get(target.tensor), self.names.error)
+        if isinstance(value, FunctionCall) and value.name in SCANS and labels_of(value) >= frozenset(labels):
+            body, along = self._read_scan(value, frozenset(labels))
+            self._add(target.tensor, labels, body, value.name, value.at, along)
+            return self.einsums
         body, aggregate, at = self._read_value(value, frozenset(labels))
         lacking = tuple(label for label in labels if label not in labels_of(body))
         if lacking:
@@ -161,7 +166,7 @@ class _Statement:
 
     def _read_value(self, value: Expression, outside: frozenset[str]) -> tuple[Expression, str | None, Position]:
         """What the target's EinSum joins and how it aggregates, everything inside computed before."""
-        if not (isinstance(value, FunctionCall) and (is_aggregate(value) or value.name in MACROS)):
+        if not isinstance(value, FunctionCall) or value.name in SCANS or not _is_folding(value):
             return self._replace_aggregates(value, outside), None, self.assignment.target.at
         body, taken = self._read_aggregate(value, outside)
         if is_aggregate(value):
@@ -217,7 +222,7 @@ class _Statement:
         """The expression with every aggregate computed by an EinSum before; `outside`: labels used around it."""
         if not isinstance(expression, FunctionCall):
             return expression
-        if is_aggregate(expression) or expression.name in MACROS:
+        if _is_folding(expression):
             return self._name_aggregate(expression, outside)
         arguments = []
         for position, argument in enumerate(expression.arguments):
@@ -230,17 +235,39 @@ class _Statement:
         body, taken = self._read_aggregate(call, outside)
         gone = taken if is_aggregate(call) else frozenset()
         free = tuple(label for label in dict.fromkeys(free_labels(body)) if label not in gone)
+        if call.name in SCANS:
+            value, along = self._scanned(call, body, taken)
+            return self._name_value(call.name, free, value, call.name, call.at, along)
         if call.name in MACROS:
             return self._name_value(call.name, free, self._expand(call, body, taken), None, call.at)
         return self._name_value(call.name, free, body, call.name, call.at)
+
+    def _read_scan(self, call: FunctionCall, outside: frozenset[str]) -> tuple[Expression, str]:
+        """What a scan is of, a tensor, and the label that it goes along."""
+        return self._scanned(call, *self._read_aggregate(call, outside))
+
+    def _scanned(self, call: FunctionCall, body: Expression, taken: frozenset[str]) -> tuple[Expression, str]:
+        self._check_one_label(call, body, taken)
+        (along,) = taken
+        if along in dict(self.promoted):
+            problem = f"{call.name} goes along {along} inside arrays, so {along} is no key here"
+            raise self.names.error(f"{problem}; write it in lower case and without a tile", call.at)
+        if not isinstance(body, TensorReference | RangeOf):
+            body = self._name_value("value", tuple(dict.fromkeys(free_labels(body))), body, None, call.at)
+        return body, along
+
+    def _check_one_label(self, call: FunctionCall, body: Expression, taken: frozenset[str]) -> None:
+        labels = tuple(label for label in dict.fromkeys(free_labels(body)) if label in taken)
+        if len(labels) > 1:
+            problem = f"{call.name} takes one label, not {', '.join(labels)}"
+            raise self.names.error(f"{problem}; say which, as in {call.name}[{labels[-1]}](...)", call.at)
 
     def _expand(self, call: FunctionCall, body: Expression, taken: frozenset[str]) -> Expression:
         """What a macro means; values in it that have a name are computed before."""
         macro = MACROS[call.name]
         labels = tuple(label for label in dict.fromkeys(free_labels(body)) if label in taken)
-        if macro.takes_one_label and len(labels) > 1:
-            problem = f"{call.name} takes one label, not {', '.join(labels)}"
-            raise self.names.error(f"{problem}; say which, as in {call.name}[{labels[-1]}](...)", call.at)
+        if macro.takes_one_label:
+            self._check_one_label(call, body, taken)
 
         def name_value(
             suffix: str, labels: tuple[str, ...], expression: Expression, aggregate: str | None
@@ -250,14 +277,20 @@ class _Statement:
         return macro.expand(MacroCall(body, labels, call.arguments[1:], name_value))
 
     def _name_value(
-        self, suffix: str, labels: tuple[str, ...], body: Expression, aggregate: str | None, at: Position
+        self,
+        suffix: str,
+        labels: tuple[str, ...],
+        body: Expression,
+        aggregate: str | None,
+        at: Position,
+        along: str | None = None,
     ) -> TensorReference:
         """A reference to what an EinSum computes before; the same is computed once in a program."""
         promoted = self._promoted_among(labels_of(body) | frozenset(labels))
-        key = (labels, body, aggregate, promoted)
+        key = (labels, body, aggregate, along, promoted)
         if key not in self.names.values:
             name = self.names.invent(f"{self.assignment.target.tensor}_{suffix}")
-            self._add(name, labels, body, aggregate, at)
+            self._add(name, labels, body, aggregate, at, along)
             self.names.values[key] = TensorReference(name, labels, at=at)
         return replace(self.names.values[key], at=at)
 
@@ -282,7 +315,8 @@ class _Statement:
 
     def _check_arguments(self, call: FunctionCall) -> None:
         if call.name not in MACROS and len(call.arguments) != 1:
-            problem = f"the aggregate {call.name} takes one expression, not {len(call.arguments)}"
+            kind = "scan" if call.name in SCANS else "aggregate"
+            problem = f"the {kind} {call.name} takes one expression, not {len(call.arguments)}"
             raise self.names.error(problem, call.at)
         if call.name in MACROS and len(call.arguments) > MACROS[call.name].arguments:
             most = MACROS[call.name].arguments
@@ -330,16 +364,30 @@ class _Statement:
     def _promoted_among(self, labels: frozenset[str]) -> Promoted:
         return frozenset((label, tile) for label, tile in self.promoted if label in labels)
 
-    def _add(self, name: str, labels: tuple[str, ...], body: Expression, aggregate: str | None, at: Position) -> None:
+    def _add(
+        self,
+        name: str,
+        labels: tuple[str, ...],
+        body: Expression,
+        aggregate: str | None,
+        at: Position,
+        along: str | None = None,
+    ) -> None:
         read = JoinReader(self.names, self.assignment.target.tensor, body)
         if not read.references:
             raise self.names.error("the right side names no tensor", at)
         missing = labels_of(body) - frozenset(labels)
-        if missing and aggregate is None:
+        if missing and (aggregate is None or along is not None):
             hint = "write sum(...), max(...), min(...) or prod(...) around the expression"
             raise self.names.error(f"{_must_aggregate(missing)}; {hint}", at)
         used = self._promoted_among(labels_of(body) | frozenset(labels))
-        self.einsums.append(EinSum(Reference(name, labels), tuple(read.references), read.join, aggregate, used))
+        operands = tuple(read.references)
+        self.einsums.append(EinSum(Reference(name, labels), operands, read.join, aggregate, used, along))
+
+
+def _is_folding(call: FunctionCall) -> bool:
+    """Whether a call is of all values of a label: an aggregate, a scan or a macro."""
+    return is_aggregate(call) or call.name in MACROS or call.name in SCANS
 
 
 def _must_aggregate(missing: Set[str]) -> str:

@@ -148,6 +148,26 @@ class Aggregate:
             raise ValueError(f"the aggregate {self.name} is {self.sql} in SQL; only SUM, MAX and MIN are known there")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Scan:
+    """What a scan is: at every index of a label, an aggregate of the values up to there, that one included.
+
+    Attributes:
+        name: Its name in programs.
+        aggregate: Name of the aggregate.
+        description: What it computes, for documentation.
+        numpy: (array, axis) -> the array scanned along this axis.
+    """
+
+    name: str
+    aggregate: str
+    description: str
+    numpy: Callable[..., Array]
+
+    def __post_init__(self) -> None:
+        _require(f"the scan {self.name}", description=self.description, aggregate=self.aggregate)
+
+
 @cache
 def _keeps_zero(function: Callable[..., Array]) -> bool:
     with np.errstate(all="ignore"):

@@ -215,14 +215,15 @@ class _Writer:
         aggregate: str | None,
     ) -> None:
         """An EinSum of keys and of what the kernel does inside arrays."""
-        join, inside, own = _einsum_of(kernel, schema)
+        join, inside, own, along = _einsum_of(kernel, schema)
         operands = tuple(
             Reference(self.schemas[id(each)].tensor.name, (*labels, *arrays))
             for each, labels, arrays in zip(inputs, keys, inside, strict=True)
         )
         output = Reference(schema.tensor.name, tuple(axis.name for axis in schema.tensor.axes))
         is_aggregated = any(label not in output.labels for operand in operands for label in operand.labels)
-        einsum = EinSum(output, operands, join, (aggregate or own) if is_aggregated else None)
+        folded = (aggregate or own) if is_aggregated or along is not None else None
+        einsum = EinSum(output, operands, join, folded, along=along)
         relations: tuple[Relation, ...] = tuple(Computed(self.schemas[id(each)]) for each in inputs)
         contract = Contract(einsum, relations, JoinKind.INNER, schema, _DTYPE, None, detects_nonfinite=False)
         self.renderer.define(schema.tensor.name, contract, write_einsum(einsum, dict.fromkeys(schema.keys, 1)))
@@ -323,16 +324,16 @@ def _labels_of_sides(join: Join, labels: Sequence[str]) -> tuple[list[str], list
     return list(labels[:left]), [labels[join.pairing.right_position(at)] for at in range(right)]
 
 
-def _einsum_of(kernel: Kernel, schema: Schema) -> tuple[Scalar, list[list[str]], str | None]:
-    """Expression, labels inside the arrays of the operands, and aggregate of a kernel."""
+def _einsum_of(kernel: Kernel, schema: Schema) -> tuple[Scalar, list[list[str]], str | None, str | None]:
+    """Expression, labels inside the arrays of the operands, aggregate, and the label of the scan of a kernel."""
     made = [schema.tensor.axes[at].name for at in schema.decomposition.inside]
     match kernel:
         case Elementwise(expression):
-            return expression, [made] * kernel.operands, None
+            return expression, [made] * kernel.operands, None, None
         case EinSumKernel(einsum):
             names = dict(zip(einsum.output.labels, made, strict=True))
             inside = [[names.setdefault(each, f"b{len(names)}") for each in one.labels] for one in einsum.operands]
-            return einsum.join, inside, einsum.aggregate
+            return einsum.join, inside, einsum.aggregate, einsum.along and names[einsum.along]
         case _:
             raise AlgebraError(f"the kernel {kernel} is no EinSum; SQL computes no other")
 

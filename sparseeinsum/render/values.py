@@ -176,8 +176,16 @@ class _Writer:
         """A result that is an array."""
         if is_grouped and self.einsum.is_multilinear and len(self.terms) == 2:
             return self._sum_of_products()
+        if self.einsum.along is not None:
+            return self._scanned(self.einsum.along)
         value = self._array_of_pair()
         return self._call(str(self.einsum.aggregate), value) if is_grouped else value
+
+    def _scanned(self, along: str) -> exp.Expr:
+        """The values of one operand up to each index of a label, folded."""
+        extents = integers([self.extents[label] for label in self.inside])
+        axis = integer(self.inside.index(along))
+        return self._call("scan", text(str(self.einsum.fold)), self._rearranged(), axis, extents)
 
     def folded(self, value: exp.Expr, aggregate: str, one: Number, missing: exp.Expr) -> exp.Expr:
         """A value of a group, folded with a number as often as `missing` says."""

@@ -146,7 +146,8 @@ class _Form:
         """The same for EinSums that compute the same, but for the order of axes, and are wanted alike."""
         promoted = frozenset((self.numbers[label], tile) for label, tile in einsum.promoted)
         tiles = None if pins is None else frozenset((self.numbers.get(label, label), pins[label]) for label in pins)
-        return self.operands, self.join, einsum.aggregate, frozenset(self.axes), promoted, tiles
+        along = None if einsum.along is None else self.numbers[einsum.along]
+        return self.operands, self.join, einsum.aggregate, along, frozenset(self.axes), promoted, tiles
 
 
 def _canonical(einsum: EinSum) -> _Form:

@@ -12,6 +12,7 @@ from sparseeinsum.language.inference import with_bounds
 from sparseeinsum.language.scalar import evaluate
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES, aggregated_dtype
+from sparseeinsum.operators.scans import SCANS
 
 Array = NDArray[Any]
 
@@ -48,7 +49,15 @@ def evaluate_einsum(einsum: EinSum, known: Mapping[str, Array]) -> Array:
     shapes = {name: _described(name, array) for name, array in known.items()}
     join = with_bounds(with_axis_bounds(einsum.join, shapes), bounds)
     joined = np.broadcast_to(evaluate(join, spread), shape)
+    if einsum.along is not None:
+        return _scan(str(einsum.aggregate), joined, labels.index(einsum.along))
     return _fold(einsum.aggregate, joined, tuple(range(len(einsum.output.labels), len(labels))))
+
+
+def _scan(name: str, values: Array, axis: int) -> Array:
+    dtype = aggregated_dtype(SCANS[name].aggregate, str(values.dtype))
+    with np.errstate(all="ignore"):
+        return np.asarray(SCANS[name].numpy(values.astype(dtype), axis=axis))
 
 
 def _fold(aggregate: str | None, joined: Array, axes: tuple[int, ...]) -> Array:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 import numpy as np
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum
-from sparseeinsum.language.inference import join_dtype, repeated
+from sparseeinsum.language.inference import folded_alike, join_dtype
 from sparseeinsum.language.scalar import evaluate, gives_infinity
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES
@@ -184,8 +184,8 @@ class _Vertex:
 
     def evaluation(self, allows_nonfinite: bool) -> Evaluation:
         """What is exact for it."""
-        if self.einsum.aggregate is not None and self._times == 0:
-            return self._of_nothing(self.einsum.aggregate)
+        if self.einsum.aggregated and self._times == 0:
+            return self._of_nothing(str(self.einsum.aggregate))
         constant = self._constant()
         is_usable = constant is not None and self._folds_to_a_fill(constant)
         matters = [
@@ -219,9 +219,8 @@ class _Vertex:
 
     def fill(self, evaluation: Evaluation) -> Number:
         """What the result holds where no tuple is; 0 where every tuple is there."""
-        if evaluation.constant is None:
-            return as_number(0, self._tensor.dtype)
-        return self._folded(evaluation.constant)
+        folded = None if evaluation.constant is None else self._folded(evaluation.constant)
+        return as_number(0, self._tensor.dtype) if folded is None else folded
 
     @property
     def _tensor(self) -> Tensor:
@@ -235,6 +234,12 @@ class _Vertex:
     def _times(self) -> int:
         """How many values the aggregate folds."""
         return math.prod(self.graph.bound_of(self.einsum, label) for label in self.einsum.aggregated)
+
+    @property
+    def _most_terms(self) -> int:
+        """How many values are folded into one, at most."""
+        along = self.einsum.along
+        return self._times if along is None else max(1, self.graph.bound_of(self.einsum, along))
 
     @property
     def _all_may_be_absent(self) -> bool:
@@ -272,13 +277,16 @@ class _Vertex:
             folded = self._folded(constant)
         except (ArithmeticError, ValueError):
             return False
+        if folded is None:
+            return False
         is_given = not all(np.isfinite(fill) for fill in self._fills) or gives_infinity(self.einsum.join)
         may_be_infinite = self._times == 0 or is_given
         return bool(not np.isnan(folded) and (may_be_infinite or np.isfinite(folded)))
 
-    def _folded(self, constant: Number) -> Number:
+    def _folded(self, constant: Number) -> Number | None:
         dtype = self._tensor.dtype
-        return as_number(repeated(self.einsum.aggregate, np.asarray(constant), self._times, dtype), dtype)
+        folded = folded_alike(self.einsum, np.asarray(constant), self._times, dtype)
+        return None if folded is None else as_number(folded, dtype)
 
     def _is_constant(self, index: int, constant: Number | None) -> bool:
         """Whether `join` is the constant wherever this operand is absent, whatever the other one holds."""
@@ -289,8 +297,9 @@ class _Vertex:
         return found == NOTHING or (found.exact is not None and both is not None and bool(found.exact == both))
 
     def _is_ignored(self, constant: Number) -> bool:
-        aggregate = self.einsum.aggregate
-        return aggregate is None or constant == AGGREGATES[aggregate].identity(self._tensor.dtype)
+        if not self.einsum.aggregated:
+            return True
+        return bool(constant == AGGREGATES[str(self.einsum.aggregate)].identity(self._tensor.dtype))
 
     def _result_range(self, matters: list[bool], constant: Number | None, ignores: bool) -> Range:
         terms = self._range([value.entries for value in self.values])
@@ -299,11 +308,11 @@ class _Vertex:
                 terms = terms.united(self._where_absent(index))
         if self._all_may_be_absent and constant is None:
             terms = terms.united(self._range([exactly(fill) for fill in self._fills]))
-        if constant is not None and not ignores:
+        if constant is not None and (not ignores or self.einsum.along is not None):
             terms = terms.united(exactly(constant))
         dtype = join_dtype(self.einsum, self.tensors)
         folded_in = self.computed_in if is_complex(dtype) or not is_complex(self.computed_in) else "float64"
-        return aggregated_range(self.einsum.aggregate, terms, self._times, folded_in)
+        return aggregated_range(self.einsum.fold, terms, self._most_terms, folded_in)
 
     def _reason(self, matters: list[bool]) -> str:
         if not any(matters):

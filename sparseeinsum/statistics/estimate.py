@@ -139,7 +139,16 @@ def estimate_result(
     most = _most_tuples(einsum.output.labels, kept, operands, absence.join)
     bound = most.get(frozenset(range(len(kept))), math.inf)
     entries = result_entries(joined, kept, bool(einsum.aggregated), bound)
-    return Statistics(entries, tuple(min(value, entries) for value in kept), shape, most)
+    found = Statistics(entries, tuple(min(value, entries) for value in kept), shape, most)
+    return found if einsum.along is None else _filled(found, einsum.output.labels.index(einsum.along))
+
+
+def _filled(statistics: Statistics, axis: int) -> Statistics:
+    """With an entry at every index of an axis, wherever there is one at all."""
+    rest = statistics.tuples([DEMOTED if position == axis else 1 for position in range(len(statistics.shape))])
+    bound = float(statistics.shape[axis])
+    distinct = (*statistics.distinct[:axis], bound, *statistics.distinct[axis + 1 :])
+    return Statistics(rest * bound, distinct, statistics.shape)
 
 
 def result_entries(joined: float, distinct: Sequence[float], is_aggregated: bool, most: float) -> float:

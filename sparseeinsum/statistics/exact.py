@@ -149,7 +149,7 @@ class _Structures:
         elif all(operand.relation is None for operand in kept):
             self.found[einsum.output.tensor] = _EVERYWHERE
         else:
-            columns = _columns(kept)
+            columns = {label: each for label, each in _columns(kept).items() if label != einsum.along}
             axes = tuple(position for position, label in enumerate(labels) if label in columns)
             selected = _selected([(position, columns[labels[position]]) for position in axes])
             self.found[einsum.output.tensor] = self._add(axes, _joined(selected, kept))

@@ -220,7 +220,8 @@ class EinSumKernel(Kernel):
     def is_identity(self) -> bool:
         """Whether it copies one operand, axis by axis."""
         einsum = self.einsum
-        is_copy = einsum.join == Operand(0) and einsum.operands[0].labels == einsum.output.labels
+        is_moved = einsum.along is None and einsum.join == Operand(0)
+        is_copy = is_moved and einsum.operands[0].labels == einsum.output.labels
         return is_copy and len(set(einsum.output.labels)) == len(einsum.output.labels)
 
     def __str__(self) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.choice import Choice, promoted_tiles, reference_tiles
+from sparseeinsum.decompose.choices import fixed_tiles
 from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partitioned
 from sparseeinsum.decompose.eindecomp.pricing import with_workers
 from sparseeinsum.decompose.eindecomp.search import Found, TransferTask, search_best
@@ -20,7 +21,7 @@ from sparseeinsum.decompose.joint import TABLE_LIMIT
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.errors import PlanError
-from sparseeinsum.language.eingraph import EinSum, by_hand
+from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import DEMOTED
 
 FLOAT_BYTES = 8
@@ -141,5 +142,5 @@ def _vectors(alternatives: Alternatives, einsum: EinSum, workers: int) -> tuple[
 def _wished(pinned: Mapping[str, int] | None, einsum: EinSum) -> Mapping[str, int]:
     """Tiles of the labels that are not free."""
     if pinned is None:
-        return by_hand(einsum)
+        return fixed_tiles(einsum)
     return {label: pinned.get(label, DEMOTED) for label in einsum.labels}

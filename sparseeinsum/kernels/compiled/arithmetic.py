@@ -13,6 +13,7 @@ from sparseeinsum.kernels.compiled.operators import (
     has_aggregates,
     has_functions,
     identities,
+    scans_by_code,
 )
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.functions import FUNCTIONS
@@ -47,6 +48,7 @@ class Numbers:
         identities: What folding nothing gives, by the aggregate's code.
         fold: (aggregate, w, u) folds u into w.
         fold_line: (aggregate, w, at, stride, u, n) does so with elements of w at a distance.
+        scan: (aggregate, identity, u, w, n, inner) puts into w, of shape (k, n, inner), what u has up to there, folded.
         check: (program, constants, aggregate): whether an expression and what folds it are defined.
         evaluate_block: (program, constants, u, v, stack).
         count_not_finite: (u, fill) -> elements that are NaN, or infinite and not the fill.
@@ -66,6 +68,7 @@ class Numbers:
     identities: Array
     fold: Compiled
     fold_line: Compiled
+    scan: Compiled
     check: Compiled
     evaluate_block: Compiled
     count_not_finite: Compiled
@@ -95,7 +98,8 @@ def _arithmetic(kind: str) -> Mapping[str, Compiled]:
 
 def _real(dtype: types.Float, bits: types.Integer) -> Numbers:
     apply = evaluation.applying(functions_by_code("real"), True)
-    fold, fold_line = aggregation.folding(folds_by_code("real"), evaluation.with_code)
+    fold, fold_line = aggregation.folding(folds_by_code("real"), aggregation.UNKNOWN_AGGREGATE, evaluation)
+    scan = aggregation.scanning(scans_by_code("real"), aggregation.UNKNOWN_AGGREGATE, evaluation)
 
     @njit
     def dot(u, v, out):
@@ -129,6 +133,7 @@ def _real(dtype: types.Float, bits: types.Integer) -> Numbers:
         identities=identities(str(dtype)),
         fold=fold,
         fold_line=fold_line,
+        scan=scan,
         check=check,
         evaluate_block=evaluate_block,
         count_not_finite=elementwise.count_not_finite,
@@ -137,7 +142,8 @@ def _real(dtype: types.Float, bits: types.Integer) -> Numbers:
 
 def _integers() -> Numbers:
     apply = evaluation.applying(functions_by_code("integer"), False)
-    fold, fold_line = aggregation.folding(folds_by_code("integer"), evaluation.with_code)
+    fold, fold_line = aggregation.folding(folds_by_code("integer"), integers.NOT_OF_INTEGERS, evaluation)
+    scan = aggregation.scanning(scans_by_code("integer"), integers.NOT_OF_INTEGERS, evaluation)
     known_functions, known_aggregates = has_functions("integer"), has_aggregates("integer")
 
     @njit
@@ -174,6 +180,7 @@ def _integers() -> Numbers:
         identities=identities("int64"),
         fold=fold,
         fold_line=fold_line,
+        scan=scan,
         check=check,
         evaluate_block=evaluate_block,
         count_not_finite=elementwise.count_not_finite,
@@ -182,7 +189,8 @@ def _integers() -> Numbers:
 
 def _complex(dtype: types.Complex, parts: types.Float, bits: types.Integer) -> Numbers:
     apply = evaluation.applying(functions_by_code("complex"), False)
-    fold, fold_line = aggregation.folding(folds_by_code("complex"), evaluation.with_code)
+    fold, fold_line = aggregation.folding(folds_by_code("complex"), complexes.NOT_OF_COMPLEX, evaluation)
+    scan = aggregation.scanning(scans_by_code("complex"), complexes.NOT_OF_COMPLEX, evaluation)
     known_functions, known_aggregates = has_functions("complex"), has_aggregates("complex")
 
     @njit
@@ -218,6 +226,7 @@ def _complex(dtype: types.Complex, parts: types.Float, bits: types.Integer) -> N
         identities=identities(str(dtype)),
         fold=fold,
         fold_line=fold_line,
+        scan=scan,
         check=check,
         evaluate_block=evaluate_block,
         count_not_finite=complexes.count_not_finite,

@@ -307,15 +307,27 @@ def _stack_size(row, scratch, length, position, size):
 
 
 @njit
-def measure_nnz_along(row, scratch):
-    code = check_extents(row, scratch, 0, 2)
+def _check_axis(row, scratch, operand):
+    """The axis that the argument behind an operand names, among the extents behind that, or a code."""
+    code = check_extents(row, scratch, operand, operand + 2)
     if code < 0:
         return code
-    extents = integers(row, 2)
-    axis = integer(row, 1)
-    if axis < 0 or axis >= extents.size:
-        return report(scratch, layout.BAD_AXIS, axis, extents.size, 0)
-    return extents[axis]
+    axis, axes = integer(row, operand + 1), integers(row, operand + 2).size
+    return axis if 0 <= axis < axes else report(scratch, layout.BAD_AXIS, axis, axes, 0)
+
+
+@njit
+def measure_nnz_along(row, scratch):
+    axis = _check_axis(row, scratch, 0)
+    return axis if axis < 0 else integers(row, 2)[axis]
+
+
+@njit
+def measure_scan(row, scratch):
+    code = aggregate_of(row)
+    if code >= 0:
+        code = _check_axis(row, scratch, 1)
+    return code if code < 0 else argument(row, 1)[1]
 
 
 @njit

@@ -64,6 +64,11 @@ def folds_by_code(kind: str) -> list[Compiled | None]:
     ]
 
 
+def scans_by_code(kind: str) -> list[Compiled | None]:
+    """The same for scans, which fold one number after the other."""
+    return [_body(kind, aggregate.combine) for aggregate in AGGREGATES.values()]
+
+
 def identities(dtype: str) -> Array:
     """What folding nothing gives, by the aggregate's code; 0 where the dtype has no such aggregate."""
     kind = {"c": "complex", "i": "integer"}.get(np.dtype(dtype).kind, "real")

@@ -18,6 +18,8 @@ from sparseeinsum.kernels.compiled.scratch import (
     batch_plan_of,
     blocks_of,
     constants_of,
+    integer,
+    integers,
     one_of,
     part_of,
     plan_of,
@@ -29,6 +31,7 @@ from sparseeinsum.kernels.compiled.scratch import (
 complexes = load_kernels("complexes")
 contraction = load_kernels("contraction")
 elementwise = load_kernels("elementwise")
+layout = load_kernels("layout")
 
 _SUM = CODES["sum"]
 _BLOCKS_BETWEEN_PAUSES = 64
@@ -310,6 +313,7 @@ def _folding(numbers: Numbers, aggregate: int) -> tuple[Callable[..., int], Call
 
 def _aggregates(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
     dtype, fold, add_scaled = numbers.dtype, numbers.fold, numbers.add_scaled
+    scan, identities = numbers.scan, numbers.identities
 
     def folded(aggregate: int) -> RowKernel:
         def fold_row(row, out, size, scratch):
@@ -321,8 +325,16 @@ def _aggregates(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
     def sum_scaled(row, out, size, scratch):
         return add_scaled(array_at(out, size, dtype), array(row, 0)[0], array(row, 1))
 
+    def scan_row(row, out, size, scratch):
+        aggregate = aggregate_of(row)
+        if aggregate < 0:
+            return aggregate
+        n, inner = layout.line_of(integer(row, 2), integers(row, 3))
+        return scan(aggregate, dtype(identities[aggregate]), array(row, 1), array_at(out, size, dtype), n, inner)
+
     start, combine = _folding(numbers, _SUM)
     return {
         **{name: folded(code) for name, code in CODES.items()},
+        "scan": RowKernel(scan_row),
         "sum_scaled": RowKernel(sum_scaled, None, start, combine),
     }

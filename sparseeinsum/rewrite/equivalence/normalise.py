@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.eingraph import EinSum, Program, Reference
 from sparseeinsum.operators.expressions import AxisBound, Bound, Call, Literal, Operand, Scalar
 from sparseeinsum.rewrite.equivalence.axis_groups import AxisGroups, scoped
@@ -63,6 +64,8 @@ class Normaliser:
 
     def _result(self, einsum: EinSum) -> Polynomial:
         body = self._form(einsum.join, einsum)
+        if einsum.along is not None:
+            raise SemanticsError(f"{einsum.output.tensor} is a scan, which no equation here is of; compute both sides")
         if einsum.aggregate is not None:
             body = self._aggregated(einsum.aggregate, body, einsum)
         axes = {label: str(axis) for axis, label in enumerate(einsum.output.labels)}

@@ -1,4 +1,47 @@
--- Parts of arrays: slices, splits and tiles.
+-- Parts of arrays: slices, splits and tiles; and what goes along an axis, a slice at a time.
+
+CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_check_axis(caller text, size bigint, axis bigint, extents bigint[])
+RETURNS void LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+BEGIN
+    PERFORM @extschema@.sparseeinsum_check_extents(caller, size, extents);
+    IF axis NOT BETWEEN 0 AND cardinality(extents) - 1 THEN
+        PERFORM @extschema@.sparseeinsum_refuse(caller, @layout.BAD_AXIS@, axis, cardinality(extents));
+    END IF;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_scan(
+    caller text, aggregate text, u anyarray, axis bigint, extents bigint[]
+) RETURNS anyarray LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+DECLARE
+    strides bigint[];
+    stride bigint;
+    steps bigint;
+    offsets integer[];
+    state u%TYPE;
+    w u%TYPE := u;
+BEGIN
+    PERFORM @extschema@.sparseeinsum_check_axis(caller, cardinality(u), axis, extents);
+    IF cardinality(u) = 0 THEN
+        RETURN u;
+    END IF;
+    strides := @extschema@.sparseeinsum_strides_of(extents);
+    stride := strides[axis + 1];
+    steps := extents[axis + 1];
+    extents[axis + 1] := 1;
+    offsets := @extschema@.sparseeinsum_offsets(extents, strides);
+    state := array_fill(@extschema@.sparseeinsum_identity_of(aggregate, u), ARRAY[cardinality(offsets)]);
+    FOR step IN 0..steps - 1 LOOP
+        state := @extschema@.sparseeinsum_fold(
+            aggregate, state, NULL, @extschema@.sparseeinsum_gather(u, step * stride, offsets)
+        );
+        FOR i IN 1..cardinality(offsets) LOOP
+            w[1 + step * stride + offsets[i]] := state[i];
+        END LOOP;
+    END LOOP;
+    RETURN w;
+END
+$$;
 
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_slice(
     caller text, u anyarray, axis bigint, at_position bigint, extents bigint[]
@@ -7,10 +50,8 @@ DECLARE
     strides bigint[];
     stride bigint;
 BEGIN
-    PERFORM @extschema@.sparseeinsum_check_extents(caller, cardinality(u), extents);
-    IF axis NOT BETWEEN 0 AND cardinality(extents) - 1 THEN
-        PERFORM @extschema@.sparseeinsum_refuse(caller, @layout.BAD_AXIS@, axis, cardinality(extents));
-    ELSIF at_position NOT BETWEEN 0 AND extents[axis + 1] - 1 THEN
+    PERFORM @extschema@.sparseeinsum_check_axis(caller, cardinality(u), axis, extents);
+    IF at_position NOT BETWEEN 0 AND extents[axis + 1] - 1 THEN
         PERFORM @extschema@.sparseeinsum_refuse(caller, @layout.BAD_POSITION@, at_position, extents[axis + 1]);
     END IF;
     strides := @extschema@.sparseeinsum_strides_of(extents);
