@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from sparseeinsum.language.eingraph import Program
     from sparseeinsum.language.expressions import NamedTensor, TensorExpression, bound, index, ones, where
     from sparseeinsum.language.matrices import Matrix, matrix, scalar, vector
+    from sparseeinsum.language.users_aggregates import aggregate
     from sparseeinsum.partitioned import PartitionedProgram
     from sparseeinsum.partitioning import partition
     from sparseeinsum.plan import Plan
@@ -56,6 +57,7 @@ _MODULES = {
     "language.eingraph": ("Program",),
     "language.expressions": ("NamedTensor", "TensorExpression", "bound", "index", "ones", "where"),
     "language.matrices": ("Matrix", "matrix", "scalar", "vector"),
+    "language.users_aggregates": ("aggregate",),
     "partitioned": ("PartitionedProgram",),
     "partitioning": ("partition",),
     "plan": ("Plan",),
@@ -95,6 +97,7 @@ __all__ = [
     "TensorRelation",
     "TensorResult",
     "__version__",
+    "aggregate",
     "bound",
     "connect",
     "contract_path",

@@ -1,6 +1,6 @@
 """The public face of a database: load tensors, plan programs, run them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +20,7 @@ from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_file, lower_text
 from sparseeinsum.language.syntax import Source
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.language.users_aggregates import aggregate
 from sparseeinsum.loading import tables
 from sparseeinsum.loading.sources.given import Columns
 from sparseeinsum.loading.sources.readers import read
@@ -336,6 +337,21 @@ class Database:
             SemanticsError: A parameter is given that the text does not declare.
         """
         return lower_text(text, parameters, folder, shapes_in(self._engine))
+
+    def aggregate(
+        self,
+        name: str,
+        fold: Callable[..., Any],
+        identity: float | Sequence[float],
+        combine: Callable[..., Any],
+        repeat: Callable[..., Any] | None = None,
+    ) -> None:
+        """Make functions of yours an aggregate of programs, as `se.aggregate` does for all databases.
+
+        Raises:
+            SemanticsError: As `se.aggregate`.
+        """
+        aggregate(name, fold, identity, combine, repeat)
 
     @one_at_a_time
     def read_program(self, path: str | Path, /, **parameters: Number) -> Program:

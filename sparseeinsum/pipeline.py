@@ -20,13 +20,12 @@ from sparseeinsum.engines.memory import OutOfMemoryError, bounded, ordered_folds
 from sparseeinsum.errors import PlanError
 from sparseeinsum.explain import Analysis
 from sparseeinsum.extras import late
-from sparseeinsum.kernels.user_functions import require_function
+from sparseeinsum.kernels.user_functions import require_aggregate, require_function
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, Program
-from sparseeinsum.language.scalar import functions_of
+from sparseeinsum.language.registered import registered_in
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, entries
-from sparseeinsum.operators.functions import FUNCTIONS
-from sparseeinsum.operators.records import Function
+from sparseeinsum.operators.users_aggregates import UsersAggregate
 from sparseeinsum.partitioned import PartitionedProgram
 from sparseeinsum.plan import Plan
 from sparseeinsum.plan_options import PlanOptions
@@ -207,7 +206,7 @@ class _Making:
             definitions,
             self.alternatives,
             stored,
-            _functions_of_users(self.exact.graph),
+            registered_in(self.exact.graph),
             self.data.measured,
             self.data.estimator,
             self.rewriting,
@@ -304,16 +303,14 @@ def _bind(program: Program, stored: Mapping[str, StoredTensor], options: PlanOpt
 
 
 def _require_functions(graph: EinGraph, engine: Engine) -> None:
-    """Compile the functions of users that a graph calls."""
-    for name, function in _functions_of_users(graph).items():
+    """Compile the functions and aggregates of users that a graph calls."""
+    for name, record in registered_in(graph).items():
         if not engine.sql.calls_python:
             raise PlanError(f"{name} is a Python function, and {engine.title} has none of those yet; run it on DuckDB")
-        require_function(name, function.python)
-
-
-def _functions_of_users(graph: EinGraph) -> dict[str, Function]:
-    names = frozenset().union(*(functions_of(einsum.join) for einsum in graph.einsums))
-    return {name: FUNCTIONS[name] for name in sorted(names) if FUNCTIONS[name].python is not None}
+        if isinstance(record, UsersAggregate):
+            require_aggregate(record)
+        elif record.python is not None:
+            require_function(name, record.python)
 
 
 def _pins(bound: EinGraph, binary: EinGraph, options: PlanOptions) -> dict[str, Mapping[str, int]]:

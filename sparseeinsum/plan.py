@@ -25,6 +25,7 @@ from sparseeinsum.kernels.duckdb.library import library_at_hand
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.records import Function
+from sparseeinsum.operators.users_aggregates import UsersAggregate
 from sparseeinsum.partitioned import PartitionedProgram
 from sparseeinsum.preview import Preview
 from sparseeinsum.render.dialects import Dialect
@@ -53,7 +54,7 @@ class Plan:
         definitions: The same as operators over relations.
         alternatives: All that might have been chosen.
         stored: The input tensors, where they lie.
-        functions: Of users, as they were when it was made.
+        functions: Functions and aggregates of users, as they were when it was made.
         measured: What scans of the inputs found.
         estimator: Estimated the sizes of results.
         rewriting: How those EinSums came from the ones that were written.
@@ -74,7 +75,7 @@ class Plan:
     definitions: tuple[Definition, ...]
     alternatives: Alternatives
     stored: Mapping[str, StoredTensor]
-    functions: Mapping[str, Function]
+    functions: Mapping[str, Function | UsersAggregate]
     measured: Mapping[str, Measurement]
     estimator: Estimator
     rewriting: Rewriting

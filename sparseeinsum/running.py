@@ -11,8 +11,8 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory import OutOfMemoryError, bounded, ordered_folds
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.explain import Analysis
+from sparseeinsum.language.registered import registered
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.plan import Plan
 from sparseeinsum.replanning import planned_with_less
 from sparseeinsum.results.execution import (
@@ -117,8 +117,8 @@ def _running(plan: Plan, engine: Engine, options: RunOptions) -> Iterator[Plan]:
 def _measured_now(plan: Plan, engine: Engine) -> Mapping[str, Measurement]:
     """What is known of the data; the plan is refused where it may be wrong: what made it exact must still hold."""
     for name, function in plan.functions.items():
-        if FUNCTIONS.get(name) is not function:
-            raise PlanError(f"the function {name} was registered anew since the plan was made; plan again")
+        if registered(name) is not function:
+            raise PlanError(f"{name} was registered anew since the plan was made; plan again")
     for name, stored in stored_inputs(plan.program, engine).items():
         if stored != plan.stored[name]:
             raise EngineError(f"tensor {name} was defined anew since the plan was made; plan again")

@@ -70,7 +70,7 @@ OPTIONAL = {"pandas", "polars", "psycopg", "cupy", "sparse", "torch", "xarray", 
 DOORS = {"sparseeinsum", "sparseeinsum.extras"}  # import by name: what is public, and what extras bring
 
 # What the files of udfs/ may import, so that a host without this package can run them.
-KERNEL_IMPORTS = {"numba", "numpy", "math", "collections"}
+KERNEL_IMPORTS = {"numba", "numpy", "math", "collections", "types"}
 
 
 def module_name(path: Path) -> str:

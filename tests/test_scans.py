@@ -167,7 +167,7 @@ def test_what_makes_no_sense_is_refused(text: str, message: str) -> None:
 
 def test_the_label_of_a_scan_is_not_promoted(db: se.Database) -> None:
     db.tensor("A", np.ones((2, 3)))
-    with pytest.raises(se.PlanError, match="C goes along j inside arrays, so j cannot be promoted"):
+    with pytest.raises(se.PlanError, match="C has j inside arrays, so j cannot be promoted"):
         db.plan("C[i, j] = cumsum[j](A[i, j])", pin={"C": {"j": 1}})
     plan = db.plan("C[i, j] = cumsum[j](A[i, j])", workers=2)
     assert plan.partitioned is not None

@@ -78,7 +78,7 @@ def applying(bodies, calls_users):
             return run(code, a, b, c)
         if calls_users and code >= FIRST_ADDRESS:
             addresses = (a.ctypes.data, b.ctypes.data, c.ctypes.data, a.ctypes.data)
-            _call_function(code, (*addresses, a.size, a.itemsize))
+            call_function(code, (*addresses, a.size, a.itemsize))
             return 0
         return UNKNOWN_FUNCTION
 
@@ -160,8 +160,8 @@ def _with_code(result):
 
 
 @intrinsic
-def _call_function(typing_context, address, arguments):
-    """Call a user's function: addresses of three operands and of the result, elements, and bytes of an element."""
+def call_function(typing_context, address, arguments):
+    """Call a user's machine code with six words; see user_function.py."""
 
     def generate(context, builder, signature, values):
         word = context.get_value_type(types.int64)

@@ -11,7 +11,8 @@ functions count those of a vocabulary; that of a user's function is the address 
 whole, and a byte for the kind of each: WHOLE, FRACTION, IMAGINARY (its value is the imaginary part) or TOO_LARGE.
 
 A table of *users' functions* is an int64 array: table[0] entries, then ENTRY_WORDS an entry: the length of its name,
-MAX_NAME bytes of name, and the word that a program has for it.
+MAX_NAME bytes of name, and the word that a program has for it. Users' aggregates are there, too: their names begin with
+@, which no expression has, and their word is 4 * an address, plus the numbers of a state less 1.
 """
 
 from collections import namedtuple
@@ -31,6 +32,7 @@ ENTRY_WORDS = 2 + MAX_NAME // 8
 CONSTANTS = {"false": 0.0, "true": 1.0, "inf": np.inf, "nan": np.nan}
 
 _FIRST_CONSTANT = 2
+_MARK = ord("@")
 # What else may wait on the stack of operators, which holds words of programs:
 _OPEN = -1  # an open parenthesis, less the commas behind it
 _CALLED = 1 << 61  # added to the word of a function that waits for its arguments
@@ -342,18 +344,35 @@ def _word_of_name(words, users_functions, text, start, stop):
     index = index_of(words.names, text, start, stop)
     if index >= 0:
         return _word(words, index)
+    return _word_of_users(users_functions, text[start:stop], 0)
+
+
+@njit
+def word_of_aggregate(users_functions, text):
+    """The word of the user's aggregate that the text names, or UNKNOWN_NAME."""
+    return _word_of_users(users_functions, text, 1)
+
+
+@njit
+def _word_of_users(users_functions, text, marks):
+    """The word of the entry whose name is a number of marks, then the text; or UNKNOWN_NAME."""
     for entry in range(users_functions[0]):
         at = 1 + ENTRY_WORDS * entry
         name = users_functions[at + 1 : at + ENTRY_WORDS - 1].view(np.uint8)
-        if users_functions[at] == stop - start and _starts_with(name, text, start, stop):
+        if users_functions[at] == marks + text.size and _is_marked(name, marks) and _ends_with(name, marks, text):
             return users_functions[at + ENTRY_WORDS - 1]
     return UNKNOWN_NAME
 
 
 @njit
-def _starts_with(name, text, start, stop):
-    for i in range(stop - start):
-        if name[i] != text[start + i]:
+def _is_marked(name, marks):
+    return marks == 0 or name[0] == _MARK
+
+
+@njit
+def _ends_with(name, start, text):
+    for i in range(text.size):
+        if name[start + i] != text[i]:
             return False
     return True
 

@@ -24,7 +24,8 @@ def has_single_pairs(step: Step, operands: Sequence[Relation], identifying: Mapp
         identifying: For stored tensors, axes whose key no two of the tuples share.
     """
     einsum = step.einsum
-    if not einsum.aggregated or not AGGREGATES[str(einsum.aggregate)].keeps_one or not step.result.is_scalar:
+    keeps_one = einsum.aggregated and einsum.fold in AGGREGATES and AGGREGATES[einsum.fold].keeps_one
+    if not keeps_one or not step.result.is_scalar:
         return False
     if step.absence.join != JoinKind.INNER or step.indexed is not None:
         return False

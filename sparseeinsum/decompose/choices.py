@@ -120,9 +120,11 @@ def all_choices(
             raise PlanError(
                 f"{einsum.output.tensor} has no label {unknown[0]} to promote; it has {', '.join(einsum.labels)}"
             )
-        if einsum.along in pinned:
-            written = f"{einsum.output.tensor} goes along {einsum.along} inside arrays"
-            raise PlanError(f"{written}, so {einsum.along} cannot be promoted in it")
+        for label in einsum.inside:
+            if label in pinned:
+                raise PlanError(
+                    f"{einsum.output.tensor} has {label} inside arrays, so {label} cannot be promoted in it"
+                )
         return [tuple(pinned.get(label, DEMOTED) for label in einsum.labels)]
     given = fixed_tiles(einsum)
     states = [_states(label, given, cut) for label in einsum.labels]
@@ -142,9 +144,8 @@ def all_choices(
 
 
 def fixed_tiles(einsum: EinSum) -> dict[str, int]:
-    """Tiles of the labels that are not free: those promoted by hand, and that of a scan, which is demoted."""
-    along = {} if einsum.along is None else {einsum.along: DEMOTED}
-    return by_hand(einsum) | along
+    """Tiles of the labels that are not free: those promoted by hand, and those that must lie inside arrays."""
+    return by_hand(einsum) | dict.fromkeys(einsum.inside, DEMOTED)
 
 
 def _states(label: str, given: Mapping[str, int], cut: Mapping[str, int]) -> tuple[int, ...]:

@@ -255,7 +255,7 @@ class CostModel:
         """Whether the engine's own function folds numbers, in states that it can spill."""
         is_number = all(tile == 1 for tile in result_tiles(einsum, choice))
         dtype = self.evaluations[einsum.output.tensor].computed_in
-        has_own = einsum.fold is not None and bool(AGGREGATES[einsum.fold].sql)
+        has_own = einsum.fold in AGGREGATES and bool(AGGREGATES[einsum.fold].sql)
         return is_number and not is_complex(dtype) and has_own
 
     def _result_bytes(self, einsum: EinSum, choice: Choice) -> int:

@@ -65,6 +65,7 @@ class Function:
     measure: str
     description: str
     example: str
+    is_embedded: bool = False  # works in the process of Python alone
 
     @property
     def is_aggregate(self) -> bool:
@@ -134,6 +135,7 @@ def _function(entry: dict[str, object]) -> Function:
         measure=str(entry.get("measure", "")),
         description=_completed(str(entry["description"]), dtypes),
         example=str(entry["example"]),
+        is_embedded=bool(entry.get("embedded", False)),
     )
 
 

@@ -14,10 +14,11 @@ from sparseeinsum.extras import imported
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.operators.functions import FUNCTIONS
+from sparseeinsum.operators.users_aggregates import UsersAggregate
 
 _COMPILER = "sparseeinsum.kernels.building.user_functions"
 _LOCK = threading.Lock()  # of those who write the table
-_COMPILED: dict[str, Callable[..., object]] = {}  # what is in the table, by name
+_COMPILED: dict[str, object] = {}  # what is in the table, by name
 _TABLE_WORDS = 1 + d.MAX_USERS_FUNCTIONS * d.USERS_FUNCTION_WORDS
 
 _WORDS = frozenset(("u", "v", "true", "false", "inf", "nan"))  # of expressions, beside functions
@@ -45,21 +46,42 @@ def compile_function(name: str, function: Callable[..., object]) -> int:
     plain = getattr(function, "py_func", function)  # of what numba compiled already
     operands = _count_arguments(name, plain)
     compiler = imported(_COMPILER, "compile", f"function {name}, which is compiled by numba,")
-    address: int = compiler.compiled_address(name, plain, operands)
+    address: int = compiler.address_of_function(name, plain, operands)
     with _LOCK:
         _enter(name, 4 * address + operands)
         _COMPILED[name] = function
     return operands
 
 
-def require_function(name: str, function: Callable[..., object] | None) -> None:
+def require_function(name: str, function: Callable[..., object]) -> None:
     """Compile a function unless it is known under this name already.
 
     Raises:
         SemanticsError: As `compile_function`.
     """
-    if function is not None and _COMPILED.get(name) is not function:
+    if _COMPILED.get(name) is not function:
         compile_function(name, function)
+
+
+def require_aggregate(record: UsersAggregate) -> None:
+    """Compile an aggregate unless it is known already.
+
+    Raises:
+        SemanticsError: As `compile_function`.
+        PackageError: numba is not installed.
+    """
+    name = aggregate_in_table(record.name)
+    if _COMPILED.get(name) is not record:
+        compiler = imported(_COMPILER, "compile", f"aggregate {record.name}, which is compiled by numba,")
+        address: int = compiler.address_of_aggregate(record)
+        with _LOCK:
+            _enter(name, 4 * address + record.numbers - 1)
+            _COMPILED[name] = record
+
+
+def aggregate_in_table(name: str) -> str:
+    """What the table of users' functions calls an aggregate, which no expression can name."""
+    return f"@{name}"
 
 
 def _check_name(name: str) -> None:

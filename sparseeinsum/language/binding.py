@@ -73,7 +73,7 @@ def _of_truth(einsum: EinSum, tensors: Mapping[str, Tensor]) -> EinSum:
     aggregate = einsum.aggregate
     if dtype_of(join, dtypes, einsum) == "bool":
         aggregate = _OF_TRUTH.get(str(aggregate), aggregate)
-    elif aggregate is not None and AGGREGATES[str(einsum.fold)].gives_truth:
+    elif einsum.fold in AGGREGATES and AGGREGATES[einsum.fold].gives_truth:
         join = Call("ne", (join, Literal(0)))
     return replace(einsum, join=join, aggregate=aggregate)
 

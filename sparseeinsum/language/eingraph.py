@@ -11,8 +11,9 @@ from sparseeinsum.language.syntax import Declaration, Import, write_range, write
 from sparseeinsum.language.tensors import Tensor, write_label
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import as_number
-from sparseeinsum.operators.expressions import AxisBound, Operand, Scalar
+from sparseeinsum.operators.expressions import AxisBound, Call, Operand, Scalar
 from sparseeinsum.operators.scans import SCANS
+from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,11 @@ class EinSum:
         output: The tensor computed and its labels, each of them once.
         operands: References; engines compute with one or two, rewriting breaks longer ones up.
         join: Scalar expression of the operands.
-        aggregate: One of AGGREGATES, one of SCANS, or None where no label is aggregated or scanned.
+        aggregate: One of AGGREGATES, SCANS or USERS_AGGREGATES; None where no label is aggregated or scanned.
         promoted: Labels that were promoted by hand, and their tiles.
         along: The label that a scan goes along; it lies inside arrays.
+        state: The label that counts the numbers of a user's aggregate's states, where they are several: the last of
+            the output; no operand has it. It lies inside arrays.
         labels: All labels, those of the output first, then in order of appearance.
     """
 
@@ -46,6 +49,7 @@ class EinSum:
     aggregate: str | None
     promoted: Promoted = frozenset()
     along: str | None = None
+    state: str | None = None
     labels: tuple[str, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -53,7 +57,11 @@ class EinSum:
         object.__setattr__(self, "labels", tuple(dict.fromkeys(appearing)))
         assert self.operands
         assert operands_of(self.join) == frozenset(range(len(self.operands)))
-        if self.along is None:
+        if self.aggregate in USERS_AGGREGATES:
+            assert self.aggregated
+            assert (self.state is None) == (USERS_AGGREGATES[self.aggregate].numbers == 1)
+            assert self.state in (None, *self.output.labels[-1:])
+        elif self.along is None:
             assert self.aggregate in AGGREGATES if self.aggregated else self.aggregate is None
         else:
             assert self.aggregate in SCANS
@@ -73,8 +81,18 @@ class EinSum:
 
     @property
     def fold(self) -> str | None:
-        """One of AGGREGATES: its own, or that of its scan."""
+        """Its aggregate, or that of its scan."""
         return self.aggregate if self.along is None else SCANS[str(self.aggregate)].aggregate
+
+    @property
+    def is_taken_apart(self) -> bool:
+        """Whether rules for sums, products and other aggregates may compute it otherwise."""
+        return self.along is None and self.aggregate not in USERS_AGGREGATES
+
+    @property
+    def inside(self) -> tuple[str, ...]:
+        """Labels that must lie inside arrays."""
+        return tuple(label for label in (self.along, self.state) if label is not None)
 
     @property
     def is_multilinear(self) -> bool:
@@ -191,6 +209,13 @@ def by_hand(einsum: EinSum) -> dict[str, int]:
     return dict(einsum.promoted)
 
 
+def arguments_of(einsum: EinSum) -> tuple[Scalar, ...]:
+    """What its aggregate is of: its join, or the two arguments of a user's aggregate of pairs."""
+    record = USERS_AGGREGATES.get(str(einsum.aggregate))
+    is_of_pairs = record is not None and record.arguments == 2
+    return einsum.join.arguments if is_of_pairs and isinstance(einsum.join, Call) else (einsum.join,)
+
+
 def write_einsum(
     einsum: EinSum, tiles: Mapping[str, int], generated: Mapping[str, GeneratedTensor] = MappingProxyType({})
 ) -> str:
@@ -207,10 +232,11 @@ def write_einsum(
         else write_reference(operand, tiles)
         for operand in einsum.operands
     ]
-    body = write(einsum.join, names)
+    body = ", ".join(write(argument, names) for argument in arguments_of(einsum))
     if einsum.aggregate is not None:
-        along = "" if einsum.along is None else f"[{einsum.along}]"
-        body = f"{einsum.aggregate}{along}({body})"
+        named = () if not einsum.inside else (*einsum.aggregated, *einsum.inside)
+        spelled = ", ".join(label.upper() if label in tiles else label for label in named)
+        body = f"{einsum.aggregate}[{spelled}]({body})" if named else f"{einsum.aggregate}({body})"
     return f"{write_reference(einsum.output, tiles)} = {body}"
 
 

@@ -23,6 +23,7 @@ from sparseeinsum.language.syntax import (
 from sparseeinsum.operators import dtypes
 from sparseeinsum.operators.functions import is_called
 from sparseeinsum.operators.scans import SCANS
+from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 
 Labels: TypeAlias = str | tuple[str, ...]
 Operand: TypeAlias = Union["TensorExpression", dtypes.Number, np.number[Any], np.bool_]
@@ -233,10 +234,11 @@ class TensorExpression:
     def __getattr__(self, name: str) -> "Callable[..., TensorExpression]":
         """A function of programs as a method, which takes its further operands: `x.relu()`, `x.clip(0, 1)`.
 
-        A scan takes its label: `x.cumsum("j")`.
+        A scan takes its label, `x.cumsum("j")`; a user's aggregate its other argument, if it has one, and labels:
+        `x.least(se.index("j"), "j", "n")`.
         """
-        if name in SCANS:
-            return lambda label: call(name, self, labels=(label,))
+        if name in SCANS or name in USERS_AGGREGATES:
+            return lambda *others: _folded(name, self, others)
         if not is_called(name):
             raise AttributeError(f"expressions of tensors have no {name}")
         return lambda *others: call(name, self, *others)
@@ -285,6 +287,11 @@ def call(name: str, *operands: Operand, labels: tuple[str, ...] = ()) -> TensorE
     tree = FunctionCall(name, check_labels(labels) or None, tuple(tree_of(operand) for operand in operands))
     tensors = (tensor for each in operands if isinstance(each, TensorExpression) for tensor in each.tensors)
     return TensorExpression(tree, tensors)
+
+
+def _folded(name: str, operand: TensorExpression, others: tuple[Operand | str, ...]) -> TensorExpression:
+    labels = tuple(each for each in others if isinstance(each, str))
+    return call(name, operand, *(each for each in others if not isinstance(each, str)), labels=labels)
 
 
 def where(condition: Operand, if_true: Operand, if_false: Operand) -> TensorExpression:

@@ -16,9 +16,10 @@ from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.records import Function
 from sparseeinsum.operators.scans import SCANS
+from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 
 _WORDS = ("trace", "one_hot", "bound", "index", "ones", "true", "false", "inf", "infj")
-_RESERVED = frozenset((*AGGREGATES, *SCANS, *MACROS, *FOLDS, *_WORDS))
+RESERVED = frozenset((*AGGREGATES, *SCANS, *MACROS, *FOLDS, *_WORDS))
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PROBES = (1.0, 0.0, 2.0, -1.0)  # what a function is tried with to see whether it says what is true
 _MOST_OPERANDS = 3
@@ -34,9 +35,9 @@ def register(python: Callable[..., Any]) -> str:
     if not _NAME.fullmatch(name):
         raise SemanticsError(f"{name} is no name for a function in a program; write it with def, in ASCII")
     known = FUNCTIONS.get(name)
-    if name in _RESERVED or (known is not None and known.python is None):
+    if name in RESERVED or name in USERS_AGGREGATES or (known is not None and known.python is None):
         raise SemanticsError(f"{name} has a meaning in programs already; give the function another name")
-    if known is not None and known.python is not None and _source(known.python) == _source(python):
+    if known is not None and known.python is not None and source_of(known.python) == source_of(python):
         return name
     FUNCTIONS[name] = Function(
         name=name, operands=_count_operands(name, python), numpy=_by_numpy(name, python), python=python
@@ -44,7 +45,7 @@ def register(python: Callable[..., Any]) -> str:
     return name
 
 
-def _source(python: Callable[..., Any]) -> Hashable:
+def source_of(python: Callable[..., Any]) -> Hashable:
     """What a function does, wherever it was defined; values that it captures, and globals, are part of it."""
     python = getattr(python, "py_func", python)  # of what numba compiled
     code = python.__code__

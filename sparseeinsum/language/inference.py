@@ -19,6 +19,7 @@ from sparseeinsum.operators.dtypes import Array, Number, as_number
 from sparseeinsum.operators.expressions import Bound, Call, Literal, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.records import Function
+from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 
 
 def bounds_of(einsum: EinSum, tensors: Mapping[str, Tensor]) -> dict[str, int]:
@@ -84,6 +85,8 @@ def result_tensor(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Tensor:
         SemanticsError: numpy has no such operation on values of these dtypes.
     """
     found = _axes_of_labels(einsum, tensors)
+    if einsum.state is not None:
+        found[einsum.state] = Axis(einsum.state, USERS_AGGREGATES[str(einsum.aggregate)].numbers)
     axes = tuple(found[label] for label in einsum.output.labels)
     dtype = aggregated(einsum, join_dtype(einsum, tensors))
     fill = propagated_fill(einsum, tensors)
@@ -149,7 +152,13 @@ def propagated_fill(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Number | N
 
 
 def folded_alike(einsum: EinSum, value: Array, times: int, dtype: str) -> Number | None:
-    """What an EinSum makes of nothing but one value, so many times; None where a scan makes several values of it."""
+    """What an EinSum makes of nothing but one value, so many times; None where it makes several values of it."""
+    if einsum.aggregate in USERS_AGGREGATES:
+        record = USERS_AGGREGATES[einsum.aggregate]
+        if record.arguments > 1 and times > 0:
+            return None
+        first, *others = record.repeated(float(value), times)
+        return first if all(other == first for other in others) else None
     once = repeated(einsum.fold, value, 1 if einsum.along is not None else times, dtype)
     if einsum.along is not None and repeated(einsum.fold, value, 2, dtype) != once:
         return None

@@ -20,6 +20,7 @@ from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.expressions import AxisBound, Bound, Call, Literal, Operand, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.scans import SCANS
+from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 
 _INT64 = range(-(2**63), 2**63)
 
@@ -91,5 +92,5 @@ class JoinReader:
 
 
 def _function_names() -> list[str]:
-    functions = (name for name, function in FUNCTIONS.items() if not function.symbol)
-    return list(dict.fromkeys((*AGGREGATES, *functions, *MACROS, *SCANS, "one_hot")))
+    functions = (name for name, function in FUNCTIONS.items() if not function.symbol and name.isidentifier())
+    return list(dict.fromkeys((*AGGREGATES, *USERS_AGGREGATES, *functions, *MACROS, *SCANS, "one_hot")))

@@ -38,6 +38,7 @@ from sparseeinsum.language.syntax import (
 )
 from sparseeinsum.language.tensors import Axis, Tensor, write_label
 from sparseeinsum.operators.scans import SCANS
+from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES, UsersAggregate
 
 
 def lower_text(
@@ -153,9 +154,7 @@ class _Statement:
             raise self.names.error(f"a label stands twice on the left side of {target.tensor}", target.at)
         written = replace(self.assignment, value=self._without_one_hot(self.assignment.value))
         value = resolve_bounds(written, self.names.declared.get(target.tensor), self.names.error)
-        if isinstance(value, FunctionCall) and value.name in SCANS and labels_of(value) >= frozenset(labels):
-            body, along = self._read_scan(value, frozenset(labels))
-            self._add(target.tensor, labels, body, value.name, value.at, along)
+        if self._add_whole(value, labels):
             return self.einsums
         body, aggregate, at = self._read_value(value, frozenset(labels))
         lacking = tuple(label for label in labels if label not in labels_of(body))
@@ -164,9 +163,26 @@ class _Statement:
         self._add(target.tensor, labels, body, aggregate, at)
         return self.einsums
 
+    def _add_whole(self, value: Expression, labels: tuple[str, ...]) -> bool:
+        """Add the EinSum of a value that is a scan or a user's aggregate of just these labels; whether it is."""
+        if not isinstance(value, FunctionCall) or not labels_of(value) >= frozenset(labels):
+            return False
+        name, at = self.assignment.target.tensor, value.at
+        if value.name in SCANS:
+            body, along = self._read_scan(value, frozenset(labels))
+            self._add(name, labels, body, value.name, at, along)
+            return True
+        if value.name in USERS_AGGREGATES:
+            body, taken, state = self._read_users_aggregate(value, frozenset(labels))
+            if labels_of(body) - taken == frozenset(labels) - {state} and state in (None, *labels[-1:]):
+                self._add(name, labels, body, value.name, at, state=state)
+                return True
+        return False
+
     def _read_value(self, value: Expression, outside: frozenset[str]) -> tuple[Expression, str | None, Position]:
         """What the target's EinSum joins and how it aggregates, everything inside computed before."""
-        if not isinstance(value, FunctionCall) or value.name in SCANS or not _is_folding(value):
+        is_named = isinstance(value, FunctionCall) and (value.name in SCANS or value.name in USERS_AGGREGATES)
+        if not isinstance(value, FunctionCall) or is_named or not _is_folding(value):
             return self._replace_aggregates(value, outside), None, self.assignment.target.at
         body, taken = self._read_aggregate(value, outside)
         if is_aggregate(value):
@@ -232,6 +248,11 @@ class _Statement:
         return replace(expression, arguments=tuple(arguments))
 
     def _name_aggregate(self, call: FunctionCall, outside: frozenset[str]) -> TensorReference:
+        if call.name in USERS_AGGREGATES:
+            body, taken, state = self._read_users_aggregate(call, outside)
+            free = tuple(label for label in dict.fromkeys(free_labels(body)) if label not in taken)
+            free = free if state is None else (*free, state)
+            return self._name_value(call.name, free, body, call.name, call.at, state=state)
         body, taken = self._read_aggregate(call, outside)
         gone = taken if is_aggregate(call) else frozenset()
         free = tuple(label for label in dict.fromkeys(free_labels(body)) if label not in gone)
@@ -241,6 +262,36 @@ class _Statement:
         if call.name in MACROS:
             return self._name_value(call.name, free, self._expand(call, body, taken), None, call.at)
         return self._name_value(call.name, free, body, call.name, call.at)
+
+    def _read_users_aggregate(
+        self, call: FunctionCall, outside: frozenset[str]
+    ) -> tuple[Expression, frozenset[str], str | None]:
+        """What it is of, tensors; the labels that it takes, and the one that counts the numbers of its states."""
+        record = USERS_AGGREGATES[call.name]
+        if len(call.arguments) != record.arguments:
+            takes = "one expression" if record.arguments == 1 else "two expressions"
+            raise self.names.error(f"the aggregate {call.name} takes {takes}, not {len(call.arguments)}", call.at)
+        named = canonical(call.labels or ())
+        read = [self._replace_aggregates(argument, outside | frozenset(named)) for argument in call.arguments]
+        inside = frozenset().union(*map(labels_of, read))
+        new = tuple(label for label in named if label not in inside)
+        if len(new) != (record.numbers > 1):
+            raise self.names.error(_wrong_state(record, named, inside), call.at)
+        taken = frozenset(named).difference(new) or inside - outside
+        if not taken:
+            raise self.names.error(self._nothing_to_aggregate(call, outside), call.at)
+        for label in sorted(taken & outside):
+            problem = f"{call.name}[{label}] aggregates a label that is also used outside it"
+            raise self.names.error(f"{problem}; rename it inside", call.at)
+        tensors = [self._as_reference(argument, call.at) for argument in read]
+        body = tensors[0] if len(tensors) == 1 else FunctionCall(record.pair, None, tuple(tensors), call.at)
+        return body, taken, new[0] if new else None
+
+    def _as_reference(self, expression: Expression, at: Position) -> Expression:
+        """A reference to what has the value of an expression, which is computed before unless it is one."""
+        if isinstance(expression, TensorReference | RangeOf):
+            return expression
+        return self._name_value("value", tuple(dict.fromkeys(free_labels(expression))), expression, None, at)
 
     def _read_scan(self, call: FunctionCall, outside: frozenset[str]) -> tuple[Expression, str]:
         """What a scan is of, a tensor, and the label that it goes along."""
@@ -252,9 +303,7 @@ class _Statement:
         if along in dict(self.promoted):
             problem = f"{call.name} goes along {along} inside arrays, so {along} is no key here"
             raise self.names.error(f"{problem}; write it in lower case and without a tile", call.at)
-        if not isinstance(body, TensorReference | RangeOf):
-            body = self._name_value("value", tuple(dict.fromkeys(free_labels(body))), body, None, call.at)
-        return body, along
+        return self._as_reference(body, call.at), along
 
     def _check_one_label(self, call: FunctionCall, body: Expression, taken: frozenset[str]) -> None:
         labels = tuple(label for label in dict.fromkeys(free_labels(body)) if label in taken)
@@ -284,13 +333,14 @@ class _Statement:
         aggregate: str | None,
         at: Position,
         along: str | None = None,
+        state: str | None = None,
     ) -> TensorReference:
         """A reference to what an EinSum computes before; the same is computed once in a program."""
         promoted = self._promoted_among(labels_of(body) | frozenset(labels))
         key = (labels, body, aggregate, along, promoted)
         if key not in self.names.values:
             name = self.names.invent(f"{self.assignment.target.tensor}_{suffix}")
-            self._add(name, labels, body, aggregate, at, along)
+            self._add(name, labels, body, aggregate, at, along, state)
             self.names.values[key] = TensorReference(name, labels, at=at)
         return replace(self.names.values[key], at=at)
 
@@ -372,6 +422,7 @@ class _Statement:
         aggregate: str | None,
         at: Position,
         along: str | None = None,
+        state: str | None = None,
     ) -> None:
         read = JoinReader(self.names, self.assignment.target.tensor, body)
         if not read.references:
@@ -382,12 +433,22 @@ class _Statement:
             raise self.names.error(f"{_must_aggregate(missing)}; {hint}", at)
         used = self._promoted_among(labels_of(body) | frozenset(labels))
         operands = tuple(read.references)
-        self.einsums.append(EinSum(Reference(name, labels), operands, read.join, aggregate, used, along))
+        self.einsums.append(EinSum(Reference(name, labels), operands, read.join, aggregate, used, along, state))
 
 
 def _is_folding(call: FunctionCall) -> bool:
     """Whether a call is of all values of a label: an aggregate, a scan or a macro."""
     return is_aggregate(call) or call.name in MACROS or call.name in SCANS
+
+
+def _wrong_state(record: UsersAggregate, named: tuple[str, ...], inside: frozenset[str]) -> str:
+    """What is wrong with the labels of a user's aggregate."""
+    new = [label for label in named if label not in inside]
+    if record.numbers == 1:
+        return f"{record.name}[{new[0]}] aggregates a label that its arguments lack"
+    taken = ", ".join(label for label in named if label in inside) or "j"
+    problem = f"states of {record.name} have {record.numbers} numbers, which one new label counts"
+    return f"{problem}, as in {record.name}[{taken}, n](...)"
 
 
 def _must_aggregate(missing: Set[str]) -> str:

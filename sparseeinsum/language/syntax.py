@@ -9,6 +9,7 @@ from sparseeinsum.operators import dtypes
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
+from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,7 @@ BINDING_MACROS = frozenset({"mean", "var", "norm", "count", "sumsq", "argmax", "
 
 def is_aggregate(call: FunctionCall) -> bool:
     """Whether a call aggregates labels; min and max of two arguments are scalar functions."""
-    if call.name in BINDING_MACROS:
+    if call.name in BINDING_MACROS or call.name in USERS_AGGREGATES:
         return True
     if call.name not in AGGREGATES:
         return False
@@ -218,8 +219,10 @@ def free_labels(expression: Expression) -> Iterator[str]:
             yield label.lower()
         case FunctionCall(_, labels, arguments):
             named = canonical(labels or ()) if is_aggregate(expression) else ()
-            for argument in arguments:
-                yield from (label for label in free_labels(argument) if label not in named)
+            inside = [label for argument in arguments for label in free_labels(argument)]
+            yield from (label for label in inside if label not in named)
+            if expression.name in USERS_AGGREGATES:  # a label that counts the numbers of states
+                yield from (label for label in named if label not in inside)
 
 
 def labels_of(expression: Expression) -> frozenset[str]:

@@ -14,6 +14,7 @@ from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.range_rules import power_of
 from sparseeinsum.operators.ranges import TRUTH, Range
 from sparseeinsum.operators.records import Aggregate
+from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 
 _BITS = 63  # of an int64 without its sign
 _Value = TypeVar("_Value")
@@ -148,6 +149,10 @@ def aggregated_dtype(aggregate: str | None, dtype: str) -> str:
     """
     if aggregate is None:
         return dtype
+    if aggregate in USERS_AGGREGATES:
+        if is_complex(dtype):
+            raise SemanticsError(f"{aggregate} takes real numbers, as all aggregates that are registered")
+        return "float64"
     record = AGGREGATES[aggregate]
     if is_complex(dtype) and not has_aggregate(aggregate, "complex"):
         raise SemanticsError(f"{aggregate} needs an order, which {dtype} has not; take it of abs(...)")
@@ -165,6 +170,8 @@ def _reduced_dtype(fold: Callable[..., Array], dtype: str) -> str:
 
 def has_aggregate(name: str, kind: str) -> bool:
     """Whether `real`, `integer` or `complex` numbers have an aggregate: the function that makes one of two."""
+    if name in USERS_AGGREGATES:
+        return kind == "real"
     return getattr(FUNCTIONS[AGGREGATES[name].combine], kind) is not None
 
 

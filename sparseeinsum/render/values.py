@@ -8,13 +8,14 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Compensation
 from sparseeinsum.errors import PlanError
-from sparseeinsum.language.eingraph import EinSum
+from sparseeinsum.language.eingraph import EinSum, arguments_of
 from sparseeinsum.language.inference import repeated
-from sparseeinsum.language.scalar import write
+from sparseeinsum.language.scalar import operands_in_order, write
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import Number, is_complex
 from sparseeinsum.operators.expressions import Call, Operand, Scalar, U, V
+from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 from sparseeinsum.render.calls import (
     call,
     constant,
@@ -111,14 +112,24 @@ class Value:
             present = exp.cast(exp.Sum(this=times), "bigint")
             counted = exp.func("coalesce", present, integer(0))
             missing, times = exp.Sub(this=integer(compensation.indices), expression=counted), 1
+        if aggregate in USERS_AGGREGATES:
+            number = integer(times) if isinstance(times, int) else times
+            folded = writer.merged(
+                value, compensation.constant, exp.Mul(this=in_parentheses(missing), expression=number)
+            )
+            return self._unless_complete(value, folded, compensation.pairs)
         one = repeated(aggregate, np.asarray(compensation.constant), times, self.computed_in)
         folded = writer.folded(value, aggregate, one, missing)
         if aggregate == "sum" and np.isfinite(one):  # nothing times a finite number adds nothing
             return folded
+        return self._unless_complete(value, folded, compensation.pairs)
+
+    def _unless_complete(self, value: exp.Expr, folded: exp.Expr, pairs: int) -> exp.Expr:
+        """What is folded, but the value alone where no pair is missing."""
         cases = exp.case()
         if not self.has_keys:  # one group also of no rows, which holds the fill
             cases = cases.when(exp.EQ(this=exp.Count(this=exp.Star()), expression=integer(0)), exp.null())
-        none_is_missing = exp.EQ(this=exp.Count(this=exp.Star()), expression=integer(compensation.pairs))
+        none_is_missing = exp.EQ(this=exp.Count(this=exp.Star()), expression=integer(pairs))
         return cases.when(none_is_missing, value.copy()).else_(folded)
 
     def _of_result(self, value: exp.Expr, is_number: bool) -> exp.Expr:
@@ -167,6 +178,8 @@ class _Writer:
 
     def number(self, is_grouped: bool) -> exp.Expr:
         """A result that is a number."""
+        if self.einsum.aggregate in USERS_AGGREGATES:
+            return first_element(self._states(is_grouped))
         value = self._number_of_pair()
         if not is_grouped:
             return value
@@ -176,6 +189,8 @@ class _Writer:
         """A result that is an array."""
         if is_grouped and self.einsum.is_multilinear and len(self.terms) == 2:
             return self._sum_of_products()
+        if self.einsum.aggregate in USERS_AGGREGATES:
+            return self._states(is_grouped)
         if self.einsum.along is not None:
             return self._scanned(self.einsum.along)
         value = self._array_of_pair()
@@ -186,6 +201,25 @@ class _Writer:
         extents = integers([self.extents[label] for label in self.inside])
         axis = integer(self.inside.index(along))
         return self._call("scan", text(str(self.einsum.fold)), self._rearranged(), axis, extents)
+
+    def _states(self, is_grouped: bool) -> exp.Expr:
+        """States of a user's aggregate, whose numbers lie side by side."""
+        places = [place for each in arguments_of(self.einsum) for place in operands_in_order(each)]
+        arrays = self._arrays
+        inside = [self.terms[place].inside for place in places]
+        kept = tuple(label for label in self.inside if label != self.einsum.state)
+        extents = integers([self.extents[label] for label in self._labels_of(inside)])
+        spec = text(self._spec_of(inside, kept))
+        name = text(str(self.einsum.aggregate))
+        folded = call("tensor_fold", name, spec, *(arrays[place].copy() for place in places), extents)
+        return call("tensor_merge", name.copy(), folded) if is_grouped else folded
+
+    def merged(self, value: exp.Expr, constant_value: Number, missing: exp.Expr) -> exp.Expr:
+        """States of a group, merged with what a number is as often as `missing` says."""
+        name, number = text(str(self.einsum.aggregate)), constant(constant_value, self.dtype)
+        states = exp.array(value) if self.is_number else value
+        found = call("tensor_merge_repeated", name, states, number, missing)
+        return first_element(found) if self.is_number else found
 
     def folded(self, value: exp.Expr, aggregate: str, one: Number, missing: exp.Expr) -> exp.Expr:
         """A value of a group, folded with a number as often as `missing` says."""
@@ -218,13 +252,20 @@ class _Writer:
 
     @property
     def _labels(self) -> list[str]:
-        return list(dict.fromkeys(label for term in self.terms for label in term.inside))
+        return self._labels_of([term.inside for term in self.terms])
 
     @property
     def _spec(self) -> str:
-        letters = dict(zip(self._labels, _LETTERS, strict=False))
-        inputs = ",".join("".join(letters[label] for label in term.inside) for term in self.terms)
-        return f"{inputs}->{''.join(letters[label] for label in self.inside)}"
+        return self._spec_of([term.inside for term in self.terms], self.inside)
+
+    @staticmethod
+    def _labels_of(inside: Sequence[Sequence[str]]) -> list[str]:
+        return list(dict.fromkeys(label for labels in inside for label in labels))
+
+    def _spec_of(self, inside: Sequence[Sequence[str]], kept: Sequence[str]) -> str:
+        letters = dict(zip(self._labels_of(inside), _LETTERS, strict=False))
+        inputs = ",".join("".join(letters[label] for label in labels) for labels in inside)
+        return f"{inputs}->{''.join(letters[label] for label in kept)}"
 
     def _extents(self) -> exp.Expr:
         return integers([self.extents[label] for label in self._labels])

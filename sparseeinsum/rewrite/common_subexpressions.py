@@ -159,7 +159,7 @@ def _canonical(einsum: EinSum) -> _Form:
 
 def _form(einsum: EinSum, order: Sequence[int]) -> _Form:
     operands = [einsum.operands[position] for position in order]
-    labels = dict.fromkeys(label for operand in operands for label in operand.labels)
+    labels = dict.fromkeys(label for reference in (*operands, einsum.output) for label in reference.labels)
     numbers = {label: number for number, label in enumerate(labels)}
     named = tuple((operand.tensor, tuple(numbers[label] for label in operand.labels)) for operand in operands)
     join = substituted(einsum.join, {position: Operand(number) for number, position in enumerate(order)})

@@ -5,6 +5,7 @@ from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.ranges import ANYTHING, NOTHING, Range, exactly, rounded
 from sparseeinsum.operators.records import Law
+from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 
 
 def aggregated_range(aggregate: str | None, terms: Range, times: int, dtype: str) -> Range:
@@ -18,6 +19,8 @@ def aggregated_range(aggregate: str | None, terms: Range, times: int, dtype: str
     """
     if aggregate is None or terms == NOTHING:
         return terms
+    if aggregate in USERS_AGGREGATES:
+        return ANYTHING
     if times == 0:
         return exactly(AGGREGATES[aggregate].identity(dtype))
     record = AGGREGATES[aggregate]

@@ -1,18 +1,19 @@
 """Semantics: what programs mean: EinSums by numpy on dense arrays, as their definition says."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparseeinsum.language.eingraph import EinGraph, EinSum, Program
+from sparseeinsum.language.eingraph import EinGraph, EinSum, Program, arguments_of
 from sparseeinsum.language.generated import with_axis_bounds
 from sparseeinsum.language.inference import with_bounds
 from sparseeinsum.language.scalar import evaluate
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES, aggregated_dtype
 from sparseeinsum.operators.scans import SCANS
+from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 
 Array = NDArray[Any]
 
@@ -40,18 +41,32 @@ def _described(name: str, array: Array) -> Tensor:
 
 def evaluate_einsum(einsum: EinSum, known: Mapping[str, Array]) -> Array:
     """One EinSum: every operand spread over all labels, joined, then folded over those that the result lacks."""
-    labels = einsum.labels
+    labels = tuple(label for label in einsum.labels if label != einsum.state)
     bounds: dict[str, int] = {}
     for operand in einsum.operands:
         bounds |= dict(zip(operand.labels, known[operand.tensor].shape, strict=True))
     shape = tuple(bounds[label] for label in labels)
     spread = [_spread(known[operand.tensor], operand.labels, labels, shape) for operand in einsum.operands]
+    if einsum.aggregate in USERS_AGGREGATES:
+        return _fold_states(einsum, spread)
     shapes = {name: _described(name, array) for name, array in known.items()}
     join = with_bounds(with_axis_bounds(einsum.join, shapes), bounds)
     joined = np.broadcast_to(evaluate(join, spread), shape)
     if einsum.along is not None:
         return _scan(str(einsum.aggregate), joined, labels.index(einsum.along))
     return _fold(einsum.aggregate, joined, tuple(range(len(einsum.output.labels), len(labels))))
+
+
+def _fold_states(einsum: EinSum, operands: Sequence[Array]) -> Array:
+    """States of a user's aggregate; their numbers are the last axis, if they are several."""
+    record = USERS_AGGREGATES[str(einsum.aggregate)]
+    aggregated_dtype(record.name, str(np.result_type(*operands)))
+    values = np.broadcast_arrays(*(evaluate(each, operands) for each in arguments_of(einsum)))
+    kept = values[0].shape[: values[0].ndim - len(einsum.aggregated)]
+    lines = np.stack([each.reshape(*kept, -1).astype(float) for each in values], axis=-1)
+    states = [record.folded(map(tuple, lines[index].tolist())) for index in np.ndindex(kept)]
+    shape = kept if einsum.state is None else (*kept, record.numbers)
+    return np.array(states, float).reshape(shape)
 
 
 def _scan(name: str, values: Array, axis: int) -> Array:

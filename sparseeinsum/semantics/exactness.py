@@ -14,13 +14,15 @@ from types import MappingProxyType
 
 import numpy as np
 
-from sparseeinsum.language.eingraph import EinGraph, EinSum
+from sparseeinsum.errors import SemanticsError
+from sparseeinsum.language.eingraph import EinGraph, EinSum, arguments_of
 from sparseeinsum.language.inference import folded_alike, join_dtype
 from sparseeinsum.language.scalar import evaluate, gives_infinity
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import Number, as_number, is_complex
 from sparseeinsum.operators.ranges import NOTHING, Range, exactly, finite_range
+from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 from sparseeinsum.semantics.aggregated_ranges import aggregated_range
 from sparseeinsum.semantics.computation import computing_dtype
 from sparseeinsum.semantics.ranges import range_of
@@ -208,12 +210,17 @@ class _Vertex:
         """Whether it is given NaN or infinity to compute with: in entries, fills, or the expression itself."""
         of_fills = (not np.isfinite(fill) for fill, counts in zip(self._fills, matters, strict=True) if counts)
         of_entries = (not value.entries.is_finite for value in self.values)
-        return any(of_entries) or any(of_fills) or gives_infinity(self.einsum.join)
+        if any(of_entries) or any(of_fills) or gives_infinity(self.einsum.join):
+            return True
+        record = USERS_AGGREGATES.get(str(self.einsum.aggregate))
+        return record is not None and not all(map(math.isfinite, record.identity))
 
     def _of_nothing(self, aggregate: str) -> Evaluation:
         """Nothing is aggregated anywhere: there may be no tuple at all, and all of the result is the fill."""
         nothing = (False,) * len(self.values)
-        identity = AGGREGATES[aggregate].identity(self._tensor.dtype)
+        identity = self._identity(aggregate)
+        if identity is None:
+            raise SemanticsError(f"{self._tensor.name}: {aggregate} of nothing is no one number, so give it something")
         values = Values(NOTHING, has_fill=True)
         return Evaluation(nothing, False, identity, True, self.computed_in, values, False, "")
 
@@ -256,6 +263,8 @@ class _Vertex:
 
     def _constant(self) -> Number | None:
         """What `join` is where something is absent, if that is one number."""
+        if len(arguments_of(self.einsum)) > 1:
+            return None
         if self._all_may_be_absent:
             operands = [self.tensors[operand.tensor] for operand in self.einsum.operands]
             fills = [np.asarray(tensor.fill, tensor.dtype)[()] for tensor in operands]
@@ -299,7 +308,16 @@ class _Vertex:
     def _is_ignored(self, constant: Number) -> bool:
         if not self.einsum.aggregated:
             return True
-        return bool(constant == AGGREGATES[str(self.einsum.aggregate)].identity(self._tensor.dtype))
+        name = str(self.einsum.aggregate)
+        if name in USERS_AGGREGATES:
+            return USERS_AGGREGATES[name].repeated(float(constant.real), 1) == USERS_AGGREGATES[name].identity
+        return bool(constant == self._identity(name))
+
+    def _identity(self, aggregate: str) -> Number | None:
+        """What an aggregate of nothing is; None where that is several numbers."""
+        if aggregate in USERS_AGGREGATES:
+            return folded_alike(self.einsum, np.zeros(()), 0, "float64")
+        return AGGREGATES[aggregate].identity(self._tensor.dtype)
 
     def _result_range(self, matters: list[bool], constant: Number | None, ignores: bool) -> Range:
         terms = self._range([value.entries for value in self.values])

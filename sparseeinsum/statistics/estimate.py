@@ -135,12 +135,16 @@ def estimate_result(
         return Statistics(0.0, (0.0,) * len(shape), shape)
     if all(operand.statistics.is_dense for operand in operands):
         return dense_statistics(shape)
-    kept = [max(values[label], 1.0) for label in einsum.output.labels]
-    most = _most_tuples(einsum.output.labels, kept, operands, absence.join)
+    labels = tuple(label for label in einsum.output.labels if label != einsum.state)
+    kept = [max(values[label], 1.0) for label in labels]
+    most = _most_tuples(labels, kept, operands, absence.join)
     bound = most.get(frozenset(range(len(kept))), math.inf)
     entries = result_entries(joined, kept, bool(einsum.aggregated), bound)
-    found = Statistics(entries, tuple(min(value, entries) for value in kept), shape, most)
-    return found if einsum.along is None else _filled(found, einsum.output.labels.index(einsum.along))
+    distinct = tuple(min(value, entries) for value in kept)
+    if einsum.state is not None:
+        return Statistics(entries * shape[-1], (*distinct, float(shape[-1])), shape)
+    found = Statistics(entries, distinct, shape, most)
+    return found if einsum.along is None else _filled(found, labels.index(einsum.along))
 
 
 def _filled(statistics: Statistics, axis: int) -> Statistics:

@@ -1,4 +1,4 @@
-"""Kernels: functions of users, compiled to machine code in this process."""
+"""Kernels: functions and aggregates of users, compiled to machine code in this process."""
 
 import graphlib
 import re
@@ -13,6 +13,9 @@ from sparseeinsum.kernels.building.exporting import export
 from sparseeinsum.kernels.building.loading import LoadedObjects
 from sparseeinsum.kernels.building.targets import Target
 from sparseeinsum.kernels.platforms import NATIVE, this_platform
+from sparseeinsum.operators.users_aggregates import UsersAggregate
+
+kernels = load_kernels("user_function")
 
 _COLORS = re.compile(r"\x1b\[[0-9;]*m")  # that numba writes with where a package for them is installed
 _LOADED: list[LoadedObjects] = []  # machine code stays: a running statement may call what was replaced
@@ -27,19 +30,32 @@ _MATHEMATICS = re.compile(
 _DATA = re.compile(r"@\.const\.array|inttoptr \(i64 \d")  # arrays of Python's, in the code or at an address
 
 
-def compiled_address(name: str, function: Callable[..., object], operands: int) -> int:
+def address_of_function(name: str, function: Callable[..., object], operands: int) -> int:
     """Compile a function of so many numbers to machine code that stays; returns the address of its C function.
 
     Raises:
         SemanticsError: numba cannot compile it, or it may raise an exception, allocates memory, reads an array or calls
             itself.
     """
-    kernels = load_kernels("user_function")
+    return _address(f"function {name}", lambda: kernels.compile_over_blocks(function, operands))
+
+
+def address_of_aggregate(record: UsersAggregate) -> int:
+    """Compile an aggregate in the same way.
+
+    Raises:
+        SemanticsError: As for functions.
+    """
+    parts = (record.fold, record.identity, record.combine, record.repeat, record.arguments)
+    return _address(f"aggregate {record.name}", lambda: kernels.compile_over_states(*parts))
+
+
+def _address(name: str, compile_it: Callable[[], tuple[bytes, str]]) -> int:
     try:
-        bitcode, inner = kernels.compile_over_blocks(function, operands)
+        bitcode, inner = compile_it()
     except ValueError as error:
-        raise SemanticsError(f"function {name} cannot be compiled: {_COLORS.sub('', str(error))}") from error
-    symbol = f"sparseeinsum_user_{len(_LOADED)}_{name}"
+        raise SemanticsError(f"{name} cannot be compiled: {_COLORS.sub('', str(error))}") from error
+    symbol = f"sparseeinsum_user_{len(_LOADED)}"
     module = llvm.parse_bitcode(bitcode)
     export(module, inner, symbol, kernels.PARAMETERS, returned="status")
     make_internal(module, (symbol,))
@@ -47,9 +63,9 @@ def compiled_address(name: str, function: Callable[..., object], operands: int) 
     externals = _externals(name, module)
     _check_calls(name, module)
     if _DATA.search(str(module)):
-        raise SemanticsError(f"function {name} reads an array; compute with numbers and the functions of math only")
+        raise SemanticsError(f"{name} reads an array; compute with numbers and the functions of math only")
     if set(re.findall(r"\bret i64 (\S+)", str(module.get_function(symbol)))) != {"0"}:
-        raise SemanticsError(f"function {name} may raise an exception; return math.nan where it has no value")
+        raise SemanticsError(f"{name} may raise an exception; return math.nan where it has no value")
     code = LoadedObjects((emit_object(module, _target()),), externals)
     _LOADED.append(code)
     return code.address_of(symbol)
@@ -63,7 +79,7 @@ def _externals(name: str, module: llvm.ModuleRef) -> dict[str, int]:
             address = llvm.address_of_symbol(each.name) if _MATHEMATICS.fullmatch(each.name) else None
             if address is None:
                 raise SemanticsError(
-                    f"function {name} does more than arithmetic (it needs {each.name}): it may raise an exception, "
+                    f"{name} does more than arithmetic (it needs {each.name}): it may raise an exception, "
                     "allocate memory or call Python; compute with numbers and the functions of math only"
                 )
             found[each.name] = address
@@ -76,7 +92,7 @@ def _check_calls(name: str, module: llvm.ModuleRef) -> None:
     try:
         graphlib.TopologicalSorter(calls).prepare()
     except graphlib.CycleError:
-        raise SemanticsError(f"function {name} calls itself; write it as a loop") from None
+        raise SemanticsError(f"{name} calls itself; write it as a loop") from None
 
 
 def _target() -> Target:

@@ -80,7 +80,7 @@ def _stacks(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
         tiles.place_block(w, integers(row, 3), integers(row, 1), integers(row, 2), array(row, 0))
         return 0
 
-    def overlay(out, other, size, background):
+    def overlay(out, other, size, background, shape):
         w, u = array_at(out, words * size, bits), array_at(other, words * size, bits)
         layout.overlay(w, u, array_at(background, words, bits))
         return 0
@@ -103,7 +103,7 @@ def _counts(array: Access) -> dict[str, RowKernel]:
         elementwise.fill(np.int64(0), array_at(out, size, word))
         return 0
 
-    def add_counts(out, other, size, background):
+    def add_counts(out, other, size, background, shape):
         aggregation.add_scaled(array_at(out, size, word), word(1), array_at(other, size, word))
         return 0
 

@@ -121,6 +121,11 @@ def _check_lengths(row, scratch, spec, operands):
 
 
 @njit
+def _table_of_users():
+    return array_at(_users_functions(), 1 + d.MAX_USERS_FUNCTIONS * d.USERS_FUNCTION_WORDS, word)
+
+
+@njit
 def measure_expression(row, scratch, index, operands):
     """Read the expression at one argument, unless it is the one remembered; 0 or a code."""
     same = _remember_text(scratch, TEXT_KEY, row, index)
@@ -131,7 +136,7 @@ def measure_expression(row, scratch, index, operands):
         array_at(address, size, byte),
         operands,
         WORDS,
-        array_at(_users_functions(), 1 + d.MAX_USERS_FUNCTIONS * d.USERS_FUNCTION_WORDS, word),
+        _table_of_users(),
         program_of(scratch),
         array_at(scratch + 8 * CONSTANTS, expression.CONSTANT_WORDS, types.float64),
         scratch_words(scratch, OPERATORS, 1 + expression.MAX_OPERATIONS),
@@ -360,6 +365,50 @@ def measure_reduce(row, scratch):
 @njit
 def measure_reduce_one(row, scratch):
     return _measure_reduce(row, scratch, 1)
+
+
+@njit
+def aggregate_of_user(row):
+    """The word of the user's aggregate that the first argument names, or a negative code."""
+    address, size = argument(row, 0)
+    return expression.word_of_aggregate(_table_of_users(), array_at(address, size, byte))
+
+
+@njit
+def numbers_of_state(user):
+    return (user & 3) + 1
+
+
+@njit
+def _measure_fold(row, scratch, operands):
+    user = aggregate_of_user(row)
+    if user < 0:
+        return user
+    size = measure_contraction(row, scratch, 1, operands)
+    return size if size < 0 else size * numbers_of_state(user)
+
+
+@njit
+def measure_fold(row, scratch):
+    return _measure_fold(row, scratch, 2)
+
+
+@njit
+def measure_fold_one(row, scratch):
+    return _measure_fold(row, scratch, 1)
+
+
+@njit
+def measure_merge(row, scratch):
+    user = aggregate_of_user(row)
+    if user < 0:
+        return user
+    size = argument(row, 1)[1]
+    if size % numbers_of_state(user) != 0:
+        return report(scratch, d.BAD_INNER, size, numbers_of_state(user), 0)
+    shape = shape_of(scratch)
+    shape[0], shape[1] = 1, user
+    return size
 
 
 @njit

@@ -27,6 +27,7 @@ from sparseeinsum.kernels.compiled.scratch import (
     report,
     word,
 )
+from sparseeinsum.kernels.compiled.state_kernels import state_kernels
 
 complexes = load_kernels("complexes")
 contraction = load_kernels("contraction")
@@ -55,6 +56,7 @@ def row_kernels(numbers: Numbers) -> dict[str, RowKernel]:
         **layout_kernels(numbers, array),
         **_complex_kernels(numbers, array),
         **_aggregates(numbers, array),
+        **state_kernels(numbers, array),
     }
 
 
@@ -305,7 +307,7 @@ def _folding(numbers: Numbers, aggregate: int) -> tuple[Callable[..., int], Call
         elementwise.fill(dtype(identity), array_at(out, size, dtype))
         return 0
 
-    def combine(out, other, size, background):
+    def combine(out, other, size, background, shape):
         return fold(aggregate, array_at(out, size, dtype), array_at(other, size, dtype))
 
     return start, combine

@@ -85,8 +85,11 @@ class Aggregate:
 
 
 def vocabulary() -> Iterator[Function]:
-    """The catalogue's functions, without those of arrays that stay in memory, of which its processes share none."""
-    return (function for function in functions() if not function.is_of_residents)
+    """The catalogue's functions, without those of arrays that stay in memory, of which its processes share none.
+
+    Nor those that need Python in the same process.
+    """
+    return (each for each in functions() if not (each.is_of_residents or each.is_embedded))
 
 
 @cache

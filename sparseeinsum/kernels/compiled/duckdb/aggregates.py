@@ -237,7 +237,8 @@ def _merge_states(descriptor, source, target):
     if code < 0:
         return code, found, known
     background = target.ctypes.data + 8 * _STATE_BACKGROUND
-    return call(descriptor[d.COMBINE], (target[_STATE_ADDRESS], source[_STATE_ADDRESS], size, background)), 0, 0
+    into, shape = target[_STATE_ADDRESS], target[_STATE_ADDRESS] + _array_bytes(size, item_bytes)
+    return call(descriptor[d.COMBINE], (into, source[_STATE_ADDRESS], size, background, shape)), 0, 0
 
 
 @njit

@@ -89,7 +89,7 @@ def postgres_combine(call_info, description):
     data, size = _state_elements(descriptor, state)
     other_data, other_size = _state_elements(descriptor, other)
     _require_fit(descriptor, work, other_size, size)
-    code = call(descriptor[d.COMBINE], (data, other_data, size, 0))
+    code = call(descriptor[d.COMBINE], (data, other_data, size, 0, 0))
     return raise_error(descriptor, work, code) if code < 0 else state
 
 
@@ -118,7 +118,8 @@ def postgres_combine_beside(call_info, description):
     state, other = _state_beside(call_info, 0, descriptor, work), _state_beside(call_info, 1, descriptor, work)
     size = _word(other + _SIZE)[0]
     _require_fit_beside(descriptor, work, state, size, words_at(other + _SHAPE))
-    code = call(descriptor[d.COMBINE], (state + _HEADER, other + _HEADER, size, state + _BACKGROUND))
+    beside = state + _BACKGROUND, state + _SHAPE
+    code = call(descriptor[d.COMBINE], (state + _HEADER, other + _HEADER, size, beside[0], beside[1]))
     return raise_error(descriptor, work, code) if code < 0 else state
 
 
