@@ -11,6 +11,8 @@ from sql_rows import Connection
 
 import sparseeinsum as se
 from sparseeinsum.kernels.catalogue import Function, ValueType, functions
+from sparseeinsum.kernels.user_functions import require_aggregate
+from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 
 pytestmark = pytest.mark.engines("duckdb", reason="test_postgres_extension.py asks PostgreSQL")
 
@@ -52,6 +54,7 @@ EXAMPLE_ROWS = {
         [5.0, 0.0, 1.0, 6.0, 0.0, 2.0],
     ),
     "tensor_place(val, [i], [1], [3], 0.0)": ("(VALUES (7, 2), (8, 0)) AS t(val, i)", [8.0, 0.0, 7.0]),
+    "tensor_merge('top2', u)": ("(VALUES ([1, 0]), ([3, -4])) AS t(u)", [3.0, 1.0]),
     "tensor_nnz_along(u, 0, [2, 2], 0.0)": ("(VALUES ([1, 0, 0, 0]), ([1, 5, 0, 3])) AS t(u)", [3, 1]),
     "tensor_complex_sum(u)": ("(VALUES ([1, 2]), ([3, 4])) AS t(u)", [4.0, 6.0]),
     "tensor_complex_prod(u)": ("(VALUES ([0, 1]), ([0, 1])) AS t(u)", [-1.0, 0.0]),
@@ -74,8 +77,32 @@ EXAMPLE_ROWS = {
 }
 
 
+Pair = tuple[float, float]
+
+
+def lesser(state: Pair, other: Pair) -> Pair:
+    return other if other < state else state
+
+
+def least(state: Pair, value: float, place: float) -> Pair:
+    return lesser(state, (value, place))
+
+
+def two_greatest(state: Pair, value: float) -> Pair:
+    return max(state[0], value), max(state[1], min(state[0], value))
+
+
+def merged(state: Pair, other: Pair) -> Pair:
+    return two_greatest(two_greatest(state, other[0]), other[1])
+
+
 @pytest.mark.parametrize("function", functions(), ids=lambda function: function.example)
 def test_examples_run(connection: Connection, function: Function) -> None:
+    if function.is_embedded:
+        se.aggregate("least", least, (math.inf, math.inf), lesser)
+        se.aggregate("top2", two_greatest, (-math.inf, -math.inf), merged)
+        for record in USERS_AGGREGATES.values():
+            require_aggregate(record)
     assert function.example.startswith(f"{function.name}(")
     if function.returns == ValueType.RESIDENT:
         query = f"SELECT {function.example} > 0 FROM (VALUES ([1, 2, 3, 4], 2), ([5, 6, 7, 8], 0)) AS t(val, i)"

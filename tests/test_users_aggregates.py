@@ -295,7 +295,9 @@ def test_what_kernels_must_not_do_is_refused(db: se.Database, fold: Callable[...
 
 
 def test_sql_knows_those_of_this_process_alone(db: se.Database) -> None:
-    with pytest.raises(Exception, match=r"tensor_fold: .*known only in the Python process"):
+    with pytest.raises(
+        Exception, match=r"tensor_fold: no such aggregate is registered; .*known only in the Python process"
+    ):
         db.connection.execute("SELECT tensor_fold('nobodys', 'i->', [1.0, 2.0], [2])").fetchall()
     db.tensor("A", np.ones(2))
     db.plan("T[n] = top3[i, n](A[i])")  # which compiles it
@@ -306,6 +308,7 @@ def test_sql_knows_those_of_this_process_alone(db: se.Database) -> None:
         "tensor_fold('top3', 'i->', [1.0, 2.0], [3])": "operand 1 has 2 elements",
         "tensor_fold('top3', 'i->j', [1.0, 2.0], [2, 3])": "a label of the result is in no operand",
         "tensor_map('top3(u)', [1.0])": "unknown function",
+        "tensor_map('u(@top3)', [1.0])": "cannot be read",
     }.items():
         with pytest.raises(Exception, match=message):
             db.connection.execute(f"SELECT {call}").fetchall()

@@ -7,6 +7,7 @@ source for every host.
 from numba import njit
 
 UNKNOWN_AGGREGATE = -21
+UNREGISTERED = -22
 
 
 def folding(bodies, missing, evaluation):

@@ -371,7 +371,8 @@ def measure_reduce_one(row, scratch):
 def aggregate_of_user(row):
     """The word of the user's aggregate that the first argument names, or a negative code."""
     address, size = argument(row, 0)
-    return expression.word_of_aggregate(_table_of_users(), array_at(address, size, byte))
+    user = expression.word_of_aggregate(_table_of_users(), array_at(address, size, byte))
+    return user if user >= 0 else aggregation.UNREGISTERED
 
 
 @njit
