@@ -27,7 +27,7 @@ _MISSING_SIDES = {
     JoinKind.RIGHT: (True, False),
     JoinKind.FULL: (True, True),
 }
-# Arrays shorter than this are copied as fast as they are referred to (measured: bench/probe_side.py).
+# Arrays shorter than this are copied as fast as they are referred to.
 _WORTH_PROBING = 16
 
 
