@@ -285,10 +285,15 @@ class Draft:
             body = f"{draw(st.sampled_from(SCANS[kind]))}[{along}]({body})"
             kind = "i" if kind == "b" else kind
         kept = [label for label in draw(st.permutations(list(sizes))) if draw(st.integers(0, 2))][:3]
-        if set(kept) != set(sizes):
+        gone = [label for label in sizes if label not in kept]
+        inside = {along}
+        if len(gone) == 1 and draw(st.integers(0, 3)) == 0:
+            body = f"{draw(st.sampled_from(('first', 'last')))}({body})"
+            inside |= set(gone)
+        elif gone:
             body = f"{draw(st.sampled_from(FOLDS[kind]))}({body})"
         self.lines.append(f"{target}[{', '.join(kept)}] = {body}")
-        self.labels[target] = [label for label in sizes if label != along]
+        self.labels[target] = [label for label in sizes if label not in inside]
         self._compute(target)
 
     def _compute(self, target: str) -> None:
@@ -299,7 +304,7 @@ class Draft:
                 self.values[target] = evaluate_program(graph_of(line, read), read)[target]
                 as_floats = {name: array.astype(complex) for name, array in read.items()}
                 scale = self._scale(line, as_floats, target)
-        except (TypeError, ValueError):  # numpy has no such operation
+        except (TypeError, ValueError, IndexError):  # numpy has no such operation, or nothing to pick from
             assume(False)
         assume(scale <= LARGEST)
 

@@ -1,4 +1,4 @@
-"""Scans: at every index of a label, an aggregate of the values up to there; numpy is the oracle."""
+"""Scans, at every index of a label an aggregate of the values up to there, and picks of one; numpy is the oracle."""
 
 import re
 from collections.abc import Callable
@@ -163,6 +163,36 @@ def test_a_plan_comes_back_from_its_file(db: se.Database, tmp_path: Any) -> None
 def test_what_makes_no_sense_is_refused(text: str, message: str) -> None:
     with pytest.raises(se.ParseError, match=re.escape(message)):
         se.program(text)
+
+
+@pytest.mark.parametrize("fill", [0, 1])
+@pytest.mark.parametrize("optimizer", ["dp", "relational", "dense"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool", "complex128", "complex64"])
+def test_first_and_last(db: se.Database, dtype: str, optimizer: str, fill: int) -> None:
+    array = values(dtype, fill)
+    db.tensor("A", array, fill=array.dtype.type(fill).item())
+    text = """
+    F[i, k] = first[j](A[i, j, k])
+    L[k, j] = last(A[i, j, k])
+    Z[i] = first[k](last[j](A[i, j, k]))
+    S[j] = sum[i](last[k](A[i, j, k]) * 2)
+    """
+    program = se.program(text)
+    assert se.program(str(program)) == program
+    found = db.run(program, optimizer=optimizer)
+    expected = {"F": array[:, 0], "L": array[-1].T, "Z": array[:, -1, 0], "S": (array[..., -1] * 2).sum(axis=0)}
+    for name, wanted in expected.items():
+        result = found[name].to_numpy()
+        assert result.dtype == wanted.dtype, name
+        np.testing.assert_allclose(result, wanted, err_msg=name)
+
+
+def test_the_first_of_nothing_is_refused(db: se.Database) -> None:
+    db.tensor("A", np.zeros((2, 0)))
+    with pytest.raises(se.SemanticsError, match="Y: first of nothing is no one number"):
+        db.run("Y[i] = first[j](A[i, j])")
+    db.tensor("B", np.zeros((0, 2)))
+    assert db.run("Y[i] = first[j](B[i, j])")["Y"].shape == (0,)
 
 
 def test_the_label_of_a_scan_is_not_promoted(db: se.Database) -> None:

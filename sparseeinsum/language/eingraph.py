@@ -12,6 +12,7 @@ from sparseeinsum.language.tensors import Tensor, write_label
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import as_number
 from sparseeinsum.operators.expressions import AxisBound, Call, Operand, Scalar
+from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
 from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 
@@ -35,9 +36,9 @@ class EinSum:
         output: The tensor computed and its labels, each of them once.
         operands: References; engines compute with one or two, rewriting breaks longer ones up.
         join: Scalar expression of the operands.
-        aggregate: One of AGGREGATES, SCANS or USERS_AGGREGATES; None where no label is aggregated or scanned.
+        aggregate: One of AGGREGATES, SCANS, PICKS or USERS_AGGREGATES; None where no label is aggregated or scanned.
         promoted: Labels that were promoted by hand, and their tiles.
-        along: The label that a scan goes along; it lies inside arrays.
+        along: The label that a scan goes along, or a pick takes an index of; it lies inside arrays.
         state: The label that counts the numbers of a user's aggregate's states, where they are several: the last of
             the output; no operand has it. It lies inside arrays.
         labels: All labels, those of the output first, then in order of appearance.
@@ -64,10 +65,9 @@ class EinSum:
         elif self.along is None:
             assert self.aggregate in AGGREGATES if self.aggregated else self.aggregate is None
         else:
-            assert self.aggregate in SCANS
             assert self.join == Operand(0)
-            assert self.along in self.output.labels
-            assert not self.aggregated
+            assert self.aggregated == (() if self.aggregate in SCANS else (self.along,))
+            assert self.aggregate in PICKS or self.along in self.output.labels
         assert len(set(self.output.labels)) == len(self.output.labels)
 
     def promoted_among(self, labels: Set[str]) -> Promoted:
@@ -81,7 +81,9 @@ class EinSum:
 
     @property
     def fold(self) -> str | None:
-        """Its aggregate, or that of its scan."""
+        """Its aggregate, or that of its scan; None where it picks values."""
+        if self.aggregate in PICKS:
+            return None
         return self.aggregate if self.along is None else SCANS[str(self.aggregate)].aggregate
 
     @property
@@ -234,7 +236,7 @@ def write_einsum(
     ]
     body = ", ".join(write(argument, names) for argument in arguments_of(einsum))
     if einsum.aggregate is not None:
-        named = () if not einsum.inside else (*einsum.aggregated, *einsum.inside)
+        named = tuple(dict.fromkeys((*einsum.aggregated, *einsum.inside))) if einsum.inside else ()
         spelled = ", ".join(label.upper() if label in tiles else label for label in named)
         body = f"{einsum.aggregate}[{spelled}]({body})" if named else f"{einsum.aggregate}({body})"
     return f"{write_reference(einsum.output, tiles)} = {body}"

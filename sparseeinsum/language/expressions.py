@@ -22,6 +22,7 @@ from sparseeinsum.language.syntax import (
 )
 from sparseeinsum.operators import dtypes
 from sparseeinsum.operators.functions import is_called
+from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
 from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 
@@ -237,7 +238,7 @@ class TensorExpression:
         A scan takes its label, `x.cumsum("j")`; a user's aggregate its other argument, if it has one, and labels:
         `x.least(se.index("j"), "j", "n")`.
         """
-        if name in SCANS or name in USERS_AGGREGATES:
+        if name in SCANS or name in PICKS or name in USERS_AGGREGATES:
             return lambda *others: _folded(name, self, others)
         if not is_called(name):
             raise AttributeError(f"expressions of tensors have no {name}")

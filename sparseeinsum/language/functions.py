@@ -14,12 +14,13 @@ from sparseeinsum.language.macros import MACROS
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.functions import FUNCTIONS
+from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.records import Function
 from sparseeinsum.operators.scans import SCANS
 from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 
 _WORDS = ("trace", "one_hot", "bound", "index", "ones", "true", "false", "inf", "infj")
-RESERVED = frozenset((*AGGREGATES, *SCANS, *MACROS, *FOLDS, *_WORDS))
+RESERVED = frozenset((*AGGREGATES, *SCANS, *PICKS, *MACROS, *FOLDS, *_WORDS))
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PROBES = (1.0, 0.0, 2.0, -1.0)  # what a function is tried with to see whether it says what is true
 _MOST_OPERANDS = 3

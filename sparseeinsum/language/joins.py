@@ -19,6 +19,7 @@ from sparseeinsum.language.syntax import (
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.expressions import AxisBound, Bound, Call, Literal, Operand, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
+from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
 from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 
@@ -93,4 +94,4 @@ class JoinReader:
 
 def _function_names() -> list[str]:
     functions = (name for name, function in FUNCTIONS.items() if not function.symbol and name.isidentifier())
-    return list(dict.fromkeys((*AGGREGATES, *USERS_AGGREGATES, *functions, *MACROS, *SCANS, "one_hot")))
+    return list(dict.fromkeys((*AGGREGATES, *USERS_AGGREGATES, *functions, *MACROS, *SCANS, *PICKS, "one_hot")))

@@ -37,6 +37,7 @@ from sparseeinsum.language.syntax import (
     written_labels,
 )
 from sparseeinsum.language.tensors import Axis, Tensor, write_label
+from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
 from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES, UsersAggregate
 
@@ -168,10 +169,12 @@ class _Statement:
         if not isinstance(value, FunctionCall) or not labels_of(value) >= frozenset(labels):
             return False
         name, at = self.assignment.target.tensor, value.at
-        if value.name in SCANS:
-            body, along = self._read_scan(value, frozenset(labels))
-            self._add(name, labels, body, value.name, at, along)
-            return True
+        if _goes_along(value):
+            body, along = self._scanned(value, *self._read_aggregate(value, frozenset(labels)))
+            is_whole = labels_of(body) - {along} == frozenset(labels) - {along}
+            if is_whole:
+                self._add(name, labels, body, value.name, at, along)
+            return is_whole
         if value.name in USERS_AGGREGATES:
             body, taken, state = self._read_users_aggregate(value, frozenset(labels))
             if labels_of(body) - taken == frozenset(labels) - {state} and state in (None, *labels[-1:]):
@@ -181,7 +184,7 @@ class _Statement:
 
     def _read_value(self, value: Expression, outside: frozenset[str]) -> tuple[Expression, str | None, Position]:
         """What the target's EinSum joins and how it aggregates, everything inside computed before."""
-        is_named = isinstance(value, FunctionCall) and (value.name in SCANS or value.name in USERS_AGGREGATES)
+        is_named = isinstance(value, FunctionCall) and (_goes_along(value) or value.name in USERS_AGGREGATES)
         if not isinstance(value, FunctionCall) or is_named or not _is_folding(value):
             return self._replace_aggregates(value, outside), None, self.assignment.target.at
         body, taken = self._read_aggregate(value, outside)
@@ -256,7 +259,7 @@ class _Statement:
         body, taken = self._read_aggregate(call, outside)
         gone = taken if is_aggregate(call) else frozenset()
         free = tuple(label for label in dict.fromkeys(free_labels(body)) if label not in gone)
-        if call.name in SCANS:
+        if _goes_along(call):
             value, along = self._scanned(call, body, taken)
             return self._name_value(call.name, free, value, call.name, call.at, along)
         if call.name in MACROS:
@@ -293,11 +296,8 @@ class _Statement:
             return expression
         return self._name_value("value", tuple(dict.fromkeys(free_labels(expression))), expression, None, at)
 
-    def _read_scan(self, call: FunctionCall, outside: frozenset[str]) -> tuple[Expression, str]:
-        """What a scan is of, a tensor, and the label that it goes along."""
-        return self._scanned(call, *self._read_aggregate(call, outside))
-
     def _scanned(self, call: FunctionCall, body: Expression, taken: frozenset[str]) -> tuple[Expression, str]:
+        """What a scan or a pick is of, a tensor, and the label that it goes along."""
         self._check_one_label(call, body, taken)
         (along,) = taken
         if along in dict(self.promoted):
@@ -365,7 +365,7 @@ class _Statement:
 
     def _check_arguments(self, call: FunctionCall) -> None:
         if call.name not in MACROS and len(call.arguments) != 1:
-            kind = "scan" if call.name in SCANS else "aggregate"
+            kind = "scan" if _goes_along(call) else "aggregate"
             problem = f"the {kind} {call.name} takes one expression, not {len(call.arguments)}"
             raise self.names.error(problem, call.at)
         if call.name in MACROS and len(call.arguments) > MACROS[call.name].arguments:
@@ -428,7 +428,7 @@ class _Statement:
         if not read.references:
             raise self.names.error("the right side names no tensor", at)
         missing = labels_of(body) - frozenset(labels)
-        if missing and (aggregate is None or along is not None):
+        if missing and (aggregate is None or aggregate in SCANS):
             hint = "write sum(...), max(...), min(...) or prod(...) around the expression"
             raise self.names.error(f"{_must_aggregate(missing)}; {hint}", at)
         used = self._promoted_among(labels_of(body) | frozenset(labels))
@@ -438,7 +438,12 @@ class _Statement:
 
 def _is_folding(call: FunctionCall) -> bool:
     """Whether a call is of all values of a label: an aggregate, a scan or a macro."""
-    return is_aggregate(call) or call.name in MACROS or call.name in SCANS
+    return is_aggregate(call) or call.name in MACROS or _goes_along(call)
+
+
+def _goes_along(call: FunctionCall) -> bool:
+    """Whether a call is of one label whose values lie in order: a scan, or a pick of one of them."""
+    return call.name in SCANS or call.name in PICKS
 
 
 def _wrong_state(record: UsersAggregate, named: tuple[str, ...], inside: frozenset[str]) -> str:

@@ -45,6 +45,7 @@ from sparseeinsum.language.syntax import (
     write_expression,
 )
 from sparseeinsum.operators.functions import FUNCTIONS
+from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
 
 Shapes: TypeAlias = Callable[[str], Sequence[int | None] | None]
@@ -215,7 +216,7 @@ def _no_function(name: str) -> str:
     """What is wrong with a function that statements without labels do not have."""
     if name in FOLDS or name == "trace":
         return f"{name} takes one matrix"
-    if name in MACROS or name in SCANS or name == "one_hot":
+    if name in MACROS or name in SCANS or name in PICKS or name == "one_hot":
         return f"{name} needs to know a label; write the statement with labels, as in Y[i, j] = {name}[j](X[i, j])"
     known = [*FOLDS, "trace", *(function for function, found in FUNCTIONS.items() if not found.symbol)]
     near = difflib.get_close_matches(name.lower(), known, n=1)

@@ -9,6 +9,7 @@ from sparseeinsum.operators import dtypes
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
+from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 
 
@@ -172,7 +173,7 @@ BINDING_MACROS = frozenset({"mean", "var", "norm", "count", "sumsq", "argmax", "
 
 def is_aggregate(call: FunctionCall) -> bool:
     """Whether a call aggregates labels; min and max of two arguments are scalar functions."""
-    if call.name in BINDING_MACROS or call.name in USERS_AGGREGATES:
+    if call.name in BINDING_MACROS or call.name in PICKS or call.name in USERS_AGGREGATES:
         return True
     if call.name not in AGGREGATES:
         return False

@@ -168,6 +168,21 @@ class Scan:
         _require(f"the scan {self.name}", description=self.description, aggregate=self.aggregate)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pick:
+    """What picks the value at one index of a label.
+
+    Attributes:
+        name: Its name in programs.
+        position: The index; from the end, where it is less than 0.
+        description: What it computes, for documentation.
+    """
+
+    name: str
+    position: int
+    description: str
+
+
 @cache
 def _keeps_zero(function: Callable[..., Array]) -> bool:
     with np.errstate(all="ignore"):

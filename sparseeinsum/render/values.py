@@ -15,6 +15,7 @@ from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import Number, is_complex
 from sparseeinsum.operators.expressions import Call, Operand, Scalar, U, V
+from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 from sparseeinsum.render.calls import (
     call,
@@ -180,6 +181,8 @@ class _Writer:
         """A result that is a number."""
         if self.einsum.aggregate in USERS_AGGREGATES:
             return first_element(self._states(is_grouped))
+        if self.einsum.along is not None:
+            return first_element(self._along(self.einsum.along))
         value = self._number_of_pair()
         if not is_grouped:
             return value
@@ -192,15 +195,21 @@ class _Writer:
         if self.einsum.aggregate in USERS_AGGREGATES:
             return self._states(is_grouped)
         if self.einsum.along is not None:
-            return self._scanned(self.einsum.along)
+            return self._along(self.einsum.along)
         value = self._array_of_pair()
         return self._call(str(self.einsum.aggregate), value) if is_grouped else value
 
-    def _scanned(self, along: str) -> exp.Expr:
-        """The values of one operand up to each index of a label, folded."""
-        extents = integers([self.extents[label] for label in self.inside])
-        axis = integer(self.inside.index(along))
-        return self._call("scan", text(str(self.einsum.fold)), self._rearranged(), axis, extents)
+    def _along(self, along: str) -> exp.Expr:
+        """The values of one operand up to each index of a label, folded; or those at one index of it."""
+        pick = PICKS.get(str(self.einsum.aggregate))
+        inside = self.inside if pick is None else (*self.inside, along)
+        extents = [self.extents[label] for label in inside]
+        axis, values = integer(inside.index(along)), self._rearranged(inside)
+        if pick is None:
+            return self._call("scan", text(str(self.einsum.fold)), values, axis, integers(extents))
+        extent = extents[-1]
+        assert isinstance(extent, int), "the label is demoted"
+        return self._call("slice", values, axis, integer(pick.position % extent), integers(extents))
 
     def _states(self, is_grouped: bool) -> exp.Expr:
         """States of a user's aggregate, whose numbers lie side by side."""
@@ -279,7 +288,7 @@ class _Writer:
 
     def _array_of_pair(self) -> exp.Expr:
         if self.einsum.is_multilinear:
-            return self._product() if len(self.terms) == 2 else self._rearranged()
+            return self._product() if len(self.terms) == 2 else self._rearranged(self.inside)
         if set(self._labels) == set(self.inside):
             mapped = self._mapped()
             if mapped is not None:
@@ -298,13 +307,11 @@ class _Writer:
                     return self._call(name, *self._arrays)
         return None
 
-    def _rearranged(self) -> exp.Expr:
+    def _rearranged(self, wanted: tuple[str, ...]) -> exp.Expr:
+        """The values of one operand with these labels, in order."""
         (term,) = self.terms
-        return (
-            term.value
-            if term.inside == self.inside
-            else self._call("einsum", text(self._spec), term.value, self._extents())
-        )
+        spec = text(self._spec_of([term.inside], wanted))
+        return term.value if term.inside == wanted else self._call("einsum", spec, term.value, self._extents())
 
     def _product(self) -> exp.Expr:
         if is_complex(self.dtype):

@@ -12,6 +12,7 @@ from sparseeinsum.language.inference import with_bounds
 from sparseeinsum.language.scalar import evaluate
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES, aggregated_dtype
+from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
 from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 
@@ -53,7 +54,7 @@ def evaluate_einsum(einsum: EinSum, known: Mapping[str, Array]) -> Array:
     join = with_bounds(with_axis_bounds(einsum.join, shapes), bounds)
     joined = np.broadcast_to(evaluate(join, spread), shape)
     if einsum.along is not None:
-        return _scan(str(einsum.aggregate), joined, labels.index(einsum.along))
+        return _along(str(einsum.aggregate), joined, labels.index(einsum.along))
     return _fold(einsum.aggregate, joined, tuple(range(len(einsum.output.labels), len(labels))))
 
 
@@ -69,7 +70,10 @@ def _fold_states(einsum: EinSum, operands: Sequence[Array]) -> Array:
     return np.array(states, float).reshape(shape)
 
 
-def _scan(name: str, values: Array, axis: int) -> Array:
+def _along(name: str, values: Array, axis: int) -> Array:
+    """A scan along an axis, or the values that a pick takes."""
+    if name in PICKS:
+        return np.asarray(np.take(values, PICKS[name].position, axis=axis))
     dtype = aggregated_dtype(SCANS[name].aggregate, str(values.dtype))
     with np.errstate(all="ignore"):
         return np.asarray(SCANS[name].numpy(values.astype(dtype), axis=axis))

@@ -21,6 +21,7 @@ from sparseeinsum.language.scalar import evaluate, gives_infinity
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import Number, as_number, is_complex
+from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.ranges import NOTHING, Range, exactly, finite_range
 from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 from sparseeinsum.semantics.aggregated_ranges import aggregated_range
@@ -220,7 +221,7 @@ class _Vertex:
         nothing = (False,) * len(self.values)
         identity = self._identity(aggregate)
         if identity is None:
-            raise SemanticsError(f"{self._tensor.name}: {aggregate} of nothing is no one number, so give it something")
+            raise SemanticsError(f"{self._tensor.name}: {aggregate} of nothing is no one number")
         values = Values(NOTHING, has_fill=True)
         return Evaluation(nothing, False, identity, True, self.computed_in, values, False, "")
 
@@ -306,7 +307,7 @@ class _Vertex:
         return found == NOTHING or (found.exact is not None and both is not None and bool(found.exact == both))
 
     def _is_ignored(self, constant: Number) -> bool:
-        if not self.einsum.aggregated:
+        if not self.einsum.aggregated or self.einsum.along is not None:
             return True
         name = str(self.einsum.aggregate)
         if name in USERS_AGGREGATES:
@@ -317,6 +318,8 @@ class _Vertex:
         """What an aggregate of nothing is; None where that is several numbers."""
         if aggregate in USERS_AGGREGATES:
             return folded_alike(self.einsum, np.zeros(()), 0, "float64")
+        if aggregate in PICKS:
+            return None
         return AGGREGATES[aggregate].identity(self._tensor.dtype)
 
     def _result_range(self, matters: list[bool], constant: Number | None, ignores: bool) -> Range:

@@ -144,7 +144,7 @@ def estimate_result(
     if einsum.state is not None:
         return Statistics(entries * shape[-1], (*distinct, float(shape[-1])), shape)
     found = Statistics(entries, distinct, shape, most)
-    return found if einsum.along is None else _filled(found, labels.index(einsum.along))
+    return _filled(found, labels.index(einsum.along)) if einsum.along in labels else found
 
 
 def _filled(statistics: Statistics, axis: int) -> Statistics:

@@ -1,0 +1,10 @@
+"""Operators: what picks one value along a label, in one record each."""
+
+from sparseeinsum.operators.records import Pick
+
+_RECORDS = (
+    Pick(name="first", position=0, description="value at the first index"),
+    Pick(name="last", position=-1, description="value at the last index"),
+)
+
+PICKS: dict[str, Pick] = {record.name: record for record in _RECORDS}
