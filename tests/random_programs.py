@@ -236,7 +236,8 @@ def may_be_refused(case: Case, error: Exception) -> bool:
     if case.nonfinite == "allow" or "turned NaN or infinite" not in str(error):
         return False
     is_of_part = re.search(r"T\d_\d+ turned", str(error)) is not None
-    return case.turns_nonfinite or (is_of_part and may_hide(case))
+    is_of_scan = re.search(r"T\d_[a-z]+ turned", str(error)) is not None  # of whose values one may be picked
+    return case.turns_nonfinite or is_of_scan or (is_of_part and may_hide(case))
 
 
 def may_hide(case: Case) -> bool:

@@ -193,6 +193,9 @@ def test_the_first_of_nothing_is_refused(db: se.Database) -> None:
         db.run("Y[i] = first[j](A[i, j])")
     db.tensor("B", np.zeros((0, 2)))
     assert db.run("Y[i] = first[j](B[i, j])")["Y"].shape == (0,)
+    db.tensor("C", np.zeros(0))
+    for optimizer in ("dp", "relational", "dense"):
+        assert db.run("Y[j] = last[i](C[i] * C[j])", optimizer=optimizer)["Y"].to_numpy().shape == (0,)
 
 
 def test_the_label_of_a_scan_is_not_promoted(db: se.Database) -> None:

@@ -209,6 +209,8 @@ class _Writer:
             return self._call("scan", text(str(self.einsum.fold)), values, axis, integers(extents))
         extent = extents[-1]
         assert isinstance(extent, int), "the label is demoted"
+        if extent == 0:  # then the result is as empty
+            return values
         return self._call("slice", values, axis, integer(pick.position % extent), integers(extents))
 
     def _states(self, is_grouped: bool) -> exp.Expr:

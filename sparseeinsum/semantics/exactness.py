@@ -220,6 +220,8 @@ class _Vertex:
         """Nothing is aggregated anywhere: there may be no tuple at all, and all of the result is the fill."""
         nothing = (False,) * len(self.values)
         identity = self._identity(aggregate)
+        if identity is None and self._tensor.size == 0:
+            identity = as_number(0, self._tensor.dtype)
         if identity is None:
             raise SemanticsError(f"{self._tensor.name}: {aggregate} of nothing is no one number")
         values = Values(NOTHING, has_fill=True)
