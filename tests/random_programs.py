@@ -17,7 +17,7 @@ from sparseeinsum.semantics.dense import evaluate_program
 
 Array = NDArray[Any]
 
-LABELS = "ijklmnpq"
+LABELS = "ijklmnpqrs"
 FAMILIES = {
     "float64": ("float64",),
     "float32": ("float32",),
