@@ -35,7 +35,7 @@ def huber(x: float, width: float) -> float:
     return width * (abs(x) - width / 2)
 
 
-def clip(x: float, least: float, greatest: float) -> float:
+def limited(x: float, least: float, greatest: float) -> float:
     return max(least, min(x, greatest))
 
 
@@ -78,7 +78,7 @@ RUN: list[tuple[Callable[..., Any], str, Callable[[], Any]]] = [
     (huber, "Y[i, j] = huber(A[i, j], abs(B[j]))", lambda: by_numpy(huber, A, abs(B))),
     (huber, "Y[i, k] = sum(huber(A[i, j] - S[k, j], 1))", lambda: by_numpy(huber, A[:, None] - S, 1.0).sum(2)),
     (huber, "Y[i, j] = huber(Full[i, j], 1) * S[i, j]", lambda: by_numpy(huber, FULL, 1.0) * S),
-    (clip, "Y[i, j] = clip(S[i, j], B[j], 1)", lambda: by_numpy(clip, S, B, 1.0)),
+    (limited, "Y[i, j] = limited(S[i, j], B[j], 1)", lambda: by_numpy(limited, S, B, 1.0)),
     (logistic, "Y[i, j] = logistic(S[i, j])", lambda: by_numpy(logistic, S)),
     (logistic, "Y[j] = max(logistic(S[i, j]))", lambda: by_numpy(logistic, S).max(0)),
     (logistic, "Y[i] = sum(logistic(S[i, j]))", lambda: by_numpy(logistic, S).sum(1)),

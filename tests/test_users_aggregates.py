@@ -229,6 +229,10 @@ def test_python_writes_them_as_text_does() -> None:
         ("R[i, n] = least[j, n](A[i, j])", "the aggregate least takes two expressions, not 1"),
         ("R[i, n] = top3[j, n](A[i, j], A[i, j])", "the aggregate top3 takes one expression, not 2"),
         ("R[i] = growth(A[i])", "growth"),
+        ("R[i, n] = least[j, n](A[i, j], 3)", "an argument of least has no tensor"),
+        ("R[i, N] = top3[j, N](A[i, j])", "top3 has n inside arrays, so n is no key here"),
+        ("R[i, n] = tops[j, n](A[i, j])", "there is no function 'tops'; did you mean top3?"),
+        ("R = top3(A)", "top3 needs to know a label"),
         ("R[i, j] = growth[j](A[i, j]) * A[i, j]", r"growth\[j\] aggregates a label that is also used outside it"),
     ],
 )
@@ -269,6 +273,9 @@ def plus(state: float, other: float) -> float:
         ("odd", (lambda s, x: s + 2 * x, 0.0, lambda s, t: s * t), "odd is no aggregate"),
         ("odd", (plus, 0.0, plus, lambda x, n: x), r"repeat\(value, 3\) is not the fold of three"),
         ("odd", (lambda s, x: s + math.sqrt(x), 0.0, plus), "the fold of odd fails for"),
+        ("odd", (lambda s, x: 1.0 / (s - 1) if s else x, 0.0, plus), "the fold of odd fails for"),
+        ("odd", (lambda s, x: (s[0] + x, s[1]), (0, 0), lambda s, t: s[0]), "the combine of odd fails for"),
+        ("odd", (plus, 10**400, plus), "which no float64 is"),
     ],
 )
 def test_what_is_no_aggregate_is_refused(name: str, parts: tuple[Any, ...], message: str) -> None:
@@ -305,6 +312,7 @@ def test_sql_knows_those_of_this_process_alone(db: se.Database) -> None:
         "tensor_merge('nobodys', [1.0])": "known only in the Python process",
         "tensor_merge('top3', [1.0])": "does not divide into runs of inner = 3",
         "tensor_merge_repeated('top3', [1.0], 2.0, 1)": "does not divide into runs of inner = 3",
+        "tensor_fold('top3', 'i,i->', [1.0], [1.0], [1])": "takes 1 arguments, and is given 2 arrays",
         "tensor_fold('top3', 'i->', [1.0, 2.0], [3])": "operand 1 has 2 elements",
         "tensor_fold('top3', 'i->j', [1.0, 2.0], [2, 3])": "a label of the result is in no operand",
         "tensor_map('top3(u)', [1.0])": "unknown function",
@@ -334,3 +342,88 @@ def test_workers_leave_states_whole(db: se.Database) -> None:
     db.tensor("A", array)
     found = db.run(db.plan("T[i, k, n] = top3[j, n](A[i, j, k])", workers=4))["T"].to_numpy()
     np.testing.assert_array_equal(found, top_of_array(array, 1))
+
+
+def test_what_functions_call_counts_when_they_are_registered_again(db: se.Database) -> None:
+    db.tensor("A", np.ones(3))
+    factor = 1.0
+
+    def scaled(value: float) -> float:
+        return factor * value
+
+    def add(state: float, value: float) -> float:
+        return state + scaled(value)
+
+    se.aggregate("rescaled", add, 0.0, lambda s, t: s + t)
+    assert db.run("Y[] = rescaled(A[i])")["Y"].to_numpy() == 3
+    factor = 5.0
+    se.aggregate("rescaled", add, 0.0, lambda s, t: s + t)
+    assert db.run("Y[] = rescaled(A[i])")["Y"].to_numpy() == 15
+
+
+def test_programs_read_before_an_aggregate_changed_shape_are_refused(db: se.Database) -> None:
+    db.tensor("A", np.ones((2, 3)))
+    db.tensor("P", np.ones(3))
+
+    def weighted(state: float, value: float, weight: float) -> float:
+        return state + value * weight
+
+    se.aggregate("changing", weighted, 0.0, plus)
+    of_pairs = se.program("Y[i] = changing[j](A[i, j], P[j])")
+    se.aggregate("changing", plus, 0.0, plus)
+    of_one = se.program("Y[i] = changing[j](A[i, j])")
+    with pytest.raises(se.SemanticsError, match="changing was registered anew since the program was read"):
+        db.run(of_pairs)
+    se.aggregate("changing", lambda s, x: (s[0] + x, s[1]), (0, 0), lambda s, t: (s[0] + t[0], s[1] + t[1]))
+    with pytest.raises(se.SemanticsError, match="read the program again"):
+        db.run(of_one)
+
+
+@pytest.mark.parametrize(
+    ("fold", "array", "expected"),
+    [
+        (lambda s, x: s + 1 / x, [[1.0, 0.0], [2.0, 4.0]], [math.inf, 0.75]),
+        (lambda s, x: s + math.log(abs(x)), [[1.0, 0.0], [1.0, math.e]], [-math.inf, 1.0]),
+    ],
+)
+def test_what_python_raises_is_infinite_in_kernels(
+    db: se.Database, fold: Callable[..., Any], array: list[list[float]], expected: list[float]
+) -> None:
+    se.aggregate("steep", fold, 0.0, plus)
+    db.tensor("A", np.array(array), promoted={"dim_0": 1, "dim_1": 1})
+    found = db.run("Y[i] = steep[j](A[i, j])", nonfinite="allow")["Y"].to_numpy()
+    np.testing.assert_allclose(found, expected)
+    with pytest.raises(se.SparseEinsumError, match="Y turned NaN or infinite"):
+        db.run("Y[i] = steep[j](A[i, j])")
+
+
+def test_fills_beyond_all_numbers(db: se.Database) -> None:
+    db.tensor("B", ([[0], [5]], [7.0]), shape=(2, 3000), fill=1.0)
+    found = db.run("Y[i] = growth[j](B[i, j])", nonfinite="allow")["Y"].to_numpy()
+    assert found.tolist() == [math.inf, math.inf]
+
+
+def test_functions_of_users_inside(db: se.Database) -> None:
+    @se.function
+    def doubled_inside(x: Any) -> Any:  # noqa: ANN401  # any number
+        return 2 * x
+
+    def add(state: float, value: float) -> float:
+        def inner(x: float) -> float:
+            return doubled_inside(x) + 1  # type: ignore[no-any-return]
+
+        return state + inner(value)
+
+    se.aggregate("nested", add, 0.0, plus)
+    db.tensor("A", np.array([1.0, 2.0]))
+    assert db.run("Y[] = nested(A[i])")["Y"].to_numpy() == 8
+
+
+def test_the_algebra_has_none(db: se.Database) -> None:
+    db.tensor("A", np.ones((2, 3)))
+    for text in ("Y[i] = growth[j](A[i, j])", "Y[i, n] = top3[j, n](A[i, j])"):
+        for optimizer in ("dp", "relational"):
+            with pytest.raises(se.AlgebraError, match="an aggregate that the algebra has not"):
+                db.plan(text, optimizer=optimizer).algebra()
+    with pytest.raises(se.AlgebraError, match="an aggregate that the algebra has not"):
+        db.relation("A").transform("w[] = growth(u[i, j])")

@@ -8,6 +8,7 @@ from numba import njit
 
 UNKNOWN_AGGREGATE = -21
 UNREGISTERED = -22
+WRONG_ARGUMENTS = -23
 
 
 def folding(bodies, missing, evaluation):

@@ -12,7 +12,8 @@ whole, and a byte for the kind of each: WHOLE, FRACTION, IMAGINARY (its value is
 
 A table of *users' functions* is an int64 array: table[0] entries, then ENTRY_WORDS an entry: the length of its name,
 MAX_NAME bytes of name, and the word that a program has for it. Users' aggregates are there, too: their names begin with
-@, which no expression has, and their word is 4 * an address, plus the numbers of a state less 1.
+@, which no expression has, and their word is 8 * an address, plus 4 where they take two arguments, plus the numbers of
+a state less 1.
 """
 
 from collections import namedtuple

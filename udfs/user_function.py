@@ -3,7 +3,7 @@
 Needs numba and numpy only. Both compute in float64; float32 operands of functions are widened and results rounded.
 """
 
-from types import CellType, FunctionType
+from types import CellType, CodeType, FunctionType
 
 import numpy as np
 from numba import njit, types
@@ -100,13 +100,20 @@ def _with_compiled_calls(function, callers):
     callers = (*callers, function)
 
     def compiled(value):
+        value = getattr(value, "__wrapped__", value) if isinstance(value, FunctionType) else value
         is_plain = isinstance(value, FunctionType) and value not in callers
         return _njit(_with_compiled_calls(value, callers)) if is_plain else value
 
     code, known = function.__code__, function.__globals__
-    called = {name: compiled(known[name]) for name in code.co_names if name in known}
+    called = {name: compiled(known[name]) for name in _names_in(code) if name in known}
     cells = tuple(CellType(compiled(cell.cell_contents)) for cell in function.__closure__ or ())
     return FunctionType(code, {**known, **called}, function.__name__, function.__defaults__, cells)
+
+
+def _names_in(code):
+    """Names that code reads, and that of functions defined in it."""
+    inner = [name for each in code.co_consts if isinstance(each, CodeType) for name in _names_in(each)]
+    return [*code.co_names, *inner]
 
 
 def _is_real(returned):
@@ -229,7 +236,7 @@ def _by_doubling(fold, combine, start, as_state):
 def _reason(message):
     """The line of numba's message that says what is wrong."""
     lines = [line.strip() for line in message.splitlines()]
-    return next((line for line in lines if line and not line.startswith("Failed in")), message)
+    return next((line for line in lines if line and "Failed in nopython mode" not in line), message)
 
 
 def _over_blocks(scalar, operands, dtype):

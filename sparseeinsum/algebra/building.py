@@ -29,6 +29,7 @@ from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.operators.dtypes import Array, Number
 from sparseeinsum.operators.expressions import Call, Operand, Scalar
+from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,8 @@ def read_kernel(text: str | Kernel, operands: int) -> Kernel:
             f"the kernel {text!r} is to be one EinSum of {wanted}, each of them read under one set of labels"
         )
     (einsum,) = program.einsums
+    if einsum.aggregate in USERS_AGGREGATES:
+        raise AlgebraError(f"the kernel {text!r} is of {einsum.aggregate}, an aggregate that the algebra has not")
     order = [NAMES.index(operand.tensor) for operand in einsum.operands]
     read = tuple(sorted(einsum.operands, key=lambda each: each.tensor))
     join = _reordered(einsum.join, order)

@@ -59,6 +59,7 @@ from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor
 from sparseeinsum.operators.expressions import Call, Literal, Operand
+from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 from sparseeinsum.semantics.exactness import JoinKind
 from sparseeinsum.statistics.estimate import Statistics
 
@@ -288,7 +289,14 @@ class _Contraction:
     operands: tuple[Expression, ...]
 
     def expression(self) -> Expression:
-        """A join, if there are two operands, and an aggregation, if keys are gone afterwards."""
+        """A join, if there are two operands, and an aggregation, if keys are gone afterwards.
+
+        Raises:
+            AlgebraError: It is an aggregate of a user's.
+        """
+        einsum = self.contract.einsum
+        if einsum.aggregate in USERS_AGGREGATES:
+            raise AlgebraError(f"{einsum.output.tensor} is {einsum.aggregate}, an aggregate that the algebra has not")
         sides = [self._side(index) for index in range(len(self.operands))]
         if len(sides) == 1:
             joined, labels = Transform(sides[0].expression, self._kernel()), sides[0].labels

@@ -32,6 +32,7 @@ MESSAGES_BY_CODE: dict[int, str] = {
     -16: "the expression has a function that this library does not know; reinstall both",
     -21: f"the aggregate is none of {', '.join(AGGREGATES)}",
     -22: "no such aggregate is registered; those of users are known only in the Python process that compiled them",
+    -23: "the aggregate takes %lld arguments, and is given %lld arrays",
     -24: "%.*s turned NaN or infinite out of finite values; nonfinite='allow' lets a run go on",
     -31: "axis %lld is out of range or named twice; there are %lld axes, counted from 0",
     -32: "position %lld is outside an axis of %lld",

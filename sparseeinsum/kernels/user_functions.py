@@ -75,7 +75,7 @@ def require_aggregate(record: UsersAggregate) -> None:
         compiler = imported(_COMPILER, "compile", f"aggregate {record.name}, which is compiled by numba,")
         address: int = compiler.address_of_aggregate(record)
         with _LOCK:
-            _enter(name, 4 * address + record.numbers - 1)
+            _enter(name, 8 * address + 4 * (record.arguments - 1) + record.numbers - 1)
             _COMPILED[name] = record
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from sparseeinsum.errors import ShapeError
-from sparseeinsum.language.eingraph import DeclaredTensor, EinGraph, EinSum, Program
+from sparseeinsum.errors import SemanticsError, ShapeError
+from sparseeinsum.language.eingraph import DeclaredTensor, EinGraph, EinSum, Program, is_as_registered
 from sparseeinsum.language.generated import GeneratedTensor, with_axis_bounds
 from sparseeinsum.language.inference import bounds_of, dtype_of, result_tensor, with_bounds
 from sparseeinsum.language.tensors import Tensor
@@ -52,6 +52,9 @@ def bind_einsum(written: EinSum, tensors: dict[str, Tensor], generated: Iterable
         ShapeError: A reference has another number of labels than its tensor has axes, or a label two bounds.
         SemanticsError: numpy has no such operation on values of these dtypes.
     """
+    if not is_as_registered(written):
+        problem = f"{written.aggregate} was registered anew since the program was read, with other states or arguments"
+        raise SemanticsError(f"{written.output.tensor}: {problem}; read the program again")
     read = {operand.tensor for operand in written.operands}
     for each in generated:
         if each.name in read:

@@ -211,6 +211,15 @@ def by_hand(einsum: EinSum) -> dict[str, int]:
     return dict(einsum.promoted)
 
 
+def is_as_registered(einsum: EinSum) -> bool:
+    """Whether a user's aggregate still has the states and arguments that it had when the EinSum was made."""
+    record = USERS_AGGREGATES.get(str(einsum.aggregate))
+    if record is None:
+        return True
+    is_of_pairs = isinstance(einsum.join, Call) and einsum.join.function == record.pair
+    return is_of_pairs == (record.arguments == 2) and (einsum.state is not None) == (record.numbers > 1)
+
+
 def arguments_of(einsum: EinSum) -> tuple[Scalar, ...]:
     """What its aggregate is of: its join, or the two arguments of a user's aggregate of pairs."""
     record = USERS_AGGREGATES.get(str(einsum.aggregate))

@@ -3,7 +3,8 @@
 import inspect
 import itertools
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -38,21 +39,44 @@ def register(python: Callable[..., Any]) -> str:
     known = FUNCTIONS.get(name)
     if name in RESERVED or name in USERS_AGGREGATES or (known is not None and known.python is None):
         raise SemanticsError(f"{name} has a meaning in programs already; give the function another name")
-    if known is not None and known.python is not None and source_of(known.python) == source_of(python):
+    source = source_of(python)
+    if known is not None and known.source == source:
         return name
     FUNCTIONS[name] = Function(
-        name=name, operands=_count_operands(name, python), numpy=_by_numpy(name, python), python=python
+        name=name,
+        operands=_count_operands(name, python),
+        numpy=_by_numpy(name, python),
+        python=python,
+        source=source,
     )
     return name
 
 
-def source_of(python: Callable[..., Any]) -> Hashable:
-    """What a function does, wherever it was defined; values that it captures, and globals, are part of it."""
+def source_of(python: Callable[..., Any], callers: tuple[object, ...] = ()) -> Hashable:
+    """What a function does now, wherever it was defined; what it captures, and globals, are part of it."""
     python = getattr(python, "py_func", python)  # of what numba compiled
-    code = python.__code__
-    captured = tuple(repr(cell.cell_contents) for cell in python.__closure__ or ())
-    read = tuple(repr(python.__globals__.get(name)) for name in code.co_names)
-    return code.co_code, repr(code.co_consts), code.co_names, code.co_varnames, captured, read
+    callers = (*callers, python)
+
+    def of(value: object) -> Hashable:
+        return source_of(value, callers) if isinstance(value, FunctionType) and value not in callers else repr(value)
+
+    codes = tuple(_codes_of(python.__code__))
+    captured = tuple(of(cell.cell_contents) for cell in python.__closure__ or ())
+    read = tuple(of(python.__globals__.get(name)) for code in codes for name in code.co_names)
+    return tuple(map(_text_of, codes)), captured, read
+
+
+def _codes_of(code: CodeType) -> Iterator[CodeType]:
+    """The code of a function, and of those defined in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes_of(constant)
+
+
+def _text_of(code: CodeType) -> Hashable:
+    constants = tuple(repr(each) for each in code.co_consts if not isinstance(each, CodeType))
+    return code.co_code, constants, code.co_names, code.co_varnames
 
 
 def _count_operands(name: str, python: Callable[..., Any]) -> int:

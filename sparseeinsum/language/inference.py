@@ -157,8 +157,8 @@ def folded_alike(einsum: EinSum, value: Array, times: int, dtype: str) -> Number
         record = USERS_AGGREGATES[einsum.aggregate]
         if record.arguments > 1 and times > 0:
             return None
-        first, *others = record.repeated(float(value), times)
-        return first if all(other == first for other in others) else None
+        state = record.known(float(value), times)
+        return state[0] if state is not None and len(set(state)) == 1 else None
     once = repeated(einsum.fold, value, 1 if einsum.along is not None else times, dtype)
     if einsum.along is not None and repeated(einsum.fold, value, 2, dtype) != once:
         return None

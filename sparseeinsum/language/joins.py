@@ -80,16 +80,25 @@ class JoinReader:
         return AxisBound(bound.name, bound.axis)
 
     def _check_function(self, call: FunctionCall) -> None:
-        function = FUNCTIONS.get(call.name)
-        if function is None:
-            near = difflib.get_close_matches(call.name.lower(), _function_names(), n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(_function_names())}"
-            raise self._names.error(f"there is no function {call.name!r}; {hint}", call.at)
+        check_name(call, self._names)
+        function = FUNCTIONS[call.name]
         if call.labels is not None:
             raise self._names.error(f"{call.name} is no aggregate, so it takes no labels in brackets", call.at)
         if len(call.arguments) != function.operands:
             takes = "one argument" if function.operands == 1 else f"{function.operands} arguments"
             raise self._names.error(f"{call.name} takes {takes}, not {len(call.arguments)}", call.at)
+
+
+def check_name(call: FunctionCall, names: Names) -> None:
+    """Refuse a call of a function that there is not.
+
+    Raises:
+        ParseError: With the nearest name that there is.
+    """
+    if call.name not in FUNCTIONS:
+        near = difflib.get_close_matches(call.name.lower(), _function_names(), n=1)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(_function_names())}"
+        raise names.error(f"there is no function {call.name!r}; {hint}", call.at)
 
 
 def _function_names() -> list[str]:

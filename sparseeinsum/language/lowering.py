@@ -9,7 +9,7 @@ from types import MappingProxyType
 from sparseeinsum.errors import ParseError, ShapeError
 from sparseeinsum.language.eingraph import DeclaredTensor, EinSum, Program, Promoted, Reference
 from sparseeinsum.language.files import read_source, read_statements
-from sparseeinsum.language.joins import JoinReader
+from sparseeinsum.language.joins import JoinReader, check_name
 from sparseeinsum.language.macros import MACROS, MacroCall, one_hot
 from sparseeinsum.language.matrix_statements import Shapes, no_shapes, with_labels
 from sparseeinsum.language.names import Names
@@ -243,6 +243,7 @@ class _Statement:
             return expression
         if _is_folding(expression):
             return self._name_aggregate(expression, outside)
+        check_name(expression, self.names)
         arguments = []
         for position, argument in enumerate(expression.arguments):
             others = (*expression.arguments[:position], *expression.arguments[position + 1 :])
@@ -286,6 +287,13 @@ class _Statement:
         for label in sorted(taken & outside):
             problem = f"{call.name}[{label}] aggregates a label that is also used outside it"
             raise self.names.error(f"{problem}; rename it inside", call.at)
+        for argument in read:
+            if not (any(references(argument)) or labels_of(argument)):
+                problem = f"an argument of {call.name} has no tensor"
+                raise self.names.error(f"{problem}; multiply ones(j) by a number, as in 3 * ones(j)", call.at)
+        if new and new[0] in dict(self.promoted):
+            problem = f"{call.name} has {new[0]} inside arrays, so {new[0]} is no key here"
+            raise self.names.error(f"{problem}; write it in lower case and without a tile", call.at)
         tensors = [self._as_reference(argument, call.at) for argument in read]
         body = tensors[0] if len(tensors) == 1 else FunctionCall(record.pair, None, tuple(tensors), call.at)
         return body, taken, new[0] if new else None

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ def aggregate(
 
     >>> aggregate("magnitude", lambda s, x: s + abs(x), 0.0, lambda s, t: s + t, lambda x, n: abs(x) * n)
     """
-    if not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise SemanticsError(f"{name!r} is no name for an aggregate; it needs up to 60 letters, digits and _")
     if name in RESERVED or name in FUNCTIONS:
         raise SemanticsError(f"{name} has a meaning in programs already; give the aggregate another name")
@@ -53,27 +53,26 @@ def aggregate(
     _count_parameters(name, "combine", combine, (2,))
     if repeat is not None:
         _count_parameters(name, "repeat", repeat, (2,))
-    record = UsersAggregate(name, fold, _state(name, identity), combine, repeat, arguments)
-    _check(record)
+    state = _state(name, identity)
+    source = (state, *(None if each is None else source_of(each) for each in (fold, combine, repeat)))
     known = USERS_AGGREGATES.get(name)
-    if known is not None and _sources(known) == _sources(record):
+    if known is not None and known.source == source:
         return
+    record = UsersAggregate(name, fold, state, combine, repeat, arguments, source)
+    _check(record)
     USERS_AGGREGATES[name] = record
     if arguments == 2:
         FUNCTIONS[record.pair] = Function(name=record.pair, operands=2, numpy=_pairs(name), python=fold)
-
-
-def _sources(record: UsersAggregate) -> tuple[Hashable, ...]:
-    """What an aggregate does, wherever its functions were defined."""
-    functions = (record.fold, record.combine, record.repeat)
-    return record.identity, *(None if each is None else source_of(each) for each in functions)
 
 
 def _state(name: str, identity: float | Sequence[float]) -> State:
     numbers = tuple(identity) if isinstance(identity, Sequence) else (identity,)
     if not 1 <= len(numbers) <= _MOST_NUMBERS or not all(isinstance(each, int | float | np.number) for each in numbers):
         raise SemanticsError(f"the identity of {name} is {identity!r}; it must be one to {_MOST_NUMBERS} real numbers")
-    return tuple(map(float, numbers))
+    try:
+        return tuple(map(float, numbers))
+    except OverflowError:
+        raise SemanticsError(f"the identity of {name} is {identity!r}, which no float64 is") from None
 
 
 def _count_parameters(name: str, part: str, function: Callable[..., Any], allowed: Sequence[int]) -> int:
@@ -97,26 +96,29 @@ def _check(record: UsersAggregate) -> None:
             )
     one, other = states[:2]
     both = _combined(record, one, other)
+    folded = _tried(record, "fold", record.folded, [(value,) * record.arguments for value in _PROBES[:2]])
     for what, found, wanted in (
         ("combine(identity, state) is not state", _combined(record, record.identity, one), one),
         ("combine depends on the order of its arguments", _combined(record, other, one), both),
-        (
-            "combine of the states of two values is not the fold of both",
-            both,
-            record.folded([(value,) * record.arguments for value in _PROBES[:2]]),
-        ),
+        ("combine of the states of two values is not the fold of both", both, folded),
     ):
         _check_same(record, what, found, wanted)
     if record.arguments == 1:
         for value in _PROBES:
             found = _tried(record, "repeat", record.repeated, value, 3)
-            _check_same(record, "repeat(value, 3) is not the fold of three", found, record.folded([(value,)] * 3))
+            three = _tried(record, "fold", record.folded, [(value,)] * 3)
+            _check_same(record, "repeat(value, 3) is not the fold of three", found, three)
 
 
 def _combined(record: UsersAggregate, one: State, other: State) -> State:
     plain = (one[0], other[0]) if record.numbers == 1 else (one, other)
-    found = _tried(record, "combine", record.combine, *plain)
-    return tuple(map(float, (found,) if record.numbers == 1 else found))
+
+    def combine(*states: Any) -> State:  # noqa: ANN401  # as functions take them
+        found = record.combine(*states)
+        return tuple(map(float, (found,) if record.numbers == 1 else found))
+
+    combined: State = _tried(record, "combine", combine, *plain)
+    return combined
 
 
 def _check_same(record: UsersAggregate, problem: str, found: State, wanted: State) -> None:

@@ -1,6 +1,6 @@
 """Operators: what the records of scalar functions and of aggregates say."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -56,6 +56,7 @@ class Function:
         annihilators: Arguments that leave nothing of the other one.
         passes: Positions of arguments that may be its value, as they are.
         python: The function of Python numbers that a user registered, which kernels compile; None for those built in.
+        source: What that function did when it was registered.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Function:
     annihilators: tuple[Number, ...] = ()
     passes: tuple[int, ...] = ()
     python: Callable[..., Any] | None = None
+    source: Hashable = None
 
     def __post_init__(self) -> None:
         if self.python is not None:

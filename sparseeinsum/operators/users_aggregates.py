@@ -1,7 +1,7 @@
 """Operators: aggregates that users register, of a state of up to four numbers."""
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -21,6 +21,7 @@ class UsersAggregate:
         combine: (state, another) -> state, commutative and associative.
         repeat: (value, times) -> the state of that value so many times, at least once; both float64.
         arguments: How many values `fold` takes.
+        source: What the functions did when it was registered.
     """
 
     name: str
@@ -29,6 +30,7 @@ class UsersAggregate:
     combine: Callable[..., Any]
     repeat: Callable[..., Any] | None
     arguments: int
+    source: Hashable = None
 
     @property
     def numbers(self) -> int:
@@ -61,6 +63,13 @@ class UsersAggregate:
                 return self._state(found)
             power = self.combine(power, power)
         raise AssertionError("a number has a highest bit")
+
+    def known(self, value: float, times: int) -> State | None:
+        """The same; None where Python raises an error, as for 1 / 0, for which kernels have infinity or NaN."""
+        try:
+            return self.repeated(value, times)
+        except (ArithmeticError, ValueError, TypeError):
+            return None
 
     def _given(self, state: State) -> Any:  # noqa: ANN401  # as functions take it
         return state[0] if self.numbers == 1 else state

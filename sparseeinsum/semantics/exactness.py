@@ -313,7 +313,7 @@ class _Vertex:
             return True
         name = str(self.einsum.aggregate)
         if name in USERS_AGGREGATES:
-            return USERS_AGGREGATES[name].repeated(float(constant.real), 1) == USERS_AGGREGATES[name].identity
+            return USERS_AGGREGATES[name].known(float(constant.real), 1) == USERS_AGGREGATES[name].identity
         return bool(constant == self._identity(name))
 
     def _identity(self, aggregate: str) -> Number | None:

@@ -385,6 +385,9 @@ def _measure_fold(row, scratch, operands):
     user = aggregate_of_user(row)
     if user < 0:
         return user
+    arguments = 1 + ((user >> 2) & 1)
+    if operands != arguments:
+        return report(scratch, aggregation.WRONG_ARGUMENTS, arguments, operands, 0)
     size = measure_contraction(row, scratch, 1, operands)
     return size if size < 0 else size * numbers_of_state(user)
 

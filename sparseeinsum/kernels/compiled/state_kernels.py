@@ -24,7 +24,7 @@ def state_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
 
 @njit
 def _run(user, operation, w, u, v, n, times):
-    evaluation.call_function(user >> 2, (operation, w, u, v, n, times))
+    evaluation.call_function(user >> 3, (operation, w, u, v, n, times))
 
 
 def _folds(numbers: Numbers, array: Access) -> dict[str, RowKernel]:

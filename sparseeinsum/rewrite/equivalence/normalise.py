@@ -65,8 +65,8 @@ class Normaliser:
     def _result(self, einsum: EinSum) -> Polynomial:
         body = self._form(einsum.join, einsum)
         if not einsum.is_taken_apart:
-            kind = "a scan" if einsum.along is not None else f"{einsum.aggregate}, an aggregate of yours"
-            raise SemanticsError(f"{einsum.output.tensor} is {kind}, which no equation here is of; compute both sides")
+            problem = f"{einsum.output.tensor} is {einsum.aggregate}, which no equation here is of"
+            raise SemanticsError(f"{problem}; compute both sides")
         if einsum.aggregate is not None:
             body = self._aggregated(einsum.aggregate, body, einsum)
         axes = {label: str(axis) for axis, label in enumerate(einsum.output.labels)}
