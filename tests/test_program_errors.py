@@ -48,7 +48,8 @@ NOTHING = "the program assigns nothing; write a statement such as C[i, k] = sum(
 FUNCTION_NAMES = (
     "sum, prod, max, min, any, all, logsumexp, abs, exp, log, sqrt, sign, relu, sigmoid, tanh, conj, logaddexp, where, "
     "floor, ceil, round, mod, clip, sin, cos, tan, asin, acos, atan, sinh, cosh, erf, softmax, log_softmax, mean, var, "
-    "norm, count, sumsq, layer_norm, argmax, argmin, cumsum, cumprod, cummax, cummin, logcumsumexp, first, last, one_hot"
+    "norm, count, sumsq, layer_norm, argmax, argmin, cumsum, cumprod, cummax, cummin, logcumsumexp, first, last, "
+    "one_hot"
 )
 DTYPES = "float64, float32, int64, bool, complex128, complex64"
 
