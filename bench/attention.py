@@ -11,7 +11,7 @@ import sparseeinsum as se
 from bench.contenders import planned, race_graphs, race_plans
 from bench.datasets import arguments
 from bench.timing import Figure, report
-from sparseeinsum.examples import Graph, attention_inputs, attention_program, attention_reference
+from sparseeinsum.api.examples import Graph, attention_inputs, attention_program, attention_reference
 
 WIDTH = 1024
 

@@ -24,7 +24,7 @@ from rich.table import Table
 
 import sparseeinsum as se
 from bench.timing import CONSOLE
-from sparseeinsum.examples import (
+from sparseeinsum.api.examples import (
     FEED_FORWARD,
     MATRIX_CHAIN,
     Graph,
@@ -36,7 +36,7 @@ from sparseeinsum.examples import (
     matrix_chain_inputs,
     matrix_chain_reference,
 )
-from sparseeinsum.graphs import GCN
+from sparseeinsum.api.graphs import GCN
 
 _COUNTER = Path("/proc/net/dev")
 _PRODUCT = "Y[i, k] = sum(A[i, j] * B[j, k])"

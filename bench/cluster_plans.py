@@ -29,8 +29,8 @@ from sparseeinsum.algebra.implementation.search import best_plans
 from sparseeinsum.algebra.relational.expressions import Expression, Input, Join
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT
 from sparseeinsum.algebra.relational.types import RelationType
+from sparseeinsum.api.relational_queries import SQL_RULES, sites_of
 from sparseeinsum.decompose.clusters.distribution import Cluster
-from sparseeinsum.relational_queries import SQL_RULES, sites_of
 
 _BLOCKS = 8  # more than there are machines, so that each gets some
 

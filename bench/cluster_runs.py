@@ -12,7 +12,7 @@ import sparseeinsum as se
 from bench.citus import received_bytes
 from bench.cluster_plans import Layout
 from sparseeinsum.algebra.implementation.plans import Plan
-from sparseeinsum.relational_queries import filled, one_after_the_other, plan_query
+from sparseeinsum.api.relational_queries import filled, one_after_the_other, plan_query
 from sparseeinsum.render.spreading import Spread
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.results.results import TensorResult

@@ -7,7 +7,7 @@ from functools import partial
 import sparseeinsum as se
 from bench.datasets import graph_of
 from bench.timing import Figure, race
-from sparseeinsum.examples import Graph, Matrix, load
+from sparseeinsum.api.examples import Graph, Matrix, load
 
 
 def race_graphs(asked: argparse.Namespace, run: Callable[[Graph, int, bool], list[Figure]]) -> list[Figure]:

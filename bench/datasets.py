@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from sparseeinsum.examples import Graph, citation_graph, read_graph
+from sparseeinsum.api.examples import Graph, citation_graph, read_graph
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from rich.table import Table
 
 import sparseeinsum as se
 from bench.timing import CONSOLE
+from sparseeinsum.api.examples import MATRIX_CHAIN, MULTI_HEAD_ATTENTION
+from sparseeinsum.api.graphs import GCN
 from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partitioned
 from sparseeinsum.decompose.eindecomp.search import Found, linearised
-from sparseeinsum.examples import MATRIX_CHAIN, MULTI_HEAD_ATTENTION
-from sparseeinsum.graphs import GCN
 
 # One step of training by gradient descent: b is the batch, m features, h hidden, o labels.
 TRAINING_STEP = """

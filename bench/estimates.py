@@ -24,8 +24,8 @@ from rich.table import Table
 
 import sparseeinsum as se
 from bench.timing import CONSOLE
-from sparseeinsum.examples import Matrix, attention_inputs, attention_program, citation_graph, gcn_inputs, load
-from sparseeinsum.graphs import GCN
+from sparseeinsum.api.examples import Matrix, attention_inputs, attention_program, citation_graph, gcn_inputs, load
+from sparseeinsum.api.graphs import GCN
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import ESTIMATORS, make_estimator
 

@@ -11,8 +11,8 @@ import sparseeinsum as se
 from bench.contenders import planned, race_graphs, race_plans
 from bench.datasets import arguments
 from bench.timing import Figure, report
-from sparseeinsum.examples import Graph, gcn_inputs, gcn_reference
-from sparseeinsum.graphs import GCN
+from sparseeinsum.api.examples import Graph, gcn_inputs, gcn_reference
+from sparseeinsum.api.graphs import GCN
 
 
 def run(graph: Graph, repeat: int, has_relational: bool) -> list[Figure]:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 import sparseeinsum as se
 from bench.timing import Figure, race, report
-from sparseeinsum.examples import Matrix, load
-from sparseeinsum.pipeline import make_plans
-from sparseeinsum.plan_options import PlanOptions
+from sparseeinsum.api.examples import Matrix, load
+from sparseeinsum.pipeline.plan_options import PlanOptions
+from sparseeinsum.pipeline.planning import make_plans
 
 PRODUCT = "Y[i, m] = sum(A[i, j] * X[j, m])"
 SCORES = "S[i, j] = sum(A[i, j] * X[i, m] * X[j, m])"

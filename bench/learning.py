@@ -18,7 +18,7 @@ from rich.table import Table
 
 import sparseeinsum as se
 from bench.timing import CONSOLE
-from sparseeinsum.examples import Matrix
+from sparseeinsum.api.examples import Matrix
 
 RANK = 10
 DENSITY = 0.001

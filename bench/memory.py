@@ -24,9 +24,9 @@ from rich.table import Table
 
 import sparseeinsum as se
 from bench.timing import CONSOLE
+from sparseeinsum.api.examples import citation_graph, gcn_inputs
+from sparseeinsum.api.graphs import GCN
 from sparseeinsum.engines.duckdb import parse_bytes
-from sparseeinsum.examples import citation_graph, gcn_inputs
-from sparseeinsum.graphs import GCN
 
 Data = NDArray[np.float64] | sp.csr_array
 UNLIMITED = "none"

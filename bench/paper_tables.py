@@ -26,9 +26,9 @@ from bench.datasets import chosen_graphs, graph_of, graph_parser
 from bench.programs import PROGRAMS, Source, source
 from bench.stopping import seconds_within
 from bench.timing import CONSOLE, race
+from sparseeinsum.api.examples import Graph, Matrix, attention_inputs, attention_program, gcn_inputs, load
+from sparseeinsum.api.graphs import GCN
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.examples import Graph, Matrix, attention_inputs, attention_program, gcn_inputs, load
-from sparseeinsum.graphs import GCN
 from sparseeinsum.statistics.estimate import Statistics
 
 WIDTH = 1024

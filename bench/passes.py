@@ -18,7 +18,7 @@ from rich.table import Table
 
 import sparseeinsum as se
 from bench.timing import CONSOLE
-from sparseeinsum.examples import Matrix, load
+from sparseeinsum.api.examples import Matrix, load
 
 _LIMITS = [int(limit) for limit in np.geomspace(6e7, 1e9, 30)]
 _COUNTS = (2, 4, 8, 16)

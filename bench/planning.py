@@ -13,8 +13,8 @@ import scipy.sparse as sp
 
 import sparseeinsum as se
 from bench.timing import CONSOLE, Figure, report
-from sparseeinsum.examples import Matrix, citation_graph, gcn_inputs, load
-from sparseeinsum.graphs import GCN
+from sparseeinsum.api.examples import Matrix, citation_graph, gcn_inputs, load
+from sparseeinsum.api.graphs import GCN
 
 _LAYERS, _HEADS = 6, 3
 

@@ -13,8 +13,8 @@ import numpy as np
 import sparseeinsum as se
 from bench.datasets import chosen_graphs, graph_of, graph_parser
 from bench.timing import Figure, race, report
-from sparseeinsum.examples import Graph, gcn_inputs, load
-from sparseeinsum.graphs import GCN
+from sparseeinsum.api.examples import Graph, gcn_inputs, load
+from sparseeinsum.api.graphs import GCN
 
 _CALLS = {
     "tensor_add of 1,000 x 256": "SELECT count(tensor_add(u, u)) FROM rows_of_256",

@@ -16,8 +16,8 @@ import psycopg
 import sparseeinsum as se
 from bench.datasets import chosen_graphs, graph_of, graph_parser
 from bench.timing import Figure, race, report
-from sparseeinsum.examples import Graph, attention_inputs, attention_program, gcn_inputs, load
-from sparseeinsum.graphs import GCN
+from sparseeinsum.api.examples import Graph, attention_inputs, attention_program, gcn_inputs, load
+from sparseeinsum.api.graphs import GCN
 
 _WIDTH = 1024
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import sparseeinsum as se
 from bench.datasets import SIZES, graph_of
 from bench.planning import TRAINING_STEP
-from sparseeinsum.examples import (
+from sparseeinsum.api.examples import (
     FEED_FORWARD,
     MATRIX_CHAIN,
     MULTI_HEAD_ATTENTION,
@@ -30,7 +30,7 @@ from sparseeinsum.examples import (
     matrix_chain_inputs,
     multi_head_attention_inputs,
 )
-from sparseeinsum.graphs import GCN
+from sparseeinsum.api.graphs import GCN
 
 Data = NDArray[np.float64] | sp.csr_array | sp.coo_array
 GRAPH = "planetoid_cora"

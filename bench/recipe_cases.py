@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
 
-from sparseeinsum.examples import Graph
+from sparseeinsum.api.examples import Graph
 
 Array = NDArray[Any]
 

@@ -17,7 +17,7 @@ from bench import recipe_cases
 from bench.datasets import chosen_graphs, graph_of, graph_parser
 from bench.recipe_cases import Array, Recipe
 from bench.timing import Figure, race, report
-from sparseeinsum.examples import Graph
+from sparseeinsum.api.examples import Graph
 
 
 def of_graph(graph: Graph) -> tuple[Recipe, ...]:

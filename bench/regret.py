@@ -26,7 +26,7 @@ from bench.datasets import add_data_folder
 from bench.programs import PROGRAMS, Case, source
 from bench.stopping import seconds_within
 from bench.timing import CONSOLE, race
-from sparseeinsum.calibration import random_plans
+from sparseeinsum.api.calibration import random_plans
 
 _FINALISTS = 5
 _SLOWER, _LEAST_LIMIT = 3, 0.15  # a plan is stopped after so many times the chosen one's seconds, but not before

@@ -22,10 +22,10 @@ from rich.table import Table
 import sparseeinsum as se
 from bench.estimates import error
 from bench.timing import CONSOLE, race
-from sparseeinsum.examples import attention_inputs, attention_program, citation_graph, gcn_inputs
-from sparseeinsum.graphs import GCN
-from sparseeinsum.run_options import RunOptions
-from sparseeinsum.running import run_plan
+from sparseeinsum.api.examples import attention_inputs, attention_program, citation_graph, gcn_inputs
+from sparseeinsum.api.graphs import GCN
+from sparseeinsum.pipeline.run_options import RunOptions
+from sparseeinsum.pipeline.running import run_plan
 
 Data = Mapping[str, object]
 

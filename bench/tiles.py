@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 import sparseeinsum as se
 from bench.timing import CONSOLE, Figure, race, report
-from sparseeinsum.examples import Matrix
+from sparseeinsum.api.examples import Matrix
 
 PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
 BLOCK = 64

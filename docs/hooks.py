@@ -5,8 +5,8 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import sparseeinsum as se
-from sparseeinsum.examples import citation_graph, gcn_inputs, load
-from sparseeinsum.graphs import GCN
+from sparseeinsum.api.examples import citation_graph, gcn_inputs, load
+from sparseeinsum.api.graphs import GCN
 from sparseeinsum.kernels.catalogue import functions
 
 _TABLE = "<!-- table of functions -->"

@@ -13,9 +13,9 @@ from sparseeinsum.version import __version__
 
 if TYPE_CHECKING:
     from sparseeinsum.algebra.building import TensorRelation
-    from sparseeinsum.arrays import einsum
-    from sparseeinsum.contraction_paths import ContractionPath, contract_path
-    from sparseeinsum.database import Database, connect
+    from sparseeinsum.api.arrays import einsum
+    from sparseeinsum.api.contraction_paths import ContractionPath, contract_path
+    from sparseeinsum.api.database import Database, connect
     from sparseeinsum.errors import (
         AlgebraError,
         CatalogueError,
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from sparseeinsum.language.expressions import NamedTensor, TensorExpression, bound, index, ones, where
     from sparseeinsum.language.matrices import Matrix, matrix, scalar, vector
     from sparseeinsum.language.users_aggregates import aggregate
-    from sparseeinsum.partitioned import PartitionedProgram
-    from sparseeinsum.partitioning import partition
-    from sparseeinsum.plan import Plan
+    from sparseeinsum.plans.partitioned import PartitionedProgram
+    from sparseeinsum.plans.partitioning import partition
+    from sparseeinsum.plans.plan import Plan
     from sparseeinsum.results.results import TensorResult
     from sparseeinsum.results.streams import ResultStream
     from sparseeinsum.results.targets import Table
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "algebra.building": ("TensorRelation",),
-    "arrays": ("einsum",),
-    "contraction_paths": ("ContractionPath", "contract_path"),
-    "database": ("Database", "connect"),
+    "api.arrays": ("einsum",),
+    "api.contraction_paths": ("ContractionPath", "contract_path"),
+    "api.database": ("Database", "connect"),
     "errors": (
         *("AlgebraError", "CatalogueError", "DataError", "EngineError", "KernelsError", "PackageError", "ParseError"),
         *("PlanError", "RightsError", "SemanticsError", "ShapeError", "SparseEinsumError", "StatisticsError"),
@@ -58,9 +58,9 @@ _MODULES = {
     "language.expressions": ("NamedTensor", "TensorExpression", "bound", "index", "ones", "where"),
     "language.matrices": ("Matrix", "matrix", "scalar", "vector"),
     "language.users_aggregates": ("aggregate",),
-    "partitioned": ("PartitionedProgram",),
-    "partitioning": ("partition",),
-    "plan": ("Plan",),
+    "plans.partitioned": ("PartitionedProgram",),
+    "plans.partitioning": ("partition",),
+    "plans.plan": ("Plan",),
     "results.results": ("TensorResult",),
     "results.streams": ("ResultStream",),
     "results.targets": ("Table",),
@@ -131,7 +131,7 @@ def __dir__() -> list[str]:
 
 
 def _answer(database: int, request: str) -> str:
-    answer: str = importlib.import_module(f"{__name__}.sql_requests").answer(database, request)
+    answer: str = importlib.import_module(f"{__name__}.api.sql_requests").answer(database, request)
     return answer
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from inspect import Parameter, signature
 from typing import Any
 
-from sparseeinsum.database import Database
+from sparseeinsum.api.database import Database
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.postgresql.opening import open_session
 from sparseeinsum.engines.postgresql.server_session import ServerSession
@@ -25,13 +25,13 @@ from sparseeinsum.errors import (
 )
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_text
-from sparseeinsum.pipeline import make_plans
-from sparseeinsum.plan import Plan
-from sparseeinsum.plan_options import PlanOptions, plan_options
-from sparseeinsum.sql_texts import declaration_of, number_of, tiles_of
+from sparseeinsum.language.sql_texts import declaration_of, number_of, tiles_of
+from sparseeinsum.pipeline.plan_options import PlanOptions, plan_options
+from sparseeinsum.pipeline.planning import make_plans
+from sparseeinsum.pipeline.storing import store_program
+from sparseeinsum.plans.plan import Plan
 from sparseeinsum.storage.fills import fill_text
 from sparseeinsum.storage.inputs import shapes_in
-from sparseeinsum.storing import store_program
 
 # SQLSTATEs, in PostgreSQL's words: syntax_error, duplicate_table, insufficient_privilege, undefined_table, and so on.
 _STATES = {

@@ -21,8 +21,8 @@ from bench.paper_tables import (
     wrong_constants,
 )
 from bench.programs import PROGRAMS, small_source
-from sparseeinsum.examples import citation_graph, gcn_inputs, load
-from sparseeinsum.graphs import GCN
+from sparseeinsum.api.examples import citation_graph, gcn_inputs, load
+from sparseeinsum.api.graphs import GCN
 from sparseeinsum.statistics.estimate import Statistics
 
 GRAPH = citation_graph(60, 300, 40, 700, seed=1)

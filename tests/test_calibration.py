@@ -12,8 +12,9 @@ import psycopg
 import pytest
 
 import sparseeinsum as se
-from sparseeinsum import assets, calibration
-from sparseeinsum.calibration import Calibration, random_plans
+from sparseeinsum import assets
+from sparseeinsum.api import calibration
+from sparseeinsum.api.calibration import Calibration, random_plans
 from sparseeinsum.cli import main
 from sparseeinsum.decompose.constants import calibration_file, constants_for, store_constants
 from sparseeinsum.decompose.cost import CostConstants, Work

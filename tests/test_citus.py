@@ -14,11 +14,7 @@ from random_runs import random_runs
 from reading import engine_of, read_back
 
 import sparseeinsum as se
-from sparseeinsum.decompose.clusters import pricing
-from sparseeinsum.decompose.clusters.costs import MovingCosts
-from sparseeinsum.decompose.clusters.distribution import Hashed, Replicated, Scattered
-from sparseeinsum.decompose.clusters.ways import ways_to_contract
-from sparseeinsum.examples import (
+from sparseeinsum.api.examples import (
     MATRIX_CHAIN,
     attention_inputs,
     attention_program,
@@ -29,7 +25,11 @@ from sparseeinsum.examples import (
     matrix_chain_inputs,
     matrix_chain_reference,
 )
-from sparseeinsum.graphs import GCN
+from sparseeinsum.api.graphs import GCN
+from sparseeinsum.decompose.clusters import pricing
+from sparseeinsum.decompose.clusters.costs import MovingCosts
+from sparseeinsum.decompose.clusters.distribution import Hashed, Replicated, Scattered
+from sparseeinsum.decompose.clusters.ways import ways_to_contract
 from sparseeinsum.render.dialects import write_sql
 from sparseeinsum.storage import placing
 from sparseeinsum.storage.placing import distribution_of

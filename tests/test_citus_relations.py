@@ -25,7 +25,7 @@ from sparseeinsum.algebra.relational.folds import Aggregate
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT
 from sparseeinsum.algebra.relational.traversal import in_order
 from sparseeinsum.algebra.relational.types import RelationType
-from sparseeinsum.relational_queries import SQL_RULES, compute_plans, plan_query
+from sparseeinsum.api.relational_queries import SQL_RULES, compute_plans, plan_query
 from sparseeinsum.storage.placing import distribution_of
 
 SUM = Aggregate("sum")

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import sparseeinsum as se
-from sparseeinsum import calibration, run_options
+from sparseeinsum.api import calibration
+from sparseeinsum.api.examples import citation_graph
 from sparseeinsum.cli import main
-from sparseeinsum.examples import citation_graph
+from sparseeinsum.pipeline import run_options
 
 PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
 

@@ -23,8 +23,7 @@ from test_sql_functions import SCALARS
 from test_sql_vocabulary import EXAMPLE_ROWS
 
 import sparseeinsum as se
-from sparseeinsum.cli import main
-from sparseeinsum.examples import (
+from sparseeinsum.api.examples import (
     attention_inputs,
     attention_program,
     attention_reference,
@@ -32,7 +31,8 @@ from sparseeinsum.examples import (
     gcn_inputs,
     gcn_reference,
 )
-from sparseeinsum.graphs import GCN
+from sparseeinsum.api.graphs import GCN
+from sparseeinsum.cli import main
 from sparseeinsum.kernels.catalogue import ValueType, functions
 
 Matrices = dict[str, Any]

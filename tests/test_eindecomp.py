@@ -15,9 +15,9 @@ from partitioned_programs import (
 )
 
 import sparseeinsum as se
+from sparseeinsum.api.examples import MULTI_HEAD_ATTENTION
 from sparseeinsum.decompose.eindecomp.search import improved, linearised, longest_paths, search, shortlisted
 from sparseeinsum.decompose.eindecomp.vectors import even_choice, pieces_of, viable_choices
-from sparseeinsum.examples import MULTI_HEAD_ATTENTION
 from sparseeinsum.statistics.estimate import Statistics
 
 PRODUCT = "Z[i, k] = sum(X[i, j] * Y[j, k])"

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 import sparseeinsum as se
-from sparseeinsum.calibration import random_plans
-from sparseeinsum.examples import (
+from sparseeinsum.api.calibration import random_plans
+from sparseeinsum.api.examples import (
     FEED_FORWARD,
     MATRIX_CHAIN,
     MULTI_HEAD_ATTENTION,
@@ -25,7 +25,7 @@ from sparseeinsum.examples import (
     multi_head_attention_inputs,
     multi_head_attention_reference,
 )
-from sparseeinsum.graphs import GCN
+from sparseeinsum.api.graphs import GCN
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.semantics.dense import evaluate_program

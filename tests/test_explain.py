@@ -8,7 +8,7 @@ from reading import contents
 
 import sparseeinsum as se
 from sparseeinsum.decompose.alternatives import choices_of
-from sparseeinsum.explain import write_bytes, write_seconds
+from sparseeinsum.plans.explain import write_bytes, write_seconds
 from sparseeinsum.results import execution
 
 CHAIN = """

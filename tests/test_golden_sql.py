@@ -14,7 +14,7 @@ from indexing import index_wherever_possible
 from numpy.typing import NDArray
 
 import sparseeinsum as se
-from sparseeinsum.examples import (
+from sparseeinsum.api.examples import (
     attention_inputs,
     attention_program,
     attention_reference,
@@ -22,7 +22,7 @@ from sparseeinsum.examples import (
     gcn_inputs,
     gcn_reference,
 )
-from sparseeinsum.graphs import GCN
+from sparseeinsum.api.graphs import GCN
 
 GOLDEN = Path(__file__).parent / "golden"
 PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from reading import engine_of, rows_of
 
 import sparseeinsum as se
-from sparseeinsum.plan_options import plan_options
-from sparseeinsum.storing import store_program
+from sparseeinsum.pipeline.plan_options import plan_options
+from sparseeinsum.pipeline.storing import store_program
 
 pytestmark = pytest.mark.engines("duckdb", "postgresql")
 

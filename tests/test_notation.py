@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import sparseeinsum as se
-from sparseeinsum.examples import Graph, Matrix, attention_inputs, attention_program, citation_graph, gcn_inputs
-from sparseeinsum.graphs import GCN
+from sparseeinsum.api.examples import Graph, Matrix, attention_inputs, attention_program, citation_graph, gcn_inputs
+from sparseeinsum.api.graphs import GCN
 
 # Table 8: T0 to T3 and H, the first layer; the second, which the table leaves out, aggregates and transforms alike.
 TABLE_8 = """

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from planning_problems import MOST_PLANS, Problem, choices_of, drawn, priced_by_hand, problem_of
 
 import sparseeinsum as se
+from sparseeinsum.api.examples import ATTENTION
+from sparseeinsum.api.graphs import GCN
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.cover import tree_rounds
 from sparseeinsum.decompose.joint import search_by_cover, search_greedily, search_jointly
 from sparseeinsum.decompose.optimizers import OPTIMIZERS
 from sparseeinsum.errors import PlanError
-from sparseeinsum.examples import ATTENTION
-from sparseeinsum.graphs import GCN
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.tensors import DEMOTED, Axis, Decomposition, Tensor

@@ -3,8 +3,8 @@
 import pytest
 
 import sparseeinsum as se
-from sparseeinsum.examples import MATRIX_CHAIN, MULTI_HEAD_ATTENTION
-from sparseeinsum.graphs import GCN
+from sparseeinsum.api.examples import MATRIX_CHAIN, MULTI_HEAD_ATTENTION
+from sparseeinsum.api.graphs import GCN
 
 PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
 SQUARES = {"A": (4096, 4096), "B": (4096, 4096)}

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import sparseeinsum as se
-from sparseeinsum.examples import (
+from sparseeinsum.api.examples import (
     MULTI_HEAD_ATTENTION,
     attention_inputs,
     attention_program,
@@ -21,9 +21,9 @@ from sparseeinsum.examples import (
     load,
     multi_head_attention_inputs,
 )
-from sparseeinsum.graphs import GCN
-from sparseeinsum.picture.cards import notation_lines
-from sparseeinsum.picture.placement import Edge, Node, Placement, place
+from sparseeinsum.api.graphs import GCN
+from sparseeinsum.plans.picture.cards import notation_lines
+from sparseeinsum.plans.picture.placement import Edge, Node, Placement, place
 
 SVG = "{http://www.w3.org/2000/svg}"
 # Of DejaVu Sans Mono, the widest of the fonts asked for, as a share of its size

@@ -10,6 +10,8 @@ from test_golden_sql import PRODUCT, check_golden
 
 import sparseeinsum as se
 from sparseeinsum.algebra.placement import PlacedDefinitions, place
+from sparseeinsum.api.examples import citation_graph, gcn_inputs
+from sparseeinsum.api.graphs import GCN
 from sparseeinsum.decompose.alternatives import choices_of
 from sparseeinsum.decompose.clusters.costs import MovingCosts
 from sparseeinsum.decompose.clusters.distribution import (
@@ -23,8 +25,6 @@ from sparseeinsum.decompose.clusters.distribution import (
 )
 from sparseeinsum.decompose.clusters.parts import parts_of_groups
 from sparseeinsum.decompose.clusters.pricing import Machines
-from sparseeinsum.examples import citation_graph, gcn_inputs
-from sparseeinsum.graphs import GCN
 from sparseeinsum.render.dialects import CITUS
 
 TWO = Cluster(sites=2, parts=8)

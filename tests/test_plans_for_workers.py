@@ -7,9 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 import sparseeinsum as se
-from sparseeinsum.cli import main
-from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.examples import (
+from sparseeinsum.api.examples import (
     FEED_FORWARD,
     MULTI_HEAD_ATTENTION,
     Matrix,
@@ -22,7 +20,9 @@ from sparseeinsum.examples import (
     multi_head_attention_inputs,
     multi_head_attention_reference,
 )
-from sparseeinsum.graphs import GCN
+from sparseeinsum.api.graphs import GCN
+from sparseeinsum.cli import main
+from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.language.tensors import DEMOTED, keys_of
 
 PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from reading import contents
 
 import sparseeinsum as se
-from sparseeinsum.examples import Matrix, load
+from sparseeinsum.api.examples import Matrix, load
 
 pytestmark = pytest.mark.engines("postgresql", reason="workers, queries put into others, and keys are PostgreSQL's own")
 

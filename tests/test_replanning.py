@@ -11,17 +11,17 @@ from reading import assert_usable, contents
 
 import sparseeinsum as se
 from bench import replanning as bench
-from sparseeinsum import plan as plans
-from sparseeinsum import replanning
+from sparseeinsum.api.examples import attention_inputs, attention_program, citation_graph, gcn_inputs, load
+from sparseeinsum.api.graphs import GCN
 from sparseeinsum.decompose import replanning_points as replanning_points_module
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.replanning_points import possible_times, replanning_points
 from sparseeinsum.errors import EngineError, PlanError
-from sparseeinsum.examples import attention_inputs, attention_program, citation_graph, gcn_inputs, load
-from sparseeinsum.graphs import GCN
+from sparseeinsum.pipeline import replanning
+from sparseeinsum.pipeline.run_options import RunOptions
+from sparseeinsum.pipeline.running import run_plan
+from sparseeinsum.plans import plan as plans
 from sparseeinsum.results.execution import Execution
-from sparseeinsum.run_options import RunOptions
-from sparseeinsum.running import run_plan
 
 MASKED = """
 M[i, j] = A[i, j] * B[i, j]

@@ -8,10 +8,10 @@ import pytest
 from partitioned_execution import Cluster
 from partitioned_programs import all_vectors, small_tasks, task_of, tiles_of
 
+from sparseeinsum.api.examples import FEED_FORWARD, MATRIX_CHAIN, MULTI_HEAD_ATTENTION
 from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partitioned
 from sparseeinsum.decompose.eindecomp.replay import KINDS, Replay, replay
 from sparseeinsum.decompose.eindecomp.search import Found, TransferTask, Vectors, search
-from sparseeinsum.examples import FEED_FORWARD, MATRIX_CHAIN, MULTI_HEAD_ATTENTION
 from sparseeinsum.semantics.dense import evaluate_program
 from sparseeinsum.statistics.estimate import Statistics
 

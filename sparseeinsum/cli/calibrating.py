@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from sparseeinsum.calibration import Calibration, calibrate
+from sparseeinsum.api.calibration import Calibration, calibrate
 from sparseeinsum.cli.display import duration
 
 _CONSOLE = Console(markup=False, highlight=False)

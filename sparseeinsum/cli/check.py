@@ -8,11 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 import sparseeinsum as se
-from sparseeinsum.checking import Finding, check_source
 from sparseeinsum.cli.commands import STANDARD_INPUT, open_database, parameters_of
 from sparseeinsum.language.files import read_source
 from sparseeinsum.language.syntax import Source
 from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.pipeline.checking import Finding, check_source
 
 _ERRORS = 1  # the exit status where there are some
 

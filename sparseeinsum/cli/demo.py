@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 
 import sparseeinsum as se
+from sparseeinsum.api.graphs import GCN, Entries, FeaturedGraph, citation_graph, gcn_by_numpy, gcn_tensors, read_graph
 from sparseeinsum.errors import PackageError
 from sparseeinsum.extras import imported
-from sparseeinsum.graphs import GCN, Entries, FeaturedGraph, citation_graph, gcn_by_numpy, gcn_tensors, read_graph
 
 Tensors = Mapping[str, Entries | NDArray[np.float64]]
 
@@ -72,7 +72,7 @@ def _comparison(graph: FeaturedGraph, inputs: Tensors, database: se.Database, pl
 def _peer(inputs: Tensors) -> tuple[str, Callable[[], NDArray[np.float64]]]:
     """What computes the same in memory: scipy, where it is installed, else numpy; and its name."""
     try:
-        examples = imported("sparseeinsum.examples", "scipy", "the same in scipy")
+        examples = imported("sparseeinsum.api.examples", "scipy", "the same in scipy")
     except PackageError:
         return "numpy, dense", partial(gcn_by_numpy, inputs)
     return "scipy, the same steps", partial(examples.gcn_reference, examples.matrices(inputs))

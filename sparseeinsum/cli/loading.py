@@ -7,8 +7,8 @@ from pathlib import Path
 
 import sparseeinsum as se
 from sparseeinsum.cli.commands import open_database
+from sparseeinsum.language.sql_texts import declaration_of
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.sql_texts import declaration_of
 
 
 def load(asked: argparse.Namespace) -> None:

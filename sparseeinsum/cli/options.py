@@ -3,8 +3,8 @@
 import argparse
 
 from sparseeinsum.errors import SparseEinsumError
+from sparseeinsum.language.sql_texts import number_of
 from sparseeinsum.operators.dtypes import Number
-from sparseeinsum.sql_texts import number_of
 
 
 def words(text: str) -> list[str]:

@@ -26,7 +26,7 @@ from sparseeinsum.language.parsing import fail
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.syntax import Assignment, Source, Statement
 from sparseeinsum.operators.dtypes import Number
-from sparseeinsum.preview import rows_table
+from sparseeinsum.plans.preview import rows_table
 
 _HELP = """\
 SQL ends with a semicolon and is run as it is. A program is a line such as

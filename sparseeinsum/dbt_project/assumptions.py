@@ -13,9 +13,9 @@ from sparseeinsum.algebra.translate import Inputs, KeptOperands, translate
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.ranges import Range, finite_range
-from sparseeinsum.plan import Plan
+from sparseeinsum.plans.plan import Plan
+from sparseeinsum.plans.validity import broken_rewriting, evaluations_for
 from sparseeinsum.semantics.exactness import Values
-from sparseeinsum.validity import broken_rewriting, evaluations_for
 
 # Tried as the greatest magnitude of all values, the greatest first: products and sums must stay finite, too.
 _MAGNITUDES = (math.inf, *(10.0**exponent for exponent in (300, 200, 150, 100, 75, 50, 30, 20, 15, 12, 9, 6, 3, 2, 1)))

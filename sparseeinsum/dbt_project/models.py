@@ -11,7 +11,7 @@ from sparseeinsum.algebra.translate import delivery
 from sparseeinsum.dbt_project.inputs import Input
 from sparseeinsum.dbt_project.jinja import Jinja, commented, name_of
 from sparseeinsum.errors import DbtError
-from sparseeinsum.plan import Plan
+from sparseeinsum.plans.plan import Plan
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.templates import union_all

@@ -11,8 +11,8 @@ from sparseeinsum.dbt_project.inputs import Input, Source
 from sparseeinsum.dbt_project.jinja import MARK
 from sparseeinsum.dbt_project.models import Model
 from sparseeinsum.language.scalar import write_number
+from sparseeinsum.language.sql_texts import declaration_of
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor, dictionaries_of_keys, keys_of
-from sparseeinsum.sql_texts import declaration_of
 
 _WIDTH = 100  # of a line
 

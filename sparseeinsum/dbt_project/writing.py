@@ -13,7 +13,7 @@ from sparseeinsum.dbt_project.project import DbtProject, read_project
 from sparseeinsum.dbt_project.properties import models_yaml, sources_yaml
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DbtError
-from sparseeinsum.plan import Plan
+from sparseeinsum.plans.plan import Plan
 from sparseeinsum.statistics.columns import table_by_name
 
 

@@ -9,7 +9,7 @@ from sparseeinsum.decompose.staging import StatementSizes
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.turns import Turns
 from sparseeinsum.errors import EngineError, PlanError
-from sparseeinsum.plan import Plan
+from sparseeinsum.plans.plan import Plan
 from sparseeinsum.render.statements import Statement
 
 # A limit that would hardly change is left alone: other runs need not wait.

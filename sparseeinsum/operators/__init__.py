@@ -1,1 +1,1 @@
-"""Operators: what scalar functions and aggregates are, each in one record from which all else follows."""
+"""Operators: what scalar functions, aggregates and scans are, each in one record from which all else follows."""

@@ -15,8 +15,8 @@ from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.translate import delivery, kept_in
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory import Keeping, keeping_to_memory
-from sparseeinsum.explain import EinSumRun, Replanning
-from sparseeinsum.plan import Plan
+from sparseeinsum.plans.explain import EinSumRun, Replanning
+from sparseeinsum.plans.plan import Plan
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.results.delivering import deliver, natural_keys
 from sparseeinsum.results.results import TensorResult, result_of

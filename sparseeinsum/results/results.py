@@ -16,7 +16,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import CatalogueError, PackageError, SemanticsError, ShapeError
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.operators.dtypes import Number, is_complex
-from sparseeinsum.preview import Preview
+from sparseeinsum.plans.preview import Preview
 from sparseeinsum.render.relations import write_schema
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.results.greatest import Rows

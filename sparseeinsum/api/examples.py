@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparseeinsum import graphs
-from sparseeinsum.database import Database
-from sparseeinsum.graphs import Entries, FeaturedGraph, gcn_tensors, sigmoid
+from sparseeinsum.api import graphs
+from sparseeinsum.api.database import Database
+from sparseeinsum.api.graphs import Entries, FeaturedGraph, gcn_tensors, sigmoid
 
 Matrix = NDArray[np.float64] | sp.csr_array
 

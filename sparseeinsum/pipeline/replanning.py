@@ -14,10 +14,10 @@ from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import PlanError
-from sparseeinsum.explain import Replanning
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
-from sparseeinsum.plan import Plan
+from sparseeinsum.plans.explain import Replanning
+from sparseeinsum.plans.plan import Plan
 from sparseeinsum.results.execution import Replanned
 from sparseeinsum.rewrite.binarise import MOST_OPERANDS, binarise
 from sparseeinsum.rewrite.composition import composed

@@ -19,22 +19,22 @@ from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.replanning_points import replanning_points
 from sparseeinsum.decompose.staging import StatementSizes, staged_results, statement_sizes
 from sparseeinsum.errors import PlanError
-from sparseeinsum.explain import Analysis, Explanation, Sizes
 from sparseeinsum.extras import late
 from sparseeinsum.kernels.duckdb.library import library_at_hand
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.records import Function
 from sparseeinsum.operators.users_aggregates import UsersAggregate
-from sparseeinsum.partitioned import PartitionedProgram
-from sparseeinsum.preview import Preview
+from sparseeinsum.plans.explain import Analysis, Explanation, Sizes
+from sparseeinsum.plans.partitioned import PartitionedProgram
+from sparseeinsum.plans.preview import Preview
+from sparseeinsum.plans.saved.files import write_plan
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.natural_keys import with_natural_keys
 from sparseeinsum.render.sources import scan_boundaries
 from sparseeinsum.render.statements import Statement, result_query, result_statements, staged_statements
 from sparseeinsum.rewrite.names import Names
 from sparseeinsum.rewrite.rewriting import Rewriting
-from sparseeinsum.saved_plans.files import write_plan
 from sparseeinsum.semantics.exactness import Evaluation
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import Estimator
@@ -167,7 +167,7 @@ class Plan:
         Returns:
             One page of HTML that needs no other file and no net.
         """
-        write_page = late("sparseeinsum.picture.page").write_page
+        write_page = late("sparseeinsum.plans.picture.page").write_page
         page: str = write_page(self._explanation(analyze, top), str(self.program), self.sql("staged"))
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")

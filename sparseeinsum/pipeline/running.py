@@ -10,11 +10,13 @@ from sparseeinsum.engines.attempts import entered, tried
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory import OutOfMemoryError, bounded, ordered_folds
 from sparseeinsum.errors import EngineError, PlanError
-from sparseeinsum.explain import Analysis
 from sparseeinsum.language.registered import registered
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.plan import Plan
-from sparseeinsum.replanning import planned_with_less
+from sparseeinsum.pipeline.replanning import planned_with_less
+from sparseeinsum.pipeline.run_options import RunOptions
+from sparseeinsum.plans.explain import Analysis
+from sparseeinsum.plans.plan import Plan
+from sparseeinsum.plans.validity import broken_rewriting, evaluations_for
 from sparseeinsum.results.execution import (
     Delivery,
     Execution,
@@ -24,14 +26,12 @@ from sparseeinsum.results.execution import (
     with_dictionaries,
 )
 from sparseeinsum.results.targets import Table, Target
-from sparseeinsum.run_options import RunOptions
 from sparseeinsum.statistics.fingerprints import fingerprints
 from sparseeinsum.statistics.measure import Measurement, is_complete
 from sparseeinsum.storage.catalogue import check_relation
 from sparseeinsum.storage.inputs import stored_inputs
 from sparseeinsum.storage.measuring import identifying_axes, measure_all
 from sparseeinsum.storage.ownership import check_target
-from sparseeinsum.validity import broken_rewriting, evaluations_for
 
 Value = TypeVar("Value")
 

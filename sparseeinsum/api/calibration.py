@@ -11,13 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sparseeinsum.database import Database, connect
-from sparseeinsum.decompose.constants import constants_for, store_constants
-from sparseeinsum.decompose.cost import CostConstants
-from sparseeinsum.decompose.fit import Fit, Observation, Residual, fit_constants, residuals
-from sparseeinsum.engines.postgresql.names import is_postgresql
-from sparseeinsum.errors import EngineError, PlanError
-from sparseeinsum.examples import (
+from sparseeinsum.api.database import Database, connect
+from sparseeinsum.api.examples import (
     FEED_FORWARD,
     MATRIX_CHAIN,
     Matrix,
@@ -29,10 +24,15 @@ from sparseeinsum.examples import (
     load,
     matrix_chain_inputs,
 )
-from sparseeinsum.graphs import GCN
+from sparseeinsum.api.graphs import GCN
+from sparseeinsum.decompose.constants import constants_for, store_constants
+from sparseeinsum.decompose.cost import CostConstants
+from sparseeinsum.decompose.fit import Fit, Observation, Residual, fit_constants, residuals
+from sparseeinsum.engines.postgresql.names import is_postgresql
+from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.language.building import program
 from sparseeinsum.language.eingraph import Program
-from sparseeinsum.plan import Plan
+from sparseeinsum.plans.plan import Plan
 
 _WIDTH = 128
 _DISTANCES = "D[i, k] = sum(abs(X[i, j] - Z[k, j]))\nS[i, k] = exp(-D[i, k])"

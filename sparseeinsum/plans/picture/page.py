@@ -6,9 +6,9 @@ from html import escape
 from pathlib import Path
 
 from sparseeinsum.decompose.plan import DecomposedGraph, Step
-from sparseeinsum.explain import Explanation, differing_steps, write_seconds, write_times
-from sparseeinsum.picture.cards import deal, marked, notation_lines
-from sparseeinsum.picture.drawing import draw
+from sparseeinsum.plans.explain import Explanation, differing_steps, write_seconds, write_times
+from sparseeinsum.plans.picture.cards import deal, marked, notation_lines
+from sparseeinsum.plans.picture.drawing import draw
 
 _MOST_ALTERNATIVES = 5  # of each EinSum
 _Row = tuple[bool, tuple[str, ...]]  # whether it is the plan itself, and its cells

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sparseeinsum.replanning import replan
+from sparseeinsum.pipeline.replanning import replan
 from sparseeinsum.results.execution import Progress, Replan
 
 

@@ -8,7 +8,7 @@ import sqlglot
 from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.plan import Plan
+from sparseeinsum.plans.plan import Plan
 from sparseeinsum.render.dialects import write_sql
 from sparseeinsum.statistics.fingerprints import fingerprints_statement
 from sparseeinsum.statistics.templates import union_all

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sparseeinsum.plan import Plan
+from sparseeinsum.plans.plan import Plan
 from sparseeinsum.rewrite.assumptions import broken_assumption
 from sparseeinsum.semantics.exactness import Evaluation, Values, evaluate_exactly
 

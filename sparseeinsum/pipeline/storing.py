@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.eingraph import Program
-from sparseeinsum.pipeline import run_program
-from sparseeinsum.plan_options import PlanOptions
+from sparseeinsum.pipeline.plan_options import PlanOptions
+from sparseeinsum.pipeline.planning import run_program
+from sparseeinsum.pipeline.run_options import RunOptions
 from sparseeinsum.results.execution import KeptResult
 from sparseeinsum.results.tables import claim_table, record_result
-from sparseeinsum.run_options import RunOptions
 
 
 def store_program(program: Program, engine: Engine, options: PlanOptions, replaces: bool) -> Mapping[str, KeptResult]:

@@ -8,8 +8,16 @@ from html import escape
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.decompose.choice import promoted_tiles, reference_tiles
 from sparseeinsum.decompose.plan import Step
-from sparseeinsum.explain import EinSumRun, Explanation, Sizes, write_bytes, write_count, write_relation, write_seconds
 from sparseeinsum.language.eingraph import Reference, write_reference
+from sparseeinsum.plans.explain import (
+    EinSumRun,
+    Explanation,
+    Sizes,
+    write_bytes,
+    write_count,
+    write_relation,
+    write_seconds,
+)
 from sparseeinsum.render.relations import write_schema
 from sparseeinsum.semantics.exactness import JoinKind
 

@@ -14,14 +14,14 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
-from sparseeinsum.database import Database
+from sparseeinsum.api.database import Database
 from sparseeinsum.engines.duckdb import DuckDB
 from sparseeinsum.errors import CatalogueError, EngineError, PlanError
-from sparseeinsum.guarded import guarded_query
 from sparseeinsum.kernels.catalogue import functions
 from sparseeinsum.kernels.duckdb.sql_functions import REQUEST_FUNCTION
-from sparseeinsum.plan import Plan
-from sparseeinsum.sql_texts import declaration_of, number_of, tiles_of, truth_of
+from sparseeinsum.language.sql_texts import declaration_of, number_of, tiles_of, truth_of
+from sparseeinsum.pipeline.guarded import guarded_query
+from sparseeinsum.plans.plan import Plan
 
 _NUMBER = "number"  # the question which database a connection is to
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sparseeinsum.database import connect
+from sparseeinsum.api.database import connect
 from sparseeinsum.errors import DataError
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.numpy_notation import RESULT_NAME, operand_names, read_arguments, read_subscripts

@@ -11,9 +11,9 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph, EinSum, by_hand, write_einsum
 from sparseeinsum.language.inference import result_tensor
 from sparseeinsum.language.tensors import DEMOTED
+from sparseeinsum.plans.saved.files import SavedPlan
 from sparseeinsum.rewrite.assumptions import broken_assumption, rewritten_results
 from sparseeinsum.rewrite.binarise import MOST_OPERANDS
-from sparseeinsum.saved_plans.files import SavedPlan
 from sparseeinsum.semantics.exactness import Values
 
 _PLAN_AGAIN = "plan the program again"

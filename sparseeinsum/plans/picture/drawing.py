@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from html import escape
 
-from sparseeinsum.picture.cards import Card, Deck, Line, Link, Meter
-from sparseeinsum.picture.placement import Box, Edge, Node, Point, place
+from sparseeinsum.plans.picture.cards import Card, Deck, Line, Link, Meter
+from sparseeinsum.plans.picture.placement import Box, Edge, Node, Point, place
 
 _MARGIN = 12.0
 _PADDING = 14.0

@@ -18,7 +18,6 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import lock_of
 from sparseeinsum.engines.memory import OutOfMemoryError, bounded, ordered_folds
 from sparseeinsum.errors import PlanError
-from sparseeinsum.explain import Analysis
 from sparseeinsum.extras import late
 from sparseeinsum.kernels.user_functions import require_aggregate, require_function
 from sparseeinsum.language.binding import bind
@@ -26,11 +25,16 @@ from sparseeinsum.language.eingraph import EinGraph, Program
 from sparseeinsum.language.registered import registered_in
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, entries
 from sparseeinsum.operators.users_aggregates import UsersAggregate
-from sparseeinsum.partitioned import PartitionedProgram
-from sparseeinsum.plan import Plan
-from sparseeinsum.plan_options import PlanOptions
-from sparseeinsum.program_data import ProgramData, read_data
-from sparseeinsum.replanning import planned_with_less
+from sparseeinsum.pipeline.plan_options import PlanOptions
+from sparseeinsum.pipeline.program_data import ProgramData, read_data
+from sparseeinsum.pipeline.replanning import planned_with_less
+from sparseeinsum.pipeline.run_options import RunOptions
+from sparseeinsum.pipeline.running import analyze_plan, check_into, run_plan, stream_plan
+from sparseeinsum.plans.explain import Analysis
+from sparseeinsum.plans.partitioned import PartitionedProgram
+from sparseeinsum.plans.plan import Plan
+from sparseeinsum.plans.saved.files import SavedPlan
+from sparseeinsum.plans.saved.fitting import check_exact, decomposed_as, rebuilt
 from sparseeinsum.results.execution import Delivery, Execution, execute, prepare, with_dictionaries
 from sparseeinsum.results.targets import Target
 from sparseeinsum.rewrite.algebraic import improve
@@ -45,10 +49,6 @@ from sparseeinsum.rewrite.parts import parts_of
 from sparseeinsum.rewrite.products import put_together
 from sparseeinsum.rewrite.rewriting import Rewriting
 from sparseeinsum.rewrite.sparse_sums import compensate
-from sparseeinsum.run_options import RunOptions
-from sparseeinsum.running import analyze_plan, check_into, run_plan, stream_plan
-from sparseeinsum.saved_plans.files import SavedPlan
-from sparseeinsum.saved_plans.fitting import check_exact, decomposed_as, rebuilt
 from sparseeinsum.semantics.exactness import ExactGraph, evaluate_exactly
 from sparseeinsum.statistics.measure import is_complete
 from sparseeinsum.storage.measuring import identifying_axes

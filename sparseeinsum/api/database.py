@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, overload
 import duckdb
 import pyarrow as pa
 
-from sparseeinsum import pipeline, running
 from sparseeinsum.engines.duckdb import open_duckdb
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import lock_of, one_at_a_time
@@ -25,14 +24,15 @@ from sparseeinsum.loading import tables
 from sparseeinsum.loading.sources.given import Columns
 from sparseeinsum.loading.sources.readers import read
 from sparseeinsum.operators.dtypes import Number
-from sparseeinsum.plan import Plan
-from sparseeinsum.plan_options import plan_options
-from sparseeinsum.progress import shown_progress
+from sparseeinsum.pipeline import planning, running
+from sparseeinsum.pipeline.plan_options import plan_options
+from sparseeinsum.pipeline.progress import shown_progress
+from sparseeinsum.pipeline.run_options import RunOptions
+from sparseeinsum.plans.plan import Plan
+from sparseeinsum.plans.saved.files import read_plan
 from sparseeinsum.results.results import Results, TensorResult
 from sparseeinsum.results.streams import ResultStream
 from sparseeinsum.results.targets import Destination, targets_of
-from sparseeinsum.run_options import RunOptions
-from sparseeinsum.saved_plans.files import read_plan
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR
 from sparseeinsum.storage.arguments import Description
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     import psycopg
 
     from sparseeinsum.algebra.building import TensorRelation
-    from sparseeinsum.checking import Finding
+    from sparseeinsum.pipeline.checking import Finding
 
-_RELATIONAL_QUERIES = "sparseeinsum.relational_queries"
+_RELATIONAL_QUERIES = "sparseeinsum.api.relational_queries"
 
 
 @one_frame
@@ -311,7 +311,7 @@ class Database:
         Raises:
             SemanticsError: A parameter is given that the text does not declare.
         """
-        checking = late("sparseeinsum.checking")
+        checking = late("sparseeinsum.pipeline.checking")
         findings: list[Finding] = checking.check_source(source, folder, parameters, self._engine)
         return findings
 
@@ -466,7 +466,7 @@ class Database:
         options = plan_options(
             optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, count, indexes, workers
         )
-        plans = pipeline.make_plans(self._read(program, parameters), self._engine, options)
+        plans = planning.make_plans(self._read(program, parameters), self._engine, options)
         return plans[0] if top is None else plans
 
     @one_at_a_time
@@ -483,7 +483,7 @@ class Database:
                 the plan is not exact for the values that are here.
             CatalogueError: A tensor is not there.
         """
-        return pipeline.load_plan(read_plan(source), self._engine)
+        return planning.load_plan(read_plan(source), self._engine)
 
     @one_at_a_time
     def write_dbt(self, plan: Plan, project: str | Path, name: str) -> tuple[Path, ...]:
@@ -558,7 +558,7 @@ class Database:
             options = plan_options(
                 optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
             )
-            run = pipeline.run_program(self._read(program, parameters), self._engine, options, targets, asked)
+            run = planning.run_program(self._read(program, parameters), self._engine, options, targets, asked)
             return Results(run.results)
 
     @one_at_a_time
@@ -599,7 +599,7 @@ class Database:
                 options = plan_options(
                     optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
                 )
-                streamed = pipeline.stream_program(self._read(program, parameters), self._engine, options, asked)
+                streamed = planning.stream_program(self._read(program, parameters), self._engine, options, asked)
             deliveries = transaction.enter_context(streamed)
             return ResultStream(self._engine, deliveries, transaction.pop_all())
 

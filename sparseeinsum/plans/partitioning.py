@@ -13,7 +13,7 @@ from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.ranges import finite_range
-from sparseeinsum.partitioned import PartitionedProgram
+from sparseeinsum.plans.partitioned import PartitionedProgram
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.known import Known
 from sparseeinsum.semantics.exactness import Values, evaluate_exactly

@@ -1,0 +1,1 @@
+"""Plans: what was decided for a program, as data: explained, drawn, saved, checked against other values."""
