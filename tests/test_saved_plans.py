@@ -60,7 +60,14 @@ def check(db: se.Database, case: Case, others: dict[str, Array]) -> None:
     """The same plan on the same data; on others, numpy's result or a refusal."""
     case.load(db)
     try:
-        plan = db.plan(case.text, case.optimizer, None, case.pin, case.layout, case.outputs, case.nonfinite)
+        plan = db.plan(
+            case.text,
+            case.optimizer,
+            pin=case.pin,
+            layout=case.layout,
+            outputs=case.outputs,
+            nonfinite=case.nonfinite,
+        )
     except se.SparseEinsumError:
         return
     text = plan.to_json()

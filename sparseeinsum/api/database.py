@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, Self, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack, overload
 
 import duckdb
 import pyarrow as pa
@@ -25,7 +25,7 @@ from sparseeinsum.loading.sources.given import Columns
 from sparseeinsum.loading.sources.readers import read
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.pipeline import planning, running
-from sparseeinsum.pipeline.plan_options import plan_options
+from sparseeinsum.pipeline.plan_options import PlanningOptions, plan_options
 from sparseeinsum.pipeline.progress import shown_progress
 from sparseeinsum.pipeline.run_options import RunOptions
 from sparseeinsum.plans.plan import Plan
@@ -34,7 +34,6 @@ from sparseeinsum.results.results import Results, TensorResult
 from sparseeinsum.results.streams import ResultStream
 from sparseeinsum.results.targets import Destination, targets_of
 from sparseeinsum.statistics.estimate import Statistics
-from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR
 from sparseeinsum.storage.arguments import Description
 from sparseeinsum.storage.catalogue import Catalogue, StoredDictionary
 from sparseeinsum.storage.dictionaries import Dictionaries
@@ -373,18 +372,12 @@ class Database:
         self,
         program: Program | str,
         optimizer: str = "dp",
-        memory_limit: str | float | None = None,
-        pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None = None,
-        layout: str = "entries",
-        outputs: Sequence[str] = (),
-        nonfinite: str = "error",
-        tiles: Sequence[int] | str = (),
-        estimator: str = DEFAULT_ESTIMATOR,
-        rewrite: bool = True,
+        *,
         top: None = None,
         indexes: bool = True,
         parameters: Mapping[str, Number] | None = None,
         workers: int | None = None,
+        **options: Unpack[PlanningOptions],
     ) -> Plan: ...
 
     @overload
@@ -392,19 +385,12 @@ class Database:
         self,
         program: Program | str,
         optimizer: str = "dp",
-        memory_limit: str | float | None = None,
-        pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None = None,
-        layout: str = "entries",
-        outputs: Sequence[str] = (),
-        nonfinite: str = "error",
-        tiles: Sequence[int] | str = (),
-        estimator: str = DEFAULT_ESTIMATOR,
-        rewrite: bool = True,
         *,
         top: int,
         indexes: bool = True,
         parameters: Mapping[str, Number] | None = None,
         workers: int | None = None,
+        **options: Unpack[PlanningOptions],
     ) -> list[Plan]: ...
 
     @one_at_a_time
@@ -412,18 +398,12 @@ class Database:
         self,
         program: Program | str,
         optimizer: str = "dp",
-        memory_limit: str | float | None = None,
-        pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None = None,
-        layout: str = "entries",
-        outputs: Sequence[str] = (),
-        nonfinite: str = "error",
-        tiles: Sequence[int] | str = (),
-        estimator: str = DEFAULT_ESTIMATOR,
-        rewrite: bool = True,
+        *,
         top: int | None = None,
         indexes: bool = True,
         parameters: Mapping[str, Number] | None = None,
         workers: int | None = None,
+        **options: Unpack[PlanningOptions],
     ) -> Plan | list[Plan]:
         """Choose a decomposition for every EinSum of a program.
 
@@ -463,10 +443,8 @@ class Database:
             PlanError: No plan keeps to what is asked.
         """
         count = 1 if top is None else top
-        options = plan_options(
-            optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, count, indexes, workers
-        )
-        plans = planning.make_plans(self._read(program, parameters), self._engine, options)
+        asked = plan_options(optimizer, count, indexes, workers, **options)
+        plans = planning.make_plans(self._read(program, parameters), self._engine, asked)
         return plans[0] if top is None else plans
 
     @one_at_a_time
@@ -512,18 +490,12 @@ class Database:
         program: Program | Plan | str,
         into: Mapping[str, Destination] | None = None,
         optimizer: str = "dp",
-        memory_limit: str | float | None = None,
-        pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None = None,
-        layout: str = "entries",
-        outputs: Sequence[str] = (),
-        nonfinite: str = "error",
-        tiles: Sequence[int] | str = (),
-        estimator: str = DEFAULT_ESTIMATOR,
-        rewrite: bool = True,
+        *,
         progress: bool | None = None,
         replan: bool = True,
         parameters: Mapping[str, Number] | None = None,
         deterministic: bool = False,
+        **options: Unpack[PlanningOptions],
     ) -> Results:
         """Run a program or a plan, in one transaction.
 
@@ -555,10 +527,8 @@ class Database:
             if isinstance(program, Plan):
                 _check_no_parameters(parameters)
                 return Results(running.run_plan(program, self._engine, targets, asked).results)
-            options = plan_options(
-                optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
-            )
-            run = planning.run_program(self._read(program, parameters), self._engine, options, targets, asked)
+            wanted = plan_options(optimizer, **options)
+            run = planning.run_program(self._read(program, parameters), self._engine, wanted, targets, asked)
             return Results(run.results)
 
     @one_at_a_time
@@ -566,18 +536,12 @@ class Database:
         self,
         program: Program | Plan | str,
         optimizer: str = "dp",
-        memory_limit: str | float | None = None,
-        pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None = None,
-        layout: str = "entries",
-        outputs: Sequence[str] = (),
-        nonfinite: str = "error",
-        tiles: Sequence[int] | str = (),
-        estimator: str = DEFAULT_ESTIMATOR,
-        rewrite: bool = True,
+        *,
         progress: bool | None = None,
         replan: bool = True,
         parameters: Mapping[str, Number] | None = None,
         deterministic: bool = False,
+        **options: Unpack[PlanningOptions],
     ) -> ResultStream:
         """Run a program or a plan, and read its results in batches while they are computed, however large they are.
 
@@ -596,10 +560,8 @@ class Database:
                 _check_no_parameters(parameters)
                 streamed = running.stream_plan(program, self._engine, asked)
             else:
-                options = plan_options(
-                    optimizer, memory_limit, pin, layout, outputs, nonfinite, tiles, estimator, rewrite, 1
-                )
-                streamed = planning.stream_program(self._read(program, parameters), self._engine, options, asked)
+                wanted = plan_options(optimizer, **options)
+                streamed = planning.stream_program(self._read(program, parameters), self._engine, wanted, asked)
             deliveries = transaction.enter_context(streamed)
             return ResultStream(self._engine, deliveries, transaction.pop_all())
 

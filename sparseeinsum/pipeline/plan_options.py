@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypedDict, Unpack
 
 from sparseeinsum.decompose.eindecomp.vectors import check_workers
 from sparseeinsum.decompose.tiling import TILES
@@ -24,7 +25,7 @@ class PlanOptions:
         nonfinite: What to do where values turn NaN or infinite: `error` or `allow`.
         tiles: Tiles of several indices that any label may have; besides them those that inputs are stored in.
         estimator: How sizes of results are estimated: uniform, sketch or exact.
-        rewrites: Whether products that several EinSums compute may be computed in another order.
+        rewrite: Whether products that several EinSums compute may be computed in another order.
         top: How many plans.
         indexes: Whether operands may be kept in memory and read by index, where the engine can do that.
         workers: Among how many labels are cut; None for a plan of one that knows nothing of others.
@@ -38,7 +39,7 @@ class PlanOptions:
     nonfinite: str = "error"
     tiles: tuple[int, ...] = ()
     estimator: str = DEFAULT_ESTIMATOR
-    rewrites: bool = True
+    rewrite: bool = True
     top: int = 1
     indexes: bool = True
     workers: int | None = None
@@ -49,34 +50,61 @@ class PlanOptions:
         return math.inf if self.estimator == "exact" else 0.0
 
 
+class PlanningOptions(TypedDict, total=False):
+    """What plans and runs are asked alike, by keyword; `Database.plan` says what each means."""
+
+    memory_limit: str | float | None
+    pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None
+    layout: str
+    outputs: Sequence[str]
+    nonfinite: str
+    tiles: Sequence[int] | str
+    estimator: str
+    rewrite: bool
+
+
 def plan_options(
     optimizer: str = "dp",
-    memory_limit: str | float | None = None,
-    pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None = None,
-    layout: str = "entries",
-    outputs: Sequence[str] = (),
-    nonfinite: str = "error",
-    tiles: Sequence[int] | str = (),
-    estimator: str = DEFAULT_ESTIMATOR,
-    rewrite: bool = True,
     top: int = 1,
     indexes: bool = True,
     workers: int | None = None,
+    **options: Unpack[PlanningOptions],
 ) -> PlanOptions:
-    """What `Database.plan` is asked, checked."""
+    """What `Database.plan` is asked, checked.
+
+    Raises:
+        PlanError: An option has no such value.
+        TypeError: There is no such option.
+    """
+    unknown = options.keys() - PlanningOptions.__annotations__.keys()
+    if unknown:
+        known = ", ".join(PlanningOptions.__annotations__)
+        raise TypeError(f"there is no option {min(unknown)}; plans take optimizer, {known}")
     if top < 1:
         raise PlanError(f"top is {top}; ask for at least one plan")
-    try:
-        limit = None if memory_limit is None else parse_bytes(memory_limit)
-    except ValueError as error:
-        raise PlanError(f"memory_limit: {error}") from None
-    pinned = {name: _tiles(name, labels) for name, labels in (pin or {}).items()}
-    wanted, sizes = tuple(outputs), _sizes(tiles)
     if workers is not None:
         check_workers(workers)
     return PlanOptions(
-        optimizer, limit, pinned, layout, wanted, nonfinite, sizes, estimator, rewrite, top, indexes, workers
+        optimizer=optimizer,
+        memory_limit=_limit(options.get("memory_limit")),
+        pin={name: _tiles(name, labels) for name, labels in (options.get("pin") or {}).items()},
+        layout=options.get("layout", "entries"),
+        outputs=tuple(options.get("outputs", ())),
+        nonfinite=options.get("nonfinite", "error"),
+        tiles=_sizes(options.get("tiles", ())),
+        estimator=options.get("estimator", DEFAULT_ESTIMATOR),
+        rewrite=options.get("rewrite", True),
+        top=top,
+        indexes=indexes,
+        workers=workers,
     )
+
+
+def _limit(memory_limit: str | float | None) -> int | None:
+    try:
+        return None if memory_limit is None else parse_bytes(memory_limit)
+    except ValueError as error:
+        raise PlanError(f"memory_limit: {error}") from None
 
 
 def _sizes(tiles: Sequence[int] | str) -> tuple[int, ...]:

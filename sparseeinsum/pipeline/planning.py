@@ -140,7 +140,7 @@ def _rewritten(
     price = partial(least_seconds, constants=constants_for(engine.costs))
     derivations: Mapping[str, Derivation] = {}
     unsearched: tuple[str, ...] = ()
-    if options.rewrites:
+    if options.rewrite:
         pinned = options.pin.keys()
         improved = improve(bound, binary, price, options.pin)
         binary = put_together(improved.graph, improved.apart, price, pinned)
