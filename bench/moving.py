@@ -23,7 +23,7 @@ import sparseeinsum as se
 from bench.timing import CONSOLE
 from sparseeinsum.decompose.clusters.costs import MovingCosts, Volume
 from sparseeinsum.decompose.clusters.distribution import Central, Cluster, Distribution, Hashed, Replicated
-from sparseeinsum.decompose.clusters.ways import Way
+from sparseeinsum.decompose.clusters.ways import LocalStrategy
 from sparseeinsum.decompose.clusters.wire import part_bytes, row_bytes
 from sparseeinsum.language.tensors import Axis, Decomposition, Tensor
 
@@ -183,7 +183,7 @@ def expected(figure: Figure, costs: MovingCosts) -> float:
     """What a move is expected to take."""
     move = MOVES[figure.move]
     if figure.move == _GROUPS:
-        way = Way((Hashed(0),), Central(), gathers=True)
+        way = LocalStrategy((Hashed(0),), Central(), gathers=True)
         return costs.filling(figure.payload.volume, way, Central(), figure.payload.parts)
     return costs.moving(figure.payload.volume, move.before, move.after)
 

@@ -136,9 +136,9 @@ class TestFit:
 class TestResiduals:
     def test_factors_have_the_larger_above(self) -> None:
         for expected in (1.0, 4.0):
-            residual = Residual(Observation("", "", Work(), 2.0), expected, foretold=expected / 3)
-            assert residual.fitted_factor == 2
-            assert residual.foretold_factor == pytest.approx(max(expected / 6, 6 / expected))
+            residual = Residual(Observation("", "", Work(), 2.0), expected, predicted=expected / 3)
+            assert residual.fit_error == 2
+            assert residual.prediction_error == pytest.approx(max(expected / 6, 6 / expected))
 
     def test_a_program_is_foretold_from_the_others(self) -> None:
         """Only one program hashes, at three times the default: without it nothing says so."""
@@ -148,14 +148,14 @@ class TestResiduals:
         hashing = [replace(each, program="hashing") for each in observations(true, ["hashed_tuples"], count=12)]
         found = residuals(fit_constants(others + hashing, DEFAULT), DEFAULT)
         assert [each.observation for each in found] == others + hashing
-        assert max(each.fitted_factor for each in found) < 1.2
-        assert all(each.foretold_factor < 1.2 for each in found if each.observation.program == "others")
-        assert all(2 < each.foretold_factor < 3.1 for each in found if each.observation.program == "hashing")
+        assert max(each.fit_error for each in found) < 1.2
+        assert all(each.prediction_error < 1.2 for each in found if each.observation.program == "others")
+        assert all(2 < each.prediction_error < 3.1 for each in found if each.observation.program == "hashing")
 
 
 def worst_factor(fit: Fit) -> float:
     """Of what is expected and was measured, the larger by the smaller."""
-    return max(each.fitted_factor for each in residuals(fit, DEFAULT))
+    return max(each.fit_error for each in residuals(fit, DEFAULT))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from planning_problems import MOST_PLANS, Problem, drawn
 from sparseeinsum.decompose.clusters.costs import MovingCosts, Volume
 from sparseeinsum.decompose.clusters.distribution import Central, Cluster, Distribution, Hashed, Replicated
 from sparseeinsum.decompose.clusters.pricing import Machines
-from sparseeinsum.decompose.clusters.routes import Leg, Lying, Routes, tables_for
+from sparseeinsum.decompose.clusters.routes import PricedOperator, Routes, SizedRelation, tables_for
 from sparseeinsum.decompose.clusters.ways import ways_to_slice, ways_to_stack
 from sparseeinsum.decompose.optimizers import optimise
 from sparseeinsum.decompose.plan import price_choices
@@ -69,39 +69,52 @@ def test_the_best_plans_are_different_decompositions() -> None:
     [((1, DEMOTED), (1, 1)), ((1, 1), (1, DEMOTED)), ((1, DEMOTED), (DEMOTED, 1)), ((1, 1), (DEMOTED, DEMOTED))],
 )
 def test_routes(before: tuple[int, ...], after: tuple[int, ...]) -> None:
-    """What a route costs is what its stops cost, and no other stops cost less."""
+    """What a route costs is what its placed_operators cost, and no other placed_operators cost less."""
     between = tuple(max(pair) for pair in zip(before, after, strict=True))
     given, middle, wanted = map(Decomposition, (before, between, after))
-    legs = []
+    operators = []
     if middle != given:
-        legs.append(Leg(tuple(ways_to_slice(given, middle)), Lying(middle, Volume(1e4, 3e6)), 1e-3))
+        operators.append(
+            PricedOperator(tuple(ways_to_slice(given, middle)), SizedRelation(middle, Volume(1e4, 3e6)), 1e-3)
+        )
     if middle != wanted:
-        legs.append(Leg(tuple(ways_to_stack(middle, wanted)), Lying(wanted, Volume(1e4, 1e6)), 1e-3))
+        operators.append(
+            PricedOperator(tuple(ways_to_stack(middle, wanted)), SizedRelation(wanted, Volume(1e4, 1e6)), 1e-3)
+        )
     routes = Routes(COSTS, 2)
-    start_relation = Lying(given, Volume(1e4, 2e6))
-    seconds = routes.seconds(start_relation, legs)
+    start_relation = SizedRelation(given, Volume(1e4, 2e6))
+    seconds = routes.seconds(start_relation, operators)
 
-    def moved(lying: Lying, origin: Distribution, goal: Distribution) -> float:
-        return 0.0 if origin == goal else COSTS.moving(lying.volume, origin, goal)
+    def moved(sized: SizedRelation, origin: Distribution, goal: Distribution) -> float:
+        return 0.0 if origin == goal else COSTS.moving(sized.volume, origin, goal)
 
-    def priced(stops: list[tuple[Leg, int, Distribution]], start: Distribution, end: Distribution) -> float:
+    def priced(
+        placed_operators: list[tuple[PricedOperator, int, Distribution]], start: Distribution, end: Distribution
+    ) -> float:
         total, lies, relation = 0.0, start, start_relation
-        for leg, number, place in stops:
-            way = leg.ways[number]
-            total += moved(relation, lies, way.operands[0]) + leg.seconds * COSTS.share(way)
-            total += COSTS.filling(leg.result.volume, way, place)
-            lies, relation = place, leg.result
+        for operator, number, place in placed_operators:
+            way = operator.ways[number]
+            total += moved(relation, lies, way.operands[0]) + operator.seconds * COSTS.share(way)
+            total += COSTS.filling(operator.result.volume, way, place)
+            lies, relation = place, operator.result
         return total + moved(relation, lies, end)
 
     options = [
-        [(leg, number, place) for number in range(len(leg.ways)) for place in tables_for(leg.result.promoted)]
-        for leg in legs
+        [
+            (operator, number, place)
+            for number in range(len(operator.ways))
+            for place in tables_for(operator.result.promoted)
+        ]
+        for operator in operators
     ]
     for start, end in itertools.product(tables_for(given.promoted), tables_for(wanted.promoted)):
-        least = min(priced(list(stops), start, end) for stops in itertools.product(*options))
+        least = min(priced(list(placed_operators), start, end) for placed_operators in itertools.product(*options))
         assert routes.between(seconds, start, end) == pytest.approx(least, rel=1e-12)
-        stops = routes.stops(start_relation, legs, start, end)
-        taken = [(leg, leg.ways.index(stop.way), stop.place) for leg, stop in zip(legs, stops, strict=True)]
+        placed_operators = routes.placed_operators(start_relation, operators, start, end)
+        taken = [
+            (operator, operator.ways.index(placed.way), placed.place)
+            for operator, placed in zip(operators, placed_operators, strict=True)
+        ]
         assert priced(taken, start, end) == pytest.approx(least, rel=1e-12)
 
 

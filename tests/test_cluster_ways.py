@@ -21,7 +21,7 @@ from sparseeinsum.algebra.relational.expressions import Complete, Expression, In
 from sparseeinsum.algebra.relational.traversal import in_order
 from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Scattered
 from sparseeinsum.decompose.clusters.ways import (
-    Way,
+    LocalStrategy,
     ways_to_complete,
     ways_to_contract,
     ways_to_slice,
@@ -64,7 +64,7 @@ def on_machines(expression: Expression, places: dict[str, Placement]) -> tuple[P
     return plan, gathers or plan.placement.pending is not None
 
 
-def check(relation: Relation, operands: Sequence[Schema], way: Way) -> None:
+def check(relation: Relation, operands: Sequence[Schema], way: LocalStrategy) -> None:
     """A way as the implementation algebra has it."""
     expression = PlanExpressions({}, set()).of(relation)
     places = {
@@ -87,7 +87,7 @@ def check(relation: Relation, operands: Sequence[Schema], way: Way) -> None:
         assert way.gathers or plan.placement.is_everywhere
 
 
-def operators(plan: se.Plan) -> Iterator[tuple[Relation, list[Schema], Iterator[Way]]]:
+def operators(plan: se.Plan) -> Iterator[tuple[Relation, list[Schema], Iterator[LocalStrategy]]]:
     """The operators of a plan over relations of their own, and their ways."""
     for definition in plan.definitions:
         contract = definition.relation
@@ -99,7 +99,7 @@ def operators(plan: se.Plan) -> Iterator[tuple[Relation, list[Schema], Iterator[
             yield from repartitions(given_relation)
 
 
-def repartitions(relation: Relation) -> Iterator[tuple[Relation, list[Schema], Iterator[Way]]]:
+def repartitions(relation: Relation) -> Iterator[tuple[Relation, list[Schema], Iterator[LocalStrategy]]]:
     """What an operand is made with: of stacks those of one axis, which others are made of."""
     if not isinstance(relation, Slice | Stack | Densify):
         return

@@ -112,7 +112,7 @@ def test_the_rest_is_as_if_it_had_been_planned_with_the_actual_sizes(db: se.Data
 def test_plans_that_are_kept_to_look_at_nothing(db: se.Database) -> None:
     masked(db, 900, 0.1)
     plan = db.plan(MASKED, rewrite=False)
-    assert [statement.name for statement in plan.watched_statements] == ["M", "Z"]
+    assert [statement.name for statement in plan.checkpointed_statements] == ["M", "Z"]
     kept = executed(db, plan, replans=False)
     assert [run.statement.name for run in kept.runs] == ["Z"]
     assert kept.replannings == ()
@@ -243,7 +243,7 @@ def test_networks_have_no_results_to_look_at(db: se.Database, name: str) -> None
     text = GCN if name == "GCN" else attention_program(32)
     load(db, gcn_inputs(graph, hidden=16) if name == "GCN" else attention_inputs(graph, 32))
     plan = db.plan(text)
-    assert plan.watched_statements == plan.staged_statements
+    assert plan.checkpointed_statements == plan.staged_statements
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,9 @@ from sparseeinsum.decompose.clusters.distribution import (
     transfer_bytes,
 )
 from sparseeinsum.decompose.clusters.parts import parts_of, volume_of_parts
-from sparseeinsum.decompose.clusters.routes import Leg, Lying, Routes, Stop
+from sparseeinsum.decompose.clusters.routes import PlacedOperator, PricedOperator, Routes, SizedRelation
 from sparseeinsum.decompose.clusters.spreading import Spreading
-from sparseeinsum.decompose.clusters.ways import Way
+from sparseeinsum.decompose.clusters.ways import LocalStrategy
 from sparseeinsum.decompose.clusters.wire import keys_bytes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.language.eingraph import EinSum, Reference
@@ -118,13 +118,13 @@ class _Placement:
         self.transferred[contract] = transferred
         return replace(definition, relation=contract, distribution=place)
 
-    def _way(self, contract: Contract) -> Way:
+    def _way(self, contract: Contract) -> LocalStrategy:
         """How an EinSum is computed: of groups of one pair there are no parts."""
         way = self.spreading.ways[contract.schema.tensor.name]
         has_parts = way.gathers or way.parts_by is not None
-        return Way(way.operands, Scattered()) if has_parts and contract.has_single_pairs else way
+        return LocalStrategy(way.operands, Scattered()) if has_parts and contract.has_single_pairs else way
 
-    def _parts(self, contract: Contract, choice: Choice, way: Way) -> Kept:
+    def _parts(self, contract: Contract, choice: Choice, way: LocalStrategy) -> Kept:
         """What machines have of groups, in a table where the groups are to be."""
         assert way.parts_by is not None
         assert isinstance(way.result, Hashed)
@@ -132,7 +132,7 @@ class _Placement:
         parts = replace(contract, output=output, detects_nonfinite=False, parts_by=way.parts_by)
         return Kept(parts, 0, 1, Hashed(way.result.axis + 1))  # after the axis of parts
 
-    def _wanted(self, operands: Sequence[Relation], way: Way) -> tuple[Distribution, ...]:
+    def _wanted(self, operands: Sequence[Relation], way: LocalStrategy) -> tuple[Distribution, ...]:
         """Where operands are read: a table that the coordinator has is not sent to what one machine computes."""
         if way.is_of_one_machine and not all(map(self._is_everywhere, operands)):
             return (Central(),) * len(operands)
@@ -150,7 +150,7 @@ class _Placement:
             return 0.0
         return transfer_bytes(self.volume_of(operand.schema).size_bytes, Central(), Replicated(), self.costs.cluster)
 
-    def _moving_bytes(self, schema: Schema, way: Way, place: Distribution) -> float:
+    def _moving_bytes(self, schema: Schema, way: LocalStrategy, place: Distribution) -> float:
         return transfer_bytes(self.volume_of(schema).size_bytes, way.result, place, self.costs.cluster)
 
     def _read(self, operand: Relation, wanted: Distribution) -> Relation:
@@ -162,12 +162,16 @@ class _Placement:
 
         def seconds(start: tuple[list[Relation], _Source]) -> float:
             rest, source = start
-            return routes.between(routes.seconds(self._lying(rest[0]), self._legs(rest)), source.place, wanted)
+            return routes.between(
+                routes.seconds(self._sized(rest[0]), self._priced_operators(rest)), source.place, wanted
+            )
 
         (first, *others), source = min(starts, key=seconds)
-        stops = routes.stops(self._lying(first), self._legs([first, *others]), source.place, wanted)
-        for relation, stop in zip(others, stops, strict=True):
-            source = self._filled(relation, self._brought(source, stop.way.operands[0]), stop)
+        placed_operators = routes.placed_operators(
+            self._sized(first), self._priced_operators([first, *others]), source.place, wanted
+        )
+        for relation, placed in zip(others, placed_operators, strict=True):
+            source = self._filled(relation, self._brought(source, placed.way.operands[0]), placed)
         return self._brought(source, wanted)
 
     def _sources(self, relation: Relation) -> list[_Source]:
@@ -178,17 +182,17 @@ class _Placement:
             return [_Source(relation, self.spreading.places[relation.schema.tensor.name])]
         return self.tables.get(relation, [])
 
-    def _filled(self, relation: Relation, operand: Relation, stop: Stop) -> _Source:
+    def _filled(self, relation: Relation, operand: Relation, placed: PlacedOperator) -> _Source:
         """The table that an operator fills."""
         inner = relation.input if isinstance(relation, Kept) else relation
         assert isinstance(inner, Slice | Stack | Densify)
         made: Relation = replace(inner, input=operand)
-        if isinstance(inner, Densify) and isinstance(stop.way.result, Hashed):
-            made = Densify(operand, self._indices(inner.schema, stop.way.result))
+        if isinstance(inner, Densify) and isinstance(placed.way.result, Hashed):
+            made = Densify(operand, self._indices(inner.schema, placed.way.result))
         axis, count = (relation.axis, relation.count) if isinstance(relation, Kept) else (0, 1)
-        kept = Kept(made, axis, count, stop.place)
-        self.transferred[kept] = self._moving_bytes(inner.schema, stop.way, stop.place)
-        source = _Source(kept, stop.place)
+        kept = Kept(made, axis, count, placed.place)
+        self.transferred[kept] = self._moving_bytes(inner.schema, placed.way, placed.place)
+        source = _Source(kept, placed.place)
         self.tables.setdefault(relation, []).append(source)
         return source
 
@@ -210,13 +214,13 @@ class _Placement:
         self.transferred[kept] = transfer_bytes(size, source.place, place, self.costs.cluster)
         return kept
 
-    def _lying(self, relation: Relation) -> Lying:
-        return Lying(relation.schema.decomposition, self.volume_of(relation.schema))
+    def _sized(self, relation: Relation) -> SizedRelation:
+        return SizedRelation(relation.schema.decomposition, self.volume_of(relation.schema))
 
-    def _legs(self, chain: Sequence[Relation]) -> list[Leg]:
+    def _priced_operators(self, chain: Sequence[Relation]) -> list[PricedOperator]:
         """The operators between relations of which each is made of the one before, as if their work took no time."""
-        lying = map(self._lying, chain)
-        return [Leg.between(self.costs, given, made) for given, made in itertools.pairwise(lying)]
+        sized = map(self._sized, chain)
+        return [PricedOperator.between(self.costs, given, made) for given, made in itertools.pairwise(sized)]
 
 
 def _put_together(contract: Contract, label: str, parts: Kept) -> Contract:

@@ -19,7 +19,7 @@ from sparseeinsum.engines.duckdb import DuckDB
 from sparseeinsum.errors import CatalogueError, EngineError, PlanError
 from sparseeinsum.kernels.catalogue import functions
 from sparseeinsum.kernels.duckdb.sql_functions import REQUEST_FUNCTION
-from sparseeinsum.language.sql_texts import declaration_of, number_of, tiles_of, truth_of
+from sparseeinsum.language.sql_texts import declaration_of, number_of, parse_bool, tiles_of
 from sparseeinsum.pipeline.guarded import guarded_query
 from sparseeinsum.plans.plan import Plan
 
@@ -93,7 +93,7 @@ def _plan(engine: DuckDB, asked: Mapping[str, Any]) -> Plan:
         nonfinite=asked["nonfinite"],
         tiles=tiles_of(asked["tiles"]),
         estimator=asked["estimator"],
-        rewrite=truth_of("rewrite", asked["rewrite"]),
+        rewrite=parse_bool("rewrite", asked["rewrite"]),
     )
 
 

@@ -22,7 +22,7 @@ def calibrate_machine(asked: argparse.Namespace) -> None:
     _CONSOLE.print(_constants_table(found))
     _CONSOLE.print(_residuals_table(found))
     _CONSOLE.print(f"fitted to {found.origin}, besides {duration(found.fit.overhead_seconds)} a query; worst:")
-    for each in sorted(found.residuals, key=lambda each: -each.fitted_factor)[:3]:
+    for each in sorted(found.residuals, key=lambda each: -each.fit_error)[:3]:
         query = each.observation
         _CONSOLE.print(f"  took {duration(query.seconds)}, expected {duration(each.expected)}: {query.name}")
     if not asked.dry_run:
@@ -59,7 +59,7 @@ def _residuals_table(found: Calibration) -> Table:
     for name, group in {**groups, "all": found.residuals}.items():
         cells = [
             f"{summary(factors):.2f}"
-            for factors in ([each.fitted_factor for each in group], [each.foretold_factor for each in group])
+            for factors in ([each.fit_error for each in group], [each.prediction_error for each in group])
             for summary in (statistics.median, max)
         ]
         table.add_row(name, str(len(group)), *cells)

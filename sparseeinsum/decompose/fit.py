@@ -40,22 +40,22 @@ class Residual:
     Attributes:
         observation: The query.
         expected: Seconds that constants give that were fitted to it, too.
-        foretold: Seconds that constants give that were fitted to the queries of all other programs.
+        predicted: Seconds that constants give that were fitted to the queries of all other programs.
     """
 
     observation: Observation
     expected: float
-    foretold: float
+    predicted: float
 
     @property
-    def fitted_factor(self) -> float:
+    def fit_error(self) -> float:
         """Of what is expected and measured, the larger by the smaller."""
         return _factor(self.expected, self.observation.seconds)
 
     @property
-    def foretold_factor(self) -> float:
-        """Of what is foretold and measured, the larger by the smaller."""
-        return _factor(self.foretold, self.observation.seconds)
+    def prediction_error(self) -> float:
+        """Of what is predicted and measured, the larger by the smaller."""
+        return _factor(self.predicted, self.observation.seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,10 +42,10 @@ def number_of(text: str) -> Number:
     raise DataError(f"the fill {text} is no number")
 
 
-def truth_of(name: str, text: str) -> bool:
+def parse_bool(name: str, text: str) -> bool:
     """Whether an argument of a name is true.
 
-    >>> truth_of("rewrite", "false")
+    >>> parse_bool("rewrite", "false")
     False
 
     Raises:

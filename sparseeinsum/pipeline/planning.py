@@ -37,16 +37,16 @@ from sparseeinsum.plans.saved.files import SavedPlan
 from sparseeinsum.plans.saved.fitting import check_exact, decomposed_as, rebuilt
 from sparseeinsum.results.execution import Delivery, Execution, execute, prepare, with_dictionaries
 from sparseeinsum.results.targets import Target
+from sparseeinsum.rewrite.aggregation_pull_up import pull_up_sums
 from sparseeinsum.rewrite.algebraic import improve
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.first_indices import find_first_indices
 from sparseeinsum.rewrite.known import Known
-from sparseeinsum.rewrite.late_sums import sum_late
-from sparseeinsum.rewrite.masked_sums import sum_where_read
+from sparseeinsum.rewrite.masked_sums import mask_sums
 from sparseeinsum.rewrite.parts import parts_of
-from sparseeinsum.rewrite.products import put_together
+from sparseeinsum.rewrite.products import reassociate_products
 from sparseeinsum.rewrite.rewriting import Rewriting
 from sparseeinsum.rewrite.sparse_sums import compensate
 from sparseeinsum.semantics.exactness import ExactGraph, evaluate_exactly
@@ -143,9 +143,9 @@ def _rewritten(
     if options.rewrite:
         pinned = options.pin.keys()
         improved = improve(bound, binary, price, options.pin)
-        binary = put_together(improved.graph, improved.apart, price, pinned)
-        binary = sum_late(binary, price, pinned)
-        binary = sum_where_read(binary, price, pinned)
+        binary = reassociate_products(improved.graph, improved.apart, price, pinned)
+        binary = pull_up_sums(binary, price, pinned)
+        binary = mask_sums(binary, price, pinned)
         derivations, unsearched = improved.derivations, improved.unsearched
     return find_first_indices(compensate(binary, price), data.successors, price).graph, derivations, unsearched
 

@@ -111,7 +111,7 @@ def _running(plan: Plan, engine: Engine, options: RunOptions) -> Iterator[Plan]:
     with _telling_what_is_gone(plan.stored, engine), engine.snapshot(), ordered_folds(engine, options.deterministic):
         now = _measured_now(plan, engine)
         identifying = {name: identifying_axes(stored, now[name]) for name, stored in plan.stored.items()}
-        yield plan if plan.may_leave_groups_out(identifying) else plan.with_all_groups()
+        yield plan if plan.has_valid_group_elimination(identifying) else plan.without_group_elimination()
 
 
 def _measured_now(plan: Plan, engine: Engine) -> Mapping[str, Measurement]:

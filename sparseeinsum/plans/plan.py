@@ -180,7 +180,7 @@ class Plan:
             self.stored,
             self.evaluations,
             self.rewriting,
-            self.watched_statements,
+            self.checkpointed_statements,
             self.planning_seconds,
             self.analyze(self) if analyze else None,
             top - 1,
@@ -209,7 +209,7 @@ class Plan:
                 "make the plan on such a database"
             )
         if style == "cte":
-            statements = self.with_all_groups()._statements({}, {}, {})
+            statements = self.without_group_elimination()._statements({}, {}, {})
         elif style == "staged":
             statements = self.staged_in(_table)
         else:
@@ -219,14 +219,14 @@ class Plan:
     def staged_in(self, table_of: Callable[[str], exp.Table]) -> tuple[Statement, ...]:
         """What fills tables, which `table_of` names, with what a run keeps on the way, and then the outputs."""
         tables = {name: table_of(name) for name in self.staged()}
-        return self.with_all_groups()._statements(tables, {}, self._kept(table_of))
+        return self.without_group_elimination()._statements(tables, {}, self._kept(table_of))
 
-    def may_leave_groups_out(self, identifying: Mapping[str, Set[int]]) -> bool:
+    def has_valid_group_elimination(self, identifying: Mapping[str, Set[int]]) -> bool:
         """Whether all groups that it does not form have one term; for stored tensors, axes that identify tuples."""
         single = [each for each in self.definitions if each.relation.has_single_pairs]
         return all(has_single_pairs(each.step, each.relation.inputs, identifying) for each in single)
 
-    def with_all_groups(self) -> "Plan":
+    def without_group_elimination(self) -> "Plan":
         """The same for whatever keys its tensors hold: SQL text is kept, in a view, say, where a run looks first."""
         definitions = (
             replace(each, relation=replace(each.relation, has_single_pairs=False)) for each in self.definitions
@@ -261,7 +261,7 @@ class Plan:
         return self._statements(tables, self._boundaries, self._kept(self.stage_of))
 
     @cached_property
-    def watched_statements(self) -> tuple[Statement, ...]:
+    def checkpointed_statements(self) -> tuple[Statement, ...]:
         """The same with tables for results whose sizes a run wants to see, too, so that it may plan the rest anew."""
         names = self.staged()
         points = replanning_points(self.decomposed, self.alternatives.model, names)

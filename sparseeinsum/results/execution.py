@@ -228,7 +228,7 @@ class _Run:
 
     def _follow(self, plan: Plan) -> list[tuple[Plan, Statement]]:
         """The statements of a plan, whose memory is kept to from here on."""
-        statements = plan.staged_statements if self._replan is None else plan.watched_statements
+        statements = plan.staged_statements if self._replan is None else plan.checkpointed_statements
         self._memory.follow(plan, statements)
         return [(plan, statement) for statement in statements]
 
@@ -281,7 +281,7 @@ def run_each(plan: Plan, engine: Engine) -> dict[str, EinSumRun]:
     tables: dict[str, exp.Table] = {}
     found: dict[str, EinSumRun] = {}
     with keeping_to_memory(engine, ()) as memory:
-        memory.follow(plan, plan.watched_statements)
+        memory.follow(plan, plan.checkpointed_statements)
         for step in plan.decomposed.steps:
             name = step.einsum.output.tensor
             memory.begin(plan, (name,))

@@ -1,4 +1,4 @@
-"""Rewriting: EinSums of one or two operands in; the same out, sums computed only where a sparse tensor has entries.
+"""Rewriting: masked aggregation: sums of products are computed only where a sparse tensor has entries.
 
 Of X * log(sum(W * H)) with a sparse X, the sum matters only where X is not 0: there it is a sum of products that begin
 with a mask of X, which is 1 at its entries. Numerical libraries call such sums sampled products of dense matrices.
@@ -21,7 +21,7 @@ _WORTH = 0.5
 _LEAST_ENTRIES = 10_000  # of a sum, below which it takes no time to speak of
 
 
-def sum_where_read(whole: KnownGraph, price: Pricer, pinned: Collection[str]) -> KnownGraph:
+def mask_sums(whole: KnownGraph, price: Pricer, pinned: Collection[str]) -> KnownGraph:
     """Compute sums of products only where the sparse tensor has entries that all their readers join them with.
 
     Only where what the readers compute of the sum is surely finite and does not matter where that tensor is absent;

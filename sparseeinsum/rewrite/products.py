@@ -1,4 +1,4 @@
-"""Rewriting: EinSums of one or two operands in; the same out, parts of one product in an order of its own."""
+"""Rewriting: reassociation: a product that several EinSums compute, in another order where that is cheaper."""
 
 from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ _WORTH = 0.9
 _MOST_FACTORS = 6  # of one product: its orders are looked at in some 10 ms
 
 
-def put_together(graph: EinGraph, apart: KnownGraph, price: Pricer, pinned: Collection[str]) -> KnownGraph:
-    """Compute sums of products with what alone reads them, where another order of the whole product is cheaper.
+def reassociate_products(graph: EinGraph, apart: KnownGraph, price: Pricer, pinned: Collection[str]) -> KnownGraph:
+    """Reassociate sums of products with the products that alone read them, where that is cheaper.
 
     As of A * sum(U * V) with a sparse A, and of (A B) x. Numbers must be finite, and of one dtype that rounds; what is
     promoted by hand or pinned stays as it was written.

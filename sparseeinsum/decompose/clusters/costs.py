@@ -12,10 +12,10 @@ from sparseeinsum.decompose.clusters.distribution import (
     Hashed,
     Replicated,
     Scattered,
-    handlings,
+    bottleneck_copies,
     transfer_bytes,
 )
-from sparseeinsum.decompose.clusters.ways import Way
+from sparseeinsum.decompose.clusters.ways import LocalStrategy
 from sparseeinsum.decompose.clusters.wire import row_bytes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.language.tensors import Decomposition
@@ -74,7 +74,7 @@ class MovingCosts:
         table = self.table_seconds if isinstance(after, Hashed) else 0.0
         return handling + table + self.statement_seconds
 
-    def filling(self, volume: Volume, way: Way, place: Distribution, parts: Volume = NOTHING) -> float:
+    def filling(self, volume: Volume, way: LocalStrategy, place: Distribution, parts: Volume = NOTHING) -> float:
         """To bring what is computed in a way into a table, put together from parts that are brought before."""
         seconds = self.moving(volume, way.result, place)
         if way.parts_by is not None:
@@ -83,7 +83,9 @@ class MovingCosts:
             seconds += self._handling(parts, Scattered(), Central(), self.gathered_handlings)
         return seconds
 
-    def allowed(self, ways: Iterable[Way], size_bytes: float, is_one_array: bool = False) -> tuple[Way, ...]:
+    def allowed(
+        self, ways: Iterable[LocalStrategy], size_bytes: float, is_one_array: bool = False
+    ) -> tuple[LocalStrategy, ...]:
         """Those of the ways that leave operands and results of a size together to the machines that share the work.
 
         The coordinator computes with what is small, and puts arrays together that are to be in one place.
@@ -97,7 +99,7 @@ class MovingCosts:
             return 0.0
         return self.moving(volume, place, Hashed(promoted[0]) if promoted else Replicated())
 
-    def share(self, way: Way, keys: float = math.inf) -> float:
+    def share(self, way: LocalStrategy, keys: float = math.inf) -> float:
         """The share of the work of a way that the machine has which has most, if this many keys divide it."""
         return 1.0 if way.is_of_one_machine else 1.0 / max(min(self.cluster.sites, keys), 1.0)
 
@@ -106,7 +108,7 @@ class MovingCosts:
         once = volume.tuples * self.tuple_seconds + volume.size_bytes * self.byte_seconds
         transferred = transfer_bytes(volume.size_bytes, before, after, self.cluster)
         network = transferred / self.cluster.network_bytes_per_second
-        return once * times * handlings(before, after, self.cluster) + network
+        return once * times * bottleneck_copies(before, after, self.cluster) + network
 
 
 def volume_of(model: CostModel, tensor: str, tiles: Choice) -> Volume:

@@ -70,7 +70,7 @@ def transfer_bytes(size_bytes: float, before: Distribution, after: Distribution,
     return size_bytes * (1 - 1 / cluster.sites) if is_shuffled else size_bytes
 
 
-def handlings(before: Distribution, after: Distribution, cluster: Cluster) -> float:
+def bottleneck_copies(before: Distribution, after: Distribution, cluster: Cluster) -> float:
     """How often the machine that the others wait for handles a tuple, on average, where `transfer_bytes` are moved.
 
     Machines share what they compute and write where it is, and what they shuffle: each tuple is written to a file,
@@ -79,10 +79,10 @@ def handlings(before: Distribution, after: Distribution, cluster: Cluster) -> fl
     joined with, which is half of what handling a tuple takes.
 
     >>> two = Cluster(sites=2, parts=8)
-    >>> handlings(Hashed(0), Hashed(0), two), handlings(Hashed(0), Hashed(1), two), handlings(Hashed(0), Central(), two)
-    (0.5, 1.5, 1.0)
-    >>> handlings(Central(), Replicated(), two), handlings(Hashed(0), Replicated(), two)
-    (3.0, 4.0)
+    >>> [bottleneck_copies(Hashed(0), after, two) for after in (Hashed(0), Hashed(1), Central(), Replicated())]
+    [0.5, 1.5, 1.0, 4.0]
+    >>> bottleneck_copies(Central(), Replicated(), two)
+    3.0
     """
     is_shared = isinstance(before, Hashed | Scattered)
     if isinstance(after, Replicated):

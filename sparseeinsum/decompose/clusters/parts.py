@@ -9,14 +9,14 @@ import math
 from sparseeinsum.decompose.choice import Choice, promoted_labels, reference_tiles, result_tiles
 from sparseeinsum.decompose.clusters.costs import NOTHING, Volume
 from sparseeinsum.decompose.clusters.distribution import Cluster, Hashed
-from sparseeinsum.decompose.clusters.ways import Way
+from sparseeinsum.decompose.clusters.ways import LocalStrategy
 from sparseeinsum.decompose.clusters.wire import part_bytes, row_bytes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import VALUE_COLUMN, Axis, Decomposition, Tensor, keys_of
 
 
-def dividing_keys(model: CostModel, einsum: EinSum, choice: Choice, way: Way) -> float:
+def dividing_keys(model: CostModel, einsum: EinSum, choice: Choice, way: LocalStrategy) -> float:
     """Keys by which the work of a way is divided."""
     for operand, place in zip(einsum.operands, way.operands, strict=True):
         if isinstance(place, Hashed):
@@ -48,7 +48,7 @@ def parts_of(model: CostModel, einsum: EinSum, choice: Choice, label: str) -> tu
     return parts, Decomposition((1, *result_tiles(einsum, choice)))
 
 
-def volume_of_parts(model: CostModel, einsum: EinSum, choice: Choice, way: Way, cluster: Cluster) -> Volume:
+def volume_of_parts(model: CostModel, einsum: EinSum, choice: Choice, way: LocalStrategy, cluster: Cluster) -> Volume:
     """Expected of all parts of groups that a way puts together."""
     name, tiles = einsum.output.tensor, result_tiles(einsum, choice)
     groups, joined = model.tuples(name, tiles), model.vertex_cost(einsum, choice).joined

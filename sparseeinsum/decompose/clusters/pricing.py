@@ -18,8 +18,16 @@ from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.clusters.costs import MovingCosts, volume_of
 from sparseeinsum.decompose.clusters.distribution import Distribution
 from sparseeinsum.decompose.clusters.parts import dividing_keys, volume_of_parts
-from sparseeinsum.decompose.clusters.routes import Leg, Lying, Routes, Seconds, place_number, place_of, tables_for
-from sparseeinsum.decompose.clusters.ways import Way, ways_to_contract
+from sparseeinsum.decompose.clusters.routes import (
+    PricedOperator,
+    Routes,
+    Seconds,
+    SizedRelation,
+    place_number,
+    place_of,
+    tables_for,
+)
+from sparseeinsum.decompose.clusters.ways import LocalStrategy, ways_to_contract
 from sparseeinsum.decompose.search import Choices, State, Task
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import Decomposition, common_tile
@@ -55,9 +63,9 @@ class SpreadTask:
     task: Task
     machines: Machines
     choices: Mapping[str, Sequence[Choice]]
-    _ways: dict[tuple[str, Choice], tuple[Way, ...]] = field(default_factory=dict, repr=False)
+    _ways: dict[tuple[str, Choice], tuple[LocalStrategy, ...]] = field(default_factory=dict, repr=False)
     _own: dict[tuple[str, Choice], float] = field(default_factory=dict, repr=False)
-    _lies: dict[tuple[str, Choice], Lying] = field(default_factory=dict, repr=False)
+    _lies: dict[tuple[str, Choice], SizedRelation] = field(default_factory=dict, repr=False)
     _routes: dict[tuple[str, Choice, Choice, bool, int], Seconds] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -79,7 +87,7 @@ class SpreadTask:
         """The same choices without ways and places."""
         return tuple((name, choice[:-2]) for name, choice in choices)
 
-    def way(self, einsum: EinSum, choice: Choice) -> Way:
+    def way(self, einsum: EinSum, choice: Choice) -> LocalStrategy:
         """How a choice computes an EinSum."""
         return self._ways_of(einsum, _tiles(einsum, choice))[choice[-2]]
 
@@ -114,12 +122,12 @@ class SpreadTask:
             way, dividing_keys(self.task.model, einsum, tiles, way)
         )
         parts = volume_of_parts(self.task.model, einsum, tiles, way, costs.cluster)
-        seconds += costs.filling(self._lying(name, made).volume, way, self.place(einsum, choice), parts)
+        seconds += costs.filling(self._sized(name, made).volume, way, self.place(einsum, choice), parts)
         seconds += self.reading_cost(einsum, choice, self._stored())
         seconds += self.task.repartition_seconds(name, made, self.task.layouts.get(name, made))
         if name in self.graph.outputs:
-            lying = self._lying(name, made)
-            seconds += costs.delivering(lying.volume, self.place(einsum, choice), lying.promoted)
+            sized = self._sized(name, made)
+            seconds += costs.delivering(sized.volume, self.place(einsum, choice), sized.promoted)
         return seconds
 
     def reading_cost(self, einsum: EinSum, choice: Choice, states: Mapping[str, State]) -> float:
@@ -148,16 +156,18 @@ class SpreadTask:
                 costs[np.ix_(rows, columns)] = seconds[np.ix_(places[rows], goals[columns])]
         return costs
 
-    def legs(self, tensor: str, before: Choice, after: Choice, is_dense: bool, reads: int = 1) -> list[Leg]:
+    def operators(
+        self, tensor: str, before: Choice, after: Choice, is_dense: bool, reads: int = 1
+    ) -> list[PricedOperator]:
         """The operators between two decompositions."""
         between = tuple(map(common_tile, before, after))
         seconds = self.task.repartition_seconds(tensor, before, after, reads)
         seconds /= max((between != before) + (between != after), 1)
-        given, middle, wanted = (self._lying(tensor, tiles) for tiles in (before, between, after))
+        given, middle, wanted = (self._sized(tensor, tiles) for tiles in (before, between, after))
         steps = [(given, middle, seconds)] if between != before else []
         steps += [(middle, wanted, seconds)] if between != after else []
         steps += [(wanted, wanted, 0.0)] if is_dense else []
-        return [Leg.between(self.machines.costs, *step) for step in steps]
+        return [PricedOperator.between(self.machines.costs, *step) for step in steps]
 
     def _between(self, tensor: str, before: State, wanted: State, reads: int) -> float:
         *after, goal, is_dense = wanted
@@ -169,18 +179,18 @@ class SpreadTask:
         key = tensor, before, after, is_dense, reads
         known = self._routes.get(key)
         if known is None:
-            legs = self.legs(tensor, before, after, is_dense, reads)
-            known = self._routes_of(tensor).seconds(self._lying(tensor, before), legs)
+            operators = self.operators(tensor, before, after, is_dense, reads)
+            known = self._routes_of(tensor).seconds(self._sized(tensor, before), operators)
             self._routes[key] = known
         return known
 
     def _routes_of(self, tensor: str) -> Routes:
         return Routes(self.machines.costs, len(self.graph.tensors[tensor].axes))
 
-    def _lying(self, tensor: str, tiles: Choice) -> Lying:
+    def _sized(self, tensor: str, tiles: Choice) -> SizedRelation:
         known = self._lies.get((tensor, tiles))
         if known is None:
-            known = Lying(Decomposition(tiles), volume_of(self.task.model, tensor, tiles))
+            known = SizedRelation(Decomposition(tiles), volume_of(self.task.model, tensor, tiles))
             self._lies[tensor, tiles] = known
         return known
 
@@ -191,14 +201,14 @@ class SpreadTask:
             for name, tiles in self.task.stored.items()
         }
 
-    def _ways_of(self, einsum: EinSum, tiles: Choice) -> tuple[Way, ...]:
+    def _ways_of(self, einsum: EinSum, tiles: Choice) -> tuple[LocalStrategy, ...]:
         name = einsum.output.tensor
         known = self._ways.get((name, tiles))
         if known is None:
             join = self.task.model.vertex_cost(einsum, tiles).absence.join
             references = (*einsum.operands, einsum.output)
             size = sum(
-                self._lying(each.tensor, reference_tiles(einsum, each, tiles)).volume.size_bytes for each in references
+                self._sized(each.tensor, reference_tiles(einsum, each, tiles)).volume.size_bytes for each in references
             )
             has_parts = not self.task.model.evaluations[einsum.output.tensor].compensates
             known = self.machines.costs.allowed(ways_to_contract(einsum, tiles, join, has_parts), size)

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from sparseeinsum.decompose.clusters.costs import MovingCosts, Volume
 from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
-from sparseeinsum.decompose.clusters.ways import Way, ways_between
+from sparseeinsum.decompose.clusters.ways import LocalStrategy, ways_between
 from sparseeinsum.language.tensors import Decomposition
 
 Seconds = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Lying:
+class SizedRelation:
     """A relation of a tensor, wherever it lies.
 
     Attributes:
@@ -37,7 +37,7 @@ class Lying:
 
 
 @dataclass(frozen=True, slots=True)
-class Leg:
+class PricedOperator:
     """An operator on the way.
 
     Attributes:
@@ -46,12 +46,14 @@ class Leg:
         seconds: That it takes one machine.
     """
 
-    ways: tuple[Way, ...]
-    result: Lying
+    ways: tuple[LocalStrategy, ...]
+    result: SizedRelation
     seconds: float
 
     @classmethod
-    def between(cls, costs: MovingCosts, given: Lying, made: Lying, seconds: float = 0.0) -> "Leg":
+    def between(
+        cls, costs: MovingCosts, given: SizedRelation, made: SizedRelation, seconds: float = 0.0
+    ) -> "PricedOperator":
         """What makes one relation of another, in all ways that leave operands and results to the machines."""
         ways = ways_between(given.decomposition, made.decomposition)
         size_bytes = given.volume.size_bytes + made.volume.size_bytes
@@ -59,10 +61,10 @@ class Leg:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class PlacedOperator:
     """What becomes of one operator: how it is computed, and where the table lies that it fills."""
 
-    way: Way
+    way: LocalStrategy
     place: Distribution
 
 
@@ -105,22 +107,24 @@ class Routes:
     costs: MovingCosts
     axes: int
 
-    def seconds(self, given: Lying, legs: Sequence[Leg]) -> Seconds:
+    def seconds(self, given: SizedRelation, operators: Sequence[PricedOperator]) -> Seconds:
         """The least cost from each distribution of a relation that is there to each of what comes out, by number."""
         found = self._moving(given)
-        for leg in legs:
-            found = _least_sum(_least_sum(found, self._computing(leg)), self._moving(leg.result))
+        for operator in operators:
+            found = _least_sum(_least_sum(found, self._computing(operator)), self._moving(operator.result))
         return found
 
     def between(self, seconds: Seconds, start: Distribution, end: Distribution) -> float:
         """Of `seconds`, those from one distribution to another."""
         return float(seconds[place_number(start, self.axes), place_number(end, self.axes)])
 
-    def stops(self, given: Lying, legs: Sequence[Leg], start: Distribution, end: Distribution) -> tuple[Stop, ...]:
+    def placed_operators(
+        self, given: SizedRelation, operators: Sequence[PricedOperator], start: Distribution, end: Distribution
+    ) -> tuple[PlacedOperator, ...]:
         """How the operators of the cheapest way are computed that starts and ends in these distributions."""
-        stages: list[tuple[Leg | None, Seconds]] = [(None, self._moving(given))]
-        for leg in legs:
-            stages += [(leg, self._computing(leg)), (None, self._moving(leg.result))]
+        stages: list[tuple[PricedOperator | None, Seconds]] = [(None, self._moving(given))]
+        for operator in operators:
+            stages += [(operator, self._computing(operator)), (None, self._moving(operator.result))]
         reached = [_row(self._size, place_number(start, self.axes))]
         for _, seconds in stages:
             reached.append(_least_sum(reached[-1], seconds))
@@ -131,7 +135,7 @@ class Routes:
             origin = int(np.argmin(before[0] + seconds[:, at]))
             if computed is not None:
                 wanted, place = place_of(origin, self.axes), place_of(at, self.axes)
-                found.append(Stop(self._best_way(computed, wanted, place), place))
+                found.append(PlacedOperator(self._best_way(computed, wanted, place), place))
             at = origin
         return tuple(reversed(found))
 
@@ -139,34 +143,34 @@ class Routes:
     def _size(self) -> int:
         return self.axes + len(_WITHOUT_AXIS)
 
-    def _moving(self, lying: Lying) -> Seconds:
+    def _moving(self, sized: SizedRelation) -> Seconds:
         """What it costs to bring a table elsewhere: a row for each distribution before, a column for each after."""
         seconds = np.full((self._size, self._size), np.inf)
         np.fill_diagonal(seconds, 0.0)
-        tables = tables_for(lying.promoted)
+        tables = tables_for(sized.promoted)
         for before in [*tables, Replicated(), Scattered()]:
             for after in [*tables, Replicated()]:
                 if before != after:
                     at = place_number(before, self.axes), place_number(after, self.axes)
-                    seconds[at] = self.costs.moving(lying.volume, before, after)
+                    seconds[at] = self.costs.moving(sized.volume, before, after)
         return seconds
 
-    def _computing(self, leg: Leg) -> Seconds:
+    def _computing(self, operator: PricedOperator) -> Seconds:
         """What an operator costs: a row for each distribution of its operand, a column for each of its table."""
         seconds = np.full((self._size, self._size), np.inf)
-        for way in leg.ways:
+        for way in operator.ways:
             row = place_number(way.operands[0], self.axes)
-            for place in tables_for(leg.result.promoted):
+            for place in tables_for(operator.result.promoted):
                 at = row, place_number(place, self.axes)
-                seconds[at] = min(seconds[at], self._way_seconds(leg, way, place))
+                seconds[at] = min(seconds[at], self._way_seconds(operator, way, place))
         return seconds
 
-    def _way_seconds(self, leg: Leg, way: Way, place: Distribution) -> float:
-        return leg.seconds * self.costs.share(way) + self.costs.filling(leg.result.volume, way, place)
+    def _way_seconds(self, operator: PricedOperator, way: LocalStrategy, place: Distribution) -> float:
+        return operator.seconds * self.costs.share(way) + self.costs.filling(operator.result.volume, way, place)
 
-    def _best_way(self, leg: Leg, wanted: Distribution, place: Distribution) -> Way:
-        fitting = (way for way in leg.ways if way.operands == (wanted,))
-        return min(fitting, key=lambda way: self._way_seconds(leg, way, place))
+    def _best_way(self, operator: PricedOperator, wanted: Distribution, place: Distribution) -> LocalStrategy:
+        fitting = (way for way in operator.ways if way.operands == (wanted,))
+        return min(fitting, key=lambda way: self._way_seconds(operator, way, place))
 
 
 def _row(size: int, at: int) -> Seconds:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.decompose.clusters.pricing import Machines, SpreadTask
-from sparseeinsum.decompose.clusters.ways import Way
+from sparseeinsum.decompose.clusters.ways import LocalStrategy
 from sparseeinsum.decompose.joint import search_jointly
 from sparseeinsum.decompose.search import Candidate, Choices, GraphPricing, Task
 from sparseeinsum.language.eingraph import EinSum, Reference
@@ -23,7 +23,7 @@ class Spreading:
     """
 
     machines: Machines
-    ways: Mapping[str, Way]
+    ways: Mapping[str, LocalStrategy]
     places: Mapping[str, Distribution]
     seconds: float
 

@@ -24,7 +24,7 @@ _MAY_BE_REPLICATED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class LocalStrategy:
     """A way to compute an operator where its operands are.
 
     Attributes:
@@ -51,37 +51,37 @@ class Way:
 _WHOLE: tuple[Distribution, ...] = (Replicated(), Central())
 
 
-def ways_to_slice(before: Decomposition, after: Decomposition) -> Iterator[Way]:
+def ways_to_slice(before: Decomposition, after: Decomposition) -> Iterator[LocalStrategy]:
     """Arrays cut into smaller ones: wherever they are."""
     yield from _ways_of_one_machine(1)
     for distribution in _spread(before):
         is_kept = _keeps_keys(distribution, before, after)
-        yield Way((distribution,), distribution if is_kept else Scattered())
+        yield LocalStrategy((distribution,), distribution if is_kept else Scattered())
 
 
-def ways_to_stack(before: Decomposition, after: Decomposition) -> Iterator[Way]:
+def ways_to_stack(before: Decomposition, after: Decomposition) -> Iterator[LocalStrategy]:
     """Arrays put together into larger ones: where all of a group are, since parts would be as large as the whole."""
     yield from _ways_of_one_machine(1)
     for distribution in _spread(before):
         if _keeps_keys(distribution, before, after):
-            yield Way((distribution,), distribution)
+            yield LocalStrategy((distribution,), distribution)
 
 
-def ways_to_complete(decomposition: Decomposition) -> Iterator[Way]:
+def ways_to_complete(decomposition: Decomposition) -> Iterator[LocalStrategy]:
     """Absent tuples put in: where it is known which there are."""
     yield from _ways_of_one_machine(1)
     for axis in decomposition.promoted:
-        yield Way((Hashed(axis),), Hashed(axis))
+        yield LocalStrategy((Hashed(axis),), Hashed(axis))
 
 
-def ways_between(before: Decomposition, after: Decomposition) -> Iterator[Way]:
+def ways_between(before: Decomposition, after: Decomposition) -> Iterator[LocalStrategy]:
     """From one decomposition into another, of which one consists of the other, or all tuples made present."""
     if before == after:
         return ways_to_complete(after)
     return ways_to_slice(before, after) if after == before.common(after) else ways_to_stack(before, after)
 
 
-def ways_to_contract(einsum: EinSum, choice: Choice, join: JoinKind, has_parts: bool = True) -> Iterator[Way]:
+def ways_to_contract(einsum: EinSum, choice: Choice, join: JoinKind, has_parts: bool = True) -> Iterator[LocalStrategy]:
     """An EinSum in the decompositions of a choice.
 
     Args:
@@ -97,8 +97,8 @@ def ways_to_contract(einsum: EinSum, choice: Choice, join: JoinKind, has_parts: 
         yield from _contracted(einsum, choice, distributions, join, has_parts)
 
 
-def _ways_of_one_machine(operands: int) -> Iterator[Way]:
-    yield from (Way((place,) * operands, Central()) for place in _WHOLE)
+def _ways_of_one_machine(operands: int) -> Iterator[LocalStrategy]:
+    yield from (LocalStrategy((place,) * operands, Central()) for place in _WHOLE)
 
 
 def _spread(decomposition: Decomposition) -> list[Distribution]:
@@ -143,16 +143,16 @@ def _label(einsum: EinSum, operand: int, distribution: Distribution) -> str | No
 
 def _contracted(
     einsum: EinSum, choice: Choice, operands: tuple[Distribution, ...], join: JoinKind, has_parts: bool
-) -> Iterator[Way]:
+) -> Iterator[LocalStrategy]:
     """What comes out of a local join, and of the aggregation of its groups: whole, or put together from parts."""
     label = next((_label(einsum, index, each) for index, each in enumerate(operands) if isinstance(each, Hashed)), None)
     output, promoted = einsum.output.labels, Decomposition(result_tiles(einsum, choice)).promoted
     kept = [axis for axis in promoted if output[axis] == label]
     if kept:
-        yield Way(operands, Hashed(kept[0]))
+        yield LocalStrategy(operands, Hashed(kept[0]))
     elif promoted_labels(einsum, choice) <= frozenset(output):
-        yield Way(operands, Scattered())
+        yield LocalStrategy(operands, Scattered())
     else:
-        yield Way(operands, Central(), gathers=True)
+        yield LocalStrategy(operands, Central(), gathers=True)
         if has_parts and label is not None and join != JoinKind.FULL:  # after which the key is that of either side
-            yield from (Way(operands, Hashed(axis), parts_by=label) for axis in promoted)
+            yield from (LocalStrategy(operands, Hashed(axis), parts_by=label) for axis in promoted)

@@ -1,4 +1,4 @@
-"""Rewriting: EinSums of one or two operands in; the same out, with sums taken later where that is cheaper.
+"""Rewriting: aggregation pull-up: sums are taken after a join with a further factor, where that is cheaper.
 
 A sum that is taken before another factor is met needs groups of its own. Where that factor leaves few of them, as in
 A[i, k] * sum(B[i, j] * C[j, k]) with a sparse A, its terms are better met with the factor one by one, and summed after
@@ -28,8 +28,8 @@ _LEAST_ENTRIES = 1_000  # of a sum, below which starting operators takes longer 
 _LARGEST = 2**62
 
 
-def sum_late(whole: KnownGraph, price: Pricer, pinned: Collection[str]) -> KnownGraph:
-    """Take sums that one product alone reads after that product, where that is cheaper.
+def pull_up_sums(whole: KnownGraph, price: Pricer, pinned: Collection[str]) -> KnownGraph:
+    """Pull sums that one product alone reads above that product, where that is cheaper.
 
     Only where factors close a cycle of labels: of others, another order needs no more groups, and is found by
     `binarise`. Numbers must be surely finite; what is promoted by hand or pinned stays as it is.
