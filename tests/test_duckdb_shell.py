@@ -53,9 +53,9 @@ def test_the_same_functions_are_listed(shell: Shell, db: se.Database) -> None:
 
 
 def examples() -> list[str]:
-    """A query for the example of every function, which gives true."""
+    """A query for the example of every function that works without Python, which gives true."""
     found = []
-    for function in functions():
+    for function in (each for each in functions() if not each.is_embedded):
         if function.returns == ValueType.RESIDENT:
             rows = "(VALUES ([1, 2, 3, 4], 2), ([5, 6, 7, 8], 0)) AS t(val, i)"
             found.append(f"SELECT {function.example} > 0 AS holds FROM {rows}")

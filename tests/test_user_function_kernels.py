@@ -190,7 +190,7 @@ REFUSED: list[tuple[Function, str]] = [
     (sometimes, r"returns OptionalType\(float64\), but must return a real number"),
     (lambda x: x * 1j, "returns complex128, but must return a real number"),
     (lambda x: (x, x), "must return a real number"),
-    (fibonacci, "refused|cannot be compiled"),
+    (fibonacci, "calls itself|cannot be compiled"),
     (math.sin, "must be written in Python"),
     (np.sin, "must be written in Python"),
     (lambda: 1.0, r"takes \(\); it must take one, two or three numbers"),
