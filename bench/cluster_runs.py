@@ -61,7 +61,9 @@ def run_plans(db: se.Database, plans: Sequence[Plan], expected: Sequence[Array])
                 table = engine.stage_namer(0.0)(f"result{number}")
                 of = computed_type(result.schema.tensor.dtype, result.schema.is_scalar)
                 spread = result.spread or Spread(result.schema.keys[0])
-                engine.stage(Statement("result", result.select, (), table, engine.sql, spread=spread, value_type=of))
+                engine.stage(
+                    Statement("result", result.select, (), table, engine.dialect, spread=spread, value_type=of)
+                )
                 kept.append(table)
             counted = Counted(received_bytes() - before, time.perf_counter() - start)
             for table, result in zip(kept, query.results, strict=True):

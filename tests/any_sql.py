@@ -13,7 +13,7 @@ _NEW = "new_table"
 
 def run_sql(db: se.Database, text: str, parameters: Sequence[object] = ()) -> list[tuple[object, ...]]:
     """Run statements, of which each takes the parameters; the rows of the last one."""
-    if engine_of(db).dialect == "duckdb":
+    if engine_of(db).dialect_name == "duckdb":
         rows: list[tuple[object, ...]] = db.connection.execute(text, parameters).fetchall()
         return rows
     for tree in sqlglot.parse(text, read="duckdb"):

@@ -29,7 +29,7 @@ def stored_result(db: se.Database, name: str) -> se.TensorResult:
     stored, engine = db.tensors()[name], engine_of(db)
     schema = Schema(stored.tensor, stored.decomposition)
     keys = [exp.column(key, quoted=True).as_(axis) for key, axis in zip(stored.keys, schema.keys, strict=True)]
-    select = exp.select(*keys, value_of(stored).as_(VALUE_COLUMN)).from_(relation_of(stored, engine.dialect))
+    select = exp.select(*keys, value_of(stored).as_(VALUE_COLUMN)).from_(relation_of(stored, engine.dialect_name))
     return se.TensorResult(schema, engine.arrow(select))
 
 
@@ -52,7 +52,7 @@ _RELATIONS = {
 
 def contents(db: se.Database) -> dict[str, list[tuple[object, ...]]]:
     """The rows of every table and view, temporary ones and the catalogue included, sorted."""
-    names = db.connection.execute(_RELATIONS[engine_of(db).dialect]).fetchall()
+    names = db.connection.execute(_RELATIONS[engine_of(db).dialect_name]).fetchall()
     quoted = [".".join('"' + part.replace('"', '""') + '"' for part in name) for name in names]
     return {name: sorted(db.connection.execute(f"SELECT * FROM {name}").fetchall(), key=repr) for name in quoted}
 

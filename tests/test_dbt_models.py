@@ -59,7 +59,7 @@ def project(tmp_path: Path) -> Path:
 
 def build(db: se.Database, project: Path, name: str = "prog") -> None:
     """Run the models, as they are on disk, on the tables as they are now."""
-    run(render(project, name, PREFIXES[engine_of(db).dialect]), db.connection.execute)
+    run(render(project, name, PREFIXES[engine_of(db).dialect_name]), db.connection.execute)
 
 
 def result(db: se.Database, plan: se.Plan, name: str) -> Array:
@@ -89,10 +89,10 @@ class TestChangedTables:
         before = run_sql(edges, "SELECT * FROM prog_y ORDER BY 1")
         run_sql(edges, WRONG[change][0])
         with pytest.raises((duckdb.Error, psycopg.Error)) as caught:
-            edges.connection.execute(render(project, "prog", PREFIXES[engine_of(edges).dialect])["prog_y"].text)
+            edges.connection.execute(render(project, "prog", PREFIXES[engine_of(edges).dialect_name])["prog_y"].text)
         assert "tensor E is not as it was when prog was compiled: " in str(caught.value)
         assert re.search(WRONG[change][1], str(caught.value))
-        if engine_of(edges).dialect == "duckdb":  # else the connection's transaction is none
+        if engine_of(edges).dialect_name == "duckdb":  # else the connection's transaction is none
             assert run_sql(edges, "SELECT * FROM prog_y ORDER BY 1") == before
 
     def test_what_must_be_there_for_a_plan_must_stay(self, db: se.Database, project: Path) -> None:

@@ -33,7 +33,7 @@ def bits(results: Mapping[str, se.TensorResult]) -> dict[str, bytes]:
 
 def set_threads(db: se.Database, threads: int) -> None:
     engine = db._engine
-    if engine.dialect == "duckdb":
+    if engine.dialect_name == "duckdb":
         db.connection.execute(f"SET threads = {threads}")
     else:
         db.connection.execute(f"SET max_parallel_workers_per_gather = {threads - 1}")
@@ -69,7 +69,9 @@ def test_streams_and_tables(sums: se.Database) -> None:
 
 def settings(db: se.Database) -> Any:  # noqa: ANN401  # rows
     names = (
-        ("threads",) if db._engine.dialect == "duckdb" else ("max_parallel_workers_per_gather", "synchronize_seqscans")
+        ("threads",)
+        if db._engine.dialect_name == "duckdb"
+        else ("max_parallel_workers_per_gather", "synchronize_seqscans")
     )
     return [db._engine.rows(f"SELECT current_setting('{name}')") for name in names]
 

@@ -77,14 +77,14 @@ def expect_equal(found: Array, expected: Array, *, is_exact: bool) -> None:
 def compute(db: se.Database, expression: Scalar, operands: tuple[Array, ...]) -> Array:
     """An expression of numbers as SQL, for every row of the operands."""
     dtype, engine = str(operands[0].dtype), engine_of(db)
-    value = number_expression(expression, [exp.column(name) for name in "uv"], dtype, engine.sql)
-    return by_query(db, f"SELECT {write_sql(value, engine.sql)} AS w FROM rows ORDER BY place", operands)
+    value = number_expression(expression, [exp.column(name) for name in "uv"], dtype, engine.dialect)
+    return by_query(db, f"SELECT {write_sql(value, engine.dialect)} AS w FROM rows ORDER BY place", operands)
 
 
 def by_query(db: se.Database, query: str, operands: tuple[Array, ...]) -> Array:
     """The column w that a query finds, which may read the operands as columns u and v of rows, and their place."""
     dtype, engine = str(operands[0].dtype), engine_of(db)
-    kind = SQL_TYPES[engine.dialect][dtype]
+    kind = SQL_TYPES[engine.dialect_name][dtype]
     columns = {"place": np.arange(len(operands[0])), **dict(zip("uv", operands, strict=False))}
     with engine.registered(pa.table(columns), "given"):
         typed = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name in columns if name != "place")
@@ -148,7 +148,7 @@ def test_numbers_are_read_as_they_were_written(shared_db: se.Database, dtype: st
         rng.integers(-(10**9), 10**9, 300) / 10.0 ** rng.integers(0, 9, 300),
         [0.0, 5e-324, 1.7e308, 0.1, 1e15, 1e16, 1e17, 1e22, 123456789012345.6],
     ])  # fmt: skip
-    dialect = engine_of(shared_db).sql
+    dialect = engine_of(shared_db).dialect
     written = ", ".join(write_sql(number(float(value), dtype), dialect) for value in values)
     (found,) = shared_db.connection.execute(f"SELECT {written}").fetchall()
     with np.errstate(over="ignore", under="ignore"):

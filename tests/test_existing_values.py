@@ -47,7 +47,7 @@ def read(db: se.Database, dtype: str | None = None, fill: Number = 0) -> NDArray
 )
 def test_dtype_is_that_of_the_column_or_as_given(shared_db: se.Database, sql_type: str, dtype: str) -> None:
     make_table(shared_db, sql_type, 0, 1, 1, 0)
-    is_truth_alone = sql_type == "BOOLEAN" and not engine_of(shared_db).sql.casts_truth
+    is_truth_alone = sql_type == "BOOLEAN" and not engine_of(shared_db).dialect.casts_truth
     for wanted in (None, "bool") if is_truth_alone else (None, "float64", "float32", "int64", "bool"):
         result = read(shared_db, wanted)
         assert result.dtype == (wanted or dtype)
@@ -103,7 +103,7 @@ def test_whole_numbers_are_exact_or_refused(
     least = {"int64": -(2**63), "bool": 0}.get(dtype, -greatest)
     # A whole number is exact if its bits are few, whatever zeros follow them.
     is_exact = [least <= n <= greatest and (abs(n) // (n & -n or 1)).bit_length() <= bits for n in values]
-    if engine_of(shared_db).dialect == "postgresql":  # which takes none beyond 64 bits for exact
+    if engine_of(shared_db).dialect_name == "postgresql":  # which takes none beyond 64 bits for exact
         is_exact = [exact and -(2**63) <= n < 2**63 for exact, n in zip(is_exact, values, strict=True)]
     if all(is_exact):
         assert [int(value) for value in read(shared_db, dtype)] == values

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from sparseeinsum.engines.interrupts import stopped_by_interrupts
+from sparseeinsum.engines.interrupts import interruptible
 
 INTERRUPTED = """
 import os, signal, threading
@@ -53,11 +53,11 @@ def test_a_signal_stops_nothing_that_begins_after_it() -> None:
     interval = sys.getswitchinterval()
     sys.setswitchinterval(100)  # other threads wait until this one does
     try:
-        with pytest.raises(KeyboardInterrupt), stopped_by_interrupts(lambda stop: None):
+        with pytest.raises(KeyboardInterrupt), interruptible(lambda stop: None):
             os.kill(os.getpid(), signal.SIGINT)
             while True:
                 pass
-        with stopped_by_interrupts(told.append):
+        with interruptible(told.append):
             time.sleep(0.2)
     finally:
         sys.setswitchinterval(interval)
@@ -173,7 +173,7 @@ def test_handlers_of_others_are_as_they_were() -> None:
     before = signal.set_wakeup_fd(ours.fileno())
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     try:
-        with stopped_by_interrupts(lambda _: None), pytest.raises(KeyboardInterrupt):
+        with interruptible(lambda _: None), pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
             time.sleep(1)  # the handler comes before it ends
         assert theirs.recv(8) == bytes([signal.SIGINT])

@@ -92,7 +92,7 @@ def test_models_of_dbt_have_keys(calls: se.Database, tmp_path: Path) -> None:
     calls.tensor_from_table("C", "calls", ["caller", "day"], "minutes", keys={"caller": "person"})
     project = new_project(tmp_path / "project")
     calls.write_dbt(calls.plan("Y[p] = sum(C[p, d])"), project, "prog")
-    prefix = {"duckdb": "duckdb", "postgresql": "postgres"}[engine_of(calls).dialect]
+    prefix = {"duckdb": "duckdb", "postgresql": "postgres"}[engine_of(calls).dialect_name]
     run(render(project, "prog", prefix), calls.connection.execute)
     assert sorted(run_sql(calls, "SELECT p, val FROM prog_y")) == [("Al", 2.0), ("al", 1.0), ("é", 3.0)]
     run_sql(calls, "INSERT INTO calls VALUES ('mia', DATE '2021-01-01', 1)")

@@ -19,7 +19,7 @@ from random_runs import random_runs
 import sparseeinsum as se
 from sparseeinsum.engines.duckdb import DuckDB, open_duckdb
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.memory import bounded, keeping_to_memory
+from sparseeinsum.engines.memory import limited_memory, memory_guard
 from sparseeinsum.render.statements import Statement
 
 pytestmark = pytest.mark.engines("duckdb", reason="a server has memory of its own")
@@ -193,9 +193,9 @@ class TestSettings:
     def test_lowered_meanwhile(self, db: se.Database) -> None:
         engine = open_duckdb(db.connection)
         before = engine.memory_limit()
-        with bounded(engine, 500_000_000):
+        with limited_memory(engine, 500_000_000):
             assert 490_000_000 < engine.memory_limit() < 600_000_000
-            with bounded(engine, 200_000_000):
+            with limited_memory(engine, 200_000_000):
                 assert 190_000_000 < engine.memory_limit() < 300_000_000
             assert 490_000_000 < engine.memory_limit() < 600_000_000
         assert engine.memory_limit() == before
@@ -205,14 +205,14 @@ class TestSettings:
         engine = open_duckdb(db.connection)
         engine.execute("SET threads = 3")
         for limit, threads in ((64_000_000, 1), (150_000_000, 2), (300_000_000, 3)):
-            with bounded(engine, limit):
+            with limited_memory(engine, limit):
                 assert engine.threads() == threads
             assert engine.threads() == 3
 
     def test_a_lower_limit_of_the_user_stays(self, db: se.Database) -> None:
         engine = open_duckdb(db.connection)
         engine.execute("SET memory_limit = '100MB'")
-        with bounded(engine, 500_000_000):
+        with limited_memory(engine, 500_000_000):
             assert engine.memory_limit() <= 100_000_000
         assert engine.memory_limit() <= 100_000_000
 
@@ -284,7 +284,7 @@ class TestSettingsOfOthers:
         """As a run does that is planned anew on the way: what it lowered itself is no reason to leave it."""
         plan = product.plan(f"{self.TEXT}\ny[i] = max(C[i, k])", memory_limit="100MB")
         engine = open_duckdb(product.connection)
-        with keeping_to_memory(engine, ()) as keeping:
+        with memory_guard(engine, ()) as keeping:
             limits = []
             for _ in range(2):
                 keeping.follow(plan, plan.staged_statements)
@@ -313,7 +313,7 @@ def test_what_cannot_spill_names_the_limit(db: se.Database) -> None:
     """Where the database itself runs out of memory, the error speaks of the limit that the user gave."""
     engine = open_duckdb(db.connection)
     told = r"memory_limit leaves DuckDB 24,000,000 bytes .* raise memory_limit"
-    with pytest.raises(se.EngineError, match=told), bounded(engine, 1):
+    with pytest.raises(se.EngineError, match=told), limited_memory(engine, 1):
         engine.execute("SELECT LIST(range) FROM range(100_000_000)")
     assert engine.rows("SELECT 1") == [(1,)]
 

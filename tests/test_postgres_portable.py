@@ -35,7 +35,7 @@ from test_sql_vocabulary import EXAMPLE_ROWS
 
 import sparseeinsum as se
 from sparseeinsum import cli
-from sparseeinsum.engines.postgresql import vocabulary
+from sparseeinsum.engines.postgresql import installed_functions
 from sparseeinsum.kernels.catalogue import Function, functions_of_postgresql
 
 ROWS = 12  # few, since functions are slow, but enough to meet 0
@@ -296,8 +296,8 @@ def empty(postgres: PostgresServer) -> Iterator[str]:
 
 def test_installed_again_and_removed(empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Views go on, what only an earlier version had goes, and an engine of another version says what to run."""
-    monkeypatch.setattr(vocabulary, "__version__", "0.0.9")
-    assert vocabulary.install_portable(empty) == "public"
+    monkeypatch.setattr(installed_functions, "__version__", "0.0.9")
+    assert installed_functions.install_portable(empty) == "public"
     monkeypatch.undo()
     with pytest.raises(se.EngineError, match=r"version 0\.0\.9.*sparseeinsum install postgres --portable"):
         se.connect(empty)

@@ -77,7 +77,7 @@ def test_interrupted_run_leaves_nothing_behind(db: se.Database) -> None:
     plan = db.plan("T[i, k] = sum(A[i, j] * A[j, k])\nY[i] = sum(T[i, k])\nZ[i] = max(T[i, k])", optimizer="relational")
     before = contents(db)
     is_over = threading.Event()
-    stop = db.connection.interrupt if engine_of(db).dialect == "duckdb" else db.connection.cancel
+    stop = db.connection.interrupt if engine_of(db).dialect_name == "duckdb" else db.connection.cancel
 
     def interrupt() -> None:
         while not is_over.wait(0.2):  # once might be before the statement starts

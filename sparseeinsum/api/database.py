@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sparseeinsum.engines.duckdb import open_duckdb
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.locking import lock_of, one_at_a_time
+from sparseeinsum.engines.locking import lock_of, synchronized
 from sparseeinsum.engines.postgresql.names import is_postgresql
 from sparseeinsum.errors import EngineError, SemanticsError
 from sparseeinsum.extras import imported, late
@@ -20,8 +20,8 @@ from sparseeinsum.language.lowering import lower_file, lower_text
 from sparseeinsum.language.syntax import Source
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.language.users_aggregates import aggregate
-from sparseeinsum.loading import tables
-from sparseeinsum.loading.sources.given import Columns
+from sparseeinsum.loading.load import load, register_relation
+from sparseeinsum.loading.sources.input_data import ColumnSelection
 from sparseeinsum.loading.sources.readers import read
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.pipeline import planning, running
@@ -34,14 +34,14 @@ from sparseeinsum.results.results import Results, TensorResult
 from sparseeinsum.results.streams import ResultStream
 from sparseeinsum.results.targets import Destination, targets_of
 from sparseeinsum.statistics.estimate import Statistics
-from sparseeinsum.storage.arguments import Description
+from sparseeinsum.storage.access import grant
 from sparseeinsum.storage.catalogue import Catalogue, StoredDictionary
 from sparseeinsum.storage.dictionaries import Dictionaries
 from sparseeinsum.storage.inputs import shapes_in
 from sparseeinsum.storage.measuring import measure_tensor
 from sparseeinsum.storage.ownership import drop_tensor
-from sparseeinsum.storage.rights import grant
-from sparseeinsum.storage.tensor_metadata import completed
+from sparseeinsum.storage.tensor_description import TensorDescription
+from sparseeinsum.storage.tensor_metadata import completed_from_metadata
 from sparseeinsum.tracebacks import one_frame
 
 if TYPE_CHECKING:
@@ -111,9 +111,9 @@ class Database:
     @property
     def costs(self) -> str:
         """Name of the constants that plans are priced with: of the engine, and the kind of functions that it has."""
-        return self._engine.costs
+        return self._engine.constants_name
 
-    @one_at_a_time
+    @synchronized
     def tensor(
         self,
         name: str,
@@ -163,7 +163,7 @@ class Database:
                 size is the bound of the axis. By default columns of texts, dates, timestamps and UUIDs have a
                 dictionary of the name of their axis, and whole numbers are indices. In other data indices are
                 positions in the dictionary, which must be there.
-            index: Columns of indices of rows, in axis order; by default all but that of the values.
+            index: ColumnSelection of indices of rows, in axis order; by default all but that of the values.
             value: Column of values of rows; by default the last one, or, where `index` is given, none: every row counts
                 as 1.
             distribute: On a Citus cluster, the axis whose key column is the distribution column of the table, or
@@ -178,11 +178,13 @@ class Database:
         """
         if duplicates not in ("error", "sum"):
             raise ValueError(f"duplicates {duplicates!r} is neither 'error' nor 'sum'")
-        description = completed(Description(name, axes, shape, fill, dtype, keys or {}), data, index)
-        given = read(description, data, Columns(index, value))
-        return tables.load(self._engine, description, given, promoted, duplicates == "sum", order, distribute)
+        description = completed_from_metadata(
+            TensorDescription(name, axes, shape, fill, dtype, keys or {}), data, index
+        )
+        given = read(description, data, ColumnSelection(index, value))
+        return load(self._engine, description, given, promoted, duplicates == "sum", order, distribute)
 
-    @one_at_a_time
+    @synchronized
     def tensor_from_table(
         self,
         name: str,
@@ -202,7 +204,7 @@ class Database:
         Args:
             name: Of the tensor.
             relation: Name of a table or view, or path of a file.
-            index: Columns of indices, in axis order.
+            index: ColumnSelection of indices, in axis order.
             value: Column of values; without it every row counts as 1. Complex values are arrays of two, [real,
                 imaginary], and need a dtype.
             shape: Bounds; by default one more than the greatest index of every column, or in a Parquet file of a
@@ -220,22 +222,24 @@ class Database:
             CatalogueError: The relation or a column is not there.
             DataError: The rows are no tensor; the first such row is named.
         """
-        description = completed(Description(name, axes, shape, fill, dtype, keys or {}), relation, index)
-        return tables.refer(self._engine, description, str(relation), index, value)
+        description = completed_from_metadata(
+            TensorDescription(name, axes, shape, fill, dtype, keys or {}), relation, index
+        )
+        return register_relation(self._engine, description, str(relation), index, value)
 
-    @one_at_a_time
+    @synchronized
     def tensors(self) -> dict[str, StoredTensor]:
         """The tensors that this database knows, by name."""
         with self._engine.protected():
             return Catalogue(self._engine).all()
 
-    @one_at_a_time
+    @synchronized
     def dictionaries(self) -> dict[str, StoredDictionary]:
         """The dictionaries of natural keys that this database has, by name, with their types and sizes."""
         with self._engine.protected():
             return Dictionaries(self._engine).all()
 
-    @one_at_a_time
+    @synchronized
     def dictionary(self, name: str) -> pa.Array:
         """All keys of a dictionary, in the order of their indices.
 
@@ -246,7 +250,7 @@ class Database:
         with self._engine.transaction():
             return dictionaries.keys(dictionaries.find(name).dictionary)
 
-    @one_at_a_time
+    @synchronized
     def drop_dictionary(self, name: str) -> None:
         """Drop a dictionary that no tensor uses.
 
@@ -255,7 +259,7 @@ class Database:
         """
         Dictionaries(self._engine).drop(name)
 
-    @one_at_a_time
+    @synchronized
     def grant(self, role: str) -> None:
         """Let a role of a PostgreSQL database use its tensors: see all, add tensors and dictionaries, change its own.
 
@@ -270,7 +274,7 @@ class Database:
         """
         grant(self._engine, role)
 
-    @one_at_a_time
+    @synchronized
     def drop_tensor(self, name: str) -> StoredTensor:
         """Forget a tensor, with the table that it was loaded into; tables, views and files of yours stay.
 
@@ -283,7 +287,7 @@ class Database:
         """
         return drop_tensor(self._engine, name)
 
-    @one_at_a_time
+    @synchronized
     def statistics(self, name: str, tilings: Iterable[Sequence[int]] = ()) -> Statistics:
         """T and V of a tensor, measured now.
 
@@ -298,7 +302,7 @@ class Database:
         """
         return measure_tensor(name, [tuple(tiles) for tiles in tilings], self._engine)
 
-    @one_at_a_time
+    @synchronized
     def check(self, source: Source, folder: Path | None, parameters: Mapping[str, Number]) -> "list[Finding]":
         """All that is wrong with a program on the tensors of this database; nothing is planned or run.
 
@@ -314,7 +318,7 @@ class Database:
         findings: list[Finding] = checking.check_source(source, folder, parameters, self._engine)
         return findings
 
-    @one_at_a_time
+    @synchronized
     def shape_of(self, name: str) -> Sequence[int | None] | None:
         """The bounds of the axes of a tensor, or of a table that is read as one, where those are not known yet None.
 
@@ -322,7 +326,7 @@ class Database:
         """
         return shapes_in(self._engine)(name)
 
-    @one_at_a_time
+    @synchronized
     def program(self, text: str, /, folder: Path | None = None, **parameters: Number) -> Program:
         """Read program text as `se.program` does, where this database says which names without labels are vectors.
 
@@ -352,7 +356,7 @@ class Database:
         """
         aggregate(name, fold, identity, combine, repeat)
 
-    @one_at_a_time
+    @synchronized
     def read_program(self, path: str | Path, /, **parameters: Number) -> Program:
         """Read a program from a file as `se.read_program` does, with this database's vectors, as in `program`.
 
@@ -393,7 +397,7 @@ class Database:
         **options: Unpack[PlanningOptions],
     ) -> list[Plan]: ...
 
-    @one_at_a_time
+    @synchronized
     def plan(
         self,
         program: Program | str,
@@ -447,7 +451,7 @@ class Database:
         plans = planning.make_plans(self._read(program, parameters), self._engine, asked)
         return plans[0] if top is None else plans
 
-    @one_at_a_time
+    @synchronized
     def load_plan(self, source: str | Path) -> Plan:
         """Take a plan that was saved, maybe for other data of the same shapes, for the tensors of this database.
 
@@ -463,7 +467,7 @@ class Database:
         """
         return planning.load_plan(read_plan(source), self._engine)
 
-    @one_at_a_time
+    @synchronized
     def write_dbt(self, plan: Plan, project: str | Path, name: str) -> tuple[Path, ...]:
         """Write a plan into a dbt project: models, their tests, and what the plan assumes of its inputs.
 
@@ -484,7 +488,7 @@ class Database:
         written: tuple[Path, ...] = writing.write_models(plan, self._engine, Path(project), name)
         return written
 
-    @one_at_a_time
+    @synchronized
     def run(
         self,
         program: Program | Plan | str,
@@ -531,7 +535,7 @@ class Database:
             run = planning.run_program(self._read(program, parameters), self._engine, wanted, targets, asked)
             return Results(run.results)
 
-    @one_at_a_time
+    @synchronized
     def stream(
         self,
         program: Program | Plan | str,
@@ -565,7 +569,7 @@ class Database:
             deliveries = transaction.enter_context(streamed)
             return ResultStream(self._engine, deliveries, transaction.pop_all())
 
-    @one_at_a_time
+    @synchronized
     def relation(self, name: str) -> "TensorRelation":
         """A tensor as a relation of keys and arrays, for expressions of the tensor relational algebra.
 
@@ -581,7 +585,7 @@ class Database:
         relation: TensorRelation = late(_RELATIONAL_QUERIES).open_relation(name, self._engine)
         return relation
 
-    @one_at_a_time
+    @synchronized
     def compute(self, relation: "TensorRelation") -> TensorResult:
         """Compute a relation in the database.
 
@@ -596,13 +600,13 @@ class Database:
         result: TensorResult = late(_RELATIONAL_QUERIES).compute_relation(relation, self._engine)
         return result
 
-    @one_at_a_time
+    @synchronized
     def relation_sql(self, relation: "TensorRelation") -> str:
         """The SELECT that computes a relation."""
         text: str = late(_RELATIONAL_QUERIES).relation_sql(relation, self._engine)
         return text
 
-    @one_at_a_time
+    @synchronized
     def close(self) -> None:
         """Close the database, if it was opened here."""
         self._engine.close()

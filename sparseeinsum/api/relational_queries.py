@@ -17,8 +17,8 @@ from sparseeinsum.algebra.relational.dense import type_of
 from sparseeinsum.algebra.relational.expressions import Input
 from sparseeinsum.algebra.relational.traversal import in_order
 from sparseeinsum.decompose.clusters.distribution import Cluster
-from sparseeinsum.engines.attempts import in_snapshot
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.retries import in_snapshot
 from sparseeinsum.errors import AlgebraError, EngineError
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.render.dialects import write_sql
@@ -26,9 +26,9 @@ from sparseeinsum.render.expressions import expression_query
 from sparseeinsum.render.site_plans import SitePlanQuery, SiteResult, site_plan_query
 from sparseeinsum.results.results import TensorResult
 from sparseeinsum.statistics.measure import is_complete
-from sparseeinsum.storage.catalogue import require
+from sparseeinsum.storage.catalogue import require_tensors
 from sparseeinsum.storage.measuring import measure_all
-from sparseeinsum.storage.placing import distribution_of
+from sparseeinsum.storage.placement import distribution_of
 
 # SQL has one kernel an operator: rules that make one of several are left out.
 SQL_RULES = (*MOVEMENT_RULES.values(), *PRODUCT_RULES.values())
@@ -42,7 +42,7 @@ def open_relation(name: str, engine: Engine) -> TensorRelation:
         DataError: Its rows are no tensor.
     """
     with engine.protected():
-        return TensorRelation(_input(require(engine, [name])[name], engine))
+        return TensorRelation(_input(require_tensors(engine, [name])[name], engine))
 
 
 def _input(stored: StoredTensor, engine: Engine) -> Input:
@@ -97,7 +97,7 @@ def plan_query(plans: Sequence[SitePlan], engine: Engine) -> SitePlanQuery:
     placed = [each.input for plan in plans for each in in_order(plan) if isinstance(each, Placed)]
     cluster = engine.cluster()
     assert cluster is not None
-    return site_plan_query(plans, _stored(placed, engine), engine.sql, engine.stage_namer(0.0), cluster.parts)
+    return site_plan_query(plans, _stored(placed, engine), engine.dialect, engine.stage_namer(0.0), cluster.parts)
 
 
 def _computed(query: SitePlanQuery, engine: Engine) -> list[TensorResult]:
@@ -111,7 +111,7 @@ def one_after_the_other(engine: Engine) -> AbstractContextManager[None]:
 
     They cannot after they have worked on several, until the transaction ends that is open.
     """
-    return engine.transaction() if engine.sql.distributes else nullcontext()
+    return engine.transaction() if engine.dialect.distributes else nullcontext()
 
 
 @contextmanager
@@ -144,7 +144,7 @@ def relation_sql(relation: TensorRelation, engine: Engine) -> str:
     with engine.protected():
         query = _query_of(relation, engine, exp.table_)
     (result,) = query.results
-    return ";\n\n".join((*(each.text for each in query.stages), write_sql(result.select, engine.sql)))
+    return ";\n\n".join((*(each.text for each in query.stages), write_sql(result.select, engine.dialect)))
 
 
 def _query_of(relation: TensorRelation, engine: Engine, table_of: Callable[[str], exp.Table]) -> SitePlanQuery:
@@ -153,19 +153,19 @@ def _query_of(relation: TensorRelation, engine: Engine, table_of: Callable[[str]
     stored = _stored([each for each in in_order(expression) if isinstance(each, Input)], engine)
     cluster = engine.cluster()
     if cluster is None:
-        query = expression_query(expression, stored, engine.sql)
+        query = expression_query(expression, stored, engine.dialect)
         result = SiteResult(query.select, query.schema)
         return SitePlanQuery((), (result,), tuple((0, each) for each in query.repeated))
     placements = {
         name: placement_of(distribution_of(each, engine), each.decomposition) for name, each in stored.items()
     }
     (plan,) = best_plans([expression], placements, sites_of(cluster), SQL_RULES)
-    return site_plan_query([plan], stored, engine.sql, table_of, cluster.parts)
+    return site_plan_query([plan], stored, engine.dialect, table_of, cluster.parts)
 
 
 def _stored(inputs: Sequence[Input], engine: Engine) -> Mapping[str, StoredTensor]:
     """The tensors that are inputs, which are as they were when these were written."""
-    stored = require(engine, [each.name for each in inputs])
+    stored = require_tensors(engine, [each.name for each in inputs])
     for each in inputs:
         if _input(stored[each.name], engine).type != each.type:
             raise EngineError(f"tensor {each.name} has changed since the relation was written; open it again")

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from sparseeinsum import __version__
-from sparseeinsum.engines.postgresql.vocabulary import install_portable, remove_portable
+from sparseeinsum.engines.postgresql.installed_functions import install_portable, remove_portable
 from sparseeinsum.errors import ExtensionError
 from sparseeinsum.extras import imported
 from sparseeinsum.kernels.libraries import DUCKDB_FILE

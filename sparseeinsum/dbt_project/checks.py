@@ -16,7 +16,7 @@ from sparseeinsum.statistics.fingerprints import fingerprint_projections
 from sparseeinsum.statistics.measure import scan_projections
 from sparseeinsum.statistics.numbers import number
 from sparseeinsum.statistics.templates import filled
-from sparseeinsum.storage.exactness import is_changed
+from sparseeinsum.storage.value_checks import change_condition
 
 PROBLEMS = "problems"  # the column of the query
 _NOT_ASKED = ("distinct", "occupied")  # of the scan: they are for costs alone
@@ -32,7 +32,7 @@ def problems_query(stored: StoredTensor, assumption: Assumption, types: str | No
         types: Of its columns, as the engine's fingerprint tells them; None where there were no rows.
         engine: Where it is.
     """
-    check = _Check(stored, assumption, types, engine.dialect, _changed(stored, engine))
+    check = _Check(stored, assumption, types, engine.dialect_name, _changed(stored, engine))
     described = exp.Anonymous(this="CONCAT_WS", expressions=[exp.Literal.string("; "), *check.descriptions()])
     return exp.select(exp.alias_(described, PROBLEMS)).from_(check.scan().subquery("found"))
 
@@ -122,9 +122,9 @@ def _changed(stored: StoredTensor, engine: Engine) -> exp.Expr | None:
     """Whether a value would change when it is read as the tensor's dtype; None where none would."""
     if stored.value is None or not stored.decomposition.is_scalar:
         return None
-    query = exp.select(exp.column(stored.value)).from_(relation_of(stored, engine.dialect))
+    query = exp.select(exp.column(stored.value)).from_(relation_of(stored, engine.dialect_name))
     (column,) = engine.columns(query)
-    changed = is_changed(engine, column.sql_type, stored.tensor.dtype)
+    changed = change_condition(engine, column.sql_type, stored.tensor.dtype)
     return None if changed is None else filled(changed, {"value": exp.column(stored.value, quoted=True)})
 
 

@@ -70,15 +70,15 @@ def _inputs(
     for name, each in stored.items():
         if each.is_generated:
             continue
-        table = table_by_name(each, engine.dialect)
+        table = table_by_name(each, engine.dialect_name)
         if each.relation.startswith("'"):
             source = _file(table.name, program)
             yield name, Input(each, source.reference, source)
             continue
-        if engine.sql.temporary_schema in (table.catalog, table.db):
+        if engine.dialect.temporary_schema in (table.catalog, table.db):
             raise DbtError(f"tensor {name} lies in the temporary table {each.relation}, which no model could read")
         place = (table.catalog or database, table.db or schema, table.name)
-        reference = project.reference(place, folds_case=not folds_case(engine.dialect))
+        reference = project.reference(place, folds_case=not folds_case(engine.dialect_name))
         if reference is not None:
             yield name, Input(each, reference, None)
             continue

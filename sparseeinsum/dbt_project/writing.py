@@ -82,11 +82,11 @@ def _macros(plan: Plan, engine: Engine, program: str, inputs: Mapping[str, Input
     assumed = assumptions(plan)
     macros = {}
     for name, each in inputs.items():
-        table = name_of(table_by_name(each.stored, engine.dialect), engine.sql)
+        table = name_of(table_by_name(each.stored, engine.dialect_name), engine.dialect)
         fingerprint = plan.measured[name].fingerprint
         assert isinstance(fingerprint, tuple)
         query = problems_query(each.stored, assumed[name], fingerprint[1], engine)
-        text = Jinja(engine.sql, {table: each.reference}).text(query)
+        text = Jinja(engine.dialect, {table: each.reference}).text(query)
         macros[name] = f"\n{{% macro {problems_macro(program, name)}() %}}\n{text}\n{{% endmacro %}}\n"
     return macros
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sparseeinsum import assets
-from sparseeinsum.engines.engine import Column, Reading, Relation
-from sparseeinsum.engines.interrupts import stopped_by_interrupts
+from sparseeinsum.engines.engine import Column, Relation, RelationAccess
+from sparseeinsum.engines.interrupts import interruptible
 from sparseeinsum.engines.statement_text import check_text
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import EngineError
@@ -33,21 +33,21 @@ class DuckDB:
     """A connection to a DuckDB database that has the functions of this package."""
 
     title = "DuckDB"
-    sql: Dialect = DUCKDB
+    dialect: Dialect = DUCKDB
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, is_owned: bool) -> None:
         self.connection = connection
         self._is_owned = is_owned
 
     @property
-    def dialect(self) -> str:
+    def dialect_name(self) -> str:
         """Name of the SQL dialect."""
-        return self.sql.name
+        return self.dialect.name
 
     @property
-    def costs(self) -> str:
+    def constants_name(self) -> str:
         """Name of the constants of its costs."""
-        return self.sql.name
+        return self.dialect.name
 
     def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
         """All rows of a query."""
@@ -113,7 +113,7 @@ class DuckDB:
 
     def stage_namer(self, seconds: float) -> Callable[[str], exp.Table]:
         """Names temporary tables that keep results while a plan runs."""
-        schema = self.sql.temporary_schema
+        schema = self.dialect.temporary_schema
         return lambda name: exp.table_(exp.to_identifier(temporary_name(name)), db=exp.to_identifier(schema))
 
     def _count(self, statement: exp.Expr | str) -> int:
@@ -139,7 +139,7 @@ class DuckDB:
 
     @contextmanager
     def _errors(self, statement: exp.Expr | str) -> Iterator[str]:
-        text = statement if isinstance(statement, str) else write_sql(statement, self.sql)
+        text = statement if isinstance(statement, str) else write_sql(statement, self.dialect)
         check_text(text)
         try:
             yield text
@@ -163,7 +163,7 @@ class DuckDB:
             )
         self.execute("BEGIN")
         try:
-            with stopped_by_interrupts(self._stop):
+            with interruptible(self._stop):
                 yield
         except BaseException:
             with suppress(duckdb.Error):  # a database that failed for good cannot roll back, and must be opened again
@@ -180,7 +180,7 @@ class DuckDB:
         return first == second
 
     @contextmanager
-    def beside(self) -> Iterator["DuckDB"]:
+    def another_connection(self) -> Iterator["DuckDB"]:
         """Another connection to the same database, which sees what is committed, whatever happens on this one."""
         with self._errors("-- open another connection"):
             cursor = self.connection.cursor()
@@ -193,7 +193,7 @@ class DuckDB:
     def registered(self, rows: object, name: str) -> Iterator[exp.Table]:
         """An Arrow table, or a relation of this database, under a name to read from; batches in a temporary table."""
         if isinstance(rows, pa.RecordBatchReader):
-            table = exp.table_(name, db=self.sql.temporary_schema)
+            table = exp.table_(name, db=self.dialect.temporary_schema)
             with self._registered_view(rows, _ROWS):
                 self.create_temporary(table, exp.select("*").from_(_ROWS))
             yield table
@@ -235,10 +235,10 @@ class DuckDB:
             ).fetchall()  # all: the connection is busy until the last row is fetched
         return dict(found) or None
 
-    def check_readings(self, readings: Sequence[Reading]) -> None:
+    def check_access(self, readings: Sequence[RelationAccess]) -> None:
         """Nothing: a database has no roles."""
 
-    def owns(self, role: str | None, table: exp.Table) -> bool:
+    def role_owns(self, role: str | None, table: exp.Table) -> bool:
         """Yes: a database has no roles."""
         return True
 
@@ -250,7 +250,7 @@ class DuckDB:
         """
         raise EngineError("DuckDB has no roles; who may write a database file may do all")
 
-    def lacks_right(self, error: EngineError) -> bool:
+    def is_permission_error(self, error: EngineError) -> bool:
         """No: a database has no roles."""
         return False
 
@@ -264,7 +264,7 @@ class DuckDB:
 
     def protected(self) -> AbstractContextManager[None]:
         """Within, Ctrl-C is noticed at once; a database has no roles that anything would be protected from."""
-        return stopped_by_interrupts(self._stop)
+        return interruptible(self._stop)
 
     def _stop(self, is_wanted: bool) -> None:
         """Stop what this connection runs, or let kernels run again.
@@ -282,22 +282,22 @@ class DuckDB:
             found = self.connection.execute(assets.read("sql/duckdb/relations.sql"), {"name": name}).fetchall()
         return [Relation(*each) for each in found]
 
-    def lacks_column(self, error: EngineError) -> bool:
+    def is_missing_column_error(self, error: EngineError) -> bool:
         """Whether a statement was refused because there is no column of some name."""
         return isinstance(error.__cause__, duckdb.BinderException)
 
-    def lacks_memory(self, error: EngineError) -> bool:
+    def is_out_of_memory_error(self, error: EngineError) -> bool:
         """Whether a statement failed because its memory, or the disk that it spills to, was not enough."""
         return isinstance(error.__cause__, duckdb.OutOfMemoryException)
 
-    def is_beyond_float32(self, value: exp.Expr) -> exp.Expr:
+    def overflows_float32(self, value: exp.Expr) -> exp.Expr:
         """Whether a number of type DOUBLE, which is no infinity, would become one as a float32."""
         return exp.TryCast(this=value, to=number_type("float32")).is_(exp.null())
 
     def is_changed_by_cast(self, value: exp.Expr, sql_type: str, dtype: str) -> exp.Expr:
         """Whether a number of a type would be another one as a dtype; one of them is of whole numbers or truth."""
         cast = exp.TryCast(this=value.copy(), to=type_named(stored_type(dtype, is_scalar=True)))
-        back = exp.TryCast(this=cast, to=exp.DataType.build(sql_type, dialect=self.dialect))
+        back = exp.TryCast(this=cast, to=exp.DataType.build(sql_type, dialect=self.dialect_name))
         return exp.NullSafeNEQ(this=back, expression=value)
 
     def memory_limit(self) -> int:
@@ -323,7 +323,7 @@ class DuckDB:
             yield limit
 
     @contextmanager
-    def in_one_thread(self) -> Iterator[None]:
+    def single_threaded(self) -> Iterator[None]:
         """Within, the database runs statements in one thread.
 
         Raises:
@@ -341,7 +341,7 @@ class DuckDB:
     def _changed(self, settings: Mapping[str, str]) -> Iterator["DuckDB"]:
         """Within, settings are others. What comes is a connection beside this one, which may have failed by the end."""
         before = {name: _in_full(self._setting(name)) for name in settings}
-        with self.beside() as other, ExitStack() as restoring:
+        with self.another_connection() as other, ExitStack() as restoring:
             for name, value in before.items():
                 restoring.callback(other.execute, f"SET {name} = '{value}'")
             for name, value in settings.items():
@@ -392,7 +392,7 @@ def open_duckdb(target: object, read_only: bool = False) -> DuckDB:
 
 def _with_functions(engine: DuckDB) -> DuckDB:
     """The same connection; its database is asked from beside it, where an error undoes no transaction of the user's."""
-    with engine.beside() as other:
+    with engine.another_connection() as other:
         try:
             other.execute(_PROBE)
         except EngineError as error:

@@ -46,7 +46,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RelationAccess:
     """A relation that is to be read.
 
     Attributes:
@@ -82,15 +82,15 @@ class Engine(Protocol):
         """The driver's connection."""
 
     @property
-    def sql(self) -> Dialect:
+    def dialect(self) -> Dialect:
         """How statements are written."""
 
     @property
-    def dialect(self) -> str:
+    def dialect_name(self) -> str:
         """Name of the SQL dialect."""
 
     @property
-    def costs(self) -> str:
+    def constants_name(self) -> str:
         """Name of the constants of its costs."""
 
     def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
@@ -150,7 +150,7 @@ class Engine(Protocol):
     def snapshot(self) -> AbstractContextManager[None]:
         """A transaction in which all statements see the data as they were at one time, whoever writes meanwhile.
 
-        That holds of relations that `check_readings` was asked for within.
+        That holds of relations that `check_access` was asked for within.
         """
 
     def protected(self) -> AbstractContextManager[None]:
@@ -159,7 +159,7 @@ class Engine(Protocol):
         That is so within a transaction, too. Where nobody but the user could change that, nothing is done.
         """
 
-    def beside(self) -> AbstractContextManager[Self]:
+    def another_connection(self) -> AbstractContextManager[Self]:
         """Another connection to the same database, which sees what is committed, whatever happens on this one."""
 
     def registered(self, rows: object, name: str) -> AbstractContextManager[exp.Table]:
@@ -178,7 +178,7 @@ class Engine(Protocol):
             RightsError: It belongs to a role whose triggers and policies the user should not run.
         """
 
-    def check_readings(self, readings: Sequence[Reading]) -> None:
+    def check_access(self, readings: Sequence[RelationAccess]) -> None:
         """Refuse relations that would run what other roles wrote with the rights of the user; hold the rest.
 
         Raises:
@@ -186,7 +186,7 @@ class Engine(Protocol):
             EngineError: The relations cannot be held as they are, or somebody has changed one; see `is_conflict`.
         """
 
-    def owns(self, role: str | None, table: exp.Table) -> bool:
+    def role_owns(self, role: str | None, table: exp.Table) -> bool:
         """Whether a table belongs to the role that entered it in the catalogue, so that it may be dropped with that."""
 
     def is_conflict(self, error: EngineError) -> bool:
@@ -199,19 +199,19 @@ class Engine(Protocol):
             EngineError: There is no such role, or the user may not grant that.
         """
 
-    def lacks_right(self, error: EngineError) -> bool:
+    def is_permission_error(self, error: EngineError) -> bool:
         """Whether a statement was refused because the user has no right to it."""
 
     def relations_named(self, name: str) -> Sequence[Relation]:
         """What a bare name may mean, first what it does mean."""
 
-    def lacks_column(self, error: EngineError) -> bool:
+    def is_missing_column_error(self, error: EngineError) -> bool:
         """Whether a statement was refused because there is no column of some name."""
 
-    def lacks_memory(self, error: EngineError) -> bool:
+    def is_out_of_memory_error(self, error: EngineError) -> bool:
         """Whether a statement failed because its memory, or the disk that it spills to, was not enough."""
 
-    def is_beyond_float32(self, value: exp.Expr) -> exp.Expr:
+    def overflows_float32(self, value: exp.Expr) -> exp.Expr:
         """Whether a number of type DOUBLE, which is no infinity, would become one as a float32."""
 
     def is_changed_by_cast(self, value: exp.Expr, sql_type: str, dtype: str) -> exp.Expr:
@@ -229,7 +229,7 @@ class Engine(Protocol):
         What comes sets another limit, and returns memory that is free to the system.
         """
 
-    def in_one_thread(self) -> AbstractContextManager[None]:
+    def single_threaded(self) -> AbstractContextManager[None]:
         """Within a transaction, statements run in one thread, which reads tables from their beginning."""
 
     def threads(self) -> int:

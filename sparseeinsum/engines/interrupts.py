@@ -74,7 +74,7 @@ class _Watch:
 
 
 @contextmanager
-def stopped_by_interrupts(stop: Stop) -> Iterator[None]:
+def interruptible(stop: Stop) -> Iterator[None]:
     """Within, Ctrl-C stops work that this thread waits for, where it would raise KeyboardInterrupt."""
     raises = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if not raises or threading.current_thread() is not threading.main_thread():

@@ -24,7 +24,7 @@ def lock_of(connection: object) -> Any:  # noqa: ANN401  # RLock is no type
             return RLock()
 
 
-def one_at_a_time(method: Method) -> Method:
+def synchronized(method: Method) -> Method:
     """A method of what has a `connection`: it waits for other threads' calls, and its errors show one frame of ours."""
 
     @wraps(method)

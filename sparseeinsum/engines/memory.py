@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from sparseeinsum.decompose.memory import LEAST_BUFFER_BYTES, threads_within
 from sparseeinsum.decompose.staging import StatementSizes
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.turns import Turns
+from sparseeinsum.engines.settings_lock import SettingsLock
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.plans.plan import Plan
 from sparseeinsum.render.statements import Statement
@@ -19,7 +19,7 @@ _WORTH_SETTING = 0.95
 _LITTLE = 0.25
 
 # The limit is global to a database, and runs in one process share its memory: those with limits take turns.
-_TURNS = Turns()
+_TURNS = SettingsLock()
 
 
 class OutOfMemoryError(EngineError):
@@ -27,7 +27,7 @@ class OutOfMemoryError(EngineError):
 
 
 @contextmanager
-def ordered_folds(engine: Engine, is_wanted: bool = True) -> Iterator[None]:
+def deterministic_order(engine: Engine, is_wanted: bool = True) -> Iterator[None]:
     """Within, if that is wanted, groups are folded in the same order whenever a statement runs on the same tables.
 
     On DuckDB, that is a setting of the whole database.
@@ -38,15 +38,15 @@ def ordered_folds(engine: Engine, is_wanted: bool = True) -> Iterator[None]:
     if not is_wanted:
         yield
         return
-    if engine.sql.distributes:
+    if engine.dialect.distributes:
         raise PlanError("a cluster adds up what its machines send as it comes: no run of it is deterministic")
     is_server = engine.memory_in_use() is None  # whose settings are those of a transaction
-    with nullcontext() if is_server else _TURNS.taken(), engine.in_one_thread():
+    with nullcontext() if is_server else _TURNS.taken(), engine.single_threaded():
         yield
 
 
 @contextmanager
-def bounded(engine: Engine, limit_bytes: float | None, expected_bytes: float = math.inf) -> Iterator[None]:
+def limited_memory(engine: Engine, limit_bytes: float | None, expected_bytes: float = math.inf) -> Iterator[None]:
     """Let a database take so many bytes more than it takes now, and no more than it may anyway.
 
     The limit is that of the whole database, other connections to it included, until the end. What hash tables and
@@ -93,7 +93,7 @@ def _limited(
             with engine.memory_limited_to(min(limit_bytes, most), min(threads, threads_now)) as set_limit:
                 yield limit
     except EngineError as error:
-        if not engine.lacks_memory(error):
+        if not engine.is_out_of_memory_error(error):
             raise
         raise failure(
             f"memory_limit leaves {engine.title} {math.floor(now - in_use):,} bytes for what it keeps, which are "
@@ -106,7 +106,7 @@ def _left_alone(_: float) -> None:
     """The limit of the database is no higher."""
 
 
-class Keeping:
+class MemoryGuard:
     """Bounds what the database takes, so that with arrays, aggregation states and results a run keeps to its memory.
 
     To lower the limit of a database makes short runs twice as long, as all of its memory that is free goes back to the
@@ -150,10 +150,10 @@ class Keeping:
 
 
 @contextmanager
-def keeping_to_memory(engine: Engine, elsewhere: Collection[str]) -> Iterator[Keeping]:
+def memory_guard(engine: Engine, elsewhere: Collection[str]) -> Iterator[MemoryGuard]:
     """For one run, some of whose results go elsewhere than to memory, bound what the database takes."""
     with ExitStack() as limits:
-        yield Keeping(engine, elsewhere, limits)
+        yield MemoryGuard(engine, elsewhere, limits)
 
 
 def _largest(sizes: Sequence[StatementSizes]) -> StatementSizes:

@@ -8,14 +8,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sparseeinsum.errors import DataError
-from sparseeinsum.storage.arguments import Description
 from sparseeinsum.storage.natural_keys import KINDS_OF_KEYS, KeyColumn, is_natural, read_keys
+from sparseeinsum.storage.tensor_description import TensorDescription
 
 _Array: TypeAlias = NDArray[Any]
 
 
 def entries_of_frame(
-    description: Description, table: pa.Table, first_row: int = 0
+    description: TensorDescription, table: pa.Table, first_row: int = 0
 ) -> tuple[list[str], list[_Array | KeyColumn], _Array]:
     """Names of the index columns, coordinates by axis, and values.
 
@@ -38,7 +38,7 @@ def entries_of_frame(
     return index_names, coordinates, _values(name, value_name, table.column(value_name), dtype, first_row)
 
 
-def dictionaries_of_frame(description: Description, schema: pa.Schema) -> list[str | None]:
+def dictionaries_of_frame(description: TensorDescription, schema: pa.Schema) -> list[str | None]:
     """For every index column the name of its dictionary; None where it holds indices.
 
     Raises:

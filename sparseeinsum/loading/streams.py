@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from sparseeinsum.errors import DataError, ShapeError
 from sparseeinsum.language.tensors import Tensor
-from sparseeinsum.loading.columns import check_indices, entry_columns
 from sparseeinsum.loading.conversion import converted_values, dtype_of_values
 from sparseeinsum.loading.frames import dictionaries_of_frame, entries_of_frame
-from sparseeinsum.storage.arguments import GREATEST_BOUND, Description
+from sparseeinsum.loading.tensor_columns import check_indices, entry_columns
 from sparseeinsum.storage.catalogue import StoredDictionary
 from sparseeinsum.storage.dictionaries import dictionaries_of, sizes_of
 from sparseeinsum.storage.natural_keys import KeyColumn
+from sparseeinsum.storage.tensor_description import GREATEST_BOUND, TensorDescription
 
 _INT_BOUND = 1 << 31
 
@@ -29,7 +29,7 @@ class EntryStream:
         ascends: Whether every coordinate came after the one before it, so that none came twice.
     """
 
-    def __init__(self, description: Description, source: pa.RecordBatchReader) -> None:
+    def __init__(self, description: TensorDescription, source: pa.RecordBatchReader) -> None:
         self.failure: BaseException | None = None
         self.ascends = True
         self.name = description.name

@@ -26,13 +26,13 @@ def guarded_query(plan: Plan, output: str, engine: Engine) -> str:
         engine: The connection that it was made on.
     """
     query = plan.statement_of(output).query
-    checks = [*_checks_of_data(plan, engine.dialect), *_checks_of_definitions(plan, engine)]
+    checks = [*_checks_of_data(plan, engine.dialect_name), *_checks_of_definitions(plan, engine)]
     if checks:
         counted = exp.select(exp.Count(this=exp.column(_IS_SAME))).from_(_GUARD).subquery()
         all_same = exp.EQ(this=counted, expression=exp.Literal.number(len(checks)))
         query = exp.select("*").from_(query.subquery("result")).where(all_same)
         query = query.with_(_GUARD, as_=union_all(checks), materialized=True)
-    return write_sql(query, engine.sql)
+    return write_sql(query, engine.dialect)
 
 
 def _checks_of_data(plan: Plan, dialect: str) -> list[exp.Select]:

@@ -13,10 +13,10 @@ from sparseeinsum.decompose.constants import constants_for
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.pricing import least_seconds
-from sparseeinsum.engines.attempts import entered, in_snapshot
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import lock_of
-from sparseeinsum.engines.memory import OutOfMemoryError, bounded, ordered_folds
+from sparseeinsum.engines.memory import OutOfMemoryError, deterministic_order, limited_memory
+from sparseeinsum.engines.retries import in_snapshot, retried_context
 from sparseeinsum.errors import PlanError
 from sparseeinsum.extras import late
 from sparseeinsum.kernels.user_functions import require_aggregate, require_function
@@ -52,7 +52,7 @@ from sparseeinsum.rewrite.sparse_sums import compensate
 from sparseeinsum.semantics.exactness import ExactGraph, evaluate_exactly
 from sparseeinsum.statistics.measure import is_complete
 from sparseeinsum.storage.measuring import identifying_axes
-from sparseeinsum.storage.placing import machines_of
+from sparseeinsum.storage.placement import machines_of
 
 _PLANNING = "sparseeinsum.decompose.eindecomp.planning"
 
@@ -70,7 +70,7 @@ def _plans(program: Program, engine: Engine, options: PlanOptions) -> list[Plan]
     clock = _Clock()
     with clock.stage("statistics"):
         data = read_data(program, engine, options)
-    with clock.stage("optimizer"), bounded(engine, options.memory_limit, options.estimating_bytes):
+    with clock.stage("optimizer"), limited_memory(engine, options.memory_limit, options.estimating_bytes):
         bound = _bind(program, data.stored, options, engine)
         binary, derivations, unsearched = _rewritten(bound, data, engine, options)
         pins = _pins(bound, binary, options)
@@ -111,7 +111,7 @@ def _loaded(saved: SavedPlan, engine: Engine) -> Plan:
     )
     with clock.stage("statistics"):
         data = read_data(saved.program, engine, options)
-    with clock.stage("optimizer"), bounded(engine, options.memory_limit, options.estimating_bytes):
+    with clock.stage("optimizer"), limited_memory(engine, options.memory_limit, options.estimating_bytes):
         bound = _bind(saved.program, data.stored, options, engine)
         binary = rebuilt(saved, bound)
         exact = evaluate_exactly(binary, data.values, _allows_nonfinite(options))
@@ -137,7 +137,7 @@ def _rewritten(
     binary = binarise(bound, known)
     if known.allows_nonfinite:
         return binary.graph, {}, ()
-    price = partial(least_seconds, constants=constants_for(engine.costs))
+    price = partial(least_seconds, constants=constants_for(engine.constants_name))
     derivations: Mapping[str, Derivation] = {}
     unsearched: tuple[str, ...] = ()
     if options.rewrite:
@@ -159,13 +159,13 @@ def _alternatives(
     pins: Mapping[str, Mapping[str, int]],
 ) -> Alternatives:
     statistics = data.estimator(exact.graph, data.statistics, exact.evaluations)
-    may_index = options.indexes and engine.sql.keeps_residents
+    may_index = options.indexes and engine.dialect.keeps_residents
     memory = data.memory
     model = CostModel(
         exact.graph,
         statistics,
         exact.evaluations,
-        constants_for(engine.costs),
+        constants_for(engine.constants_name),
         memory=memory,
         resident_bytes=memory.limit_bytes * _RESIDENT_SHARE / memory.threads if may_index else 0,
         orders=data.orders,
@@ -194,7 +194,7 @@ class _Making:
         complete = frozenset(name for name in stored if is_complete(stored[name], self.data.measured[name]))
         identifying = {name: identifying_axes(stored[name], self.data.measured[name]) for name in stored}
         inputs = Inputs(stored, self.exact.values, complete, identifying)
-        kept = KeptOperands.within(self.data.memory, engine.sql.has_workers)
+        kept = KeptOperands.within(self.data.memory, engine.dialect.has_workers)
         definitions = translate(decomposed, inputs, self.exact.evaluations, kept)
         transferred_bytes = 0.0
         if decomposed.spreading is not None:
@@ -212,7 +212,7 @@ class _Making:
             self.rewriting,
             self.options.nonfinite,
             self.options.memory_limit,
-            engine.sql,
+            engine.dialect,
             self.data.memory.threads,
             self.planning_seconds,
             engine.stage_namer(decomposed.seconds),
@@ -244,7 +244,7 @@ def run_program(
     plans: list[Plan] = []
 
     def run() -> Execution:
-        with ordered_folds(engine, run_options.deterministic):
+        with deterministic_order(engine, run_options.deterministic):
             plans[:] = make_plans(program, engine, options)
             check_into(plans[0], engine, into)
             execution = execute(plans[0], engine, into, run_options.progress, run_options.replan)
@@ -273,14 +273,14 @@ def stream_program(
 
     @contextmanager
     def run() -> Iterator[Mapping[str, Delivery]]:
-        with engine.snapshot(), ordered_folds(engine, run_options.deterministic):
+        with engine.snapshot(), deterministic_order(engine, run_options.deterministic):
             plans[:] = make_plans(program, engine, options)
             with prepare(plans[0], engine, run_options.progress, run_options.replan) as deliveries:
                 yield deliveries
 
     with ExitStack() as stack:
         try:
-            deliveries = stack.enter_context(entered(engine, run))
+            deliveries = stack.enter_context(retried_context(engine, run))
         except OutOfMemoryError:
             less = _planned_with_less(plans, run_options)
             if less is None:
@@ -305,7 +305,7 @@ def _bind(program: Program, stored: Mapping[str, StoredTensor], options: PlanOpt
 def _require_functions(graph: EinGraph, engine: Engine) -> None:
     """Compile the functions and aggregates of users that a graph calls."""
     for name, record in registered_in(graph).items():
-        if not engine.sql.calls_python:
+        if not engine.dialect.calls_python:
             raise PlanError(f"{name} is a Python function, and {engine.title} has none of those yet; run it on DuckDB")
         if isinstance(record, UsersAggregate):
             require_aggregate(record)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from sparseeinsum.decompose.access import StoredOrder
 from sparseeinsum.decompose.memory import Memory, scan_needed_bytes, scanning_bytes, threads_within
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.memory import bounded
+from sparseeinsum.engines.memory import limited_memory
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import Program
@@ -66,7 +66,7 @@ def read_data(program: Program, engine: Engine, options: PlanOptions) -> Program
     stored |= generated.stored
     memory = _with_room_for(stored, _memory(engine, options))
     _check_scans(stored, memory)
-    with bounded(engine, options.memory_limit, sum(map(scanning_bytes, stored.values()))):
+    with limited_memory(engine, options.memory_limit, sum(map(scanning_bytes, stored.values()))):
         measured = measure_all(stored, engine)
         statistics = {
             name: with_blocks(measured[name].statistics, source, options.tiles, engine)
@@ -81,7 +81,7 @@ def _memory(engine: Engine, options: PlanOptions) -> Memory:
     is_of_process = options.memory_limit is not None and engine.memory_in_use() is not None
     limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
     threads = threads_within(limit, engine.threads()) if is_of_process else engine.threads()
-    sql = engine.sql
+    sql = engine.dialect
     return Memory(limit, threads, sql.vector_rows, sql.rows_per_thread, is_of_process, sql.spills_states)
 
 
@@ -109,7 +109,7 @@ def _orders(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, Sto
     """How the tuples of tensors of several keys lie, in tables that hold them in an order of their own."""
     ordered = {name: each for name, each in stored.items() if each.is_owned and not each.holds_keys}
     several = {name: each for name, each in ordered.items() if len(each.keys) > 1}
-    axes = ascending_axes(several, engine) if engine.sql.keeps_residents else {}
+    axes = ascending_axes(several, engine) if engine.dialect.keeps_residents else {}
     return {name: StoredOrder(stored[name].decomposition.tiles, ascending) for name, ascending in axes.items()}
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TypeVar
 
 from sparseeinsum.decompose.memory import scanning_bytes, split_scan_bytes
-from sparseeinsum.engines.attempts import entered, tried
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.memory import OutOfMemoryError, bounded, ordered_folds
+from sparseeinsum.engines.memory import OutOfMemoryError, deterministic_order, limited_memory
+from sparseeinsum.engines.retries import retried_context, with_retries
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.language.registered import registered
 from sparseeinsum.language.tensors import StoredTensor
@@ -46,7 +46,7 @@ def analyze_plan(plan: Plan, engine: Engine) -> Analysis:
             statements = tuple((run.statement, run.seconds) for run in execution.runs)
             return Analysis(statements, execution.replannings, run_each(right, engine))
 
-    return within_memory(plan, lambda plan: tried(engine, lambda: analyze(plan)), options)
+    return within_memory(plan, lambda plan: with_retries(engine, lambda: analyze(plan)), options)
 
 
 def run_plan(plan: Plan, engine: Engine, into: Mapping[str, Target], options: RunOptions) -> Execution:
@@ -68,7 +68,7 @@ def run_plan(plan: Plan, engine: Engine, into: Mapping[str, Target], options: Ru
             check_into(right, engine, into)
             return with_dictionaries(execute(right, engine, into, options.progress, options.replan), engine)
 
-    return within_memory(plan, lambda plan: tried(engine, lambda: run(plan)), options)
+    return within_memory(plan, lambda plan: with_retries(engine, lambda: run(plan)), options)
 
 
 def within_memory(plan: Plan, run: Callable[[Plan], Value], options: RunOptions) -> Value:
@@ -100,7 +100,7 @@ def stream_plan(plan: Plan, engine: Engine, options: RunOptions) -> Iterator[Map
             yield deliveries
 
     with ExitStack() as stack:
-        yield within_memory(plan, lambda plan: stack.enter_context(entered(engine, lambda: run(plan))), options)
+        yield within_memory(plan, lambda plan: stack.enter_context(retried_context(engine, lambda: run(plan))), options)
 
 
 @contextmanager
@@ -108,7 +108,11 @@ def _running(plan: Plan, engine: Engine, options: RunOptions) -> Iterator[Plan]:
     """A transaction in which a plan is right for the data."""
     if options.deterministic:
         plan = replace(plan, threads=1)
-    with _telling_what_is_gone(plan.stored, engine), engine.snapshot(), ordered_folds(engine, options.deterministic):
+    with (
+        _telling_what_is_gone(plan.stored, engine),
+        engine.snapshot(),
+        deterministic_order(engine, options.deterministic),
+    ):
         now = _measured_now(plan, engine)
         identifying = {name: identifying_axes(stored, now[name]) for name, stored in plan.stored.items()}
         yield plan if plan.has_valid_group_elimination(identifying) else plan.without_group_elimination()
@@ -122,12 +126,12 @@ def _measured_now(plan: Plan, engine: Engine) -> Mapping[str, Measurement]:
     for name, stored in stored_inputs(plan.program, engine).items():
         if stored != plan.stored[name]:
             raise EngineError(f"tensor {name} was defined anew since the plan was made; plan again")
-    with bounded(engine, plan.memory_limit, _scanned_bytes(plan, engine)):
+    with limited_memory(engine, plan.memory_limit, _scanned_bytes(plan, engine)):
         found = zip(plan.stored.items(), fingerprints(list(plan.stored.values()), engine), strict=True)
     changed = {name: stored for (name, stored), now in found if now != plan.measured[name].fingerprint}
     if not changed:
         return plan.measured
-    with bounded(engine, plan.memory_limit, sum(map(scanning_bytes, changed.values()))):
+    with limited_memory(engine, plan.memory_limit, sum(map(scanning_bytes, changed.values()))):
         now = {**plan.measured, **measure_all(changed, engine)}
     lost = [
         name

@@ -15,8 +15,8 @@ from sparseeinsum.results.results import entries_in_batches
 from sparseeinsum.results.targets import ParquetFile, Table, Target
 from sparseeinsum.statistics.columns import is_index_type
 from sparseeinsum.storage.dictionaries import Dictionaries
-from sparseeinsum.storage.self_description import describe_table, extend_description
-from sparseeinsum.storage.table_names import table_named, whole_name
+from sparseeinsum.storage.table_comments import describe_table, extend_description
+from sparseeinsum.storage.table_names import parse_table_name, qualified_table
 from sparseeinsum.storage.tensor_metadata import metadata_of
 
 _ADDED = temporary_name("added")
@@ -45,7 +45,7 @@ def deliver(engine: Engine, statement: Statement, keyed: Statement, schema: Sche
     """
     if isinstance(target, ParquetFile):
         return _write_file(engine, statement, keyed, schema, target)
-    table = whole_name(table_named(target.name, engine.dialect), engine)
+    table = qualified_table(parse_table_name(target.name, engine.dialect_name), engine)
     known = engine.columns_of(table) if target.mode == "append" else None
     if known is None:
         key = () if schema.has_dictionaries else schema.keys  # an index of long keys could not be built
@@ -61,7 +61,7 @@ def deliver(engine: Engine, statement: Statement, keyed: Statement, schema: Sche
 
 def _write_file(engine: Engine, statement: Statement, keyed: Statement, schema: Schema, target: ParquetFile) -> int:
     """Entries, written by the database where it can and its rows are what they are to be."""
-    if not (schema.is_scalar and engine.sql.writes_files):
+    if not (schema.is_scalar and engine.dialect.writes_files):
         tables = entries_in_batches(engine, statement, schema, natural_keys(engine, [schema]))
         first = next(tables)
         return write_parquet(target.written, first.schema, (table for part in ([first], tables) for table in part))
@@ -105,7 +105,7 @@ def _check_columns(target: Table, known: Sequence[Column], schema: Schema, found
 
 def _append(engine: Engine, table: exp.Table, target: Table, query: exp.Select, keys: Sequence[str]) -> int:
     """Add rows that are computed first: the table may be read for that, and must have none of their keys."""
-    added = exp.table_(_ADDED, db=engine.sql.temporary_schema)
+    added = exp.table_(_ADDED, db=engine.dialect.temporary_schema)
     count = engine.create_temporary(added, query)
     columns = [column.name for column in engine.columns(exp.select("*").from_(added.copy()))]
     _check_new(engine, table, target, added, columns[: len(keys)])

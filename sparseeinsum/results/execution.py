@@ -14,7 +14,7 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.translate import delivery, kept_in
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.memory import Keeping, keeping_to_memory
+from sparseeinsum.engines.memory import MemoryGuard, memory_guard
 from sparseeinsum.plans.explain import EinSumRun, Replanning
 from sparseeinsum.plans.plan import Plan
 from sparseeinsum.render.statements import Statement
@@ -133,7 +133,7 @@ def execute(
         EngineError: The database refused a statement.
         PlanError: Results that are to be returned would leave too little of the memory.
     """
-    with keeping_to_memory(engine, into) as memory:
+    with memory_guard(engine, into) as memory:
         return _Run(plan, engine, into, progress, replan, memory).execution()
 
 
@@ -149,7 +149,7 @@ def prepare(
     Raises:
         EngineError: The database refused a statement.
     """
-    with keeping_to_memory(engine, plan.outputs) as memory:
+    with memory_guard(engine, plan.outputs) as memory:
         yield _Run(plan, engine, {}, progress, replan, memory).deliveries()
 
 
@@ -172,7 +172,7 @@ class _Run:
         into: Mapping[str, Target],
         progress: Progress,
         replan: Replan | None,
-        memory: Keeping,
+        memory: MemoryGuard,
     ) -> None:
         self._plan = plan
         self._outputs = plan.outputs
@@ -280,7 +280,7 @@ def run_each(plan: Plan, engine: Engine) -> dict[str, EinSumRun]:
     unread = Counter(operand.tensor for step in plan.decomposed.steps for operand in step.einsum.operands)
     tables: dict[str, exp.Table] = {}
     found: dict[str, EinSumRun] = {}
-    with keeping_to_memory(engine, ()) as memory:
+    with memory_guard(engine, ()) as memory:
         memory.follow(plan, plan.checkpointed_statements)
         for step in plan.decomposed.steps:
             name = step.einsum.output.tensor

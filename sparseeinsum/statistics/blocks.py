@@ -33,10 +33,10 @@ def measure_blocks(stored: StoredTensor, tilings: Iterable[Tiles], executor: Exe
     wanted = list(dict.fromkeys(tilings))
     if not wanted:
         return {}
-    (counting,) = template("blocks", executor.dialect).expressions
+    (counting,) = template("blocks", executor.dialect_name).expressions
     blocks = (block_of(stored.tensor.shape, tiles) for tiles in wanted)
     counts = [filled(counting.unalias(), {"block": block}).as_(f"blocks_{place}") for place, block in enumerate(blocks)]
-    entries = entry_indices(stored, executor.dialect).subquery("entries")
+    entries = entry_indices(stored, executor.dialect_name).subquery("entries")
     (row,) = executor.rows(exp.select(*counts).from_(entries))
     return {tiles: float(str(count)) for tiles, count in zip(wanted, row, strict=True)}
 

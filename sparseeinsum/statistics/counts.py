@@ -119,11 +119,13 @@ def counted_statistics(stored: StoredTensor, counts: Sequence[Counts], tuples: i
 
 
 def _measured(axes: Sequence[tuple[StoredTensor, int]], executor: Executor) -> Iterator[Counts]:
-    if executor.dialect in SPREADING and len(axes) > 1:  # machines send the branches of a union to one of them first
+    if (
+        executor.dialect_name in SPREADING and len(axes) > 1
+    ):  # machines send the branches of a union to one of them first
         for axis in axes:
             yield from _measured([axis], executor)
         return
-    rows = executor.arrow(_counting_all(tuple(axes), executor.dialect))
+    rows = executor.arrow(_counting_all(tuple(axes), executor.dialect_name))
     numbers, places, entries = (rows[column].to_numpy() for column in ("axis", "place", "entries"))
     for number, (stored, position) in enumerate(axes):
         is_of_axis = numbers == number

@@ -72,7 +72,7 @@ class ExactEstimator:
         """
         read = {name: self.stored[name] for name in measured}  # the rest of a plan reads no longer all that it read
         known = SketchEstimator.measuring(read, measured, self.executor)(graph, measured, evaluations)
-        structures = _Structures(graph, self.executor.dialect)
+        structures = _Structures(graph, self.executor.dialect_name)
         for name in measured:
             is_everywhere = measured[name].entries >= self.stored[name].tensor.size
             structures.add_input(self.stored[name], is_everywhere)

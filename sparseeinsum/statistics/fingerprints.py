@@ -23,7 +23,7 @@ def fingerprints(stored: Sequence[StoredTensor], executor: Executor) -> list[obj
         EngineError: A relation cannot be read.
     """
     changing = tuple(each for each in stored if not each.follows_from_bounds)
-    rows = executor.rows(fingerprints_statement(changing, executor.dialect)) if changing else []
+    rows = executor.rows(fingerprints_statement(changing, executor.dialect_name)) if changing else []
     found = iter([tuple(parts) for _, *parts in sorted(rows, key=lambda row: int(str(row[0])))])
     return [each.tensor.shape if each.follows_from_bounds else next(found) for each in stored]
 

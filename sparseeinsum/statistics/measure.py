@@ -30,7 +30,7 @@ class Executor(Protocol):
     """Runs statements on a database."""
 
     @property
-    def dialect(self) -> str:
+    def dialect_name(self) -> str:
         """Name of the engine's SQL dialect, which is also its folder in stats/."""
 
     def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
@@ -74,7 +74,7 @@ def measure(stored: StoredTensor, executor: Executor, fingerprint: object = None
         DataError: It holds NULL, an index out of range or a coordinate twice; the first such row is named.
         EngineError: The database refused the scan, as it does for arrays of a wrong length; `check_rows` says which.
     """
-    scan = _scan(stored, executor.dialect)
+    scan = _scan(stored, executor.dialect_name)
     (row,) = executor.rows(scan.statement)
     values = dict(zip(scan.columns, row, strict=True))
     lowest, highest = values.pop("lowest"), values.pop("highest")
@@ -170,8 +170,8 @@ def check_rows(stored: StoredTensor, executor: Executor) -> None:
         DataError: There is such a row.
         EngineError: The relation cannot be read.
     """
-    numbered = _numbered_rows(stored, executor.dialect)
-    for row, column, key in executor.rows(_unknown_key(stored, executor.dialect)) if stored.looked_up else ():
+    numbered = _numbered_rows(stored, executor.dialect_name)
+    for row, column, key in executor.rows(_unknown_key(stored, executor.dialect_name)) if stored.looked_up else ():
         raise DataError(_describe_unknown(stored, row, str(column), key))
     rows = [row for find in (_bad_row, _repeated_row) for row in executor.rows(find(stored, numbered))]
     if rows:
@@ -184,13 +184,13 @@ def check_entries(stored: StoredTensor, executor: Executor) -> None:
     Raises:
         DataError: There is such a row.
     """
-    relation = relation_of(stored, executor.dialect)
+    relation = relation_of(stored, executor.dialect_name)
     keys = [exp.column(key, quoted=True) for key in stored.keys]
     is_bad = exp.or_(*_bad_conditions(stored, keys, value_of(stored)))
     if not executor.rows(exp.select(exp.Literal.number(1).as_("one")).from_(relation).where(is_bad).limit(1)):
         return
     # Apart, because one thread alone can number rows.
-    for row in executor.rows(_bad_row(stored, _numbered_rows(stored, executor.dialect))):
+    for row in executor.rows(_bad_row(stored, _numbered_rows(stored, executor.dialect_name))):
         raise DataError(_describe(stored, row))
 
 

@@ -19,7 +19,7 @@ def ascending_axes(stored: Mapping[str, StoredTensor], executor: Executor) -> di
     """For every stored tensor the positions of promoted axes whose keys never descend from one row to the next."""
     if not stored:
         return {}
-    selects = [_descents(number, each, executor.dialect) for number, each in enumerate(stored.values())]
+    selects = [_descents(number, each, executor.dialect_name) for number, each in enumerate(stored.values())]
     rows = executor.rows(union_all(selects))
     counts = {int(str(number)): found for number, found in rows}
     return {name: _never_descending(each, counts[number]) for number, (name, each) in enumerate(stored.items())}

@@ -12,6 +12,7 @@ from sparseeinsum.errors import CatalogueError, EngineError, RightsError
 from sparseeinsum.language.tensors import Axis, Decomposition, Dictionary, StoredTensor, Tensor
 from sparseeinsum.statistics.columns import computed_type, is_index_type, is_readable, relation_of, value_type
 from sparseeinsum.statistics.dictionaries import SCHEMA
+from sparseeinsum.storage.access import check_readable, explaining_missing_rights
 from sparseeinsum.storage.catalogue_tables import (
     COLUMNS,
     COLUMNS_OF_DICTIONARIES,
@@ -20,10 +21,9 @@ from sparseeinsum.storage.catalogue_tables import (
     prepare_catalogue,
     tensor_columns,
 )
-from sparseeinsum.storage.exactness import check_values
 from sparseeinsum.storage.fills import fill_of, fill_text
-from sparseeinsum.storage.rights import check_readable, telling_of_rights
 from sparseeinsum.storage.table_names import parts_of_relation, relation_of_parts
+from sparseeinsum.storage.value_checks import check_values
 
 _DEFAULTS = {"dictionaries": "NULL", "holds_keys": "FALSE", "owner": "NULL"}  # where an earlier version made the table
 
@@ -56,7 +56,7 @@ class Catalogue:
             CatalogueError: The table that should list them is another one.
             RightsError: The user may not read it.
         """
-        with telling_of_rights(self._engine):
+        with explaining_missing_rights(self._engine):
             columns = tensor_columns(self._engine)
             if columns is None:
                 return {}
@@ -66,17 +66,17 @@ class Catalogue:
         # Who has no right to see dictionaries may have one to see tensors without any.
         has_keys = any(_names_of_dictionaries(row) for row in by_column)
         dictionaries = (self.dictionaries() or {}) if has_keys else {}
-        return {str(row["name"]): _stored(row, dictionaries, self._engine.dialect) for row in by_column}
+        return {str(row["name"]): _stored(row, dictionaries, self._engine.dialect_name) for row in by_column}
 
     def dictionaries(self) -> dict[str, StoredDictionary] | None:
         """All dictionaries by name, sorted; None where there is no table of them."""
-        with telling_of_rights(self._engine):
+        with explaining_missing_rights(self._engine):
             columns = self._engine.catalogue_columns(SCHEMA, DICTIONARIES)
             if columns is None:
                 return None
             selected = ", ".join(name if name in columns else f"NULL AS {name}" for name in COLUMNS_OF_DICTIONARIES)
             rows = self._engine.rows(f"SELECT {selected} FROM {SCHEMA}.{DICTIONARIES} ORDER BY name")
-        return {str(row[0]): _stored_dictionary(row, self._engine.dialect) for row in rows}
+        return {str(row[0]): _stored_dictionary(row, self._engine.dialect_name) for row in rows}
 
     def add(self, stored: StoredTensor) -> None:
         """Record a tensor, in place of one of the same name.
@@ -86,14 +86,14 @@ class Catalogue:
         """
         self.prepare()
         self.remove(stored.tensor.name)
-        values = _values(stored, self._engine.dialect)
+        values = _values(stored, self._engine.dialect_name)
         source = exp.values([tuple(_literal(value) for value in values.values())])
-        with telling_of_rights(self._engine):
+        with explaining_missing_rights(self._engine):
             self._engine.execute(exp.insert(source, _table(TABLE), columns=list(values)))
 
     def prepare(self) -> None:
         """Create the tables of the catalogue, or bring those of an earlier version to this one."""
-        with telling_of_rights(self._engine):
+        with explaining_missing_rights(self._engine):
             prepare_catalogue(self._engine)
 
     def remove(self, name: str) -> None:
@@ -108,7 +108,7 @@ class Catalogue:
         """Remove a row of one of the tables; a database hides those of other roles from DELETE, and says nothing."""
         self.prepare()
         is_it = exp.column("name").eq(exp.Literal.string(name))
-        with telling_of_rights(self._engine):
+        with explaining_missing_rights(self._engine):
             self._engine.execute(exp.delete(_table(table)).where(is_it))
             left = self._engine.rows(exp.select("owner").from_(_table(table)).where(is_it.copy()))
         for (owner,) in left:
@@ -155,7 +155,7 @@ def check_name(name: str, known: Iterable[str], engine: Engine) -> None:
             )
 
 
-def require(engine: Engine, names: Iterable[str]) -> dict[str, StoredTensor]:
+def require_tensors(engine: Engine, names: Iterable[str]) -> dict[str, StoredTensor]:
     """Several tensors by name, in the order given, which may be read.
 
     Raises:
@@ -192,7 +192,7 @@ def check_relation(engine: Engine, stored: StoredTensor) -> None:
     """
     where = f"tensor {stored.tensor.name} can no longer be read from {stored.relation}"
     try:
-        _, *types = [column.sql_type for column in engine.columns(_columns_query(stored, engine.dialect))]
+        _, *types = [column.sql_type for column in engine.columns(_columns_query(stored, engine.dialect_name))]
     except EngineError as error:
         reason = str(error.__cause__ or error).splitlines()[0]
         raise CatalogueError(f"{where}: {reason}; bring it back, or define the tensor anew") from error.__cause__

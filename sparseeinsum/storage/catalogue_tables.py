@@ -57,7 +57,7 @@ def prepare_catalogue(engine: Engine) -> None:
         return
     else:
         _migrate(engine, columns)
-    for script in engine.sql.catalogue_scripts:
+    for script in engine.dialect.catalogue_scripts:
         engine.execute(assets.read(script))
 
 
@@ -79,8 +79,8 @@ def _migrate(engine: Engine, columns: Mapping[str, str]) -> None:
 def _split_relations(engine: Engine, table: str) -> None:
     """Keep the parts of the names of relations in place of SQL."""
     rows = engine.rows(f"SELECT name, relation FROM {SCHEMA}.{table}")
-    parts = [(str(name), parts_of_relation(str(relation), engine.dialect)) for name, relation in rows]
-    whole = exp.array(exp.column("relation")).sql(engine.dialect)
+    parts = [(str(name), parts_of_relation(str(relation), engine.dialect_name)) for name, relation in rows]
+    whole = exp.array(exp.column("relation")).sql(engine.dialect_name)
     engine.execute(f"ALTER TABLE {SCHEMA}.{table} ALTER relation TYPE TEXT[] USING {whole}")
     for name, split in parts:
         is_it = exp.column("name").eq(exp.Literal.string(name))

@@ -21,12 +21,12 @@ from sparseeinsum.errors import CatalogueError, DataError, RightsError
 from sparseeinsum.language.tensors import Dictionary
 from sparseeinsum.statistics.columns import type_named
 from sparseeinsum.statistics.dictionaries import INDEX_COLUMN, KEY_COLUMN, SCHEMA, compared, dictionary_table
-from sparseeinsum.storage.arguments import Description
+from sparseeinsum.storage.access import explaining_missing_rights, reading_of
 from sparseeinsum.storage.catalogue import Catalogue, StoredDictionary
 from sparseeinsum.storage.catalogue_tables import DICTIONARIES
 from sparseeinsum.storage.natural_keys import KeyColumn, as_keys
-from sparseeinsum.storage.rights import reading_of, telling_of_rights
 from sparseeinsum.storage.table_names import table_in
+from sparseeinsum.storage.tensor_description import TensorDescription
 
 _INCOMING = temporary_name("keys")
 _GATHERED = temporary_name("gathered_keys")
@@ -62,7 +62,7 @@ class Dictionaries:
 
     def keys(self, dictionary: Dictionary) -> pa.Array:
         """All keys, in the order of their indices."""
-        self._engine.check_readings([reading_of(dictionary)])
+        self._engine.check_access([reading_of(dictionary)])
         query = exp.select(exp.column(KEY_COLUMN)).from_(dictionary_table(dictionary)).order_by(INDEX_COLUMN)
         return as_keys(self._engine.arrow(query).column(0), dictionary.key_type)
 
@@ -80,7 +80,7 @@ class Dictionaries:
             self._engine.execute(exp.Drop(tables=[dictionary_table(found)], kind="TABLE"))
             self._catalogue.remove_row(DICTIONARIES, found.name, "dictionary")
 
-    def of_axes(self, description: Description, axes: Sequence[str]) -> list[StoredDictionary | None]:
+    def of_axes(self, description: TensorDescription, axes: Sequence[str]) -> list[StoredDictionary | None]:
         """Dictionaries, which must be there, of axes whose indices are positions in them.
 
         Raises:
@@ -190,10 +190,10 @@ class Dictionaries:
     @contextmanager
     def _on_one_machine(self, sources: Sequence[exp.Select]) -> Iterator[Sequence[exp.Select]]:
         """The same keys in a temporary table, where queries of several machines do not see a dictionary that is new."""
-        if not self._engine.sql.distributes:
+        if not self._engine.dialect.distributes:
             yield sources
             return
-        keys = exp.table_(_GATHERED, db=self._engine.sql.temporary_schema)
+        keys = exp.table_(_GATHERED, db=self._engine.dialect.temporary_schema)
         named = [
             exp.select(exp.column(source.named_selects[0], table="t").as_(KEY_COLUMN)).from_(source.subquery("t"))
             for source in sources
@@ -210,10 +210,10 @@ class Dictionaries:
             RightsError: It belongs to another role.
         """
         name = known.dictionary.name
-        self._engine.check_readings([replace(reading_of(known.dictionary), is_written=True)])
+        self._engine.check_access([replace(reading_of(known.dictionary), is_written=True)])
         update = exp.update(_list(), {"size": exp.column("size")}, where=_is_named(name))
         update.set("returning", exp.Returning(expressions=[exp.column("size")]))
-        with telling_of_rights(self._engine):
+        with explaining_missing_rights(self._engine):
             for (size,) in self._engine.rows(update):
                 return int(str(size))
         raise RightsError(
@@ -223,10 +223,10 @@ class Dictionaries:
 
     def _created(self, name: str, key_type: str) -> StoredDictionary:
         """A new dictionary without keys."""
-        table = table_in(self._engine.sql.dictionary_schema, _PREFIX + name, self._engine.dialect)
-        dictionary = Dictionary(name, key_type, table.sql(self._engine.dialect))
+        table = table_in(self._engine.dialect.dictionary_schema, _PREFIX + name, self._engine.dialect_name)
+        dictionary = Dictionary(name, key_type, table.sql(self._engine.dialect_name))
         is_given, is_unique = exp.NotNullColumnConstraint(), exp.PrimaryKeyColumnConstraint()
-        of_index = [is_unique if self._engine.sql.looks_up_by_index else is_given]
+        of_index = [is_unique if self._engine.dialect.looks_up_by_index else is_given]
         of_key: list[exp.Expr] = [is_given]
         if dictionary.key_type == "TEXT":
             of_key.insert(0, exp.CollateColumnConstraint(this=exp.to_identifier("C", quoted=True)))
@@ -236,7 +236,7 @@ class Dictionaries:
         ]
         parts = exp.array(*(exp.Literal.string(part.name) for part in table.parts))
         row = (exp.convert(name), exp.convert(key_type), exp.convert(0), parts)
-        with telling_of_rights(self._engine):
+        with explaining_missing_rights(self._engine):
             self._engine.execute(exp.Create(this=exp.Schema(this=table.copy(), expressions=columns), kind="TABLE"))
             columns_of_list = ["name", "key_type", "size", "relation"]
             self._engine.execute(exp.insert(exp.values([row]), _list(), columns=columns_of_list))
@@ -266,7 +266,7 @@ class Dictionaries:
 
 def encoded(
     dictionaries: Dictionaries,
-    description: Description,
+    description: TensorDescription,
     axes: Sequence[str],
     columns: Sequence[Indices | KeyColumn] | NDArray[Any],
 ) -> tuple[list[Indices], list[StoredDictionary | None]]:

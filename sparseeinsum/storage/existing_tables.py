@@ -12,16 +12,16 @@ from sparseeinsum.language.files import is_data_file
 from sparseeinsum.language.tensors import StoredTensor, entries
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.columns import computed_type, dtype_of, is_index_type, is_pair_type, is_readable
-from sparseeinsum.storage.arguments import Description
+from sparseeinsum.storage.access import check_relation_readable
 from sparseeinsum.storage.dictionaries import Dictionaries, dictionaries_of, sizes_of
 from sparseeinsum.storage.natural_keys import KINDS_OF_KEYS, key_type_of
-from sparseeinsum.storage.rights import check_relation_readable
-from sparseeinsum.storage.table_names import file_table, folds_case, table_named, table_of_relation
+from sparseeinsum.storage.table_names import file_table, folds_case, parse_table_name, table_of_relation
+from sparseeinsum.storage.tensor_description import TensorDescription
 
 
-def described(
+def relation_as_tensor(
     engine: Engine,
-    description: Description,
+    description: TensorDescription,
     relation: str,
     table: exp.Table,
     index: Sequence[str],
@@ -52,7 +52,7 @@ def described(
     dtype = description.wanted_dtype()
     if value is not None:
         dtype = _dtype_of_column(
-            f"tensor {name}: the value column {value} of {relation}", types[value], dtype, engine.sql.casts_truth
+            f"tensor {name}: the value column {value} of {relation}", types[value], dtype, engine.dialect.casts_truth
         )
     keys = [columns[column].name for column in index]
     key_types = [key_type_of(types[column]) for column in index]
@@ -63,7 +63,7 @@ def described(
     dictionaries = dictionaries_of(known)
     tensor = description.tensor(bounds, dtype or "float64", index, dictionaries=dictionaries)
     casts = value is not None and types[value] != computed_type(tensor.dtype, is_scalar=True)
-    text = table.sql(engine.dialect)
+    text = table.sql(engine.dialect_name)
     column = value and columns[value].name
     holds_keys = any(dictionaries)
     stored = StoredTensor(
@@ -73,7 +73,7 @@ def described(
 
 
 def _dictionary_names(
-    description: Description, relation: str, types: Mapping[str, str], index: Sequence[str]
+    description: TensorDescription, relation: str, types: Mapping[str, str], index: Sequence[str]
 ) -> list[str | None]:
     """For every axis the name of its dictionary; None where the column holds indices."""
     name = description.name
@@ -93,7 +93,7 @@ def _dictionary_names(
 
 
 def _bounds(
-    engine: Engine, description: Description, table: exp.Table, keys: Sequence[str], sizes: Sequence[int | None]
+    engine: Engine, description: TensorDescription, table: exp.Table, keys: Sequence[str], sizes: Sequence[int | None]
 ) -> tuple[int, ...]:
     """The shape given, or the smallest that holds all indices, and all keys of dictionaries."""
     if description.shape is not None:
@@ -147,16 +147,16 @@ def relation_named(engine: Engine, relation: str) -> exp.Table:
         RightsError: To read it would run what other roles wrote.
     """
     if is_data_file(relation):
-        if not engine.sql.reads_files:
+        if not engine.dialect.reads_files:
             raise CatalogueError(f"{engine.title} reads no files; load {relation} with db.tensor(...), or into a table")
         path = relation if "://" in relation else str(Path(relation).resolve())
         return file_table(path)
-    table = table_named(relation, engine.dialect)
+    table = parse_table_name(relation, engine.dialect_name)
     if not table.db:
         found = engine.relations_named(table.name)
         if not found:
             raise CatalogueError(f"there is no table, view or file {relation} in this database")
-        table = table_of_relation(found[0], engine.dialect)
+        table = table_of_relation(found[0], engine.dialect_name)
     check_relation_readable(engine, relation, table)
     return table
 
@@ -186,7 +186,7 @@ def _columns(engine: Engine, name: str, relation: str, table: exp.Table, wanted:
             near = difflib.get_close_matches(column.lower(), names, n=1)
             hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(names)}"
             raise CatalogueError(f"tensor {name}: {relation} has no column {column}; {hint}")
-        found[column] = match if folds_case(engine.dialect) else Column(column, match.sql_type)
+        found[column] = match if folds_case(engine.dialect_name) else Column(column, match.sql_type)
     return found
 
 

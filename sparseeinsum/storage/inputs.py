@@ -23,13 +23,13 @@ from sparseeinsum.language.matrix_statements import Shapes
 from sparseeinsum.language.syntax import Import
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import dtype_of, is_index_type
-from sparseeinsum.storage.arguments import Description
+from sparseeinsum.storage.access import check_readable, check_relation_readable
 from sparseeinsum.storage.catalogue import Catalogue, find
-from sparseeinsum.storage.existing_tables import described, greatest_indices, index_columns, relation_named
+from sparseeinsum.storage.existing_tables import greatest_indices, index_columns, relation_as_tensor, relation_named
 from sparseeinsum.storage.natural_keys import key_type_of
-from sparseeinsum.storage.rights import check_readable, check_relation_readable
-from sparseeinsum.storage.self_description import described_by_itself
+from sparseeinsum.storage.table_comments import tensor_from_comment
 from sparseeinsum.storage.table_names import table_of_relation
+from sparseeinsum.storage.tensor_description import TensorDescription
 
 _Place = tuple[str, int]  # a tensor, and the position of one of its axes
 
@@ -92,10 +92,10 @@ def shapes_in(engine: Engine) -> Shapes:
         relations = _relations(name, catalogue(), engine)
         if not relations:
             return catalogue()[name].tensor.shape if name in catalogue() else None
-        result = described_by_itself(engine, name, relations[0])
+        result = tensor_from_comment(engine, name, relations[0])
         if result is not None:
             return result.tensor.shape
-        columns = engine.columns(exp.select("*").from_(table_of_relation(relations[0], engine.dialect)))
+        columns = engine.columns(exp.select("*").from_(table_of_relation(relations[0], engine.dialect_name)))
         return (None,) * (len(columns) - 1)
 
     return shape
@@ -105,8 +105,8 @@ def _relations(name: str, known: Collection[str], engine: Engine) -> Sequence[Re
     """Tables and views of a name that no tensor of the catalogue has."""
     found = [] if any(other.lower() == name.lower() for other in known) else engine.relations_named(name)
     for relation in found[:1]:
-        table = table_of_relation(relation, engine.dialect)
-        check_relation_readable(engine, table.sql(engine.dialect), table)
+        table = table_of_relation(relation, engine.dialect_name)
+        check_relation_readable(engine, table.sql(engine.dialect_name), table)
     return found
 
 
@@ -123,7 +123,7 @@ class _Table:
         given: Bounds that the program gives with the table; None where it does not.
     """
 
-    description: Description
+    description: TensorDescription
     relation: str
     table: exp.Table
     keys: tuple[str, ...]
@@ -135,7 +135,7 @@ class _Table:
         name = self.description.name
         shape = [bounds[name, position] if bound is None else bound for position, bound in enumerate(self.given)]
         description = replace(self.description, shape=shape)
-        stored, _ = described(engine, description, self.relation, self.table, self.keys, self.value)
+        stored, _ = relation_as_tensor(engine, description, self.relation, self.table, self.keys, self.value)
         return stored
 
 
@@ -143,7 +143,7 @@ def _imported(statement: Import, engine: Engine) -> _Table:
     """The table that the program names."""
     axes = [axis for axis, _ in statement.axes]
     fill = 0 if statement.fill is None else statement.fill
-    description = Description(statement.tensor, axes, None, fill, statement.dtype)
+    description = TensorDescription(statement.tensor, axes, None, fill, statement.dtype)
     table = relation_named(engine, statement.relation)
     keys = index_columns(engine, statement.tensor, statement.relation, table, statement.index)
     given = tuple(bound for _, bound in statement.axes)
@@ -157,7 +157,7 @@ def _table_of(
     if imported is not None:
         return _imported(imported, engine)
     relations = _relations(name, known, engine)
-    result = described_by_itself(engine, name, relations[0]) if relations else None
+    result = tensor_from_comment(engine, name, relations[0]) if relations else None
     if result is not None:
         return result
     ranks = [len(labels) for tensor, labels in _references(program) if tensor == name]
@@ -166,16 +166,16 @@ def _table_of(
 
 def _named(program: Program, name: str, rank: int, relations: Sequence[Relation], engine: Engine) -> _Table:
     """The table of a name, to which the program gives so many labels."""
-    table = table_of_relation(relations[0], engine.dialect)
+    table = table_of_relation(relations[0], engine.dialect_name)
     columns = engine.columns(exp.select("*").from_(table.copy()))
     *index, value = columns
     is_tensor = len(index) == rank and all(is_index_type(column.sql_type) for column in index)
     if not (is_tensor and dtype_of(value.sql_type)):
-        raise CatalogueError(_how_to_declare(name, table.sql(engine.dialect), columns, rank))
+        raise CatalogueError(_how_to_declare(name, table.sql(engine.dialect_name), columns, rank))
     declared = next((each for each in program.declared if each.tensor.name == name), None)
     fill = declared.tensor.fill if declared is not None and declared.has_fill else 0
     dtype = declared.tensor.dtype if declared is not None and declared.has_dtype else None
-    description = Description(name, None, None, fill, dtype)
+    description = TensorDescription(name, None, None, fill, dtype)
     keys = tuple(column.name for column in index)
     return _Table(description, name, table, keys, value.name, (None,) * len(keys))
 

@@ -12,7 +12,7 @@ from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.fingerprints import fingerprints
 from sparseeinsum.statistics.generated import measure_generated
 from sparseeinsum.statistics.measure import Measurement, check_rows, measure
-from sparseeinsum.storage.catalogue import check_relation, require
+from sparseeinsum.storage.catalogue import check_relation, require_tensors
 
 
 def measure_all(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, Measurement]:
@@ -35,7 +35,7 @@ def measure_all(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str,
             found[name] = measure(source, engine, fingerprint)
         except EngineError:
             # The error has undone the transaction that this may run in, so that rows are looked at from beside it.
-            with suppress(EngineError), engine.beside() as other:
+            with suppress(EngineError), engine.another_connection() as other:
                 check_rows(source, other)
             raise
     return found
@@ -60,7 +60,7 @@ def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engine
 
 
 def _measured_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engine) -> Statistics:
-    stored = require(engine, [name])
+    stored = require_tensors(engine, [name])
     for tiles in tilings:
         if len(tiles) != len(stored[name].tensor.axes) or min(tiles, default=0) < DEMOTED:
             axes = ", ".join(axis.name for axis in stored[name].tensor.axes)

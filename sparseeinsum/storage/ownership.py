@@ -10,10 +10,10 @@ from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.dictionaries import SCHEMA
 from sparseeinsum.storage.catalogue import Catalogue, check_name, find
-from sparseeinsum.storage.table_names import folds_case, table_in, table_named
+from sparseeinsum.storage.table_names import folds_case, parse_table_name, table_in
 
 
-def claimed_table(engine: Engine, name: str) -> exp.Table:
+def claim_table(engine: Engine, name: str) -> exp.Table:
     """The table that takes a tensor of a name, and may be there yet; where it lies elsewhere, the one before it goes.
 
     Raises:
@@ -25,11 +25,11 @@ def claimed_table(engine: Engine, name: str) -> exp.Table:
     check_name(name, known, engine)
     if name in known:
         catalogue.remove(name)
-    table = table_of(engine, name)
-    replaced = owned(engine, known, name)
-    if replaced is None or replaced.relation != table.sql(engine.dialect):
+    table = default_table(engine, name)
+    replaced = owned_tensor(engine, known, name)
+    if replaced is None or replaced.relation != table.sql(engine.dialect_name):
         _check_free(engine, name)
-        drop_table_of(engine, replaced)
+        drop_table(engine, replaced)
     return table
 
 
@@ -43,7 +43,7 @@ def drop_tensor(engine: Engine, name: str) -> StoredTensor:
         catalogue = Catalogue(engine)
         stored = find(catalogue.all(), name)
         catalogue.remove(name)
-        drop_table_of(engine, owned(engine, {name: stored}, name))
+        drop_table(engine, owned_tensor(engine, {name: stored}, name))
     return stored
 
 
@@ -56,8 +56,8 @@ def check_target(engine: Engine, result: str, table: str) -> tuple[str, ...]:
     database, schema = (name.lower() for name in engine.location())
 
     def whole_name(text: str) -> tuple[str, ...]:
-        parts = table_named(text, engine.dialect).parts
-        return _whole_name(tuple(part.name.lower() for part in parts), database, schema, engine.sql.default_schema)
+        parts = parse_table_name(text, engine.dialect_name).parts
+        return _whole_name(tuple(part.name.lower() for part in parts), database, schema, engine.dialect.default_schema)
 
     target = whole_name(table)
     if target[:-1] == (SCHEMA,):
@@ -77,26 +77,26 @@ def _whole_name(parts: tuple[str, ...], database: str, schema: str, default: str
     return (schema, *parts) if len(parts) == 1 else parts
 
 
-def table_of(engine: Engine, name: str) -> exp.Table:
+def default_table(engine: Engine, name: str) -> exp.Table:
     """The table in which a tensor of a name is kept, unless the user says otherwise."""
     _, schema = engine.location()
-    return table_in(schema, name.lower() if folds_case(engine.dialect) else name, engine.dialect)
+    return table_in(schema, name.lower() if folds_case(engine.dialect_name) else name, engine.dialect_name)
 
 
-def owned(engine: Engine, known: Mapping[str, StoredTensor], name: str) -> StoredTensor | None:
+def owned_tensor(engine: Engine, known: Mapping[str, StoredTensor], name: str) -> StoredTensor | None:
     """The tensor of that name, if loading made its table: who entered it says so, and must be the table's owner."""
     stored = known.get(name)
     if stored is None or not stored.is_owned:
         return None
-    table = table_by_name(stored, engine.dialect)
+    table = table_by_name(stored, engine.dialect_name)
     is_named_so = table.name.lower() == name.lower()  # of entries of version 0.1 nobody knows who made them
-    return stored if engine.owns(stored.owner, table) and (stored.owner or is_named_so) else None
+    return stored if engine.role_owns(stored.owner, table) and (stored.owner or is_named_so) else None
 
 
-def drop_table_of(engine: Engine, replaced: StoredTensor | None) -> None:
+def drop_table(engine: Engine, replaced: StoredTensor | None) -> None:
     """Drop the table of a tensor that another takes the place of, if there is one."""
     if replaced is not None:
-        table = table_by_name(replaced, engine.dialect)
+        table = table_by_name(replaced, engine.dialect_name)
         engine.execute(exp.Drop(tables=[table], kind="TABLE", exists=True))
 
 

@@ -11,7 +11,7 @@ from sparseeinsum.engines.engine import Engine, Relation
 from sparseeinsum.errors import CatalogueError
 
 
-def table_named(text: str, dialect: str) -> exp.Table:
+def parse_table_name(text: str, dialect: str) -> exp.Table:
     """A table by the name that a user gives, which may have a schema and a database before it.
 
     Raises:
@@ -58,7 +58,7 @@ def table_of_relation(relation: Relation, dialect: str) -> exp.Table:
     return table_in(relation.schema, relation.name, dialect, relation.catalog)
 
 
-def whole_name(table: exp.Table, engine: Engine) -> exp.Table:
+def qualified_table(table: exp.Table, engine: Engine) -> exp.Table:
     """A table with its schema; that in which a bare name stands for a new table, where none is given."""
     if table.db:
         return table

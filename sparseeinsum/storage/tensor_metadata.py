@@ -10,8 +10,8 @@ from pyarrow import parquet
 
 from sparseeinsum.errors import DataError
 from sparseeinsum.language.tensors import Tensor
-from sparseeinsum.storage.arguments import Description
 from sparseeinsum.storage.fills import fill_from_text, fill_text
+from sparseeinsum.storage.tensor_description import TensorDescription
 
 METADATA_KEY = "sparseeinsum"
 
@@ -23,7 +23,9 @@ def metadata_of(tensor: Tensor) -> dict[str, str]:
     return {METADATA_KEY: json.dumps(told)}
 
 
-def completed(description: Description, data: object, index: Sequence[str] | None) -> Description:
+def completed_from_metadata(
+    description: TensorDescription, data: object, index: Sequence[str] | None
+) -> TensorDescription:
     """What a user says of a tensor, with shape and fill from metadata of its data where they say nothing of those.
 
     Args:

@@ -11,9 +11,9 @@ from sqlglot import exp
 from sparseeinsum.decompose.clusters.distribution import Cluster
 from sparseeinsum.engines.engine import Column
 from sparseeinsum.engines.postgresql.engine import PostgreSQL
-from sparseeinsum.engines.postgresql.holding import Holding
+from sparseeinsum.engines.postgresql.installed_functions import Variant
+from sparseeinsum.engines.postgresql.read_consistency import ReadConsistency
 from sparseeinsum.engines.postgresql.sessions import Isolation, Session
-from sparseeinsum.engines.postgresql.vocabulary import Variant
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import CITUS, Dialect, write_sql
 from sparseeinsum.render.spreading import KEY_TYPE, Spread
@@ -81,7 +81,7 @@ class Citus(PostgreSQL):
     """A connection to the coordinator of a cluster that has the functions of this package on every machine."""
 
     title = "PostgreSQL with Citus"
-    sql: Dialect = CITUS
+    dialect: Dialect = CITUS
     # Each shard of a machine has a statement.
     _isolation = Isolation.READ_COMMITTED
     _sharing = f"(SELECT LEAST(CEIL({_SHARDS} / GREATEST(COUNT(*), 1)::NUMERIC), {_CONNECTIONS})::INT FROM {_MACHINES})"
@@ -99,7 +99,7 @@ class Citus(PostgreSQL):
 
     def spread_of(self, table: exp.Table) -> Spread | None:
         """How the rows of a table are spread over machines; None where one has them, or where it is a view."""
-        for method, replication, column in self._session.fetch(_SPREAD, table.sql(self.dialect)):
+        for method, replication, column in self._session.fetch(_SPREAD, table.sql(self.dialect_name)):
             if method == "n":
                 return Spread(None, is_replicated=True) if replication == "t" else None
             return Spread(None if column is None else str(column))
@@ -149,7 +149,7 @@ class Citus(PostgreSQL):
         if spread is not None:
             self.execute(spread.command(table))
 
-    def _how_to_hold(self, is_within: bool) -> Holding:
+    def _how_to_hold(self, is_within: bool) -> ReadConsistency:
         """By locks: machines have a snapshot each, taken at various times, and no common one.
 
         Raises:
@@ -160,7 +160,7 @@ class Citus(PostgreSQL):
                 "machines of a Citus cluster have no common snapshot, so that programs run in no transaction that is "
                 "REPEATABLE READ or SERIALIZABLE; begin it with ISOLATION LEVEL READ COMMITTED"
             )
-        return Holding.BY_LOCKS
+        return ReadConsistency.BY_LOCKS
 
     def _own_settings(self, is_within: bool) -> Mapping[str, str]:
         """Settings of this engine's own, for a transaction that may be within one that was open before."""
@@ -170,12 +170,12 @@ class Citus(PostgreSQL):
         """Settings for the rest of a transaction, on all machines."""
         assigned = (exp.EQ(this=exp.var(name), expression=exp.Literal.string(to)) for name, to in values.items())
         settings = (exp.Set(expressions=[exp.SetItem(this=each, kind="LOCAL")]) for each in assigned)
-        self._session.write("; ".join(write_sql(each, self.sql) for each in settings))
+        self._session.write("; ".join(write_sql(each, self.dialect) for each in settings))
 
     @contextmanager
-    def beside(self) -> Iterator["Citus"]:
+    def another_connection(self) -> Iterator["Citus"]:
         """Another connection to the same database, which sees what is committed, whatever happens on this one."""
-        with self._session.beside() as other:
+        with self._session.another_connection() as other:
             yield Citus(other, self._functions)
 
 

@@ -202,7 +202,7 @@ class ClientSession:
         return self.connection.transaction() if is_alone else nullcontext()
 
     @contextmanager
-    def beside(self) -> Iterator["ClientSession"]:
+    def another_connection(self) -> Iterator["ClientSession"]:
         """Another connection to the same database, which sees what is committed, whatever happens on this one."""
         info = self.connection.info
         try:

@@ -10,13 +10,13 @@ from sqlglot import exp
 
 from sparseeinsum import assets
 from sparseeinsum.decompose.clusters.distribution import Cluster
-from sparseeinsum.engines.engine import Column, Reading, Relation
+from sparseeinsum.engines.engine import Column, Relation, RelationAccess
 from sparseeinsum.engines.postgresql import copy_format, rights
-from sparseeinsum.engines.postgresql.holding import ConflictError, Holding, hold
+from sparseeinsum.engines.postgresql.installed_functions import InstalledFunctions
+from sparseeinsum.engines.postgresql.read_consistency import ConflictError, ReadConsistency, hold
 from sparseeinsum.engines.postgresql.search_path import SearchPath
 from sparseeinsum.engines.postgresql.sessions import Isolation, Session
 from sparseeinsum.engines.postgresql.settings import MEMORY, settings_within
-from sparseeinsum.engines.postgresql.vocabulary import Functions
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import CatalogueError, EngineError
 from sparseeinsum.language.tensors import VALUE_COLUMN
@@ -43,15 +43,15 @@ class PostgreSQL:
     """A connection to a PostgreSQL database that has the functions of this package."""
 
     title = "PostgreSQL"
-    sql: Dialect = POSTGRESQL
+    dialect: Dialect = POSTGRESQL
     _isolation = Isolation.REPEATABLE_READ  # of transactions of runs
     _sharing = "1"  # SQL for how many statements share the memory of a machine
 
-    def __init__(self, session: Session, functions: Functions) -> None:
+    def __init__(self, session: Session, functions: InstalledFunctions) -> None:
         self._session = session
         self._functions = functions
         self._path: SearchPath | None = None  # the user's, while that of the session is ours
-        self._holding = Holding.NOT  # while relations must stay as they are
+        self._holding = ReadConsistency.NOT  # while relations must stay as they are
 
     @property
     def connection(self) -> Any:  # noqa: ANN401  # each driver has a type of its own
@@ -59,12 +59,12 @@ class PostgreSQL:
         return self._session.connection
 
     @property
-    def dialect(self) -> str:
+    def dialect_name(self) -> str:
         """Name of the SQL dialect."""
-        return self.sql.name
+        return self.dialect.name
 
     @property
-    def costs(self) -> str:
+    def constants_name(self) -> str:
         """Name of the constants of its costs: portable functions are far slower than those of the extension."""
         return self._functions.variant
 
@@ -81,14 +81,14 @@ class PostgreSQL:
         return self._session.write(self._text(statement))
 
     def _text(self, statement: exp.Expr | str) -> str:
-        return statement if isinstance(statement, str) else write_sql(statement, self.sql)
+        return statement if isinstance(statement, str) else write_sql(statement, self.dialect)
 
     def create_temporary(self, table: exp.Table, query: exp.Select) -> int:
         """Create a table that a run drops again from a query; returns its rows.
 
         Its rows are written by this process alone, but may be computed by workers, which PostgreSQL has for no INSERT.
         """
-        is_temporary = table.db == self.sql.temporary_schema
+        is_temporary = table.db == self.dialect.temporary_schema
         properties = [exp.TemporaryProperty() if is_temporary else exp.UnloggedProperty(), INLINE_ARRAYS.copy()]
         whole = exp.Properties(expressions=properties)
         tuples = self._write(exp.Create(this=table.copy(), kind="TABLE", properties=whole, expression=query))
@@ -126,8 +126,8 @@ class PostgreSQL:
 
     def _analyze_columns(self, table: exp.Table, columns: Sequence[str]) -> None:
         if columns:
-            listed = ", ".join(exp.to_identifier(name, quoted=True).sql(self.dialect) for name in columns)
-            self.execute(f"ANALYZE {table.sql(self.dialect)} ({listed})")
+            listed = ", ".join(exp.to_identifier(name, quoted=True).sql(self.dialect_name) for name in columns)
+            self.execute(f"ANALYZE {table.sql(self.dialect_name)} ({listed})")
 
     def _columns_kept(self, columns: Sequence[Column], spread: Spread | None) -> Sequence[Column]:
         """Columns of a table for rows of given columns."""
@@ -144,8 +144,8 @@ class PostgreSQL:
         self.execute(exp.Create(this=schema, kind="TABLE", properties=whole))
         for each in columns:
             if each.sql_type.endswith("[]"):
-                column = exp.to_identifier(each.name, quoted=True).sql(self.dialect)
-                self.execute(f"ALTER TABLE {table.sql(self.dialect)} ALTER COLUMN {column} SET STORAGE EXTERNAL")
+                column = exp.to_identifier(each.name, quoted=True).sql(self.dialect_name)
+                self.execute(f"ALTER TABLE {table.sql(self.dialect_name)} ALTER COLUMN {column} SET STORAGE EXTERNAL")
 
     def stage(self, statement: Statement) -> int:
         """Run a statement that keeps its rows in a temporary table; returns how many there are."""
@@ -181,7 +181,7 @@ class PostgreSQL:
         old, new = self._old_and_new(table)
         columns = [Column(each.name, copy_format.sql_type(each.type)) for each in rows.schema]
         self._create_permanent(new, columns, spread)
-        self._session.load(rows, new.sql(self.dialect))
+        self._session.load(rows, new.sql(self.dialect_name))
         self._put_in_place(old, new, columns)
 
     def _old_and_new(self, table: exp.Table) -> tuple[exp.Table, exp.Table]:
@@ -202,7 +202,7 @@ class PostgreSQL:
             return False
         if dependents:
             raise CatalogueError(
-                f"the table {old.sql(self.dialect)} cannot be replaced by one of other columns, because "
+                f"the table {old.sql(self.dialect_name)} cannot be replaced by one of other columns, because "
                 f"{', '.join(dependents)} depend{'s' if len(dependents) == 1 else ''} on it; drop that first, or "
                 "choose another table"
             )
@@ -215,7 +215,7 @@ class PostgreSQL:
 
     def _dependents(self, table: exp.Table) -> list[str]:
         """What reads a table, as messages name it."""
-        found = self._session.fetch(assets.read("sql/postgresql/dependents.sql"), table.sql(self.dialect))
+        found = self._session.fetch(assets.read("sql/postgresql/dependents.sql"), table.sql(self.dialect_name))
         return [str(dependent) for (dependent,) in found]
 
     def cluster(self) -> Cluster | None:
@@ -237,7 +237,7 @@ class PostgreSQL:
     def columns_of(self, table: exp.Table) -> list[Column] | None:
         """Columns of a table or view; None where there is none of that name in the schema for new tables."""
         whole, _ = self._old_and_new(table)
-        ((found,),) = self._session.fetch("SELECT pg_catalog.to_regclass($1)", whole.sql(self.dialect))
+        ((found,),) = self._session.fetch("SELECT pg_catalog.to_regclass($1)", whole.sql(self.dialect_name))
         return None if found is None else self.columns(exp.select("*").from_(whole))
 
     def columns(self, query: exp.Expr | str) -> list[Column]:
@@ -255,9 +255,9 @@ class PostgreSQL:
             finally:
                 self._holding = before
 
-    def _how_to_hold(self, is_within: bool) -> Holding:
+    def _how_to_hold(self, is_within: bool) -> ReadConsistency:
         """How relations stay as they are in the transaction that is open, which may have been before."""
-        return Holding.BY_LOCKS if is_within and not self._has_snapshot() else Holding.BY_SNAPSHOT
+        return ReadConsistency.BY_LOCKS if is_within and not self._has_snapshot() else ReadConsistency.BY_SNAPSHOT
 
     def _has_snapshot(self) -> bool:
         """Whether the transaction that is open sees the same data in all statements."""
@@ -309,9 +309,9 @@ class PostgreSQL:
         self.rows(f"SELECT {', '.join(calls)}")
 
     @contextmanager
-    def beside(self) -> Iterator["PostgreSQL"]:
+    def another_connection(self) -> Iterator["PostgreSQL"]:
         """Another connection to the same database, which sees what is committed, whatever happens on this one."""
-        with self._session.beside() as other:
+        with self._session.another_connection() as other:
             yield PostgreSQL(other, self._functions)
 
     @contextmanager
@@ -323,11 +323,11 @@ class PostgreSQL:
             for column in rows.schema
         ]
         temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
-        table = exp.table_(name, db=self.sql.temporary_schema)
+        table = exp.table_(name, db=self.dialect.temporary_schema)
         schema = exp.Schema(this=table.copy(), expressions=columns)
         with self._session.transaction():
             self.execute(exp.Create(this=schema, kind="TABLE", properties=temporary))
-            self._session.load(rows, table.sql(self.dialect))
+            self._session.load(rows, table.sql(self.dialect_name))
             yield table
             self.execute(exp.Drop(tables=[table.copy()], kind="TABLE"))
 
@@ -344,7 +344,7 @@ class PostgreSQL:
         shared = self._shared_stages() if seconds >= _WORTH_WORKERS_SECONDS and self.threads() > 1 else None
         return shared or (
             lambda name: exp.table_(
-                exp.to_identifier(temporary_name(name)), db=exp.to_identifier(self.sql.temporary_schema)
+                exp.to_identifier(temporary_name(name)), db=exp.to_identifier(self.dialect.temporary_schema)
             )
         )
 
@@ -381,7 +381,7 @@ class PostgreSQL:
         """
         return rights.catalogue_columns(self._session, schema, name)
 
-    def check_readings(self, readings: Sequence[Reading]) -> None:
+    def check_access(self, readings: Sequence[RelationAccess]) -> None:
         """Refuse relations that would run functions of others with the rights of the caller; hold the rest.
 
         Raises:
@@ -389,12 +389,12 @@ class PostgreSQL:
             EngineError: The relations cannot be held as they are, or somebody has changed one.
         """
         with self.protected():
-            kinds = rights.check_readings(self._session, readings)
+            kinds = rights.check_access(self._session, readings)
             hold(self._session, readings, kinds, self._holding)
 
-    def owns(self, role: str | None, table: exp.Table) -> bool:
+    def role_owns(self, role: str | None, table: exp.Table) -> bool:
         """Whether a table belongs to the role that entered it in the catalogue, so that it may be dropped with that."""
-        return rights.owns(self._session, role, table)
+        return rights.role_owns(self._session, role, table)
 
     def is_conflict(self, error: EngineError) -> bool:
         """Whether a transaction of ours failed only because of what others wrote at the same time."""
@@ -409,7 +409,7 @@ class PostgreSQL:
         """
         rights.grant(self._session, role, self._functions.schema)
 
-    def lacks_right(self, error: EngineError) -> bool:
+    def is_permission_error(self, error: EngineError) -> bool:
         """Whether a statement was refused because the caller has no right to it."""
         return _sqlstate(error) == _NO_RIGHT
 
@@ -422,15 +422,15 @@ class PostgreSQL:
             for schema, spelled, comment in found
         ]
 
-    def lacks_column(self, error: EngineError) -> bool:
+    def is_missing_column_error(self, error: EngineError) -> bool:
         """Whether a statement was refused because there is no column of some name."""
         return _sqlstate(error) == _UNDEFINED_COLUMN
 
-    def lacks_memory(self, error: EngineError) -> bool:
+    def is_out_of_memory_error(self, error: EngineError) -> bool:
         """Whether a statement failed because its memory, or the disk that it spills to, was not enough."""
         return _sqlstate(error) in _FULL
 
-    def is_beyond_float32(self, value: exp.Expr) -> exp.Expr:
+    def overflows_float32(self, value: exp.Expr) -> exp.Expr:
         """Whether a number of type DOUBLE, which is no infinity, would become one as a float32."""
         special = [exp.Literal.string(name) for name in ("inf", "-inf", "nan")]
         is_large = exp.GTE(this=exp.Abs(this=value.copy()), expression=exp.Literal.number(_INFINITE_FLOAT32))
@@ -465,7 +465,7 @@ class PostgreSQL:
         return nullcontext(lambda _: None)
 
     @contextmanager
-    def in_one_thread(self) -> Iterator[None]:
+    def single_threaded(self) -> Iterator[None]:
         """Within, statements run in one process, and scans begin at the beginning, whoever else scans."""
         within = {"max_parallel_workers_per_gather": "0", "synchronize_seqscans": "off"}
         settings = ", ".join(f"pg_catalog.current_setting('{name}')" for name in within)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from sparseeinsum.engines.postgresql.citus import Citus, check_machines, has_machines
 from sparseeinsum.engines.postgresql.client_session import ClientSession, load_driver
 from sparseeinsum.engines.postgresql.engine import PostgreSQL
+from sparseeinsum.engines.postgresql.installed_functions import find_functions
 from sparseeinsum.engines.postgresql.sessions import Session
-from sparseeinsum.engines.postgresql.vocabulary import find_functions
 from sparseeinsum.errors import EngineError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from string import Template
 from sqlglot import exp
 
 from sparseeinsum import assets
-from sparseeinsum.engines.engine import Reading
+from sparseeinsum.engines.engine import RelationAccess
 from sparseeinsum.engines.postgresql.names import quoted
 from sparseeinsum.engines.postgresql.search_path import read_ordinary_tables_alone
 from sparseeinsum.engines.postgresql.sessions import Session, column_type
@@ -47,7 +47,7 @@ def catalogue_columns(session: Session, schema: str, name: str) -> Mapping[str, 
     return {str(column): column_type(str(shown)) for column, shown, *_ in columns} or None
 
 
-def check_readings(session: Session, readings: Sequence[Reading]) -> Mapping[str, str]:
+def check_access(session: Session, readings: Sequence[RelationAccess]) -> Mapping[str, str]:
     """Refuse relations that would run functions of others; the rest cannot become such until the transaction ends.
 
     Returns:
@@ -72,7 +72,7 @@ def check_readings(session: Session, readings: Sequence[Reading]) -> Mapping[str
     return {str(name): str(kind) for name, kind, *_ in rows}
 
 
-def _check_those_of_others(session: Session, readings: Sequence[Reading]) -> None:
+def _check_those_of_others(session: Session, readings: Sequence[RelationAccess]) -> None:
     found = _look(session, readings)
     others = [each.reading for each in found if not each.is_trusted]
     if not others:
@@ -106,7 +106,7 @@ def grant(session: Session, role: str, functions: str) -> None:
     session.write(Template(assets.read("sql/postgresql/grant.sql")).substitute(names))
 
 
-def owns(session: Session, role: str | None, table: exp.Table) -> bool:
+def role_owns(session: Session, role: str | None, table: exp.Table) -> bool:
     """Whether a table belongs to a role; to any where version 0.1 entered it in the catalogue under its own name."""
     rows = session.fetch(
         "SELECT tableowner FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = $2", table.db, table.name
@@ -114,7 +114,7 @@ def owns(session: Session, role: str | None, table: exp.Table) -> bool:
     return any(owner == role or role is None for (owner,) in rows)
 
 
-def _look(session: Session, readings: Sequence[Reading]) -> list["_Relation"]:
+def _look(session: Session, readings: Sequence[RelationAccess]) -> list["_Relation"]:
     """The relations that are there, of which those of others run nothing of theirs when they are read.
 
     Raises:
@@ -144,13 +144,13 @@ class _Relation:
         is_trusted: Whether the caller trusts its owner.
     """
 
-    reading: Reading
+    reading: RelationAccess
     oid: str
     is_table: bool
     is_trusted: bool
 
 
-def _check(reading: Reading, owner: str, is_trusted: bool, risk: str | None) -> None:
+def _check(reading: RelationAccess, owner: str, is_trusted: bool, risk: str | None) -> None:
     where = f"{reading.title} is read from {reading.table.sql()}, which belongs to the role {owner}"
     if risk == "of another":
         raise RightsError(

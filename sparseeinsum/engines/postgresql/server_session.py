@@ -111,7 +111,7 @@ class ServerSession:
             raise EngineError(str(error), text) from error
 
     @contextmanager
-    def beside(self) -> Iterator["ServerSession"]:
+    def another_connection(self) -> Iterator["ServerSession"]:
         """This session: every statement is a subtransaction of its own, so that one that fails undoes no other."""
         yield self
 

@@ -83,7 +83,7 @@ class Session(Protocol):
             isolation: That one that begins here has; else it is what the user has by default.
         """
 
-    def beside(self) -> AbstractContextManager[Self]:
+    def another_connection(self) -> AbstractContextManager[Self]:
         """A session that goes on after an error of this one, as far as that is needed to look for the reason."""
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparseeinsum.errors import DataError
-from sparseeinsum.loading.sources.given import Columns, Dense, Stream
+from sparseeinsum.loading.sources.input_data import ColumnSelection, Dense, Stream
 from sparseeinsum.loading.sources.pandas_frames import is_pandas, pandas_table
 
 _ROWS_OF_A_BATCH = 1 << 20  # so that no batch takes much memory, whatever the reader has
@@ -21,7 +21,7 @@ def is_arrow(data: object) -> bool:
     return any(hasattr(data, interface) for interface in interfaces) or _is_lazy(data) or _is_dataset(data)
 
 
-def read_arrow(name: str, data: Any, columns: Columns) -> pa.Table | Stream | Dense:  # noqa: ANN401  # of many kinds
+def read_arrow(name: str, data: Any, columns: ColumnSelection) -> pa.Table | Stream | Dense:  # noqa: ANN401  # of many kinds
     """A table in memory, a stream of batches, or what is a column alone as an array; the value is the last column.
 
     Raises:
@@ -84,7 +84,7 @@ def _read_column(name: str, data: Any) -> Dense:  # noqa: ANN401
     return Dense(np.asarray(column.to_numpy()))
 
 
-def stream_of(name: str, reader: pa.RecordBatchReader, columns: Columns) -> Stream:
+def stream_of(name: str, reader: pa.RecordBatchReader, columns: ColumnSelection) -> Stream:
     """Batches of the columns wanted, none of them large.
 
     Raises:
@@ -99,7 +99,7 @@ def stream_of(name: str, reader: pa.RecordBatchReader, columns: Columns) -> Stre
     return Stream(pa.RecordBatchReader.from_batches(schema, batches()))
 
 
-def chosen_columns(name: str, table: pa.Table, columns: Columns) -> pa.Table:
+def chosen_columns(name: str, table: pa.Table, columns: ColumnSelection) -> pa.Table:
     """A table of the index columns and, last, that of the values, of ones where there is none; categories as values.
 
     Raises:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.errors import DataError, ShapeError
 from sparseeinsum.loading.conversion import place_of
-from sparseeinsum.loading.sources.given import Dense, Entries
+from sparseeinsum.loading.sources.input_data import Dense, Entries
 
 
 def is_array(data: object) -> bool:

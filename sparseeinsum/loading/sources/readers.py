@@ -8,13 +8,13 @@ import pyarrow as pa
 from sparseeinsum.errors import DataError
 from sparseeinsum.loading.frames import entries_of_frame
 from sparseeinsum.loading.sources.arrow_tables import is_arrow, read_arrow
-from sparseeinsum.loading.sources.given import Columns, Entries, Given
+from sparseeinsum.loading.sources.database_relations import is_relation, read_relation
+from sparseeinsum.loading.sources.input_data import ColumnSelection, Entries, InputData
 from sparseeinsum.loading.sources.numpy_arrays import is_array, is_pair, read_array, read_pair
-from sparseeinsum.loading.sources.relations import is_relation, read_relation
 from sparseeinsum.loading.sources.sparse_arrays import is_pydata, is_scipy, read_pydata, read_scipy
 from sparseeinsum.loading.sources.torch_tensors import is_torch, read_torch
 from sparseeinsum.loading.sources.xarray_arrays import is_xarray, read_xarray
-from sparseeinsum.storage.arguments import Description
+from sparseeinsum.storage.tensor_description import TensorDescription
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,15 @@ class _Reader:
 
     title: str
     takes: Callable[[object], bool]
-    read: Callable[[Description, object, Columns], Given]
+    read: Callable[[TensorDescription, object, ColumnSelection], InputData]
     has_columns: bool = True
 
 
-def _arrays(title: str, takes: Callable[[object], bool], read: Callable[[str, object], Given]) -> _Reader:
+def _arrays(title: str, takes: Callable[[object], bool], read: Callable[[str, object], InputData]) -> _Reader:
     return _Reader(title, takes, lambda description, data, _: read(description.name, data), has_columns=False)
 
 
-def _read_frame(description: Description, data: object, columns: Columns) -> Given:
+def _read_frame(description: TensorDescription, data: object, columns: ColumnSelection) -> InputData:
     found = read_arrow(description.name, data, columns)
     if not isinstance(found, pa.Table):
         return found
@@ -63,7 +63,7 @@ _READERS = (
 )
 
 
-def read(description: Description, data: object, columns: Columns) -> Given:
+def read(description: TensorDescription, data: object, columns: ColumnSelection) -> InputData:
     """Read data of whatever kind.
 
     Args:

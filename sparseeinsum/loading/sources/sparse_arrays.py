@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sparseeinsum.loading.sources.given import Entries
+from sparseeinsum.loading.sources.input_data import Entries
 
 
 def is_scipy(data: object) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sparseeinsum.errors import DataError
-from sparseeinsum.loading.sources.given import Dense, Entries
+from sparseeinsum.loading.sources.input_data import Dense, Entries
 
 
 def is_torch(data: object) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sparseeinsum.errors import DataError
-from sparseeinsum.loading.sources.given import Dense, Entries
+from sparseeinsum.loading.sources.input_data import Dense, Entries
 from sparseeinsum.loading.sources.numpy_arrays import as_array
 from sparseeinsum.loading.sources.sparse_arrays import is_pydata, read_pydata
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 
 from sparseeinsum import assets
-from sparseeinsum.engines.engine import Reading
+from sparseeinsum.engines.engine import RelationAccess
 from sparseeinsum.engines.postgresql.names import quoted
 from sparseeinsum.engines.postgresql.sessions import Session
 from sparseeinsum.errors import EngineError
@@ -17,7 +17,7 @@ _WAY = (
 )
 
 
-class Holding(Enum):
+class ReadConsistency(Enum):
     """How relations stay as they are while a transaction reads them several times."""
 
     NOT = auto()
@@ -29,7 +29,7 @@ class ConflictError(EngineError):
     """Somebody has put other rows into a table in a way that a snapshot does not show."""
 
 
-def hold(session: Session, readings: Sequence[Reading], kinds: Mapping[str, str], how: Holding) -> None:
+def hold(session: Session, readings: Sequence[RelationAccess], kinds: Mapping[str, str], how: ReadConsistency) -> None:
     """Let relations be the same for all statements of the transaction that is open.
 
     Args:
@@ -42,9 +42,9 @@ def hold(session: Session, readings: Sequence[Reading], kinds: Mapping[str, str]
         ConflictError: One was emptied, rewritten or made anew since the snapshot was taken, which shows it empty.
         EngineError: One may not be locked where it must be.
     """
-    if how is Holding.NOT or not kinds:
+    if how is ReadConsistency.NOT or not kinds:
         return
-    if how is Holding.BY_LOCKS:
+    if how is ReadConsistency.BY_LOCKS:
         for name, reading in {quoted(*each.parts): each for each in readings}.items():
             if name in kinds:
                 _lock(session, name, reading)
@@ -56,7 +56,7 @@ def hold(session: Session, readings: Sequence[Reading], kinds: Mapping[str, str]
         raise ConflictError(f"{changed} was emptied or made anew by others while it was about to be read; try again")
 
 
-def _lock(session: Session, name: str, reading: Reading) -> None:
+def _lock(session: Session, name: str, reading: RelationAccess) -> None:
     """Keep others from writing to a relation, and to the tables that a view reads, until the transaction ends."""
     try:
         session.write(f"LOCK TABLE {name} IN SHARE MODE")

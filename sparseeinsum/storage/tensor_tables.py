@@ -66,16 +66,16 @@ def arrange(engine: Engine, given: StoredTensor, arrangement: Arrangement, table
     if arrangement.decomposition == given.decomposition:
         engine.replace_table(table, _ordered(query, arrangement.order), spread=arrangement.spread)
         return
-    temporary = exp.table_(_GIVEN, db=engine.sql.temporary_schema)
-    whole = stored_as(given.tensor, given.decomposition, temporary.sql(engine.dialect))
+    temporary = exp.table_(_GIVEN, db=engine.dialect.temporary_schema)
+    whole = stored_tensor(given.tensor, given.decomposition, temporary.sql(engine.dialect_name))
     engine.create_temporary(temporary, query)
     cut = repartition(Stored(whole), arrangement.decomposition)
-    select = relation_query(Convert(cut) if given.tensor.dtype == "bool" else cut, engine.sql)
+    select = relation_query(Convert(cut) if given.tensor.dtype == "bool" else cut, engine.dialect)
     engine.replace_table(table, _ordered(select, arrangement.order), spread=arrangement.spread)
     engine.execute(exp.Drop(tables=[temporary], kind="TABLE"))
 
 
-def stored_as(tensor: Tensor, decomposition: Decomposition, relation: str) -> StoredTensor:
+def stored_tensor(tensor: Tensor, decomposition: Decomposition, relation: str) -> StoredTensor:
     """A tensor in a table that was made for it."""
     dtype, is_scalar = tensor.dtype, decomposition.is_scalar
     casts = stored_type(dtype, is_scalar) != computed_type(dtype, is_scalar)
@@ -89,7 +89,7 @@ def check_repeated(engine: Engine, stored: StoredTensor) -> None:
     Raises:
         DataError: There is one; the first row whose coordinate an earlier one has is named.
     """
-    table = relation_of(stored, engine.dialect)
+    table = relation_of(stored, engine.dialect_name)
     one = exp.alias_(exp.Literal.number(1), "number")  # for a tensor without axes
     columns = [exp.column(key, quoted=True) for key in stored.keys]
     coordinates = exp.select(*columns, one).from_(table).distinct().subquery("coordinates")
@@ -110,7 +110,7 @@ def is_ascending(engine: Engine, stored: StoredTensor) -> bool:
         return False
     number = coordinate(_keys(stored), tensor.shape)
     before = exp.Window(this=exp.func("LAG", number.copy()))
-    numbers = exp.select(number.as_("number"), before.as_("before")).from_(relation_of(stored, engine.dialect))
+    numbers = exp.select(number.as_("number"), before.as_("before")).from_(relation_of(stored, engine.dialect_name))
     is_earlier = exp.LTE(this=exp.column("number"), expression=exp.column("before"))
     found = exp.select(exp.Literal.number(1).as_("one")).from_(numbers.subquery("numbers")).where(is_earlier).limit(1)
     return not engine.rows(found)
@@ -154,7 +154,9 @@ def _entries(engine: Engine, given: StoredTensor, value: exp.Expr) -> exp.Select
         exp.alias_(exp.cast(key, "int" if axis.bound <= _MOST_INT else "bigint"), axis.name)
         for key, axis in zip(_keys(given), _promoted(given), strict=True)
     ]
-    return exp.select(*keys, exp.alias_(exp.cast(value, kind), VALUE_COLUMN)).from_(relation_of(given, engine.dialect))
+    return exp.select(*keys, exp.alias_(exp.cast(value, kind), VALUE_COLUMN)).from_(
+        relation_of(given, engine.dialect_name)
+    )
 
 
 def _keys(given: StoredTensor) -> list[exp.Column]:
@@ -178,7 +180,7 @@ def _check_sums(engine: Engine, given: StoredTensor) -> None:
         return
     total = _total(given)
     fits = exp.TryCast(this=total.copy(), to=type_named(stored_type(dtype, is_scalar=True)))
-    rows = exp.select(*_keys(given), total).from_(relation_of(given, engine.dialect))
+    rows = exp.select(*_keys(given), total).from_(relation_of(given, engine.dialect_name))
     select = _grouped(given, rows).having(fits.is_(exp.null()))
     for *indices, found in engine.rows(select.order_by(*_keys(given), total.copy()).limit(1)):
         raise DataError(

@@ -23,7 +23,7 @@ class Variant(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Functions:
+class InstalledFunctions:
     """The functions of a database.
 
     Attributes:
@@ -48,7 +48,7 @@ ORDER BY e.oid IS NULL
 LIMIT 1"""
 
 
-def find_functions(session: Session) -> Functions:
+def find_functions(session: Session) -> InstalledFunctions:
     """The functions of the extension, or the portable ones that bare names stand for.
 
     Raises:
@@ -59,14 +59,14 @@ def find_functions(session: Session) -> Functions:
         raise EngineError(_what_is_missing(session))
     ((is_extension, schema),) = found
     if is_extension:
-        return Functions(Variant.EXTENSION, str(schema))
+        return InstalledFunctions(Variant.EXTENSION, str(schema))
     ((version,),) = session.fetch(f"SELECT {quoted(str(schema), 'sparseeinsum_version')}()")
     if version != __version__:
         raise EngineError(
             f"the portable functions in this database are of version {version}, and this package is {__version__}; "
             f"run `{_INSTALL}` to replace them"
         )
-    return Functions(Variant.PORTABLE, str(schema))
+    return InstalledFunctions(Variant.PORTABLE, str(schema))
 
 
 def _what_is_missing(session: Session) -> str:

@@ -30,7 +30,7 @@ def spread_for(
     Raises:
         ShapeError: There is no such key column, or there is only one machine.
     """
-    if not engine.sql.distributes:
+    if not engine.dialect.distributes:
         if distribute is not None:
             raise ShapeError(
                 f"tensor {tensor.name} is to be distributed ({distribute}), but {engine.title} has one machine here; "
@@ -55,7 +55,7 @@ def distribution_of(stored: StoredTensor, engine: Engine) -> Distribution:
     """Where the tuples of a stored tensor are: by what its table says, not by what anybody remembers."""
     if stored.is_generated or stored.looked_up:  # computed when it is read
         return Central()
-    spread = engine.spread_of(table_by_name(stored, engine.dialect))
+    spread = engine.spread_of(table_by_name(stored, engine.dialect_name))
     if spread is None:
         return Central()
     if spread.is_replicated:

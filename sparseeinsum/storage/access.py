@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from sqlglot import exp
 
-from sparseeinsum.engines.engine import Engine, Reading
+from sparseeinsum.engines.engine import Engine, RelationAccess
 from sparseeinsum.errors import EngineError, RightsError
 from sparseeinsum.language.tensors import Dictionary, StoredTensor
 from sparseeinsum.statistics.columns import table_by_name
@@ -14,7 +14,7 @@ from sparseeinsum.storage.catalogue_tables import prepare_catalogue
 
 
 @contextmanager
-def telling_of_rights(engine: Engine) -> Iterator[None]:
+def explaining_missing_rights(engine: Engine) -> Iterator[None]:
     """Within, a statement on the catalogue that the user has no right to is refused with the way to get it.
 
     Raises:
@@ -23,7 +23,7 @@ def telling_of_rights(engine: Engine) -> Iterator[None]:
     try:
         yield
     except EngineError as error:
-        if not engine.lacks_right(error):
+        if not engine.is_permission_error(error):
             raise
         reason = str(error.__cause__ or error).splitlines()[0]
         raise RightsError(
@@ -51,28 +51,28 @@ def check_readable(engine: Engine, tensors: Iterable[StoredTensor]) -> None:
     Raises:
         RightsError: Naming the first such tensor, and why.
     """
-    readings: dict[str, Reading] = {}
+    readings: dict[str, RelationAccess] = {}
     for stored in tensors:
         if stored.is_generated:
             continue
         name = f"tensor {stored.tensor.name}"
-        readings[name] = Reading(name, table_by_name(stored, engine.dialect), stored.owner)
+        readings[name] = RelationAccess(name, table_by_name(stored, engine.dialect_name), stored.owner)
         for axis in stored.tensor.axes:
             if axis.dictionary is not None:
                 readings[axis.dictionary.relation] = reading_of(axis.dictionary)
     _check(engine, readings.values())
 
 
-def reading_of(dictionary: Dictionary) -> Reading:
+def reading_of(dictionary: Dictionary) -> RelationAccess:
     """The reading of a dictionary's table."""
-    return Reading(f"the dictionary {dictionary.name}", dictionary_table(dictionary))
+    return RelationAccess(f"the dictionary {dictionary.name}", dictionary_table(dictionary))
 
 
 def check_relation_readable(engine: Engine, title: str, table: exp.Table) -> None:
     """Refuse to read a relation that the user names, as `check_readable` does tensors."""
-    _check(engine, [Reading(title, table)])
+    _check(engine, [RelationAccess(title, table)])
 
 
-def _check(engine: Engine, readings: Iterable[Reading]) -> None:
+def _check(engine: Engine, readings: Iterable[RelationAccess]) -> None:
     """Ask the database, which knows of tables and views, and not of files."""
-    engine.check_readings([reading for reading in readings if isinstance(reading.table.this, exp.Identifier)])
+    engine.check_access([reading for reading in readings if isinstance(reading.table.this, exp.Identifier)])

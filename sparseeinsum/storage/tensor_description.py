@@ -17,7 +17,7 @@ GREATEST_BOUND = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class TensorDescription:
     """What a user says of a tensor besides its data; None leaves it to them.
 
     Attributes:

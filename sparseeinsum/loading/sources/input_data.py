@@ -57,14 +57,14 @@ class Rows:
     """
 
     source: object
-    columns: "Columns"
+    columns: "ColumnSelection"
 
 
-Given: TypeAlias = Entries | Dense | Stream | Rows
+InputData: TypeAlias = Entries | Dense | Stream | Rows
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ColumnSelection:
     """Which columns of rows are a tensor.
 
     Attributes:

@@ -23,17 +23,17 @@ def in_snapshot(engine: Engine, work: Callable[[], Value]) -> Value:
         with engine.snapshot():
             return work()
 
-    return tried(engine, whole)
+    return with_retries(engine, whole)
 
 
 @contextmanager
-def entered(engine: Engine, make: Callable[[], AbstractContextManager[Value]]) -> Iterator[Value]:
+def retried_context(engine: Engine, make: Callable[[], AbstractContextManager[Value]]) -> Iterator[Value]:
     """Enter a context, as `in_snapshot` does work; what follows within is not done again."""
     with ExitStack() as stack:
-        yield tried(engine, lambda: stack.enter_context(make()))
+        yield with_retries(engine, lambda: stack.enter_context(make()))
 
 
-def tried(engine: Engine, work: Callable[[], Value]) -> Value:
+def with_retries(engine: Engine, work: Callable[[], Value]) -> Value:
     """Do work in a transaction of its own; where that conflicts with what others wrote, again, three times at most.
 
     Raises:

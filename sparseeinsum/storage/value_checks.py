@@ -30,11 +30,11 @@ def check_values(engine: Engine, stored: StoredTensor, sql_type: str) -> None:
         DataError: There is such a value; the first one is named.
     """
     assert stored.value is not None
-    changed = is_changed(engine, sql_type, stored.tensor.dtype)
+    changed = change_condition(engine, sql_type, stored.tensor.dtype)
     if changed is None:
         return
     column = exp.alias_(exp.column(stored.value), "value")
-    values = exp.select(column).from_(relation_of(stored, engine.dialect))
+    values = exp.select(column).from_(relation_of(stored, engine.dialect_name))
     if not engine.rows(_first(values, changed, "value")):
         return
     number = exp.Window(this=exp.RowNumber()) - exp.Literal.number(1)
@@ -48,7 +48,7 @@ def _first(values: exp.Select, changed: exp.Expr, *columns: str) -> exp.Select:
     return select.order_by("row") if "row" in columns else select
 
 
-def is_changed(engine: Engine, sql_type: str, dtype: str) -> exp.Expr | None:
+def change_condition(engine: Engine, sql_type: str, dtype: str) -> exp.Expr | None:
     """Whether the column `value`, of a type, would be another one as a dtype; None where no value of the type would."""
     if is_complex(dtype):
         pair = exp.TryCast(this=_VALUE.copy(), to=type_named(stored_type(dtype, is_scalar=True)))
@@ -59,7 +59,7 @@ def is_changed(engine: Engine, sql_type: str, dtype: str) -> exp.Expr | None:
     elif is_float(dtype) and is_float(dtype_of(sql_type) or ""):
         if (sql_type, dtype) != ("DOUBLE", "float32"):
             return None
-        is_lost = engine.is_beyond_float32(_VALUE.copy())
+        is_lost = engine.overflows_float32(_VALUE.copy())
     else:
         if sql_type in _BITS and _BITS[sql_type] <= _EXACT_BITS[dtype]:
             return None

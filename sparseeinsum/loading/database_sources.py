@@ -12,7 +12,7 @@ from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import CatalogueError
 from sparseeinsum.language.files import is_data_file
 from sparseeinsum.loading.sources.arrow_tables import stream_of
-from sparseeinsum.loading.sources.given import Rows, Stream
+from sparseeinsum.loading.sources.input_data import Rows, Stream
 from sparseeinsum.storage.existing_tables import relation_named
 
 _RELATION = temporary_name("relation")
@@ -21,7 +21,7 @@ _RELATION = temporary_name("relation")
 def can_read(engine: Engine, source: object) -> bool:
     """Whether the database can read it: a relation of its own, or a file where it reads files."""
     if isinstance(source, str):
-        return engine.sql.reads_files or not is_data_file(source)
+        return engine.dialect.reads_files or not is_data_file(source)
     return isinstance(source, duckdb.DuckDBPyRelation) and engine.has_relation(source)
 
 

@@ -10,28 +10,35 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import CatalogueError, EngineError
 from sparseeinsum.language.tensors import StoredTensor, Tensor, entries
-from sparseeinsum.loading.columns import Columns, columns_of
+from sparseeinsum.loading.database_sources import can_read, source_of, streamed
 from sparseeinsum.loading.layouts import Promoted, RowSizes, layout_of_entries
-from sparseeinsum.loading.readable import can_read, source_of, streamed
-from sparseeinsum.loading.sources.given import Given, Rows, Stream
+from sparseeinsum.loading.sources.input_data import InputData, Rows, Stream
 from sparseeinsum.loading.streams import EntryStream
+from sparseeinsum.loading.tensor_columns import TensorColumns, columns_of
 from sparseeinsum.statistics.measure import check_entries, measure
-from sparseeinsum.storage.arguments import Description
-from sparseeinsum.storage.arranging import Arrangement, arrange, check_repeated, checked_order, is_ascending, stored_as
 from sparseeinsum.storage.catalogue import Catalogue, check_name
 from sparseeinsum.storage.dictionaries import Dictionaries
-from sparseeinsum.storage.exactness import check_values
-from sparseeinsum.storage.existing_tables import described, relation_columns, relation_named
-from sparseeinsum.storage.ownership import claimed_table, drop_table_of, owned
-from sparseeinsum.storage.placing import spread_for
+from sparseeinsum.storage.existing_tables import relation_as_tensor, relation_columns, relation_named
+from sparseeinsum.storage.ownership import claim_table, drop_table, owned_tensor
+from sparseeinsum.storage.placement import spread_for
+from sparseeinsum.storage.tensor_description import TensorDescription
+from sparseeinsum.storage.tensor_tables import (
+    Arrangement,
+    arrange,
+    check_repeated,
+    checked_order,
+    is_ascending,
+    stored_tensor,
+)
+from sparseeinsum.storage.value_checks import check_values
 
 _INCOMING = temporary_name("incoming")
 
 
 def load(
     engine: Engine,
-    description: Description,
-    given: Given,
+    description: TensorDescription,
+    given: InputData,
     promoted: Promoted,
     sums_duplicates: bool,
     order: Sequence[str] = (),
@@ -62,14 +69,14 @@ def load(
     if isinstance(given, Rows):
         return _load_rows(engine, description, given, promoted, sums_duplicates, order, distribute)
     with engine.transaction():
-        entry_bytes = 0 if order else engine.sql.entry_bytes  # what is ordered by its keys needs them
-        sizes = RowSizes(entry_bytes, engine.sql.vector_rows)
+        entry_bytes = 0 if order else engine.dialect.entry_bytes  # what is ordered by its keys needs them
+        sizes = RowSizes(entry_bytes, engine.dialect.vector_rows)
         columns = columns_of(description, given, promoted, Dictionaries(engine), sizes)
         return _load_columns(engine, columns, sums_duplicates, order, distribute)
 
 
 def _load_columns(
-    engine: Engine, columns: Columns, sums_duplicates: bool, order: Sequence[str], distribute: str | None
+    engine: Engine, columns: TensorColumns, sums_duplicates: bool, order: Sequence[str], distribute: str | None
 ) -> StoredTensor:
     keys = checked_order(columns.tensor, columns.wanted, order)
     spread = spread_for(columns.tensor, columns.wanted, distribute, columns.table.nbytes, engine)
@@ -77,13 +84,13 @@ def _load_columns(
     is_as_wanted = not arrangement.sums and not keys and columns.wanted == columns.decomposition
     registering = nullcontext() if is_as_wanted else engine.registered(columns.table, _INCOMING)
     with registering as incoming:
-        table = claimed_table(engine, columns.tensor.name)
-        stored = stored_as(columns.tensor, columns.wanted, table.sql(engine.dialect))
+        table = claim_table(engine, columns.tensor.name)
+        stored = stored_tensor(columns.tensor, columns.wanted, table.sql(engine.dialect_name))
         if is_as_wanted:
             engine.load_table(table, columns.table, spread)
         given = stored
         if incoming is not None:
-            given = stored_as(columns.tensor, columns.decomposition, incoming.sql(engine.dialect))
+            given = stored_tensor(columns.tensor, columns.decomposition, incoming.sql(engine.dialect_name))
         if columns.may_repeat and not arrangement.sums:
             check_repeated(engine, given)
         if not is_as_wanted:
@@ -102,11 +109,11 @@ def _load_stream(
 ) -> StoredTensor:
     """Batches go into a temporary table first: how they are to be stored is known when all of them are read."""
     with engine.transaction():
-        table = claimed_table(engine, stream.name)
+        table = claim_table(engine, stream.name)
         with _incoming(engine, stream) as incoming:
             known = Dictionaries(engine).of_columns(stream.name, incoming, stream.columns)
             tensor = stream.tensor(known)
-            rows = stored_as(tensor, entries(len(tensor.axes)), incoming.sql(engine.dialect))
+            rows = stored_tensor(tensor, entries(len(tensor.axes)), incoming.sql(engine.dialect_name))
             given = replace(rows, holds_keys=any(known))
             arrangement = _arrangement(tensor, promoted, sums_duplicates, order, stream.ascends)
             spread = spread_for(tensor, arrangement.decomposition, distribute, None, engine)
@@ -128,7 +135,7 @@ def _incoming(engine: Engine, stream: EntryStream) -> Iterator[exp.Table]:
 
 def _load_rows(
     engine: Engine,
-    description: Description,
+    description: TensorDescription,
     given: Rows,
     promoted: Promoted,
     sums_duplicates: bool,
@@ -140,16 +147,16 @@ def _load_rows(
     with engine.transaction(), source_of(engine, given.source) as (title, source):
         known = relation_columns(engine, name, title, source)
         index, value = given.columns.among(name, [column.name for column in known])
-        incoming = exp.table_(_INCOMING, db=engine.sql.temporary_schema)
+        incoming = exp.table_(_INCOMING, db=engine.dialect.temporary_schema)
         wanted = dict.fromkeys([*index, *([] if value is None else [value])])
         number = exp.alias_(exp.Literal.number(1), "sparseeinsum_number")  # for rows of which no column is wanted
         columns: list[exp.Expr] = [exp.column(column, quoted=True) for column in wanted]
         engine.create_temporary(incoming, exp.select(*(columns or [number])).from_(source))
-        entered, value_type = described(engine, description, title, incoming, index, value)
+        entered, value_type = relation_as_tensor(engine, description, title, incoming, index, value)
         if value_type is not None:
             check_values(engine, entered, value_type)
         check_entries(entered, engine)
-        table = claimed_table(engine, name)  # not before the rows are there, which may come from one that goes
+        table = claim_table(engine, name)  # not before the rows are there, which may come from one that goes
         arrangement = _arrangement(entered.tensor, promoted, sums_duplicates, order, ascends=False)
         spread = spread_for(entered.tensor, arrangement.decomposition, distribute, None, engine)
         arrangement = replace(arrangement, spread=spread)
@@ -173,7 +180,7 @@ def _store_entries(
     engine: Engine, given: StoredTensor, arrangement: Arrangement, table: exp.Table, may_repeat: bool
 ) -> StoredTensor:
     must_check = may_repeat and not arrangement.sums
-    stored = stored_as(given.tensor, arrangement.decomposition, table.sql(engine.dialect))
+    stored = stored_tensor(given.tensor, arrangement.decomposition, table.sql(engine.dialect_name))
     if must_check and stored.decomposition != given.decomposition:  # of which nothing can be made
         check_repeated(engine, given)
     arrange(engine, given, arrangement, table)
@@ -183,8 +190,8 @@ def _store_entries(
     return stored
 
 
-def refer(
-    engine: Engine, description: Description, relation: str, index: Sequence[str], value: str | None
+def register_relation(
+    engine: Engine, description: TensorDescription, relation: str, index: Sequence[str], value: str | None
 ) -> StoredTensor:
     """Record a table, view or file as a tensor; nothing is copied.
 
@@ -199,16 +206,16 @@ def refer(
         check_name(name, known, engine)
         catalogue.prepare()  # a cluster makes no schema any more in a transaction that has read many shards
         table = relation_named(engine, relation)
-        text = table.sql(engine.dialect)
-        replaced = owned(engine, known, name)
+        text = table.sql(engine.dialect_name)
+        replaced = owned_tensor(engine, known, name)
         if replaced is not None and replaced.relation == text:
             raise CatalogueError(
                 f"{relation} is the table that tensor {name} was loaded into; choose another name for the tensor"
             )
         if name in known:
             catalogue.remove(name)
-        drop_table_of(engine, replaced)
-        stored, value_type = described(engine, description, relation, table, index, value)
+        drop_table(engine, replaced)
+        stored, value_type = relation_as_tensor(engine, description, relation, table, index, value)
         if value_type is not None:
             check_values(engine, stored, value_type)
         measure(stored, engine)

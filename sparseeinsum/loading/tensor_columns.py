@@ -29,17 +29,17 @@ from sparseeinsum.loading.layouts import (
     layout_of_sparse,
     named_layout,
 )
-from sparseeinsum.loading.sources.given import Dense, Entries
+from sparseeinsum.loading.sources.input_data import Dense, Entries
 from sparseeinsum.statistics.measure import describe_index
-from sparseeinsum.storage.arguments import Description
 from sparseeinsum.storage.dictionaries import Dictionaries, dictionaries_of, encoded, sizes_of
+from sparseeinsum.storage.tensor_description import TensorDescription
 
 # Coordinates of larger tensors are not numbered.
 _LARGEST_NUMBER = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class TensorColumns:
     """A tensor as it will be stored.
 
     Attributes:
@@ -58,8 +58,12 @@ class Columns:
 
 
 def columns_of(
-    description: Description, given: Entries | Dense, promoted: Promoted, dictionaries: Dictionaries, sizes: RowSizes
-) -> Columns:
+    description: TensorDescription,
+    given: Entries | Dense,
+    promoted: Promoted,
+    dictionaries: Dictionaries,
+    sizes: RowSizes,
+) -> TensorColumns:
     """Turn data in memory into columns.
 
     Args:
@@ -80,8 +84,8 @@ def columns_of(
 
 
 def _from_entries(
-    description: Description, given: Entries, promoted: Promoted, dictionaries: Dictionaries, sizes: RowSizes
-) -> Columns:
+    description: TensorDescription, given: Entries, promoted: Promoted, dictionaries: Dictionaries, sizes: RowSizes
+) -> TensorColumns:
     name, values = description.name, given.values
     axes = description.axis_names(len(given.coordinates), given.axes)
     coordinates, known = encoded(dictionaries, description, axes, given.coordinates)
@@ -103,7 +107,7 @@ def _from_entries(
     wanted = layout_of_entries(tensor, promoted)
     if promoted is None and given.shape is not None:  # without a shape they are rows, which users read as such
         wanted = layout_of_sparse(tensor, len(converted), sizes)
-    return Columns(tensor, entries(len(tensor.axes)), wanted, table, order is None)
+    return TensorColumns(tensor, entries(len(tensor.axes)), wanted, table, order is None)
 
 
 def _bounds(coordinates: Iterable[NDArray[Any]], sizes: Iterable[int | None]) -> tuple[int, ...]:
@@ -150,8 +154,8 @@ def _key_type(bound: int) -> pa.DataType:
 
 
 def _from_array(
-    description: Description, given: Dense, promoted: Promoted, dictionaries: Dictionaries, sizes: RowSizes
-) -> Columns:
+    description: TensorDescription, given: Dense, promoted: Promoted, dictionaries: Dictionaries, sizes: RowSizes
+) -> TensorColumns:
     name, array = description.name, given.values
     dtype = dtype_of_values(name, description.wanted_dtype(), array.dtype)
     known = dictionaries.of_axes(description, description.axis_names(array.ndim, given.axes))
@@ -166,7 +170,7 @@ def _from_array(
         table = entry_columns(tensor, coordinates, values[coordinates])
     else:
         table = _array_columns(tensor, decomposition, values)
-    return Columns(tensor, decomposition, wanted or decomposition, table, may_repeat=False)
+    return TensorColumns(tensor, decomposition, wanted or decomposition, table, may_repeat=False)
 
 
 def _present(tensor: Tensor, values: NDArray[Any]) -> NDArray[Any]:

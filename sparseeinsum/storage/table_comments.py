@@ -13,9 +13,9 @@ from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.engines.engine import Engine, Relation
 from sparseeinsum.errors import CatalogueError, DataError
 from sparseeinsum.language.tensors import Axis, Decomposition, StoredTensor, Tensor
-from sparseeinsum.storage.arranging import stored_as
 from sparseeinsum.storage.fills import fill_of, fill_text
 from sparseeinsum.storage.table_names import table_of_relation
+from sparseeinsum.storage.tensor_tables import stored_tensor
 
 _KEY = "sparseeinsum"
 
@@ -40,7 +40,7 @@ def extend_description(engine: Engine, table: exp.Table, schema: Schema) -> None
         DataError: The result has another fill, dtype or layout than that tensor.
     """
     relations = [each for each in engine.relations_named(table.name) if table.db in ("", each.schema)]
-    before = described_by_itself(engine, schema.tensor.name, relations[0]) if relations else None
+    before = tensor_from_comment(engine, schema.tensor.name, relations[0]) if relations else None
     if before is None:
         return
     tensor = schema.tensor
@@ -51,14 +51,14 @@ def extend_description(engine: Engine, table: exp.Table, schema: Schema) -> None
     whole = replace(schema, tensor=replace(tensor, axes=axes))
     if replace(before.tensor, axes=axes) != whole.tensor or before.decomposition != schema.decomposition:
         raise DataError(
-            f"{tensor.name} cannot be added to {table.sql(engine.dialect)}: that holds a tensor of dtype "
+            f"{tensor.name} cannot be added to {table.sql(engine.dialect_name)}: that holds a tensor of dtype "
             f"{before.tensor.dtype} with the fill {before.tensor.fill}, and {tensor.name} has dtype {tensor.dtype} and "
             f"the fill {tensor.fill}, or other tiles; choose another table"
         )
     describe_table(engine, table, whole)
 
 
-def described_by_itself(engine: Engine, name: str, relation: Relation) -> StoredTensor | None:
+def tensor_from_comment(engine: Engine, name: str, relation: Relation) -> StoredTensor | None:
     """The tensor that a table says it holds, by the name of the table in a program; None where it says nothing.
 
     Raises:
@@ -76,8 +76,8 @@ def described_by_itself(engine: Engine, name: str, relation: Relation) -> Stored
         dtype = str(description["dtype"])
         tensor = Tensor(name, axes, dtype, fill_of(name, str(description["fill"]), dtype))
         decomposition = Decomposition(tuple(int(tile) for tile in description["tiles"]))
-        text = table_of_relation(relation, engine.dialect).sql(engine.dialect)
-        return replace(stored_as(tensor, decomposition, text), is_owned=False)
+        text = table_of_relation(relation, engine.dialect_name).sql(engine.dialect_name)
+        return replace(stored_tensor(tensor, decomposition, text), is_owned=False)
     except (TypeError, KeyError, AttributeError, ValueError) as error:
         raise CatalogueError(
             f"the comment of the table {relation.name} does not say which tensor it holds ({error}); compute it again, "

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Turns:
+class SettingsLock:
     """A lock that a thread may take again while it has it, and that any thread may give back.
 
     A stream of results may be closed by another thread than opened it.
