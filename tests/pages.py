@@ -86,7 +86,9 @@ class Page:
         }
         for block in blocks_of(self.path):
             if block.title is not None:
-                (self.folder / block.title).write_text(block.text, encoding="utf-8")
+                file = self.folder / block.title
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(block.text, encoding="utf-8")
             elif block.language in runners:
                 runners[block.language](block)
 

@@ -1,5 +1,6 @@
-"""The pages about adding functions and aggregates: their records work as typed, in a copy of the project."""
+"""The pages about extending the package: what they add works as typed, in a copy of the project."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -65,6 +66,9 @@ RUNS = {
     ),
 }
 
+# Pages whose blocks name their file: new files, and changes of files that are there.
+CHANGES = ("engines.md", "layouts.md", "rewrites.md")
+
 
 @pytest.fixture(params=PLACES)
 def page(request: pytest.FixtureRequest) -> str:
@@ -75,8 +79,7 @@ def page(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def copy(page: str, tmp_path: Path) -> Path:
     """The project with the records of a page typed in."""
-    for folder in ("sparseeinsum", "udfs", "sql", "stats", "docs"):
-        shutil.copytree(assets.ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    copy_project(tmp_path)
     blocks = re.findall(r"```py\n(.*?)```", (PAGES / page).read_text(encoding="utf-8"), re.DOTALL)
     for block, (name, before) in zip(blocks, PLACES[page], strict=True):
         file = tmp_path / name
@@ -84,6 +87,11 @@ def copy(page: str, tmp_path: Path) -> Path:
         assert text.count(before) == 1
         file.write_text(text.replace(before, f"{block.rstrip()},\n{before}"), encoding="utf-8")
     return tmp_path
+
+
+def copy_project(folder: Path) -> None:
+    for name in ("sparseeinsum", "udfs", "sql", "stats", "docs"):
+        shutil.copytree(assets.ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
 
 
 def run(copy: Path, program: str, timeout: float) -> None:
@@ -111,3 +119,34 @@ for optimizer in ("dp", "relational", "dense"):
     np.testing.assert_allclose(found, {expected})
 """
     run(copy, COMMON + program, 600)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_changes_as_typed(name: str, tmp_path: Path) -> None:
+    """The tests of a page pass on a copy of the project with the files and changes of that page."""
+    copy_project(tmp_path)
+    page = (PAGES / name).read_text(encoding="utf-8")
+    blocks = re.findall(r'```(py|diff) title="(.*?)"\n(.*?)```', page, re.DOTALL)
+    for language, path, block in blocks:
+        file = tmp_path / path
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(
+            block if language == "py" else changed(file.read_text(encoding="utf-8"), block), encoding="utf-8"
+        )
+    tests = [path for _, path, _ in blocks if path.startswith("tests/")]
+    assert tests
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    finished = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert finished.returncode == 0, finished.stdout[-3000:]
+
+
+def changed(text: str, diff: str) -> str:
+    """A text in which the lines of a diff without line numbers are changed."""
+    lines = diff.splitlines(keepends=True)
+    before = "".join(line[1:] for line in lines if not line.startswith("+"))
+    after = "".join(line[1:] for line in lines if not line.startswith("-"))
+    assert text.count(before) == 1, before
+    return text.replace(before, after)
