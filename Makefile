@@ -59,15 +59,16 @@ nightly: $(VENV)/ready wheel
 
 # What nobody would write, each time other, on both engines: for so many minutes each; SEED=... repeats a run.
 MINUTES ?= 5
+fuzz: export PYTHONPATH = tests:tests/databases:tests/generators
 fuzz: $(VENV)/ready
-	$(BIN)/python tests/fuzz.py --engine duckdb --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
-	$(BIN)/python tests/fuzz.py --engine postgresql --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m fuzzing --engine duckdb --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m fuzzing --engine postgresql --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 # Functions, programs and attacks on kernels in which an index that is out of bounds ends the process.
 checked: export SPARSEEINSUM_CHECKED_KERNELS = 1
 checked: $(VENV)/ready
-	$(BIN)/python -m pytest -n auto -q --nightly $(wildcard tests/test_sql_*.py) tests/test_tiles.py \
-		tests/test_resident_arrays.py tests/test_complex_functions.py tests/test_integer_functions.py
+	$(BIN)/python -m pytest -n auto -q --nightly $(wildcard tests/kernels/test_sql_*.py) tests/render/test_tiles.py \
+		tests/kernels/test_resident_arrays.py tests/kernels/test_complex_functions.py tests/kernels/test_integer_functions.py
 	$(MAKE) fuzz
 
 bench: $(VENV)/ready

@@ -1,9 +1,9 @@
 """Render: scalar expressions of numbers, and aggregates of numbers, as SQL.
 
-Plain SQL where that is proven equal to numpy (tests/test_engine_arithmetic.py): what compares numbers; for floats
-ABS, MAX, MIN beside a test for NaN, and + - *, division by a number other than 0, SUM and PRODUCT where the engine
-goes on with infinities and 0 out of range; for int64 + - *, MAX, MIN, and SUM, where the engine makes overflow an
-error. All else goes through the functions of udfs/functions.toml.
+Plain SQL where that is proven equal to numpy (tests/render/test_engine_arithmetic.py): what compares numbers; for
+floats ABS, MAX, MIN beside a test for NaN, and + - *, division by a number other than 0, SUM and PRODUCT where the
+engine goes on with infinities and 0 out of range; for int64 + - *, MAX, MIN, and SUM, where the engine makes overflow
+an error. All else goes through the functions of udfs/functions.toml.
 """
 
 import math

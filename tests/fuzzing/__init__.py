@@ -1,1 +1,1 @@
-"""Attacks on a database with random programs, calls, names and kills; tests/fuzz.py runs them."""
+"""Attacks on a database with random programs, calls, names and kills; `make fuzz` runs them."""

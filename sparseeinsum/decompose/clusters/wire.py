@@ -2,7 +2,7 @@
 
 Source: PostgreSQL's manual, "Message Formats" (DataRow, CopyData) and "COPY", binary format. In these Citus 13.2
 gathers, broadcasts and shuffles rows; arrays are bytes in the tables of a run. What worker_partial_agg of Citus returns
-of a group is text. Checked against what was counted on a cluster: tests/test_wire.py.
+of a group is text. Checked against what was counted on a cluster: tests/decompose/test_wire.py.
 """
 
 from sparseeinsum.language.tensors import Decomposition, Tensor

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_relations import Problem, problems, scale_of
+from reading import relation_in
 
 import sparseeinsum as se
 from sparseeinsum.algebra.relational.dense import type_of
@@ -13,15 +14,6 @@ from sparseeinsum.algebra.relational.expressions import Input
 from sparseeinsum.algebra.relational.traversal import in_order
 
 BOTH = pytest.mark.engines("duckdb", "postgresql")
-
-
-def relation_in(result: se.TensorResult, arity: int) -> Relation:
-    """Tuples of a result."""
-    rows = result.rows.to_pydict()
-    columns = [rows[f"k{at}"] for at in range(arity)]
-    shape = result.shape[arity:]
-    keys = list(zip(*columns, strict=True)) if columns else [()] * len(rows["val"])
-    return {key: np.asarray(value, float).reshape(shape) for key, value in zip(keys, rows["val"], strict=True)}
 
 
 @BOTH

@@ -15,7 +15,7 @@ import sparseeinsum as se
 from sparseeinsum import assets
 
 DATABASE = "graph"  # that pages about PostgreSQL are in
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

@@ -1,7 +1,7 @@
-"""Attack an engine with what nobody would write, for as long as asked: `make fuzz MINUTES=60`.
+"""Attack an engine with random programs and broken calls, for as long as asked: `make fuzz MINUTES=60`.
 
 Nothing is the same twice: the seed is printed, and `--seed` repeats it. Attacks run in processes of their own, so that
-one which ends a process is told, too. What was found stays in fuzzing/corpus.txt, which every run begins with.
+one which ends a process is told, too. Every run begins with the failures of the past, in corpus.txt.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pathlib import Path
 from fuzzing.targets import Target, target_of
 
 ATTACKS = {"programs": 6.0, "calls": 3.0, "names": 2.0, "kills": 4.0}  # seconds of each in turn
-CORPUS = Path(__file__).parent / "fuzzing" / "corpus.txt"  # lines of an attack, an engine and a number
+CORPUS = Path(__file__).with_name("corpus.txt")  # lines of an attack, an engine and a number
 _LONGEST_SECONDS = 180  # of a process
 
 
@@ -71,7 +71,7 @@ def _numbers(target: Target, seed: int, attacks: list[str]) -> Iterator[tuple[st
 
 
 def _process(target: Target, name: str, number: int, seconds: float) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, __file__, "--engine", target.engine]
+    command = [sys.executable, "-m", "fuzzing", "--engine", target.engine]
     command += ["--process", name, str(number), str(seconds), target.place]
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=_LONGEST_SECONDS, check=False)

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_relations import Problem, problems, scale_of
 from random_runs import random_runs
-from reading import contents, engine_of
-from test_relational_queries import relation_in
+from reading import contents, engine_of, relation_in
 
 import sparseeinsum as se
 from sparseeinsum.algebra.implementation.compile import translated

@@ -9,7 +9,7 @@ import pytest
 
 from sparseeinsum.tracebacks import VARIABLE
 
-ROOT = Path(__file__).parents[1] / "sparseeinsum"
+ROOT = Path(__file__).parents[2] / "sparseeinsum"
 CALLS = {
     "ParseError": "se.program('Y[i] = ')",
     "ShapeError": "db.run('Y[i] = sum(A[i, j, k])')",

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 import sparseeinsum as se
 from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.relational.evaluate import Relation
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.statistics.columns import relation_of, value_of
@@ -69,3 +70,12 @@ def rows_of(result: se.TensorResult) -> list[tuple[Any, ...]]:
     """The rows of a result that are not the fill, sorted."""
     frame = result.df()
     return sorted(frame[frame.val != result.fill].itertuples(index=False, name=None))
+
+
+def relation_in(result: se.TensorResult, arity: int) -> Relation:
+    """Tuples of a result."""
+    rows = result.rows.to_pydict()
+    columns = [rows[f"k{at}"] for at in range(arity)]
+    shape = result.shape[arity:]
+    keys = list(zip(*columns, strict=True)) if columns else [()] * len(rows["val"])
+    return {key: np.asarray(value, float).reshape(shape) for key, value in zip(keys, rows["val"], strict=True)}

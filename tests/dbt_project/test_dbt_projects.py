@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("dbt") is None, reason="dbt is not installed: pip install .[dev]"
 )
 
-EXAMPLE = Path(__file__).parent / "dbt_project"
+EXAMPLE = Path(__file__).parent / "sample"
 LINKS = np.loadtxt(EXAMPLE / "seeds" / "links.csv", delimiter=",", skiprows=1)
 
 
