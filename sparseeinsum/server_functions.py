@@ -25,7 +25,7 @@ from sparseeinsum.errors import (
 )
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_text
-from sparseeinsum.language.sql_texts import declaration_of, number_of, tiles_of
+from sparseeinsum.language.sql_texts import parse_number, parse_tiles, write_declaration
 from sparseeinsum.pipeline.plan_options import PlanOptions, plan_options
 from sparseeinsum.pipeline.planning import make_plans
 from sparseeinsum.pipeline.storing import store_program
@@ -127,7 +127,7 @@ def _read(engine: Engine, program: str) -> Program:
 
 
 def _plan_options(options: Mapping[str, Any]) -> PlanOptions:
-    return plan_options(**{**options, "tiles": tiles_of(options.get("tiles"))})
+    return plan_options(**{**options, "tiles": parse_tiles(options.get("tiles"))})
 
 
 def _tensor_from_table(
@@ -139,9 +139,9 @@ def _tensor_from_table(
     fill: str = "0",
     **options: Any,  # noqa: ANN401
 ) -> str:
-    number = number_of(fill)
+    number = parse_number(fill)
     stored = Database(engine).tensor_from_table(name, relation, index_columns, value_column, fill=number, **options)
-    return declaration_of(stored.tensor)
+    return write_declaration(stored.tensor)
 
 
 _FUNCTIONS: Mapping[str, Callable[..., object]] = {

@@ -24,7 +24,9 @@ def has_single_pairs(step: Step, operands: Sequence[Relation], identifying: Mapp
         identifying: For stored tensors, axes whose key no two of the tuples share.
     """
     einsum = step.einsum
-    keeps_one = einsum.aggregated and einsum.fold in AGGREGATES and AGGREGATES[einsum.fold].keeps_one
+    keeps_one = (
+        einsum.aggregated and einsum.base_aggregate in AGGREGATES and AGGREGATES[einsum.base_aggregate].keeps_one
+    )
     if not keeps_one or not step.result.is_scalar:
         return False
     if step.absence.join != JoinKind.INNER or step.indexed is not None:

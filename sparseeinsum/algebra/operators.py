@@ -14,10 +14,10 @@ from sparseeinsum.language.tensors import (
     Decomposition,
     StoredTensor,
     Tensor,
-    dictionaries_of_keys,
+    count_keys,
     extent_of,
     is_ragged,
-    keys_of,
+    key_dictionaries,
 )
 from sparseeinsum.operators.dtypes import Number, is_complex
 from sparseeinsum.semantics.exactness import JoinKind
@@ -43,19 +43,19 @@ class Schema:
     @property
     def has_dictionaries(self) -> bool:
         """Whether some key column may hold natural keys."""
-        return any(dictionaries_of_keys(self.tensor, self.decomposition))
+        return any(key_dictionaries(self.tensor, self.decomposition))
 
     @property
     def key_counts(self) -> dict[str, int]:
         """How many values each key can have, by its name, in axis order."""
         axes, tiles = self.tensor.axes, self.decomposition.tiles
-        return {axes[at].name: keys_of(tiles[at], axes[at].bound) for at in self.decomposition.promoted}
+        return {axes[at].name: count_keys(tiles[at], axes[at].bound) for at in self.decomposition.promoted}
 
     @property
     def inside(self) -> tuple[int, ...]:
         """Extents of the axes inside the arrays, in axis order; the last tile of an axis may be shorter."""
         tiles, shape = self.decomposition.tiles, self.tensor.shape
-        return tuple(extent_of(tiles[position], shape[position]) for position in self.decomposition.inside)
+        return tuple(extent_of(tiles[position], shape[position]) for position in self.decomposition.array_axes)
 
     @property
     def is_ragged(self) -> bool:
@@ -114,7 +114,7 @@ class Slice:
     @property
     def axes(self) -> tuple[int, ...]:
         """Positions of the axes that are cut."""
-        return self.decomposition.differing(self.input.schema.decomposition)
+        return self.decomposition.differing_axes(self.input.schema.decomposition)
 
     @property
     def schema(self) -> Schema:
@@ -137,7 +137,7 @@ class Stack:
     @property
     def axes(self) -> tuple[int, ...]:
         """Positions of the axes whose tiles grow."""
-        return self.decomposition.differing(self.input.schema.decomposition)
+        return self.decomposition.differing_axes(self.input.schema.decomposition)
 
     @property
     def schema(self) -> Schema:
@@ -235,7 +235,7 @@ class Kept:
         if self.count == 1:
             return (self.input,)
         tile, axis = self.schema.decomposition.tiles[self.axis], self.schema.tensor.axes[self.axis]
-        ranges = key_ranges(keys_of(tile, axis.bound), self.count)
+        ranges = key_ranges(count_keys(tile, axis.bound), self.count)
         return tuple(Restrict(self.input, self.axis, first, last) for first, last in ranges)
 
 

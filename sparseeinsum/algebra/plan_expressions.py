@@ -213,9 +213,9 @@ def _restricted(given: Expression, position: int, first: int, last: int) -> Filt
 def _sliced(given: Expression, schema: Schema, decomposition: Decomposition) -> Expression:
     """Axes out of the arrays one by one: each is tiled, and what counts its tiles goes among the keys."""
     current = schema.decomposition
-    for axis in decomposition.differing(current):
+    for axis in decomposition.differing_axes(current):
         tile, wanted = current.tiles[axis], decomposition.tiles[axis]
-        inside = current.inside.index(axis)
+        inside = current.array_axes.index(axis)
         given = Tile(given, inside, wanted)
         if wanted == 1:
             given = Transform(given, DropAxis(inside))
@@ -241,10 +241,10 @@ def _with_tile(decomposition: Decomposition, axis: int, tile: int) -> Decomposit
 def _stacked(given: Expression, schema: Schema, decomposition: Decomposition) -> Expression:
     """Keys into the arrays one by one: each is split into what stays and what tells places, if any stays."""
     current, tensor = schema.decomposition, schema.tensor
-    for axis in decomposition.differing(current):
+    for axis in decomposition.differing_axes(current):
         tile, wanted = current.tiles[axis], decomposition.tiles[axis]
         after = _with_tile(current, axis, wanted)
-        inside = after.inside.index(axis)
+        inside = after.array_axes.index(axis)
         if tile == 1:
             given = Transform(given, InsertAxis(inside))
         place = current.promoted.index(axis)
@@ -336,13 +336,13 @@ class _Contraction:
     def _inside(self, index: int) -> tuple[str, ...]:
         """Labels inside the arrays of an operand."""
         labels = self.contract.einsum.operands[index].labels
-        return tuple(labels[position] for position in self._schema(index).decomposition.inside)
+        return tuple(labels[position] for position in self._schema(index).decomposition.array_axes)
 
     def _kernel(self) -> Kernel:
         """The EinSum over the labels inside arrays."""
         einsum, output = self.contract.einsum, self.contract.output
         inside = [self._inside(index) for index in range(len(self.operands))]
-        kept = tuple(self.contract.labels[position] for position in output.decomposition.inside)
+        kept = tuple(self.contract.labels[position] for position in output.decomposition.array_axes)
         is_elementwise = einsum.along is None and all(labels == kept for labels in inside)
         if is_elementwise and len(set(kept)) == len(kept):
             return Elementwise(einsum.join)

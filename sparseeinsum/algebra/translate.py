@@ -30,7 +30,7 @@ from sparseeinsum.decompose.clusters.distribution import Distribution
 from sparseeinsum.decompose.memory import Memory
 from sparseeinsum.decompose.moves import Move
 from sparseeinsum.decompose.plan import DecomposedGraph, Step
-from sparseeinsum.language.tensors import Decomposition, StoredTensor, keys_of, tuple_bytes
+from sparseeinsum.language.tensors import Decomposition, StoredTensor, count_keys, tuple_bytes
 from sparseeinsum.semantics.exactness import Evaluation, Values
 
 
@@ -57,7 +57,7 @@ class Definition:
             return (self.relation,)
         position = self.step.einsum.output.labels.index(passes.label)
         schema = self.relation.output
-        keys = keys_of(schema.decomposition.tiles[position], schema.tensor.axes[position].bound)
+        keys = count_keys(schema.decomposition.tiles[position], schema.tensor.axes[position].bound)
         ranges = key_ranges(keys, passes.count)
         return tuple(_restricted(self.relation, passes.label, first, last) for first, last in ranges)
 
@@ -205,7 +205,7 @@ def _keeping_filled(contract: Contract, most_held_bytes: float) -> Contract:
 
     def kept(operand: Relation) -> Relation:
         schema = operand.schema
-        tuples = schema.decomposition.most_tuples(schema.tensor.shape)
+        tuples = schema.decomposition.max_tuples(schema.tensor.shape)
         is_large = tuples * tuple_bytes(schema.tensor, schema.decomposition) > most_held_bytes
         is_filled = isinstance(operand, Densify) and is_large and schema.keys
         return Kept(operand, schema.decomposition.promoted[0], 1) if is_filled else operand
@@ -266,7 +266,7 @@ def _prepare(operand: _Operand, wanted: Decomposition, needs_all: bool, move: Mo
         return _Operand(_moved(operand.relation, wanted, move, keeps_fill=True), True, operand.is_full)
     relation = _moved(operand.relation, wanted, move)
     given = operand.relation.schema.decomposition
-    drops_fill = given.common(wanted) != given
+    drops_fill = given.common_refinement(wanted) != given
     is_one_stack = isinstance(relation, Stack) and not wanted.promoted  # which always has its one tuple
     is_complete = is_one_stack or (has_all and not drops_fill)
     if needs_all and not is_complete:
@@ -306,7 +306,7 @@ def _moved(relation: Relation, wanted: Decomposition, move: Move, keeps_fill: bo
 def repartition(relation: Relation, wanted: Decomposition, keeps_fill: bool = False) -> Relation:
     """The relation in another decomposition: sliced to what both consist of, then stacked to what is wanted."""
     given = relation.schema.decomposition
-    between = given.common(wanted)
+    between = given.common_refinement(wanted)
     if between != given:
         relation = Slice(relation, between, keeps_fill)
     if between != wanted:

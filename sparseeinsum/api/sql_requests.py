@@ -19,7 +19,7 @@ from sparseeinsum.engines.duckdb import DuckDB
 from sparseeinsum.errors import CatalogueError, EngineError, PlanError
 from sparseeinsum.kernels.catalogue import functions
 from sparseeinsum.kernels.duckdb.sql_functions import REQUEST_FUNCTION
-from sparseeinsum.language.sql_texts import declaration_of, number_of, parse_bool, tiles_of
+from sparseeinsum.language.sql_texts import parse_bool, parse_number, parse_tiles, write_declaration
 from sparseeinsum.pipeline.guarded import guarded_query
 from sparseeinsum.plans.plan import Plan
 
@@ -91,7 +91,7 @@ def _plan(engine: DuckDB, asked: Mapping[str, Any]) -> Plan:
         memory_limit=asked["memory_limit"],
         outputs=[] if output is None else [output],
         nonfinite=asked["nonfinite"],
-        tiles=tiles_of(asked["tiles"]),
+        tiles=parse_tiles(asked["tiles"]),
         estimator=asked["estimator"],
         rewrite=parse_bool("rewrite", asked["rewrite"]),
     )
@@ -106,10 +106,10 @@ def _tensor_from_table(engine: DuckDB, asked: Mapping[str, Any]) -> str:
         asked["shape"],
         asked["axes"],
         asked["dtype"],
-        None if asked["fill"] is None else number_of(asked["fill"]),
+        None if asked["fill"] is None else parse_number(asked["fill"]),
         asked["keys"],
     )
-    return declaration_of(stored.tensor)
+    return write_declaration(stored.tensor)
 
 
 def _tensor_functions(engine: DuckDB, asked: Mapping[str, Any]) -> str:

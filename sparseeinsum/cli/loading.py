@@ -7,7 +7,7 @@ from pathlib import Path
 
 import sparseeinsum as se
 from sparseeinsum.cli.commands import open_database
-from sparseeinsum.language.sql_texts import declaration_of
+from sparseeinsum.language.sql_texts import write_declaration
 from sparseeinsum.language.tensors import StoredTensor
 
 
@@ -16,7 +16,7 @@ def load(asked: argparse.Namespace) -> None:
     with _opened_or_made(asked.database) as database:
         stored = _loaded(asked, database) if asked.copies else _referred(asked, database)
         entries = database.statistics(asked.name).entries
-    print(f"{declaration_of(stored.tensor)}: {entries:,.0f} entries in {stored.relation}")
+    print(f"{write_declaration(stored.tensor)}: {entries:,.0f} entries in {stored.relation}")
 
 
 def _loaded(asked: argparse.Namespace, database: se.Database) -> StoredTensor:

@@ -3,7 +3,7 @@
 import argparse
 
 from sparseeinsum.errors import SparseEinsumError
-from sparseeinsum.language.sql_texts import number_of
+from sparseeinsum.language.sql_texts import parse_number
 from sparseeinsum.operators.dtypes import Number
 
 
@@ -31,7 +31,7 @@ def bounds(text: str) -> list[int]:
 def number(text: str) -> Number:
     """A number of any dtype."""
     try:
-        return number_of(text)
+        return parse_number(text)
     except SparseEinsumError:
         raise argparse.ArgumentTypeError(f"{text} is no number, as in 0, -inf or true") from None
 

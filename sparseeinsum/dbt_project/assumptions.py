@@ -79,7 +79,7 @@ class _Weakening:
         return frozenset(
             name
             for name, stored in self.plan.stored.items()
-            if tuples[name] == stored.decomposition.most_tuples(stored.tensor.shape)
+            if tuples[name] == stored.decomposition.max_tuples(stored.tensor.shape)
         )
 
     def _with_open_ends(self, wanted: _Wanted, name: str, stored: StoredTensor) -> tuple[_Wanted, "_Ends"]:

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sparseeinsum.dbt_project.assumptions import Assumption
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.scalar import write_number
-from sparseeinsum.language.tensors import StoredTensor, keys_of
+from sparseeinsum.language.tensors import StoredTensor, count_keys
 from sparseeinsum.operators.ranges import NOTHING, Range, finite_range
 from sparseeinsum.statistics.columns import relation_of, table_of_rows
 from sparseeinsum.statistics.fingerprints import fingerprint_projections
@@ -75,10 +75,10 @@ class _Check:
         tensor, decomposition = self.stored.tensor, self.stored.decomposition
         for column, position in zip(self.stored.keys, decomposition.promoted, strict=True):
             nulls, least, greatest = (f"{name}_{position}" for name in ("nulls", "least", "greatest"))
-            keys = keys_of(decomposition.tiles[position], tensor.shape[position])
+            keys = count_keys(decomposition.tiles[position], tensor.shape[position])
             what = f"rows whose index {column} is NULL: "
-            if column in self.stored.looked_up:
-                name = self.stored.looked_up[column].name
+            if column in self.stored.column_dictionaries:
+                name = self.stored.column_dictionaries[column].name
                 what = f"rows whose key {column} is NULL, or not in the dictionary {name}: "
             yield _told(f"{nulls} > 0", what, exp.column(nulls))
             yield _told(f"{least} < 0", f"the index {column} is ", exp.column(least), ", but indices count from 0")
@@ -101,7 +101,7 @@ class _Check:
             changed = exp.column("changed")
             yield _told("changed > 0", f"values {value} that are no {self.stored.tensor.dtype}: ", changed)
         if self.assumption.is_complete:
-            most = self.stored.decomposition.most_tuples(self.stored.tensor.shape)
+            most = self.stored.decomposition.max_tuples(self.stored.tensor.shape)
             yield _told(f"tuples <> {most}", f"of {most} rows that are needed there are ", exp.column("tuples"))
 
     def _of_values(self) -> Iterator[exp.Expr]:

@@ -11,8 +11,8 @@ from sparseeinsum.dbt_project.inputs import Input, Source
 from sparseeinsum.dbt_project.jinja import MARK
 from sparseeinsum.dbt_project.models import Model
 from sparseeinsum.language.scalar import write_number
-from sparseeinsum.language.sql_texts import declaration_of
-from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor, dictionaries_of_keys, keys_of
+from sparseeinsum.language.sql_texts import write_declaration
+from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor, count_keys, key_dictionaries
 
 _WIDTH = 100  # of a line
 
@@ -58,9 +58,7 @@ _Dumper.add_representer(
 
 def _model(model: Model, program: str, text: str) -> dict[str, Any]:
     schema = model.schema
-    natural = (
-        dictionaries_of_keys(schema.tensor, schema.decomposition) if model.is_result else [None] * len(schema.keys)
-    )
+    natural = key_dictionaries(schema.tensor, schema.decomposition) if model.is_result else [None] * len(schema.keys)
     keys = [
         _key(name, None if dictionary else count)
         for (name, count), dictionary in zip(schema.key_counts.items(), natural, strict=True)
@@ -81,7 +79,7 @@ def _described(model: Model, text: str) -> str:
     computed = "\n".join(f"    {line}" for line in model.computes)
     fill = f"An index without a row holds {write_number(tensor.fill)}."
     planned = f"\n\nAs planned (upper case: key columns; lower case: inside arrays):\n\n{computed}" if computed else ""
-    return f"{kind} the program\n\n{written}\n\n`{declaration_of(tensor)}`. {fill}{planned}\n"
+    return f"{kind} the program\n\n{written}\n\n`{write_declaration(tensor)}`. {fill}{planned}\n"
 
 
 def _facts(schema: Schema) -> dict[str, Any]:
@@ -113,14 +111,14 @@ def _table(source: Source, tensors: Sequence[StoredTensor], program: str) -> dic
     found["config"] = {"tags": [program]}
     if source.file is not None:
         found["config"]["meta"] = {"external_location": "'{}'".format(source.file.replace("'", "''"))}
-    found["description"] = "Read as " + ", ".join(f"`{declaration_of(each.tensor)}`" for each in tensors) + "."
+    found["description"] = "Read as " + ", ".join(f"`{write_declaration(each.tensor)}`" for each in tensors) + "."
     tests: list[dict[str, Any]] = []
     columns: dict[str, dict[str, Any]] = {}
     for each in tensors:
         tests.append(_unique(each.keys))
         for column, position in zip(each.keys, each.decomposition.promoted, strict=True):
-            keys = keys_of(each.decomposition.tiles[position], each.tensor.shape[position])
-            columns.setdefault(column, _key(column, None if column in each.looked_up else keys))
+            keys = count_keys(each.decomposition.tiles[position], each.tensor.shape[position])
+            columns.setdefault(column, _key(column, None if column in each.column_dictionaries else keys))
         if each.value is not None:
             columns.setdefault(each.value, _column(each.value, "not_null"))
     distinct = [test for number, test in enumerate(tests) if test not in tests[:number]]

@@ -10,7 +10,7 @@ from sparseeinsum.decompose.choice import Choice, promoted_tiles
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.tiling import SMALLEST_TILE, TILES, tiles_below
 from sparseeinsum.errors import PlanError
-from sparseeinsum.language.eingraph import EinSum, by_hand, write_einsum
+from sparseeinsum.language.eingraph import EinSum, write_einsum
 from sparseeinsum.language.tensors import DEMOTED
 
 _MOST_TILINGS = 1024  # choices of one EinSum, where its labels have tiles
@@ -120,7 +120,7 @@ def all_choices(
             raise PlanError(
                 f"{einsum.output.tensor} has no label {unknown[0]} to promote; it has {', '.join(einsum.labels)}"
             )
-        for label in einsum.inside:
+        for label in einsum.demoted_labels:
             if label in pinned:
                 raise PlanError(
                     f"{einsum.output.tensor} has {label} inside arrays, so {label} cannot be promoted in it"
@@ -145,7 +145,7 @@ def all_choices(
 
 def fixed_tiles(einsum: EinSum) -> dict[str, int]:
     """Tiles of the labels that are not free: those promoted by hand, and those that must lie inside arrays."""
-    return by_hand(einsum) | dict.fromkeys(einsum.inside, DEMOTED)
+    return dict(einsum.promoted) | dict.fromkeys(einsum.demoted_labels, DEMOTED)
 
 
 def _states(label: str, given: Mapping[str, int], cut: Mapping[str, int]) -> tuple[int, ...]:

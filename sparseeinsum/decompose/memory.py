@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sparseeinsum.language.tensors import StoredTensor, array_bytes, keys_of, tuple_bytes
+from sparseeinsum.language.tensors import StoredTensor, array_bytes, count_keys, tuple_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def scan_needed_bytes(stored: StoredTensor, memory: Memory) -> int:
     tiles, shape = stored.decomposition.tiles, stored.tensor.shape
     if all(tile == 1 for tile in tiles):  # vectors of numbers are small
         return 0
-    tuples = math.prod(map(keys_of, tiles, shape))
+    tuples = math.prod(map(count_keys, tiles, shape))
     return math.ceil(memory.margins.vectors * _scanned_bytes(tuples, stored, memory))
 
 
@@ -146,14 +146,14 @@ def _scanned_bytes(tuples: float, stored: StoredTensor, memory: Memory) -> int:
 
 def scanning_bytes(stored: StoredTensor) -> float:
     """What a scan that counts keys takes at most: hash tables of every tuple that there can be, and arrays."""
-    tuples = math.prod(map(keys_of, stored.decomposition.tiles, stored.tensor.shape))
+    tuples = math.prod(map(count_keys, stored.decomposition.tiles, stored.tensor.shape))
     return tuples * (tuple_bytes(stored.tensor, stored.decomposition) + STATE_OVERHEAD_BYTES)
 
 
 def split_scan_bytes(stored: StoredTensor, memory: Memory) -> int:
     """Bytes of the arrays in vectors if every thread reads a part of a stored tensor: of whole vectors, even so."""
     tiles, shape = stored.decomposition.tiles, stored.tensor.shape
-    tuples = min(math.prod(map(keys_of, tiles, shape)), memory.vector_rows)
+    tuples = min(math.prod(map(count_keys, tiles, shape)), memory.vector_rows)
     return memory.threads * _scanned_bytes(tuples, stored, memory)
 
 

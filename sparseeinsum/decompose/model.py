@@ -43,7 +43,7 @@ from sparseeinsum.language.tensors import (
     Decomposition,
     array_bytes,
     common_tile,
-    keys_of,
+    count_keys,
     mean_extent,
     tuple_bytes,
 )
@@ -110,7 +110,7 @@ class CostModel:
     def _resident(self, einsum: EinSum, choice: Choice, index: int) -> ResidentSizes:
         operand = einsum.operands[index]
         tiles, shape = reference_tiles(einsum, operand, choice), self.graph.tensors[operand.tensor].shape
-        tuples = math.prod(map(keys_of, tiles, shape))
+        tuples = math.prod(map(count_keys, tiles, shape))
         return ResidentSizes(self.tuples(operand.tensor, tiles), tuples * self.tuple_bytes(operand.tensor, tiles))
 
     def _is_in_order(self, einsum: EinSum, choice: Choice, index: int) -> bool:
@@ -221,7 +221,7 @@ class CostModel:
 
     def _footprint(self, einsum: EinSum, choice: Choice, cost: VertexCost) -> Footprint:
         promoted = promoted_tiles(einsum, choice)
-        keys = {label: keys_of(tile, self.graph.bound_of(einsum, label)) for label, tile in promoted.items()}
+        keys = {label: count_keys(tile, self.graph.bound_of(einsum, label)) for label, tile in promoted.items()}
         is_grouped = not promoted.keys() <= frozenset(einsum.output.labels)
         # A sum of products adds to its groups in place, and has no result a row.
         returned = () if einsum.is_multilinear and is_grouped else (Arrays(keys, self._result_bytes(einsum, choice)),)
@@ -255,7 +255,7 @@ class CostModel:
         """Whether the engine's own function folds numbers, in states that it can spill."""
         is_number = all(tile == 1 for tile in result_tiles(einsum, choice))
         dtype = self.evaluations[einsum.output.tensor].computed_in
-        has_own = einsum.fold in AGGREGATES and bool(AGGREGATES[einsum.fold].sql)
+        has_own = einsum.base_aggregate in AGGREGATES and bool(AGGREGATES[einsum.base_aggregate].sql)
         return is_number and not is_complex(dtype) and has_own
 
     def _result_bytes(self, einsum: EinSum, choice: Choice) -> int:
@@ -289,7 +289,7 @@ class CostModel:
             return Move(Work())
         schema = self.graph.tensors[tensor]
         keys = {
-            axis.name: keys_of(tile, axis.bound)
+            axis.name: count_keys(tile, axis.bound)
             for axis, tile in zip(schema.axes, after, strict=True)
             if tile != DEMOTED
         }
@@ -320,7 +320,7 @@ class CostModel:
     def sizes_in_repartitions(self, tensor: str, tiles: Choice) -> tuple[float, ...]:
         """All that the cost of a repartition follows from, of the tiles before, between or afterwards."""
         shape = self.graph.tensors[tensor].shape
-        keys = [keys_of(tile, bound) for tile, bound in zip(tiles, shape, strict=True) if tile != DEMOTED]
+        keys = [count_keys(tile, bound) for tile, bound in zip(tiles, shape, strict=True) if tile != DEMOTED]
         is_number = all(tile == 1 for tile in tiles)
         return *self._size(tensor, tiles), self._mean_size(tensor, tiles), max(keys, default=0), is_number
 

@@ -34,7 +34,7 @@ class Optimizer:
 
 def _is_relational(einsum: EinSum, choice: Choice) -> bool:
     """Whether every label that may be a key is one."""
-    return all(tile == 1 or label in einsum.inside for label, tile in zip(einsum.labels, choice, strict=True))
+    return all(tile == 1 or label in einsum.demoted_labels for label, tile in zip(einsum.labels, choice, strict=True))
 
 
 OPTIMIZERS = {

@@ -14,7 +14,7 @@ from sparseeinsum.decompose.moves import Move
 from sparseeinsum.decompose.search import task_of
 from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.eingraph import EinGraph, EinSum, write_einsum
-from sparseeinsum.language.tensors import Decomposition, keys_of
+from sparseeinsum.language.tensors import Decomposition, count_keys
 from sparseeinsum.semantics.exactness import Absence
 
 
@@ -79,7 +79,7 @@ class Step:
             for label, tile in promoted_tiles(self.einsum, self.choice).items()
             if label not in self.einsum.output.labels
         }
-        return math.prod(keys_of(tile, graph.bound_of(self.einsum, label)) for label, tile in gone.items())
+        return math.prod(count_keys(tile, graph.bound_of(self.einsum, label)) for label, tile in gone.items())
 
     def aggregated_indices(self, graph: EinGraph) -> int:
         """Indices that all aggregated labels have together."""

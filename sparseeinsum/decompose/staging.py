@@ -21,7 +21,7 @@ def staged_results(plan: DecomposedGraph, model: CostModel, computes_whole: bool
     staged: set[str] = set()
     for step in plan.steps:
         name = step.einsum.output.tensor
-        readers = graph.readers_of(name)
+        readers = graph.count_readers(name)
         is_read = readers > 0
         if (
             readers + (name in graph.outputs) > 1

@@ -15,13 +15,13 @@ from sparseeinsum.language.syntax import (
     FunctionCall,
     Number,
     Position,
-    RangeOf,
+    RangeExpression,
     TensorReference,
-    canonical,
     free_labels,
     is_aggregate,
     is_promoted,
     labels_of,
+    lowercase_labels,
     references,
     written_labels,
 )
@@ -56,7 +56,7 @@ class _Statement:
         """The statement's EinSums, in order; the last one assigns its target."""
         self._check_spelling()
         target = self.assignment.target
-        labels = canonical(target.labels)
+        labels = lowercase_labels(target.labels)
         if len(set(labels)) < len(labels):
             raise self.names.error(f"a label stands twice on the left side of {target.tensor}", target.at)
         written = replace(self.assignment, value=self._without_one_hot(self.assignment.value))
@@ -115,7 +115,7 @@ class _Statement:
         found: dict[str, int] = {}
         for reference in (self.assignment.target, *references(self.assignment.value)):
             tiles = dict(reference.tiles)
-            for label in canonical(reference.labels):
+            for label in lowercase_labels(reference.labels):
                 tile = tiles.get(label, 1)
                 if found.setdefault(label, tile) != tile:
                     both = " and ".join(write_label(label, {label: each}) for each in (found[label], tile))
@@ -126,7 +126,7 @@ class _Statement:
     def _check_named(self, call: FunctionCall, missing: frozenset[str]) -> None:
         """An aggregate that names its labels, and whose value is the whole result, must name all of them."""
         if missing:
-            needed = ", ".join(sorted(missing | frozenset(canonical(call.labels or ()))))
+            needed = ", ".join(sorted(missing | frozenset(lowercase_labels(call.labels or ()))))
             raise self.names.error(f"{_must_aggregate(missing)}; write {call.name}[{needed}](...)", call.at)
 
     def _without_one_hot(self, expression: Expression) -> Expression:
@@ -181,7 +181,7 @@ class _Statement:
         if len(call.arguments) != record.arguments:
             takes = "one expression" if record.arguments == 1 else "two expressions"
             raise self.names.error(f"the aggregate {call.name} takes {takes}, not {len(call.arguments)}", call.at)
-        named = canonical(call.labels or ())
+        named = lowercase_labels(call.labels or ())
         read = [self._replace_aggregates(argument, outside | frozenset(named)) for argument in call.arguments]
         inside = frozenset().union(*map(labels_of, read))
         new = tuple(label for label in named if label not in inside)
@@ -206,7 +206,7 @@ class _Statement:
 
     def _as_reference(self, expression: Expression, at: Position) -> Expression:
         """A reference to what has the value of an expression, which is computed before unless it is one."""
-        if isinstance(expression, TensorReference | RangeOf):
+        if isinstance(expression, TensorReference | RangeExpression):
             return expression
         return self._name_value("value", tuple(dict.fromkeys(free_labels(expression))), expression, None, at)
 
@@ -264,7 +264,7 @@ class _Statement:
         Without names in brackets those are the labels that appear in it alone; inner aggregates take theirs first.
         """
         self._check_arguments(call)
-        named = frozenset(canonical(call.labels or ()))
+        named = frozenset(lowercase_labels(call.labels or ()))
         body = self._replace_aggregates(call.arguments[0], outside | named)
         inside = labels_of(body)
         for label in sorted(named - inside):
@@ -303,7 +303,7 @@ class _Statement:
             problem += f": {', '.join(taken)} {_verb('go', taken)} to an aggregate inside it"
             return f"{problem}; say what every aggregate takes, as in {call.name}[{taken[0]}](...)"
         problem += f": {', '.join(sorted(written))} also {_verb('stand', written)} outside it"
-        candidates = sorted(written - frozenset(canonical(self.assignment.target.labels)))
+        candidates = sorted(written - frozenset(lowercase_labels(self.assignment.target.labels)))
         if candidates:
             return f"{problem}; say what every aggregate takes, as in {call.name}[{candidates[0]}](...)"
         return f"{problem}; leave {call.name} out, or use another label inside"
@@ -311,7 +311,7 @@ class _Statement:
     def _spread(self, lacking: tuple[str, ...], body: Expression, aggregate: str | None, at: Position) -> Expression:
         """The value under labels that only the target has: where(ones(j), value, value) keeps all of it."""
         target = self.assignment.target
-        labels = canonical(target.labels)
+        labels = lowercase_labels(target.labels)
         declaration = self.names.declared.get(target.tensor)
         if declaration is None or len(declaration.axes) != len(labels):
             label, axes = lacking[0], ", ".join(f"{label}: 10" for label in labels)
@@ -321,7 +321,7 @@ class _Statement:
         if aggregate is not None or not isinstance(body, TensorReference | Number):
             kept = tuple(label for label in labels if label not in lacking)
             body = self._name_value("value", kept, body, aggregate, at)
-        ones: list[Expression] = [RangeOf("ones", label, bounds[label], at) for label in lacking]
+        ones: list[Expression] = [RangeExpression("ones", label, bounds[label], at) for label in lacking]
         everywhere = reduce(lambda left, right: FunctionCall("and", None, (left, right), at), ones)
         return FunctionCall("where", None, (everywhere, body, body), at)
 

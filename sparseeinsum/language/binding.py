@@ -5,7 +5,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from sparseeinsum.errors import SemanticsError, ShapeError
-from sparseeinsum.language.eingraph import DeclaredTensor, EinGraph, EinSum, Program, is_as_registered
+from sparseeinsum.language.eingraph import DeclaredTensor, EinGraph, EinSum, Program, matches_registration
 from sparseeinsum.language.generated import GeneratedTensor, with_axis_bounds
 from sparseeinsum.language.inference import bounds_of, dtype_of, result_tensor, with_bounds
 from sparseeinsum.language.tensors import Tensor
@@ -52,7 +52,7 @@ def bind_einsum(written: EinSum, tensors: dict[str, Tensor], generated: Iterable
         ShapeError: A reference has another number of labels than its tensor has axes, or a label two bounds.
         SemanticsError: numpy has no such operation on values of these dtypes.
     """
-    if not is_as_registered(written):
+    if not matches_registration(written):
         problem = f"{written.aggregate} was registered anew since the program was read, with other states or arguments"
         raise SemanticsError(f"{written.output.tensor}: {problem}; read the program again")
     read = {operand.tensor for operand in written.operands}
@@ -76,7 +76,7 @@ def _of_truth(einsum: EinSum, tensors: Mapping[str, Tensor]) -> EinSum:
     aggregate = einsum.aggregate
     if dtype_of(join, dtypes, einsum) == "bool":
         aggregate = _OF_TRUTH.get(str(aggregate), aggregate)
-    elif einsum.fold in AGGREGATES and AGGREGATES[einsum.fold].gives_truth:
+    elif einsum.base_aggregate in AGGREGATES and AGGREGATES[einsum.base_aggregate].gives_truth:
         join = Call("ne", (join, Literal(0)))
     return replace(einsum, join=join, aggregate=aggregate)
 

@@ -80,20 +80,20 @@ class EinSum:
         return tuple(label for label in self.labels if label not in self.output.labels)
 
     @property
-    def fold(self) -> str | None:
-        """Its aggregate, or that of its scan; None where it picks values."""
+    def base_aggregate(self) -> str | None:
+        """The aggregate, or the one that a scan accumulates, such as `sum` for `cumsum`; None for a pick."""
         if self.aggregate in PICKS:
             return None
         return self.aggregate if self.along is None else SCANS[str(self.aggregate)].aggregate
 
     @property
-    def is_taken_apart(self) -> bool:
+    def is_rewritable(self) -> bool:
         """Whether rules for sums, products and other aggregates may compute it otherwise."""
         return self.along is None and self.aggregate not in USERS_AGGREGATES
 
     @property
-    def inside(self) -> tuple[str, ...]:
-        """Labels that must lie inside arrays."""
+    def demoted_labels(self) -> tuple[str, ...]:
+        """Labels that every decomposition must demote: those of a scan or a pick, and of states."""
         return tuple(label for label in (self.along, self.state) if label is not None)
 
     @property
@@ -168,7 +168,7 @@ class Program:
         """Program text that reads back as this program; inner aggregates are statements of their own."""
         declarations = [*map(write_statement, self.imported), *map(_write_declaration, self.declared)]
         generated = {each.name: each for each in self.generated}
-        return "\n".join([*declarations, *(write_einsum(each, by_hand(each), generated) for each in self.einsums)])
+        return "\n".join([*declarations, *(write_einsum(einsum, generated=generated) for einsum in self.einsums)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class EinGraph:
         """The EinSum that computes a tensor; None for an input."""
         return next((einsum for einsum in self.einsums if einsum.output.tensor == name), None)
 
-    def readers_of(self, name: str) -> int:
+    def count_readers(self, name: str) -> int:
         """How many operands refer to a tensor."""
         return sum(operand.tensor == name for einsum in self.einsums for operand in einsum.operands)
 
@@ -206,12 +206,7 @@ def write_reference(reference: Reference, tiles: Mapping[str, int] = MappingProx
     return f"{reference.tensor}[{', '.join(write_label(label, tiles) for label in reference.labels)}]"
 
 
-def by_hand(einsum: EinSum) -> dict[str, int]:
-    """Tiles of the labels that are promoted by hand."""
-    return dict(einsum.promoted)
-
-
-def is_as_registered(einsum: EinSum) -> bool:
+def matches_registration(einsum: EinSum) -> bool:
     """Whether a user's aggregate still has the states and arguments that it had when the EinSum was made."""
     record = USERS_AGGREGATES.get(str(einsum.aggregate))
     if record is None:
@@ -220,7 +215,7 @@ def is_as_registered(einsum: EinSum) -> bool:
     return is_of_pairs == (record.arguments == 2) and (einsum.state is not None) == (record.numbers > 1)
 
 
-def arguments_of(einsum: EinSum) -> tuple[Scalar, ...]:
+def aggregate_arguments(einsum: EinSum) -> tuple[Scalar, ...]:
     """What its aggregate is of: its join, or the two arguments of a user's aggregate of pairs."""
     record = USERS_AGGREGATES.get(str(einsum.aggregate))
     is_of_pairs = record is not None and record.arguments == 2
@@ -228,24 +223,28 @@ def arguments_of(einsum: EinSum) -> tuple[Scalar, ...]:
 
 
 def write_einsum(
-    einsum: EinSum, tiles: Mapping[str, int], generated: Mapping[str, GeneratedTensor] = MappingProxyType({})
+    einsum: EinSum,
+    tiles: Mapping[str, int] | None = None,
+    generated: Mapping[str, GeneratedTensor] = MappingProxyType({}),
 ) -> str:
     """An EinSum in upper-case-lower-case notation (SparseEinSum, section 4.3).
 
     Args:
-        einsum: What to write.
-        tiles: Of the labels that are promoted, which are written in upper case.
-        generated: Operands that are to be written as what they are, as in index(k: 10), instead of by name.
+        einsum: The EinSum.
+        tiles: The promoted labels, which are written in upper case, and their tiles; by default those that the user
+            promoted.
+        generated: Generated operands by name; they are written as calls, such as index(k: 10).
     """
+    tiles = dict(einsum.promoted) if tiles is None else tiles
     names = [
         _write_generated(generated[operand.tensor], tiles)
         if operand.tensor in generated
         else write_reference(operand, tiles)
         for operand in einsum.operands
     ]
-    body = ", ".join(write(argument, names) for argument in arguments_of(einsum))
+    body = ", ".join(write(argument, names) for argument in aggregate_arguments(einsum))
     if einsum.aggregate is not None:
-        named = tuple(dict.fromkeys((*einsum.aggregated, *einsum.inside))) if einsum.inside else ()
+        named = tuple(dict.fromkeys((*einsum.aggregated, *einsum.demoted_labels))) if einsum.demoted_labels else ()
         spelled = ", ".join(label.upper() if label in tiles else label for label in named)
         body = f"{einsum.aggregate}[{spelled}]({body})" if named else f"{einsum.aggregate}({body})"
     return f"{write_reference(einsum.output, tiles)} = {body}"

@@ -9,12 +9,12 @@ import numpy as np
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.numpy_functions import name_of_ufunc
 from sparseeinsum.language.syntax import (
-    BoundOf,
+    BoundExpression,
     Declaration,
     Expression,
     FunctionCall,
     Number,
-    RangeOf,
+    RangeExpression,
     TensorReference,
     free_labels,
     is_aggregate,
@@ -302,17 +302,17 @@ def where(condition: Operand, if_true: Operand, if_false: Operand) -> TensorExpr
 
 def bound(name: str, axis: int | None = None) -> TensorExpression:
     """The bound of a label, `bound("j")`, or of an axis of a tensor, `bound("A", 1)`."""
-    return TensorExpression(BoundOf(check_labels(name)[0], axis))
+    return TensorExpression(BoundExpression(check_labels(name)[0], axis))
 
 
 def index(label: str, bound: int | None = None) -> TensorExpression:
     """The index of a label itself: 0, 1, ...; its bound is that which the label has, if not given."""
-    return TensorExpression(RangeOf("index", check_labels(label)[0], bound))
+    return TensorExpression(RangeExpression("index", check_labels(label)[0], bound))
 
 
 def ones(label: str, bound: int | None = None) -> TensorExpression:
     """True for every index of a label; its bound is that which the label has, if not given."""
-    return TensorExpression(RangeOf("ones", check_labels(label)[0], bound))
+    return TensorExpression(RangeExpression("ones", check_labels(label)[0], bound))
 
 
 def check_labels(labels: Labels) -> tuple[str, ...]:
@@ -370,7 +370,7 @@ def _spelled(expression: Expression) -> Iterator[str]:
     match expression:
         case TensorReference(_, labels):
             yield from labels
-        case RangeOf(_, label):
+        case RangeExpression(_, label):
             yield label
         case FunctionCall(_, _, arguments):
             for argument in arguments:

@@ -88,7 +88,7 @@ def result_tensor(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Tensor:
     if einsum.state is not None:
         found[einsum.state] = Axis(einsum.state, USERS_AGGREGATES[str(einsum.aggregate)].numbers)
     axes = tuple(found[label] for label in einsum.output.labels)
-    dtype = aggregated(einsum, join_dtype(einsum, tensors))
+    dtype = result_dtype(einsum, join_dtype(einsum, tensors))
     fill = propagated_fill(einsum, tensors)
     return Tensor(einsum.output.tensor, axes, dtype, as_number(0, dtype) if fill is None else fill)
 
@@ -123,10 +123,10 @@ def _evaluated_dtype(expression: Scalar, dtypes: tuple[str, ...], functions: tup
     return str(evaluate(expression, [np.empty(0, dtype) for dtype in dtypes]).dtype)
 
 
-def aggregated(einsum: EinSum, dtype: str) -> str:
+def result_dtype(einsum: EinSum, dtype: str) -> str:
     """Dtype of an EinSum's result, from that of its join."""
     try:
-        return aggregated_dtype(einsum.fold, dtype)
+        return aggregated_dtype(einsum.base_aggregate, dtype)
     except SemanticsError as error:
         raise SemanticsError(f"{einsum.output.tensor}: {error}") from None
 
@@ -140,18 +140,18 @@ def propagated_fill(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Number | N
     operands = [tensors[operand.tensor] for operand in einsum.operands]
     fills = [np.asarray(tensor.fill, tensor.dtype)[()] for tensor in operands]
     bounds = bounds_of(einsum, tensors)
-    dtype = aggregated(einsum, join_dtype(einsum, tensors))
+    dtype = result_dtype(einsum, join_dtype(einsum, tensors))
     try:
         joined = evaluate(einsum.join, fills)
     except ValueError:  # an integer to a negative power
         return None
     times = math.prod(bounds[label] for label in einsum.aggregated)
-    value = folded_alike(einsum, joined, times, dtype)
+    value = aggregate_constant(einsum, joined, times, dtype)
     may_be_infinite = times == 0 or not all(np.isfinite(fill) for fill in fills) or gives_infinity(einsum.join)
     return None if value is None else _usable(value, dtype, may_be_infinite)
 
 
-def folded_alike(einsum: EinSum, value: Array, times: int, dtype: str) -> Number | None:
+def aggregate_constant(einsum: EinSum, value: Array, times: int, dtype: str) -> Number | None:
     """What an EinSum makes of nothing but one value, so many times; None where it makes several values of it."""
     if einsum.aggregate in USERS_AGGREGATES:
         record = USERS_AGGREGATES[einsum.aggregate]
@@ -159,13 +159,13 @@ def folded_alike(einsum: EinSum, value: Array, times: int, dtype: str) -> Number
             return None
         state = record.known(float(value), times)
         return state[0] if state is not None and len(set(state)) == 1 else None
-    once = repeated(einsum.fold, value, 1 if einsum.along is not None else times, dtype)
-    if einsum.along is not None and repeated(einsum.fold, value, 2, dtype) != once:
+    once = aggregate_repeated(einsum.base_aggregate, value, 1 if einsum.along is not None else times, dtype)
+    if einsum.along is not None and aggregate_repeated(einsum.base_aggregate, value, 2, dtype) != once:
         return None
     return once
 
 
-def repeated(aggregate: str | None, value: Array, times: int, dtype: str) -> Number:
+def aggregate_repeated(aggregate: str | None, value: Array, times: int, dtype: str) -> Number:
     """What folding one value so many times gives; the aggregate's identity where that is never."""
     if aggregate is None:
         plain: Number = value.item()

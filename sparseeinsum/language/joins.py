@@ -6,15 +6,15 @@ from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.language.macros import MACROS
 from sparseeinsum.language.names import Names
 from sparseeinsum.language.syntax import (
-    BoundOf,
+    BoundExpression,
     Expression,
     FunctionCall,
     MatrixName,
     Number,
-    RangeOf,
+    RangeExpression,
     TensorReference,
-    canonical,
     labels_of,
+    lowercase_labels,
 )
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.expressions import AxisBound, Bound, Call, Literal, Operand, Scalar
@@ -46,15 +46,15 @@ class JoinReader:
                 return self._literal(expression)
             case TensorReference(name, labels, _, at):
                 self._names.check_read(name, at, self._target)
-                return self._operand(Reference(name, canonical(labels)))
-            case RangeOf(kind, label, bound):
+                return self._operand(Reference(name, lowercase_labels(labels)))
+            case RangeExpression(kind, label, bound):
                 known = bound if isinstance(bound, int) else self._axis_bound(bound)
                 generated = self._names.generate(kind, label.lower(), known)
                 return self._operand(Reference(generated.name, (generated.label,)))
-            case BoundOf(_, _, label) if label in self._labels:
+            case BoundExpression(_, _, label) if label in self._labels:
                 assert label is not None
                 return Bound(label)
-            case BoundOf():
+            case BoundExpression():
                 return self._axis_bound(expression)
             case MatrixName(name):
                 raise AssertionError(f"{name} should have labels by now")
@@ -73,7 +73,7 @@ class JoinReader:
             self.references.append(reference)
         return Operand(self.references.index(reference))
 
-    def _axis_bound(self, bound: BoundOf | None) -> AxisBound:
+    def _axis_bound(self, bound: BoundExpression | None) -> AxisBound:
         assert bound is not None
         assert bound.axis is not None, "labels have tensors by now"
         self._names.check_read(bound.name, bound.at, self._target)

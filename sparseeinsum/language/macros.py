@@ -10,15 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sparseeinsum.language.syntax import (
-    BoundOf,
+    BoundExpression,
     Expression,
     FunctionCall,
     Number,
     Position,
-    RangeOf,
+    RangeExpression,
     TensorReference,
-    canonical,
     free_labels,
+    lowercase_labels,
 )
 
 
@@ -75,9 +75,9 @@ def _call(name: str, *arguments: Expression | float) -> FunctionCall:
 def _bound_of(label: str, body: Expression) -> Expression:
     """The bound of a label that the body has."""
     match body:
-        case TensorReference(tensor, labels) if label in canonical(labels):
-            return BoundOf(tensor, canonical(labels).index(label), label)
-        case RangeOf(_, own, bound) if own.lower() == label and bound is not None:
+        case TensorReference(tensor, labels) if label in lowercase_labels(labels):
+            return BoundExpression(tensor, lowercase_labels(labels).index(label), label)
+        case RangeExpression(_, own, bound) if own.lower() == label and bound is not None:
             return Number(bound) if isinstance(bound, int) else bound
         case FunctionCall(_, _, arguments):
             return _bound_of(label, next(argument for argument in arguments if label in free_labels(argument)))
@@ -151,8 +151,8 @@ def _first_of(call: MacroCall, aggregate: str) -> Expression:
     x = call.body
     (label,) = call.labels
     bound = _bound_of(label, x)
-    assert isinstance(bound, Number | BoundOf)
-    index = RangeOf("index", label, bound.value if isinstance(bound, Number) else bound)  # type: ignore[arg-type]  # whole
+    assert isinstance(bound, Number | BoundExpression)
+    index = RangeExpression("index", label, bound.value if isinstance(bound, Number) else bound)  # type: ignore[arg-type]  # whole
     is_extreme = _call("or", _call("eq", x, call.fold(aggregate, x)), _call("ne", x, x))
     return _call("min", call.fold("min", _call("where", is_extreme, index, bound)), bound)
 
@@ -188,4 +188,4 @@ MACROS = {
 
 def one_hot(label: str, value: Expression, at: Position) -> Expression:
     """Whether the value is the index of a label: one_hot[k](X[i]) is X[i] == index(k)."""
-    return FunctionCall("eq", None, (value, RangeOf("index", label, None, at)), at)
+    return FunctionCall("eq", None, (value, RangeExpression("index", label, None, at)), at)

@@ -27,7 +27,7 @@ from sparseeinsum.language.macros import MACROS
 from sparseeinsum.language.parsing import Report
 from sparseeinsum.language.syntax import (
     Assignment,
-    BoundOf,
+    BoundExpression,
     Declaration,
     Expression,
     FunctionCall,
@@ -154,7 +154,7 @@ class _Statements:
         match expression:
             case MatrixName(name, at):
                 return tensor(name, *self._extents_of(name, at), at)
-            case Number() | BoundOf(_, int()):
+            case Number() | BoundExpression(_, int()):
                 return number(expression)
             case TensorReference(name, ()):
                 raise self._error(f"{name}[] has no place beside tensors without labels; write {name}", expression.at)
@@ -203,7 +203,7 @@ def _needs_labels(expression: Expression) -> str:
     """What is wrong with an expression that makes sense with labels alone."""
     written = write_expression(expression)
     match expression:
-        case BoundOf():
+        case BoundExpression():
             return f"{written} is of a label, and this statement has none; name the axis of a tensor, as in bound(A, 0)"
         case FunctionCall(name) if f"row{name}s" in FOLDS:
             problem = f"{written} names labels, and the left side has none"

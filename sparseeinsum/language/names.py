@@ -6,7 +6,7 @@ from sparseeinsum.errors import ParseError
 from sparseeinsum.language.generated import GeneratedTensor
 from sparseeinsum.language.syntax import (
     Assignment,
-    BoundOf,
+    BoundExpression,
     Declaration,
     Expression,
     FunctionCall,
@@ -14,7 +14,7 @@ from sparseeinsum.language.syntax import (
     LabelledStatement,
     MatrixName,
     Position,
-    RangeOf,
+    RangeExpression,
     Source,
     TensorReference,
 )
@@ -122,9 +122,9 @@ def names_read(expression: Expression | int | None) -> Iterator[tuple[str, Posit
     match expression:
         case TensorReference(name, _, _, at) | MatrixName(name, at):
             yield name, at
-        case BoundOf(name, axis, _, at) if axis is not None:
+        case BoundExpression(name, axis, _, at) if axis is not None:
             yield name, at
-        case RangeOf(_, _, bound):
+        case RangeExpression(_, _, bound):
             yield from names_read(bound)
         case FunctionCall(_, _, arguments):
             for argument in arguments:

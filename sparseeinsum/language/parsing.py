@@ -19,7 +19,7 @@ from sparseeinsum.language.syntax import (
     MATRIX_PRODUCT,
     TRANSPOSE,
     Assignment,
-    BoundOf,
+    BoundExpression,
     Declaration,
     Expression,
     FunctionCall,
@@ -29,7 +29,7 @@ from sparseeinsum.language.syntax import (
     MatrixName,
     Number,
     Position,
-    RangeOf,
+    RangeExpression,
     Source,
     Statement,
     TensorReference,
@@ -295,15 +295,15 @@ class _ToSyntax(Transformer_NonRecursive[Token, object]):
         return MatrixName(name, at) if value is None else Number(value, at)
 
     @v_args(meta=True)
-    def bound(self, meta: Meta, parts: list[Token | None]) -> BoundOf:
+    def bound(self, meta: Meta, parts: list[Token | None]) -> BoundExpression:
         name, axis = parts
-        return BoundOf(str(name), None if axis is None else int(axis), at=self.position(meta))
+        return BoundExpression(str(name), None if axis is None else int(axis), at=self.position(meta))
 
     @v_args(meta=True)
-    def range(self, meta: Meta, parts: list[object]) -> RangeOf:
+    def range(self, meta: Meta, parts: list[object]) -> RangeExpression:
         kind, label, bound = parts
-        assert bound is None or isinstance(bound, int | BoundOf)
-        return RangeOf(str(kind), str(label), bound, self.position(meta))
+        assert bound is None or isinstance(bound, int | BoundExpression)
+        return RangeExpression(str(kind), str(label), bound, self.position(meta))
 
     @v_args(meta=True)
     def call(self, meta: Meta, parts: list[object]) -> FunctionCall:

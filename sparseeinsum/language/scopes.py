@@ -9,16 +9,16 @@ from dataclasses import replace
 from sparseeinsum.errors import ParseError
 from sparseeinsum.language.syntax import (
     Assignment,
-    BoundOf,
+    BoundExpression,
     Declaration,
     Expression,
     FunctionCall,
     Number,
     Position,
-    RangeOf,
+    RangeExpression,
     TensorReference,
-    canonical,
     is_aggregate,
+    lowercase_labels,
 )
 
 _Scopes = Mapping[str, int]  # the aggregate that names a label, by its identity
@@ -39,18 +39,18 @@ class _Resolver:
     def __init__(self, assignment: Assignment, declaration: Declaration | None, error: _Error) -> None:
         self.error = error
         self.target = assignment.target
-        self.known: dict[str, dict[int, BoundOf | int]] = {}
+        self.known: dict[str, dict[int, BoundExpression | int]] = {}
         for label, scope, bound in (*_bounds(assignment.value, {}), *_declared(assignment.target, declaration)):
             self.known.setdefault(label, {}).setdefault(scope, bound)
 
     def resolve(self, expression: Expression, scopes: _Scopes) -> Expression:
         match expression:
-            case BoundOf(label, None, _, at):
+            case BoundExpression(label, None, _, at):
                 bound = self._find(f"bound({label})", label.lower(), scopes, at)
                 return Number(bound, at) if isinstance(bound, int) else replace(bound, label=label.lower(), at=at)
-            case RangeOf(kind, label, None, at):
+            case RangeExpression(kind, label, None, at):
                 return replace(expression, bound=self._find(f"{kind}({label})", label.lower(), scopes, at))
-            case RangeOf(_, _, BoundOf(label, None, _, at)):
+            case RangeExpression(_, _, BoundExpression(label, None, _, at)):
                 return replace(expression, bound=self._find(f"bound({label})", label.lower(), scopes, at))
             case FunctionCall(_, _, arguments):
                 inner = _inside(expression, scopes)
@@ -58,7 +58,7 @@ class _Resolver:
             case _:
                 return expression
 
-    def _find(self, text: str, label: str, scopes: _Scopes, at: Position) -> BoundOf | int:
+    def _find(self, text: str, label: str, scopes: _Scopes, at: Position) -> BoundExpression | int:
         known = self.known.get(label, {})
         own = scopes.get(label, _STATEMENT)
         if own in known:
@@ -75,23 +75,27 @@ class _Resolver:
         if text.startswith("bound"):
             return "name the axis of a tensor, as in bound(A, 0)"
         axes = ", ".join(f"{name}: 10" for name in self.target.labels)
-        declared = f", or declare tensor {self.target.tensor}[{axes}]" if label in canonical(self.target.labels) else ""
+        declared = (
+            f", or declare tensor {self.target.tensor}[{axes}]" if label in lowercase_labels(self.target.labels) else ""
+        )
         return f"say it, as in {text[:-1]}: 10){declared}"
 
 
 def _inside(call: FunctionCall, scopes: _Scopes) -> _Scopes:
     if not (call.labels and is_aggregate(call)):
         return scopes
-    return {**scopes, **dict.fromkeys(canonical(call.labels), id(call))}
+    return {**scopes, **dict.fromkeys(lowercase_labels(call.labels), id(call))}
 
 
-def _bounds(expression: Expression, scopes: _Scopes) -> Iterator[tuple[str, int, BoundOf | int]]:
+def _bounds(expression: Expression, scopes: _Scopes) -> Iterator[tuple[str, int, BoundExpression | int]]:
     """Every label with its scope and something that has its bound."""
     match expression:
         case TensorReference(name, labels):
-            for axis, label in enumerate(canonical(labels)):
-                yield label, scopes.get(label, _STATEMENT), BoundOf(name, axis)
-        case RangeOf(_, label, bound) if isinstance(bound, int) or (bound is not None and bound.axis is not None):
+            for axis, label in enumerate(lowercase_labels(labels)):
+                yield label, scopes.get(label, _STATEMENT), BoundExpression(name, axis)
+        case RangeExpression(_, label, bound) if isinstance(bound, int) or (
+            bound is not None and bound.axis is not None
+        ):
             yield label.lower(), scopes.get(label.lower(), _STATEMENT), bound
         case FunctionCall(_, _, arguments):
             inner = _inside(expression, scopes)
@@ -101,5 +105,5 @@ def _bounds(expression: Expression, scopes: _Scopes) -> Iterator[tuple[str, int,
 
 def _declared(target: TensorReference, declaration: Declaration | None) -> Iterator[tuple[str, int, int]]:
     if declaration is not None and len(declaration.axes) == len(target.labels):
-        for label, (_, bound) in zip(canonical(target.labels), declaration.axes, strict=True):
+        for label, (_, bound) in zip(lowercase_labels(target.labels), declaration.axes, strict=True):
             yield label, _STATEMENT, bound

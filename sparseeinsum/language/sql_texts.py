@@ -8,10 +8,10 @@ from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.operators.dtypes import Number
 
 
-def tiles_of(text: str | None) -> list[int] | str:
+def parse_tiles(text: str | None) -> list[int] | str:
     """Tiles as given, `auto` or whole numbers with or without brackets around them.
 
-    >>> tiles_of("64, 512"), tiles_of("[64]"), tiles_of(None)
+    >>> parse_tiles("64, 512"), parse_tiles("[64]"), parse_tiles(None)
     ([64, 512], [64], [])
 
     Raises:
@@ -25,10 +25,10 @@ def tiles_of(text: str | None) -> list[int] | str:
         raise PlanError(f"tiles {text} are neither 'auto' nor whole numbers, as in [64, 512]") from None
 
 
-def number_of(text: str) -> Number:
+def parse_number(text: str) -> Number:
     """A number as SQL writes it.
 
-    >>> number_of("3"), number_of("-Infinity"), number_of("true")
+    >>> parse_number("3"), parse_number("-Infinity"), parse_number("true")
     (3, -inf, True)
 
     Raises:
@@ -56,10 +56,10 @@ def parse_bool(name: str, text: str) -> bool:
     return text == "true"
 
 
-def declaration_of(tensor: Tensor) -> str:
+def write_declaration(tensor: Tensor) -> str:
     """A tensor as programs declare it.
 
-    >>> declaration_of(Tensor("A", (), "int64", 0))
+    >>> write_declaration(Tensor("A", (), "int64", 0))
     'tensor A[] fill 0 dtype int64'
     """
     axes = tuple((axis.name, axis.bound) for axis in tensor.axes)

@@ -63,7 +63,7 @@ class TensorReference:
 
 
 @dataclass(frozen=True, slots=True)
-class BoundOf:
+class BoundExpression:
     """bound(label), or bound(tensor, axis); with `label`, the axis is what gives that label its bound."""
 
     name: str
@@ -73,12 +73,12 @@ class BoundOf:
 
 
 @dataclass(frozen=True, slots=True)
-class RangeOf:
+class RangeExpression:
     """index(label: bound), the index itself, or ones(label: bound), true for every index; None: no bound given."""
 
     kind: str
     label: str
-    bound: int | BoundOf | None = None
+    bound: int | BoundExpression | None = None
     at: Position = field(default=NOWHERE, compare=False)
 
 
@@ -100,7 +100,7 @@ class MatrixName:
     at: Position = field(default=NOWHERE, compare=False)
 
 
-Expression = Number | TensorReference | BoundOf | RangeOf | FunctionCall | MatrixName
+Expression = Number | TensorReference | BoundExpression | RangeExpression | FunctionCall | MatrixName
 
 # Operators of linear algebra, as functions that nobody can call by these names.
 MATRIX_PRODUCT, TRANSPOSE = "@", ".T"
@@ -168,19 +168,19 @@ LabelledStatement = Assignment | Declaration | Import
 Statement = LabelledStatement | MatrixAssignment | MatrixDeclaration
 
 # Macros that aggregate the labels that they name, as in mean[j](...); others keep them, as in softmax[j](...).
-BINDING_MACROS = frozenset({"mean", "var", "norm", "count", "sumsq", "argmax", "argmin"})
+AGGREGATING_MACROS = frozenset({"mean", "var", "norm", "count", "sumsq", "argmax", "argmin"})
 
 
 def is_aggregate(call: FunctionCall) -> bool:
     """Whether a call aggregates labels; min and max of two arguments are scalar functions."""
-    if call.name in BINDING_MACROS or call.name in PICKS or call.name in USERS_AGGREGATES:
+    if call.name in AGGREGATING_MACROS or call.name in PICKS or call.name in USERS_AGGREGATES:
         return True
     if call.name not in AGGREGATES:
         return False
     return call.labels is not None or len(call.arguments) == 1 or call.name not in FUNCTIONS
 
 
-def canonical(labels: tuple[str, ...]) -> tuple[str, ...]:
+def lowercase_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
     """Labels without regard to case."""
     return tuple(label.lower() for label in labels)
 
@@ -190,7 +190,7 @@ def written_labels(expression: Expression) -> Iterator[tuple[str, Position]]:
     match expression:
         case TensorReference(_, labels, _, at) | FunctionCall(_, labels, _, at) if labels:
             yield from ((label, at) for label in labels)
-        case RangeOf(_, label, _, at):
+        case RangeExpression(_, label, _, at):
             yield label, at
     if isinstance(expression, FunctionCall):
         for argument in expression.arguments:
@@ -215,11 +215,11 @@ def free_labels(expression: Expression) -> Iterator[str]:
     """Labels of all references, in order, without those that aggregates around them name."""
     match expression:
         case TensorReference(_, labels):
-            yield from canonical(labels)
-        case RangeOf(_, label):
+            yield from lowercase_labels(labels)
+        case RangeExpression(_, label):
             yield label.lower()
         case FunctionCall(_, labels, arguments):
-            named = canonical(labels or ()) if is_aggregate(expression) else ()
+            named = lowercase_labels(labels or ()) if is_aggregate(expression) else ()
             inside = [label for argument in arguments for label in free_labels(argument)]
             yield from (label for label in inside if label not in named)
             if expression.name in USERS_AGGREGATES:  # a label that counts the numbers of states
@@ -277,9 +277,9 @@ def _write_leaf(expression: Expression) -> str:
             sizes = dict(tiles)
             written = (f"{label}:{sizes[label.lower()]}" if label.lower() in sizes else label for label in labels)
             return f"{tensor}[{', '.join(written)}]"
-        case BoundOf(name, axis):
+        case BoundExpression(name, axis):
             return f"bound({name})" if axis is None else f"bound({name}, {axis})"
-        case RangeOf(kind, label, bound):
+        case RangeExpression(kind, label, bound):
             return write_range(kind, label, bound if bound is None or isinstance(bound, int) else _write_leaf(bound))
         case FunctionCall(name, labels, arguments):
             named = f"[{', '.join(labels)}]" if labels else ""

@@ -103,8 +103,8 @@ class Decomposition:
         return tuple(position for position, tile in enumerate(self.tiles) if tile != DEMOTED)
 
     @property
-    def inside(self) -> tuple[int, ...]:
-        """Positions of the axes that arrays have: those demoted and those with tiles of more than one index."""
+    def array_axes(self) -> tuple[int, ...]:
+        """Positions of the axes that arrays have: those demoted, and those with tiles of several indices."""
         return tuple(position for position, tile in enumerate(self.tiles) if tile != 1)
 
     @property
@@ -112,12 +112,12 @@ class Decomposition:
         """Whether some key stands for several indices."""
         return any(tile > 1 for tile in self.tiles)
 
-    def differing(self, other: "Decomposition") -> tuple[int, ...]:
+    def differing_axes(self, other: "Decomposition") -> tuple[int, ...]:
         """Positions of the axes that have another tile in another decomposition."""
         pairs = zip(self.tiles, other.tiles, strict=True)
         return tuple(position for position, (tile, given) in enumerate(pairs) if tile != given)
 
-    def common(self, other: "Decomposition") -> "Decomposition":
+    def common_refinement(self, other: "Decomposition") -> "Decomposition":
         """The coarsest decomposition that both consist of."""
         return Decomposition(tuple(map(common_tile, self.tiles, other.tiles)))
 
@@ -130,9 +130,9 @@ class Decomposition:
         """Elements of the array in one tuple of a tensor of this shape."""
         return math.prod(extent_of(tile, bound) for tile, bound in zip(self.tiles, shape, strict=True))
 
-    def most_tuples(self, shape: tuple[int, ...]) -> int:
+    def max_tuples(self, shape: tuple[int, ...]) -> int:
         """Tuples of a tensor of this shape, if every one is present."""
-        return math.prod(keys_of(tile, bound) for tile, bound in zip(self.tiles, shape, strict=True))
+        return math.prod(count_keys(tile, bound) for tile, bound in zip(self.tiles, shape, strict=True))
 
 
 def write_label(label: str, tiles: Mapping[str, int]) -> str:
@@ -153,11 +153,11 @@ def extent_of(tile: int, bound: int) -> int:
 
 def mean_extent(tile: int, bound: int) -> float:
     """Indices of an axis in one array, on average."""
-    keys = keys_of(tile, bound)
+    keys = count_keys(tile, bound)
     return bound / keys if keys else 1.0
 
 
-def keys_of(tile: int, bound: int) -> int:
+def count_keys(tile: int, bound: int) -> int:
     """Values that the key of an axis can have; 1 for an axis that has none."""
     return 1 if tile == DEMOTED else -(-bound // tile)
 
@@ -176,12 +176,12 @@ def common_tile(first: int, second: int) -> int:
     return math.gcd(first, second)
 
 
-def entries(rank: int) -> Decomposition:
+def fully_promoted(rank: int) -> Decomposition:
     """All axes promoted: one tuple a number."""
     return Decomposition((1,) * rank)
 
 
-def whole(rank: int) -> Decomposition:
+def fully_demoted(rank: int) -> Decomposition:
     """All axes demoted: a single tuple."""
     return Decomposition((DEMOTED,) * rank)
 
@@ -196,7 +196,7 @@ def array_bytes(tensor: Tensor, decomposition: Decomposition) -> int:
     return decomposition.array_size(tensor.shape) * ITEM_BYTES[tensor.dtype]
 
 
-def dictionaries_of_keys(tensor: Tensor, decomposition: Decomposition) -> tuple[Dictionary | None, ...]:
+def key_dictionaries(tensor: Tensor, decomposition: Decomposition) -> tuple[Dictionary | None, ...]:
     """For every key column, in axis order, the dictionary of which it may hold keys; None where a key is a tile."""
     axes, tiles = tensor.axes, decomposition.tiles
     return tuple(axes[position].dictionary if tiles[position] == 1 else None for position in decomposition.promoted)
@@ -238,14 +238,14 @@ class StoredTensor:
         return self.is_generated and self.relation.startswith("SELECT ")
 
     @property
-    def follows_from_bounds(self) -> bool:
+    def is_index_range(self) -> bool:
         """Whether its rows are those of a range of indices, and nothing that could change."""
         return self.is_generated and (self.is_query or self.relation.startswith("range("))
 
     @property
-    def looked_up(self) -> dict[str, Dictionary]:
+    def column_dictionaries(self) -> dict[str, Dictionary]:
         """Dictionaries by the key columns that hold natural keys."""
-        found = zip(self.keys, dictionaries_of_keys(self.tensor, self.decomposition), strict=True)
+        found = zip(self.keys, key_dictionaries(self.tensor, self.decomposition), strict=True)
         return {key: dictionary for key, dictionary in found if self.holds_keys and dictionary is not None}
 
     @property

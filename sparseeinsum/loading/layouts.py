@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.errors import ShapeError
-from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor, array_bytes, entries
+from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor, array_bytes, fully_promoted
 from sparseeinsum.operators.dtypes import ITEM_BYTES
 
 Promoted = Sequence[str] | Mapping[str, int] | None
@@ -49,16 +49,16 @@ def layout_of_array(tensor: Tensor, present: NDArray[np.generic], sizes: RowSize
         sizes: What rows take.
     """
     if present.size and np.count_nonzero(present) < _SPARSE_BELOW * present.size:
-        return entries(len(tensor.axes))
+        return fully_promoted(len(tensor.axes))
     return _in_arrays(tensor, sizes)
 
 
 def layout_of_sparse(tensor: Tensor, count: int, sizes: RowSizes) -> Decomposition:
     """Entries, or arrays where so many entries take much, and arrays of all elements less."""
     arrays = _in_arrays(tensor, sizes)
-    array_bytes = arrays.most_tuples(tensor.shape) * sizes.entry_bytes + tensor.size * ITEM_BYTES[tensor.dtype]
+    array_bytes = arrays.max_tuples(tensor.shape) * sizes.entry_bytes + tensor.size * ITEM_BYTES[tensor.dtype]
     is_smaller = max(array_bytes, _MOST_BYTES_OF_ENTRIES) < count * sizes.entry_bytes
-    return arrays if is_smaller else entries(len(tensor.axes))
+    return arrays if is_smaller else fully_promoted(len(tensor.axes))
 
 
 def layout_of_entries(tensor: Tensor, promoted: Promoted) -> Decomposition:
@@ -67,7 +67,7 @@ def layout_of_entries(tensor: Tensor, promoted: Promoted) -> Decomposition:
     Raises:
         ShapeError: There is no such axis, or a tile is no whole number.
     """
-    return entries(len(tensor.axes)) if promoted is None else named_layout(tensor, promoted)
+    return fully_promoted(len(tensor.axes)) if promoted is None else named_layout(tensor, promoted)
 
 
 def named_layout(tensor: Tensor, promoted: Sequence[str] | Mapping[str, int]) -> Decomposition:
@@ -101,7 +101,7 @@ def _in_arrays(tensor: Tensor, sizes: RowSizes) -> Decomposition:
         keys += 1
     has_keys = [place < keys or axis.dictionary is not None for place, axis in enumerate(tensor.axes)]
     whole = Decomposition(tuple(1 if has_key else DEMOTED for has_key in has_keys))
-    rows = min(whole.most_tuples(tensor.shape), sizes.vector_rows)
+    rows = min(whole.max_tuples(tensor.shape), sizes.vector_rows)
     is_long = rows * array_bytes(tensor, whole) > _LARGEST_VECTOR_BYTES
     return _cut(whole, tensor.shape) if is_long else whole
 
@@ -109,8 +109,8 @@ def _in_arrays(tensor: Tensor, sizes: RowSizes) -> Decomposition:
 def _cut(whole: Decomposition, shape: tuple[int, ...]) -> Decomposition:
     """The same with arrays of no more elements than a tile: their first axes become keys, one of them in tiles."""
     tiles = list(whole.tiles)
-    for place in whole.inside:
-        rest = math.prod(shape[other] for other in whole.inside if other > place)
+    for place in whole.array_axes:
+        rest = math.prod(shape[other] for other in whole.array_axes if other > place)
         tiles[place] = 1 << (max(_TILE // rest, 1).bit_length() - 1)
         if tiles[place] > 1:
             break

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import CatalogueError, EngineError
-from sparseeinsum.language.tensors import StoredTensor, Tensor, entries
+from sparseeinsum.language.tensors import StoredTensor, Tensor, fully_promoted
 from sparseeinsum.loading.database_sources import can_read, source_of, streamed
 from sparseeinsum.loading.layouts import Promoted, RowSizes, layout_of_entries
 from sparseeinsum.loading.sources.input_data import InputData, Rows, Stream
@@ -113,7 +113,7 @@ def _load_stream(
         with _incoming(engine, stream) as incoming:
             known = Dictionaries(engine).of_columns(stream.name, incoming, stream.columns)
             tensor = stream.tensor(known)
-            rows = stored_tensor(tensor, entries(len(tensor.axes)), incoming.sql(engine.dialect_name))
+            rows = stored_tensor(tensor, fully_promoted(len(tensor.axes)), incoming.sql(engine.dialect_name))
             given = replace(rows, holds_keys=any(known))
             arrangement = _arrangement(tensor, promoted, sums_duplicates, order, stream.ascends)
             spread = spread_for(tensor, arrangement.decomposition, distribute, None, engine)

@@ -15,10 +15,10 @@ from sparseeinsum.language.tensors import (
     VALUE_COLUMN,
     Decomposition,
     Tensor,
-    entries,
+    count_keys,
     extent_of,
+    fully_promoted,
     is_ragged,
-    keys_of,
 )
 from sparseeinsum.loading.conversion import converted_values, dtype_of_values
 from sparseeinsum.loading.layouts import (
@@ -107,7 +107,7 @@ def _from_entries(
     wanted = layout_of_entries(tensor, promoted)
     if promoted is None and given.shape is not None:  # without a shape they are rows, which users read as such
         wanted = layout_of_sparse(tensor, len(converted), sizes)
-    return TensorColumns(tensor, entries(len(tensor.axes)), wanted, table, order is None)
+    return TensorColumns(tensor, fully_promoted(len(tensor.axes)), wanted, table, order is None)
 
 
 def _bounds(coordinates: Iterable[NDArray[Any]], sizes: Iterable[int | None]) -> tuple[int, ...]:
@@ -190,16 +190,16 @@ def entry_columns(tensor: Tensor, coordinates: Iterable[NDArray[Any]], values: N
 
 def _is_contiguous(decomposition: Decomposition) -> bool:
     """Whether the arrays are parts of the elements in C order, once axes whose keys are indices come first."""
-    return all(decomposition.tiles[position] == DEMOTED for position in decomposition.inside[1:])
+    return all(decomposition.tiles[position] == DEMOTED for position in decomposition.array_axes[1:])
 
 
 def _array_columns(tensor: Tensor, decomposition: Decomposition, values: NDArray[Any]) -> pa.Table:
     """One row for every combination of keys, its array in C order; of a decomposition that is contiguous."""
-    inside = decomposition.inside
+    inside = decomposition.array_axes
     before = [position for position in decomposition.promoted if position not in inside]
     moved: NDArray[Any] = np.transpose(values, (*before, *inside))
     by_key = [*before, *(position for position in decomposition.promoted if position in inside)]
-    counts = [keys_of(decomposition.tiles[position], tensor.shape[position]) for position in by_key]
+    counts = [count_keys(decomposition.tiles[position], tensor.shape[position]) for position in by_key]
     indices = dict(zip(by_key, np.indices(counts).reshape((len(counts), math.prod(counts))), strict=True))
     keys = {
         tensor.axes[position].name: pa.array(
@@ -215,10 +215,10 @@ def _array_columns(tensor: Tensor, decomposition: Decomposition, values: NDArray
 def _lengths(decomposition: Decomposition, shape: tuple[int, ...], rows: int) -> NDArray[np.int64]:
     """Elements of the array in every row; the last one of an axis in tiles may be shorter."""
     lengths = np.full(rows, decomposition.array_size(shape), np.int64)
-    for position in decomposition.inside[:1]:
+    for position in decomposition.array_axes[:1]:
         tile, bound = decomposition.tiles[position], shape[position]
         if is_ragged(tile, bound):
-            count = keys_of(tile, bound)
+            count = count_keys(tile, bound)
             lengths[count - 1 :: count] = lengths[:1] // extent_of(tile, bound) * (bound - tile * (count - 1))
     return lengths
 

@@ -23,7 +23,7 @@ from sparseeinsum.kernels.user_functions import require_aggregate, require_funct
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, Program
 from sparseeinsum.language.registered import registered_in
-from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, entries
+from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, fully_promoted
 from sparseeinsum.operators.users_aggregates import UsersAggregate
 from sparseeinsum.pipeline.plan_options import PlanOptions
 from sparseeinsum.pipeline.program_data import ProgramData, read_data
@@ -337,7 +337,7 @@ def _layouts(program: Program, graph: EinGraph, options: PlanOptions) -> dict[st
         if name in by_hand:
             layouts[name] = Decomposition(tuple(by_hand[name].get(axis, DEMOTED) for axis in axes))
         elif options.layout == "entries":
-            layouts[name] = entries(len(axes))
+            layouts[name] = fully_promoted(len(axes))
     return layouts
 
 

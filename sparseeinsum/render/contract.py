@@ -136,9 +136,9 @@ class _Contraction:
         extents: dict[str, Extent] = {}
         for index, (operand, source) in enumerate(zip(einsum.operands, self.sources, strict=True)):
             extents |= self._extents(index)
-            inside = tuple(operand.labels[position] for position in source.schema.decomposition.inside)
+            inside = tuple(operand.labels[position] for position in source.schema.decomposition.array_axes)
             terms.append(Term(self._operand_value(index), inside, source.schema.tensor.dtype))
-        kept = tuple(self.relation.labels[position] for position in output.decomposition.inside)
+        kept = tuple(self.relation.labels[position] for position in output.decomposition.array_axes)
         relation = self.relation
         return Value(
             einsum,
@@ -158,7 +158,7 @@ class _Contraction:
         """Extents of the labels inside the arrays of an operand."""
         schema, labels = self.sources[index].schema, self.relation.einsum.operands[index].labels
         found: dict[str, Extent] = {}
-        for position in schema.decomposition.inside:
+        for position in schema.decomposition.array_axes:
             tile, label = schema.decomposition.tiles[position], labels[position]
             key = None if tile == DEMOTED else self._label_key(label)
             found[label] = extent(tile, schema.tensor.axes[position].bound, key)

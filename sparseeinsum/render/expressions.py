@@ -326,7 +326,7 @@ def _labels_of_sides(join: Join, labels: Sequence[str]) -> tuple[list[str], list
 
 def _einsum_of(kernel: Kernel, schema: Schema) -> tuple[Scalar, list[list[str]], str | None, str | None]:
     """Expression, labels inside the arrays of the operands, aggregate, and the label of the scan of a kernel."""
-    made = [schema.tensor.axes[at].name for at in schema.decomposition.inside]
+    made = [schema.tensor.axes[at].name for at in schema.decomposition.array_axes]
     match kernel:
         case Elementwise(expression):
             return expression, [made] * kernel.operands, None, None

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.language.tensors import is_ragged, keys_of
+from sparseeinsum.language.tensors import count_keys, is_ragged
 from sparseeinsum.render.calls import call, constant, function_named, in_parentheses, integer
 from sparseeinsum.statistics.extents import Extent, as_sql, extent, product
 
@@ -14,7 +14,7 @@ KeyOf = Callable[[str], exp.Expr]  # SQL of a key column, by the name of its axi
 
 def extents_inside(schema: Schema, key_of: KeyOf) -> dict[int, Extent]:
     """Extents of the axes inside the array of one tuple, by their positions, in axis order."""
-    return {position: _extent_of_axis(schema, position, key_of) for position in schema.decomposition.inside}
+    return {position: _extent_of_axis(schema, position, key_of) for position in schema.decomposition.array_axes}
 
 
 def _extent_of_axis(schema: Schema, position: int, key_of: KeyOf) -> Extent:
@@ -25,7 +25,7 @@ def _extent_of_axis(schema: Schema, position: int, key_of: KeyOf) -> Extent:
 def quotient(whole: Extent, part: int) -> Extent:
     """How many parts of so many indices a whole has; the last may be shorter."""
     if isinstance(whole, int):
-        return keys_of(part, whole)
+        return count_keys(part, whole)
     if part == 1:
         return whole
     rounded = exp.Paren(this=exp.Add(this=whole.copy(), expression=integer(part - 1)))

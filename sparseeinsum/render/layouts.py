@@ -91,7 +91,7 @@ def _parts(relation: Slice, source: Source) -> exp.Expr:
     dtype, tiles = before.tensor.dtype, after.decomposition.tiles
     extents = extents_inside(before, _keys_of(source, "t"))
     if all(tiles[axis] == 1 for axis in relation.axes):
-        inside = [before.decomposition.inside.index(axis) for axis in relation.axes]
+        inside = [before.decomposition.array_axes.index(axis) for axis in relation.axes]
         return call(function_named("split", dtype), source.value("t"), integers(inside), integers([*extents.values()]))
     parts = [tiles[axis] if axis in relation.axes else 0 for axis in extents]
     return call(function_named("split_tiles", dtype), source.value("t"), integers(parts), integers([*extents.values()]))
@@ -194,14 +194,14 @@ def _placed(relation: Stack, source: Source, sizes: Mapping[int, Extent]) -> exp
 def _stack_arrays(relation: Stack, source: Source, position: exp.Expr, size: exp.Expr, fill: exp.Expr) -> exp.Expr:
     """Stack arrays; where the new axes do not lie side by side, stack them in front and move them afterwards."""
     before, after = source.schema, relation.schema
-    dtype, wanted = before.tensor.dtype, after.decomposition.inside
+    dtype, wanted = before.tensor.dtype, after.decomposition.array_axes
     extents = dict(zip(wanted, after.inside, strict=True))
     stack = function_named("stack", dtype)
     first = wanted.index(relation.axes[0])
     if wanted[first : first + len(relation.axes)] == relation.axes:
         inner = math.prod(extents[axis] for axis in wanted[first + len(relation.axes) :])
         return call(stack, source.value("t"), position, size, integer(inner), fill)
-    in_front = (*relation.axes, *before.decomposition.inside)
+    in_front = (*relation.axes, *before.decomposition.array_axes)
     stacked = call(stack, source.value("t"), position, size, integer(before.array_size), fill)
     letters = {axis: chr(ord("a") + place) for place, axis in enumerate(in_front)}
     spec = f"{''.join(letters[axis] for axis in in_front)}->{''.join(letters[axis] for axis in wanted)}"

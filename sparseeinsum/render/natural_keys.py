@@ -5,7 +5,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.language.tensors import VALUE_COLUMN, dictionaries_of_keys
+from sparseeinsum.language.tensors import VALUE_COLUMN, key_dictionaries
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.statistics.dictionaries import with_keys
 
@@ -17,7 +17,7 @@ def with_natural_keys(statement: Statement, schema: Schema) -> Statement:
         statement: The SELECT of an output.
         schema: Of what it returns.
     """
-    dictionaries = dictionaries_of_keys(schema.tensor, schema.decomposition)
+    dictionaries = key_dictionaries(schema.tensor, schema.decomposition)
     if not schema.has_dictionaries:
         return statement
     query = statement.query.copy()

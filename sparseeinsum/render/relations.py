@@ -124,7 +124,7 @@ class Renderer:
 
     def _make_source(self, relation: Relation) -> Source:
         match relation:
-            case Stored(stored) if stored.looked_up:
+            case Stored(stored) if stored.column_dictionaries:
                 comment = f"{write_schema(relation.schema)}, with indices for its keys"
                 block = Block(f"{stored.tensor.name}_indices", indices_select(stored, self.dialect), comment, False)
                 found = self._add_block(block, relation.schema, is_joined=True)

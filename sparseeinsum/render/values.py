@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Compensation
 from sparseeinsum.errors import PlanError
-from sparseeinsum.language.eingraph import EinSum, arguments_of
-from sparseeinsum.language.inference import repeated
+from sparseeinsum.language.eingraph import EinSum, aggregate_arguments
+from sparseeinsum.language.inference import aggregate_repeated
 from sparseeinsum.language.scalar import operands_in_order, write
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES
@@ -119,7 +119,7 @@ class Value:
                 value, compensation.constant, exp.Mul(this=in_parentheses(missing), expression=number)
             )
             return self._unless_complete(value, folded, compensation.pairs)
-        one = repeated(aggregate, np.asarray(compensation.constant), times, self.computed_in)
+        one = aggregate_repeated(aggregate, np.asarray(compensation.constant), times, self.computed_in)
         folded = writer.folded(value, aggregate, one, missing)
         if aggregate == "sum" and np.isfinite(one):  # nothing times a finite number adds nothing
             return folded
@@ -206,7 +206,7 @@ class _Writer:
         extents = [self.extents[label] for label in inside]
         axis, values = integer(inside.index(along)), self._rearranged(inside)
         if pick is None:
-            return self._call("scan", text(str(self.einsum.fold)), values, axis, integers(extents))
+            return self._call("scan", text(str(self.einsum.base_aggregate)), values, axis, integers(extents))
         extent = extents[-1]
         assert isinstance(extent, int), "the label is demoted"
         if extent == 0:  # then the result is as empty
@@ -215,7 +215,7 @@ class _Writer:
 
     def _states(self, is_grouped: bool) -> exp.Expr:
         """States of a user's aggregate, whose numbers lie side by side."""
-        places = [place for each in arguments_of(self.einsum) for place in operands_in_order(each)]
+        places = [place for each in aggregate_arguments(self.einsum) for place in operands_in_order(each)]
         arrays = self._arrays
         inside = [self.terms[place].inside for place in places]
         kept = tuple(label for label in self.inside if label != self.einsum.state)

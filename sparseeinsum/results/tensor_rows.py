@@ -33,7 +33,7 @@ class TensorRows:
             numbers = self.numbers()
             dense[self.coordinates(np.arange(len(numbers)))] = numbers
             return dense
-        order = (*decomposition.promoted, *decomposition.inside)
+        order = (*decomposition.promoted, *decomposition.array_axes)
         dense = np.full([tensor.shape[axis] for axis in order], tensor.fill, dtype=tensor.dtype)
         if decomposition.promoted:
             dense[self.keys()] = self.values()

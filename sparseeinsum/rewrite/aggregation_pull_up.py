@@ -73,7 +73,7 @@ def _sums(graph: EinGraph, pinned: Collection[str]) -> Iterator[str]:
                 and part.aggregate is not None
                 and operand.tensor not in {*pinned, *graph.outputs}
                 and graph.tensors[operand.tensor].size >= _LEAST_ENTRIES
-                and graph.readers_of(operand.tensor) == 1
+                and graph.count_readers(operand.tensor) == 1
                 and _is_product(graph, part)
                 and _closes_cycle(part, operand, factor)
             ):

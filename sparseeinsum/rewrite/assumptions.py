@@ -7,7 +7,7 @@ for finite values only; so values must lie where they lay, or be as surely finit
 import math
 from collections.abc import Collection, Mapping
 
-from sparseeinsum.language.eingraph import EinGraph, by_hand, write_einsum
+from sparseeinsum.language.eingraph import EinGraph, write_einsum
 from sparseeinsum.operators.ranges import NOTHING
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.semantics.exactness import Values, evaluate_exactly
@@ -19,8 +19,8 @@ def rewritten_results(written: EinGraph, graph: EinGraph) -> tuple[str, ...]:
     To compute once what several EinSums compute is right for all values, and does not count.
     """
     merged = merge_common_subexpressions(written, {})
-    texts = {write_einsum(einsum, by_hand(einsum)) for einsum in (*written.einsums, *merged.einsums)}
-    return tuple(einsum.output.tensor for einsum in graph.einsums if write_einsum(einsum, by_hand(einsum)) not in texts)
+    texts = {write_einsum(einsum) for einsum in (*written.einsums, *merged.einsums)}
+    return tuple(einsum.output.tensor for einsum in graph.einsums if write_einsum(einsum) not in texts)
 
 
 def broken_assumption(

@@ -55,7 +55,7 @@ def binarise(graph: EinGraph, known: Known) -> KnownGraph:
 
 def _may_break(einsum: EinSum, known: Known) -> bool:
     """Whether there are too many operands, or one of two that may lose a label first, or constants in a sum of two."""
-    if not einsum.is_taken_apart:
+    if not einsum.is_rewritable:
         return False
     if len(einsum.operands) != MOST_OPERANDS:
         return len(einsum.operands) > MOST_OPERANDS

@@ -19,7 +19,7 @@ def composed(graph: EinGraph, parts: Collection[str]) -> EinGraph:
         graph: EinSums in topological order.
         parts: Results that may go; of these stay those that have another reader, or are no factors like the others.
     """
-    inlined = {name for name in parts if graph.readers_of(name) == 1 and name not in graph.outputs}
+    inlined = {name for name in parts if graph.count_readers(name) == 1 and name not in graph.outputs}
     waiting: dict[str, EinSum] = {}
     kept: list[EinSum] = []
     for einsum in graph.einsums:

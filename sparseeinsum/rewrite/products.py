@@ -56,7 +56,7 @@ def _parts(graph: EinGraph, pinned: Collection[str]) -> frozenset[str]:
         for operand in reader.operands
         if {operand.tensor, reader.output.tensor} <= products
         and operand.tensor not in graph.outputs
-        and graph.readers_of(operand.tensor) == 1
+        and graph.count_readers(operand.tensor) == 1
     )
 
 

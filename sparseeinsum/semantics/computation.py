@@ -34,10 +34,10 @@ def computing_dtype(einsum: EinSum, tensors: Mapping[str, Tensor], ranges: list[
     found = {dtype_of(part, dtypes, einsum) for part in (*_parts(einsum.join), *_compared(einsum.join))}
     dtype = promoted(sorted(found))
     if dtype == "bool":
-        dtype = "float32" if aggregated_dtype(einsum.fold, dtype) == "bool" else "float64"
-    elif dtype == "float32" and join_dtype(einsum, tensors) == "bool" and _counts(einsum.fold):
+        dtype = "float32" if aggregated_dtype(einsum.base_aggregate, dtype) == "bool" else "float64"
+    elif dtype == "float32" and join_dtype(einsum, tensors) == "bool" and _counts(einsum.base_aggregate):
         dtype = "float64"  # counts more than float32 can
-    if dtype == "int64" and not (_has_integers(einsum.fold) and not _calls_functions_of_users(einsum.join)):
+    if dtype == "int64" and not (_has_integers(einsum.base_aggregate) and not _calls_functions_of_users(einsum.join)):
         dtype = "float64"
     if dtype != "int64" and "int64" in found:
         _check_whole(einsum, tensors, dtypes, ranges, dtype)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparseeinsum.language.eingraph import EinGraph, EinSum, Program, arguments_of
+from sparseeinsum.language.eingraph import EinGraph, EinSum, Program, aggregate_arguments
 from sparseeinsum.language.generated import with_axis_bounds
 from sparseeinsum.language.inference import with_bounds
 from sparseeinsum.language.scalar import evaluate
@@ -62,7 +62,7 @@ def _fold_states(einsum: EinSum, operands: Sequence[Array]) -> Array:
     """States of a user's aggregate; their numbers are the last axis, if they are several."""
     record = USERS_AGGREGATES[str(einsum.aggregate)]
     aggregated_dtype(record.name, str(np.result_type(*operands)))
-    values = np.broadcast_arrays(*(evaluate(each, operands) for each in arguments_of(einsum)))
+    values = np.broadcast_arrays(*(evaluate(each, operands) for each in aggregate_arguments(einsum)))
     kept = values[0].shape[: values[0].ndim - len(einsum.aggregated)]
     lines = np.stack([each.reshape(*kept, -1).astype(float) for each in values], axis=-1)
     states = [record.folded(map(tuple, lines[index].tolist())) for index in np.ndindex(kept)]

@@ -15,8 +15,8 @@ from types import MappingProxyType
 import numpy as np
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.language.eingraph import EinGraph, EinSum, arguments_of
-from sparseeinsum.language.inference import folded_alike, join_dtype
+from sparseeinsum.language.eingraph import EinGraph, EinSum, aggregate_arguments
+from sparseeinsum.language.inference import aggregate_constant, join_dtype
 from sparseeinsum.language.scalar import evaluate, gives_infinity
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES
@@ -266,7 +266,7 @@ class _Vertex:
 
     def _constant(self) -> Number | None:
         """What `join` is where something is absent, if that is one number."""
-        if len(arguments_of(self.einsum)) > 1:
+        if len(aggregate_arguments(self.einsum)) > 1:
             return None
         if self._all_may_be_absent:
             operands = [self.tensors[operand.tensor] for operand in self.einsum.operands]
@@ -297,7 +297,7 @@ class _Vertex:
 
     def _folded(self, constant: Number) -> Number | None:
         dtype = self._tensor.dtype
-        folded = folded_alike(self.einsum, np.asarray(constant), self._times, dtype)
+        folded = aggregate_constant(self.einsum, np.asarray(constant), self._times, dtype)
         return None if folded is None else as_number(folded, dtype)
 
     def _is_constant(self, index: int, constant: Number | None) -> bool:
@@ -319,7 +319,7 @@ class _Vertex:
     def _identity(self, aggregate: str) -> Number | None:
         """What an aggregate of nothing is; None where that is several numbers."""
         if aggregate in USERS_AGGREGATES:
-            return folded_alike(self.einsum, np.zeros(()), 0, "float64")
+            return aggregate_constant(self.einsum, np.zeros(()), 0, "float64")
         if aggregate in PICKS:
             return None
         return AGGREGATES[aggregate].identity(self._tensor.dtype)
@@ -335,7 +335,7 @@ class _Vertex:
             terms = terms.united(exactly(constant))
         dtype = join_dtype(self.einsum, self.tensors)
         folded_in = self.computed_in if is_complex(dtype) or not is_complex(self.computed_in) else "float64"
-        return aggregated_range(self.einsum.fold, terms, self._most_terms, folded_in)
+        return aggregated_range(self.einsum.base_aggregate, terms, self._most_terms, folded_in)
 
     def _reason(self, matters: list[bool]) -> str:
         if not any(matters):

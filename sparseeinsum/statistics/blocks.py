@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sparseeinsum.language.tensors import DEMOTED, StoredTensor, keys_of
+from sparseeinsum.language.tensors import DEMOTED, StoredTensor, count_keys
 from sparseeinsum.statistics.columns import coordinate
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.indices import entry_indices, index_column
@@ -67,5 +67,5 @@ def block_of(shape: tuple[int, ...], tiles: Tiles) -> exp.Expr:
         keys.append(
             column if tile == 1 else exp.Paren(this=exp.IntDiv(this=column, expression=exp.Literal.number(tile)))
         )
-        bounds.append(keys_of(tile, shape[position]))
+        bounds.append(count_keys(tile, shape[position]))
     return coordinate(keys, bounds)

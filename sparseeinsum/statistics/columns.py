@@ -123,7 +123,7 @@ def table_of_rows(stored: StoredTensor, dialect: str) -> exp.Table | exp.Subquer
 def relation_of(stored: StoredTensor, dialect: str) -> exp.Table | exp.Subquery:
     """The relation of a stored tensor, whose key columns hold indices, for a FROM clause."""
     table = table_of_rows(stored, dialect)
-    if not stored.looked_up:
+    if not stored.column_dictionaries:
         return table
     return looked_up_rows(stored, exp.alias_(table, "t", table=True)).subquery("looked_up")
 

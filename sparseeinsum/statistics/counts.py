@@ -157,7 +157,7 @@ def _counting(stored: StoredTensor, position: int, dialect: str) -> exp.Expr:
     if position in decomposition.promoted:
         axis = exp.column(stored.keys[decomposition.promoted.index(position)], quoted=True)
         return filled(template("counts_of_keys", dialect), {**values, "axis": axis})
-    inside = exp.Literal.number(decomposition.inside.index(position))
+    inside = exp.Literal.number(decomposition.array_axes.index(position))
     bound = exp.Literal.number(stored.tensor.shape[position])
     return filled(template("counts_inside", dialect), {**values, "position": inside, "bound": bound})
 

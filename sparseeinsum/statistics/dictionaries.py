@@ -30,7 +30,7 @@ def looked_up_rows(stored: StoredTensor, rows: exp.Expr, others: Sequence[str] =
         rows: What to read, for a FROM clause, under the alias t.
         others: Columns to keep beside the key columns and the value.
     """
-    found = stored.looked_up
+    found = stored.column_dictionaries
     aliases = {key: f"d_{number}" for number, key in enumerate(found, 1)}
     columns: list[exp.Expr] = [exp.column(each, table="t") for each in others]
     for key in dict.fromkeys(stored.keys):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum
-from sparseeinsum.language.tensors import DEMOTED, keys_of
+from sparseeinsum.language.tensors import DEMOTED, count_keys
 from sparseeinsum.semantics.exactness import Evaluation, JoinKind
 
 _MOST_AXES = 8  # of a result whose every set of axes is bounded: 2^8 sets
@@ -79,7 +79,7 @@ class Statistics:
         values = self.distinct[position]
         if tile == 1:
             return values
-        blocks = keys_of(tile, self.shape[position])
+        blocks = count_keys(tile, self.shape[position])
         if values >= self.shape[position]:
             return float(blocks)
         return min(max(occupied(blocks, values), values / tile), values, blocks)

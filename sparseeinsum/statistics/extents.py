@@ -23,7 +23,9 @@ def extents_of(stored: StoredTensor, keys: Iterable[exp.Expr]) -> list[Extent]:
     """Extents of the axes inside the array of a row with these keys."""
     tiles, shape = stored.decomposition.tiles, stored.tensor.shape
     key_of = dict(zip(stored.decomposition.promoted, keys, strict=True))
-    return [extent(tiles[position], shape[position], key_of.get(position)) for position in stored.decomposition.inside]
+    return [
+        extent(tiles[position], shape[position], key_of.get(position)) for position in stored.decomposition.array_axes
+    ]
 
 
 def product(extents: Iterable[Extent]) -> Extent:

@@ -22,10 +22,10 @@ def fingerprints(stored: Sequence[StoredTensor], executor: Executor) -> list[obj
     Raises:
         EngineError: A relation cannot be read.
     """
-    changing = tuple(each for each in stored if not each.follows_from_bounds)
+    changing = tuple(each for each in stored if not each.is_index_range)
     rows = executor.rows(fingerprints_statement(changing, executor.dialect_name)) if changing else []
     found = iter([tuple(parts) for _, *parts in sorted(rows, key=lambda row: int(str(row[0])))])
-    return [each.tensor.shape if each.follows_from_bounds else next(found) for each in stored]
+    return [each.tensor.shape if each.is_index_range else next(found) for each in stored]
 
 
 @lru_cache(maxsize=512)
@@ -59,7 +59,7 @@ def _rows_of(stored: StoredTensor, dialect: str) -> exp.Table | exp.Subquery:
 
 def _template_of(stored: StoredTensor, dialect: str) -> str:
     """Name of the template that hashes a tensor's rows."""
-    is_plain = stored.tensor.dtype == "float64" and not stored.casts and not stored.looked_up
+    is_plain = stored.tensor.dtype == "float64" and not stored.casts and not stored.column_dictionaries
     if not is_plain or dialect not in _HASHES_RECORDS_SLOWLY:
         return "fingerprint"
     return "fingerprint_of_numbers" if stored.decomposition.is_scalar else "fingerprint_of_arrays"

@@ -14,7 +14,7 @@ import sqlglot
 from sqlglot import exp
 
 from sparseeinsum.errors import DataError
-from sparseeinsum.language.tensors import DEMOTED, Axis, StoredTensor, extent_of, keys_of
+from sparseeinsum.language.tensors import DEMOTED, Axis, StoredTensor, count_keys, extent_of
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.operators.ranges import ANYTHING, NOTHING, Range
 from sparseeinsum.semantics.exactness import Values
@@ -59,7 +59,7 @@ class Measurement:
 
 def is_complete(stored: StoredTensor, measured: Measurement) -> bool:
     """Whether every tuple that there can be is there."""
-    return measured.tuples == stored.decomposition.most_tuples(stored.tensor.shape)
+    return measured.tuples == stored.decomposition.max_tuples(stored.tensor.shape)
 
 
 def measure(stored: StoredTensor, executor: Executor, fingerprint: object = None) -> Measurement:
@@ -133,13 +133,13 @@ def _repeat(projection: exp.Expr, stored: StoredTensor, dialect: str) -> Iterato
         for position, key in zip(decomposition.promoted, stored.keys, strict=True):
             yield _fill(projection, {**constants, "axis": exp.column(key, quoted=True)}, f"_{position}")
     elif "tiled" in mentioned:
-        for inside, position in enumerate(decomposition.inside):
+        for inside, position in enumerate(decomposition.array_axes):
             if decomposition.tiles[position] != DEMOTED:
                 column = exp.column(stored.keys[decomposition.promoted.index(position)], quoted=True)
                 of_axis = {"tiled": exp.Literal.number(inside), "key": column, "relation": relation_of(stored, dialect)}
                 yield _fill(projection, constants | of_axis, f"_{position}")
     elif "position" in mentioned:
-        for inside, position in enumerate(decomposition.inside):
+        for inside, position in enumerate(decomposition.array_axes):
             if decomposition.tiles[position] == DEMOTED:
                 yield _fill(projection, {**constants, "position": exp.Literal.number(inside)}, f"_{position}")
     else:
@@ -158,7 +158,7 @@ def _is_sound(stored: StoredTensor, found: Mapping[str, int]) -> bool:
     return found["tuples"] == 0 or all(
         found[f"nulls_{position}"] == 0
         and found[f"least_{position}"] >= 0
-        and found[f"greatest_{position}"] < keys_of(stored.decomposition.tiles[position], shape[position])
+        and found[f"greatest_{position}"] < count_keys(stored.decomposition.tiles[position], shape[position])
         for position in stored.decomposition.promoted
     )
 
@@ -171,7 +171,9 @@ def check_rows(stored: StoredTensor, executor: Executor) -> None:
         EngineError: The relation cannot be read.
     """
     numbered = _numbered_rows(stored, executor.dialect_name)
-    for row, column, key in executor.rows(_unknown_key(stored, executor.dialect_name)) if stored.looked_up else ():
+    for row, column, key in (
+        executor.rows(_unknown_key(stored, executor.dialect_name)) if stored.column_dictionaries else ()
+    ):
         raise DataError(_describe_unknown(stored, row, str(column), key))
     rows = [row for find in (_bad_row, _repeated_row) for row in executor.rows(find(stored, numbered))]
     if rows:
@@ -199,7 +201,7 @@ def _numbered_rows(stored: StoredTensor, dialect: str) -> exp.Subquery:
     value = exp.alias_(value_of(stored), "value")
     table: exp.Expr = table_of_rows(stored, dialect)
     row: exp.Expr = _row_number()
-    if stored.looked_up:  # rows have their numbers before a join changes their order
+    if stored.column_dictionaries:  # rows have their numbers before a join changes their order
         row = exp.column(_number_column(stored))
         table = looked_up_rows(stored, _with_numbers(stored, dialect), [row.name]).subquery("looked_up")
     select = exp.select(exp.alias_(row, "row"), *keys, value).from_(table)
@@ -228,7 +230,7 @@ def _number_column(stored: StoredTensor) -> str:
 def _unknown_key(stored: StoredTensor, dialect: str) -> exp.Select:
     """The first row with a natural key that is NULL, or that its dictionary lacks: its number, the column, the key."""
     found: list[exp.Query] = []
-    for key, dictionary in stored.looked_up.items():
+    for key, dictionary in stored.column_dictionaries.items():
         column = exp.column(key, table="t")
         known = exp.select(exp.column(KEY_COLUMN)).from_(dictionary_table(dictionary))
         is_known = exp.In(this=compared(column.copy(), dictionary), query=known.subquery())
@@ -245,8 +247,8 @@ def _describe_unknown(stored: StoredTensor, row: object, column: str, key: objec
     if key is None:
         return f"{where}: the key {column} is NULL; leave such rows out"
     return (
-        f"{where}: the key {column} is {key}, which the dictionary {stored.looked_up[column].name} lacks; declare the "
-        "tensor again with tensor_from_table, which adds new keys"
+        f"{where}: the key {column} is {key}, which the dictionary {stored.column_dictionaries[column].name} lacks; "
+        "declare the tensor again with tensor_from_table, which adds new keys"
     )
 
 
@@ -259,7 +261,7 @@ def _bad_conditions(stored: StoredTensor, keys: Sequence[exp.Expr], value: exp.E
     """Whether a row has a NULL or an index out of range."""
     conditions: list[exp.Expr] = [value.is_(exp.null())]
     for key, position in zip(keys, stored.decomposition.promoted, strict=True):
-        bound = keys_of(stored.decomposition.tiles[position], stored.tensor.shape[position])
+        bound = count_keys(stored.decomposition.tiles[position], stored.tensor.shape[position])
         conditions += [key.is_(exp.null()), exp.LT(this=key, expression=exp.Literal.number(0))]
         conditions.append(exp.GTE(this=key, expression=exp.Literal.number(bound)))
     return conditions
@@ -313,10 +315,10 @@ def _describe(stored: StoredTensor, row: tuple[object, ...]) -> str:
         if key is None:
             return f"{where}: the index {column} is NULL; leave such rows out"
         tile = stored.decomposition.tiles[stored.tensor.axes.index(axis)]
-        keys_of_axis = keys_of(tile, axis.bound)
-        if not 0 <= int(str(key)) < keys_of_axis:
+        key_count = count_keys(tile, axis.bound)
+        if not 0 <= int(str(key)) < key_count:
             in_tiles = f" in tiles of {tile}" if tile > 1 else ""
-            return f"{where}: {describe_index(column, int(str(key)), Axis(axis.name + in_tiles, keys_of_axis))}"
+            return f"{where}: {describe_index(column, int(str(key)), Axis(axis.name + in_tiles, key_count))}"
     is_array = not stored.decomposition.is_scalar or is_complex(stored.tensor.dtype)
     if value is None or (value is True and is_array):
         return f"{where}: the value {stored.value} is NULL; give it a number, or leave such rows out"
@@ -335,7 +337,9 @@ def _length_at(stored: StoredTensor, keys: Sequence[int]) -> int:
     """Elements of the array in the row with these keys."""
     tiles, shape = stored.decomposition.tiles, stored.tensor.shape
     extents = [
-        extent_of(tiles[position], shape[position]) for position in stored.decomposition.inside if not tiles[position]
+        extent_of(tiles[position], shape[position])
+        for position in stored.decomposition.array_axes
+        if not tiles[position]
     ]
     for position, key in zip(stored.decomposition.promoted, keys, strict=True):
         extents.append(min(tiles[position], shape[position] - key * tiles[position]))

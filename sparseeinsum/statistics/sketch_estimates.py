@@ -59,7 +59,7 @@ class SketchEstimator:
         for einsum in graph.einsums:
             name = einsum.output.tensor
             operands = _operands(graph, einsum, known, counts, evaluations[name])
-            if operands is None or einsum.inside:
+            if operands is None or einsum.demoted_labels:
                 known[name] = estimate_result(graph, einsum, known, evaluations[name])
             else:
                 join = _Join(tuple(operands), _absence(einsum, evaluations[name]).join)

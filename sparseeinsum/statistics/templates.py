@@ -6,7 +6,7 @@ import sqlglot
 from sqlglot import exp
 
 from sparseeinsum import assets
-from sparseeinsum.language.tensors import StoredTensor, keys_of
+from sparseeinsum.language.tensors import StoredTensor, count_keys
 from sparseeinsum.statistics.columns import coordinate, value_of
 from sparseeinsum.statistics.extents import as_sql, extents_of, product
 from sparseeinsum.statistics.numbers import number
@@ -48,7 +48,7 @@ def placeholders(stored: StoredTensor) -> dict[str, exp.Expr]:
         "coordinate": coordinate(
             keys,
             [
-                keys_of(stored.decomposition.tiles[position], stored.tensor.shape[position])
+                count_keys(stored.decomposition.tiles[position], stored.tensor.shape[position])
                 for position in stored.decomposition.promoted
             ],
         ),

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sparseeinsum.engines.engine import Column, Engine
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, ShapeError
 from sparseeinsum.language.files import is_data_file
-from sparseeinsum.language.tensors import StoredTensor, entries
+from sparseeinsum.language.tensors import StoredTensor, fully_promoted
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.columns import computed_type, dtype_of, is_index_type, is_pair_type, is_readable
 from sparseeinsum.storage.access import check_relation_readable
@@ -67,7 +67,7 @@ def relation_as_tensor(
     column = value and columns[value].name
     holds_keys = any(dictionaries)
     stored = StoredTensor(
-        tensor, entries(len(bounds)), text, tuple(keys), column, casts, is_owned=False, holds_keys=holds_keys
+        tensor, fully_promoted(len(bounds)), text, tuple(keys), column, casts, is_owned=False, holds_keys=holds_keys
     )
     return stored, None if value is None else types[value]
 

@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from sparseeinsum.language.tensors import StoredTensor, Tensor, entries
+from sparseeinsum.language.tensors import StoredTensor, Tensor, fully_promoted
 
 _COLUMN = "range"  # of DuckDB's table function range(n), which counts from 0
 
@@ -12,7 +12,14 @@ def generated_source(tensor: Tensor, kind: str) -> StoredTensor:
     (axis,) = tensor.axes
     value = _COLUMN if kind == "index" else None
     return StoredTensor(
-        tensor, entries(1), f"range({axis.bound})", (_COLUMN,), value, casts=False, is_owned=False, is_generated=True
+        tensor,
+        fully_promoted(1),
+        f"range({axis.bound})",
+        (_COLUMN,),
+        value,
+        casts=False,
+        is_owned=False,
+        is_generated=True,
     )
 
 
@@ -23,4 +30,4 @@ def successor_source(tensor: Tensor) -> StoredTensor:
     following = exp.alias_(exp.column(_COLUMN) + exp.Literal.number(1), second.name)
     query = exp.select(exp.column(_COLUMN), following).from_(f"range({count})").sql("duckdb")
     keys = (_COLUMN, second.name)
-    return StoredTensor(tensor, entries(2), query, keys, None, casts=False, is_owned=False, is_generated=True)
+    return StoredTensor(tensor, fully_promoted(2), query, keys, None, casts=False, is_owned=False, is_generated=True)

@@ -23,12 +23,12 @@ def measure_all(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str,
         DataError: Rows are no tensor; the first such row is named.
     """
     for source in stored.values():
-        if not source.follows_from_bounds:
+        if not source.is_index_range:
             check_relation(engine, source)
     taken = fingerprints(list(stored.values()), engine)
     found = {}
     for (name, source), fingerprint in zip(stored.items(), taken, strict=True):
-        if source.follows_from_bounds:
+        if source.is_index_range:
             found[name] = measure_generated(source, fingerprint)
             continue
         try:

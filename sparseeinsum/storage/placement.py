@@ -53,7 +53,7 @@ def spread_for(
 
 def distribution_of(stored: StoredTensor, engine: Engine) -> Distribution:
     """Where the tuples of a stored tensor are: by what its table says, not by what anybody remembers."""
-    if stored.is_generated or stored.looked_up:  # computed when it is read
+    if stored.is_generated or stored.column_dictionaries:  # computed when it is read
         return Central()
     spread = engine.spread_of(table_by_name(stored, engine.dialect_name))
     if spread is None:

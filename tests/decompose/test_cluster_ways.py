@@ -110,7 +110,7 @@ def repartitions(relation: Relation) -> Iterator[tuple[Relation, list[Schema], I
     match relation:
         case Slice():
             yield made, [schema], ways_to_slice(before, after)
-        case Stack() if len(after.differing(before)) == 1:
+        case Stack() if len(after.differing_axes(before)) == 1:
             yield made, [schema], ways_to_stack(before, after)
         case Densify():
             yield made, [schema], ways_to_complete(after)

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 import sparseeinsum as se
 from sparseeinsum.language.binding import bind
-from sparseeinsum.language.eingraph import DeclaredTensor, EinGraph, EinSum, Reference, by_hand, write_einsum
+from sparseeinsum.language.eingraph import (
+    DeclaredTensor,
+    EinGraph,
+    EinSum,
+    Reference,
+    write_einsum,
+)
 from sparseeinsum.language.scalar import PRODUCT, write
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.expressions import AxisBound, Bound, Call, Literal, Operand, Scalar
@@ -18,7 +24,7 @@ DEEP = 2000  # more than Python's recursion limit
 
 
 def einsums_of(text: str) -> list[str]:
-    return [write_einsum(einsum, by_hand(einsum)) for einsum in se.program(text).einsums]
+    return [write_einsum(einsum) for einsum in se.program(text).einsums]
 
 
 @pytest.mark.parametrize(

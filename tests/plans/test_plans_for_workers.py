@@ -23,7 +23,7 @@ from sparseeinsum.api.examples import (
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.cli import main
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.language.tensors import DEMOTED, keys_of
+from sparseeinsum.language.tensors import DEMOTED, count_keys
 
 PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
 
@@ -39,7 +39,7 @@ def assert_cut(plan: se.Plan) -> None:
                 bound = plan.decomposed.graph.bound_of(step.einsum, label)
                 assert tile != DEMOTED
                 assert whole % tile == 0
-                assert keys_of(tile, bound) >= keys_of(whole, bound)
+                assert count_keys(tile, bound) >= count_keys(whole, bound)
 
 
 GRAPH = gcn_inputs(citation_graph(200, 1200, 64, 1500), hidden=32, classes=8)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.eingraph import EinSum, Reference
-from sparseeinsum.language.inference import aggregated, dtype_of
+from sparseeinsum.language.inference import dtype_of, result_dtype
 from sparseeinsum.language.scalar import operands_of
 from sparseeinsum.operators.dtypes import ITEM_BYTES, Number
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
@@ -120,7 +120,7 @@ def is_defined(case: Case) -> bool:
             if operands_of(part) and dtype_of(part, dtypes, case.einsum) not in ITEM_BYTES:
                 return False
             waiting.extend(part.arguments if isinstance(part, Call) else ())
-        aggregated(case.einsum, dtype_of(case.einsum.join, dtypes, case.einsum))
+        result_dtype(case.einsum, dtype_of(case.einsum.join, dtypes, case.einsum))
     except SemanticsError:
         return False
     return True

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sparseeinsum.language.eingraph import EinSum, Reference, by_hand, write_einsum
+from sparseeinsum.language.eingraph import EinSum, Reference, write_einsum
 from sparseeinsum.language.inference import result_tensor
 from sparseeinsum.language.scalar import evaluate
 from sparseeinsum.language.tensors import Axis, Tensor
@@ -159,7 +159,7 @@ def test_labels_that_a_part_lacks_count_as_often_as_they_have_indices(join: str,
 
 
 def text(parts: tuple[EinSum, ...] | None) -> list[str]:
-    return [write_einsum(part, by_hand(part)) for part in parts or ()]
+    return [write_einsum(part) for part in parts or ()]
 
 
 def test_a_squared_difference_leaves_a_product() -> None:

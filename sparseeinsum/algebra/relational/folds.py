@@ -12,7 +12,7 @@ from sparseeinsum.algebra.relational.absence import Extent
 from sparseeinsum.algebra.relational.kernels import Bound, Kernel
 from sparseeinsum.algebra.relational.keys import Key
 from sparseeinsum.errors import AlgebraError
-from sparseeinsum.language.inference import repeated
+from sparseeinsum.language.inference import aggregate_repeated
 from sparseeinsum.operators.aggregates import AGGREGATES, aggregated_dtype
 from sparseeinsum.operators.dtypes import Array, Number
 from sparseeinsum.operators.functions import FUNCTIONS
@@ -167,7 +167,7 @@ class Compensated(Fold):
         if missing <= 0:
             return found
         name, dtype = self.aggregate.name, str(found.dtype)
-        rest = np.full(found.shape, repeated(name, np.asarray(self.constant), missing, dtype))
+        rest = np.full(found.shape, aggregate_repeated(name, np.asarray(self.constant), missing, dtype))
         return self.aggregate.fold(group, [(), ()], [found, rest])
 
     def __str__(self) -> str:

@@ -13,7 +13,7 @@ from sparseeinsum.decompose.clusters.ways import LocalStrategy
 from sparseeinsum.decompose.clusters.wire import part_bytes, row_bytes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.language.eingraph import EinSum
-from sparseeinsum.language.tensors import VALUE_COLUMN, Axis, Decomposition, Tensor, keys_of
+from sparseeinsum.language.tensors import VALUE_COLUMN, Axis, Decomposition, Tensor, count_keys
 
 
 def dividing_keys(model: CostModel, einsum: EinSum, choice: Choice, way: LocalStrategy) -> float:
@@ -43,7 +43,7 @@ def parts_of(model: CostModel, einsum: EinSum, choice: Choice, label: str) -> tu
     taken = {VALUE_COLUMN, *(axis.name.lower() for axis in result.axes)}
     names = (label + "_" * more for more in range(len(taken) + 1))
     key = next(name for name in names if name.lower() not in taken)
-    bound = keys_of(tiles[label], model.graph.bound_of(einsum, label))
+    bound = count_keys(tiles[label], model.graph.bound_of(einsum, label))
     parts = Tensor(name, (Axis(key, bound), *result.axes), model.evaluations[name].computed_in)
     return parts, Decomposition((1, *result_tiles(einsum, choice)))
 

@@ -78,7 +78,7 @@ def ways_between(before: Decomposition, after: Decomposition) -> Iterator[LocalS
     """From one decomposition into another, of which one consists of the other, or all tuples made present."""
     if before == after:
         return ways_to_complete(after)
-    return ways_to_slice(before, after) if after == before.common(after) else ways_to_stack(before, after)
+    return ways_to_slice(before, after) if after == before.common_refinement(after) else ways_to_stack(before, after)
 
 
 def ways_to_contract(einsum: EinSum, choice: Choice, join: JoinKind, has_parts: bool = True) -> Iterator[LocalStrategy]:

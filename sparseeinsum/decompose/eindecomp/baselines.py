@@ -77,4 +77,4 @@ def _checked(graph: EinGraph, axis: tuple[str, int | str]) -> tuple[str, int]:
 
 def _bounds(graph: EinGraph, einsum: EinSum) -> list[int]:
     """Bounds of labels; 1 for those that must lie inside arrays, which are not cut."""
-    return [1 if label in einsum.inside else graph.bound_of(einsum, label) for label in einsum.labels]
+    return [1 if label in einsum.demoted_labels else graph.bound_of(einsum, label) for label in einsum.labels]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
-from sparseeinsum.language.tensors import DEMOTED, keys_of
+from sparseeinsum.language.tensors import DEMOTED, count_keys
 
 Numbers = NDArray[np.int64]
 
@@ -30,7 +30,7 @@ class Grid:
     @property
     def shape(self) -> tuple[int, ...]:
         """Pieces of every axis."""
-        return tuple(map(keys_of, self.tiles, self.bounds))
+        return tuple(map(count_keys, self.tiles, self.bounds))
 
     @property
     def count(self) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice
-from sparseeinsum.language.tensors import DEMOTED, keys_of
+from sparseeinsum.language.tensors import DEMOTED, count_keys
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +47,7 @@ def overlaps(
         number = {tile: place for place, tile in enumerate(tiles)}
         rows = np.array([number[each[axis]] for each in before])[:, None]
         columns = np.array([number[each[axis]] for each in after])[None, :]
-        keys = np.array([keys_of(tile, bound) for tile in tiles], float)
+        keys = np.array([count_keys(tile, bound) for tile in tiles], float)
         meeting = np.array([[_segments(first, second, bound) for second in tiles] for first in tiles], float)
         finest = np.minimum(rows, columns)
         segments *= meeting[rows, columns]
@@ -67,8 +67,8 @@ def _segments(first: int, second: int, bound: int) -> int:
     >>> _segments(3, 5, 10), _segments(2, 4, 10), _segments(DEMOTED, 5, 10)
     (5, 5, 2)
     """
-    common = keys_of(math.lcm(first, second), bound) if first != DEMOTED and second != DEMOTED else 1
-    return keys_of(first, bound) + keys_of(second, bound) - common
+    common = count_keys(math.lcm(first, second), bound) if first != DEMOTED and second != DEMOTED else 1
+    return count_keys(first, bound) + count_keys(second, bound) - common
 
 
 def _tiles_of(number: int, axes: Sequence[Sequence[int]]) -> Choice:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.eindecomp.overlaps import Overlaps, overlaps
 from sparseeinsum.language.eingraph import EinGraph, EinSum
-from sparseeinsum.language.tensors import DEMOTED, keys_of
+from sparseeinsum.language.tensors import DEMOTED, count_keys
 from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 from sparseeinsum.statistics.estimate import LabelStatistics, Statistics, by_label, dense_statistics, joined_tuples
 
@@ -175,7 +175,7 @@ class TransferModel:
         pairs = _joined(read, absence.join, tiles)
         for label in einsum.output.labels:
             if all(label not in operand.labels for operand in einsum.operands):
-                pairs *= keys_of(tiles[label], self.graph.bound_of(einsum, label))
+                pairs *= count_keys(tiles[label], self.graph.bound_of(einsum, label))
         return pairs
 
     def _labelled(self, tensor: str, labels: tuple[str, ...], dense: bool) -> LabelStatistics:

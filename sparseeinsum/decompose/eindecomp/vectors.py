@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.errors import PlanError
-from sparseeinsum.language.tensors import DEMOTED, keys_of
+from sparseeinsum.language.tensors import DEMOTED, count_keys
 
 MOST_VECTORS = 3003  # of one EinSum, as six labels have on 1,024 workers; of more, labels of small bounds stay whole
 
@@ -80,7 +80,7 @@ def pieces_of(tiles: Sequence[int], bounds: Sequence[int]) -> tuple[int, ...]:
     >>> pieces_of((2, 0), (10, 10))
     (5, 1)
     """
-    return tuple(max(keys_of(tile, bound), 1) for tile, bound in zip(tiles, bounds, strict=True))
+    return tuple(max(count_keys(tile, bound), 1) for tile, bound in zip(tiles, bounds, strict=True))
 
 
 def _tile(bound: int, doublings: int) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 from sparseeinsum.decompose.plan import DecomposedGraph, Step
 from sparseeinsum.errors import PlanError
-from sparseeinsum.language.eingraph import EinSum, Program, by_hand, write_einsum
+from sparseeinsum.language.eingraph import EinSum, Program, write_einsum
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor
@@ -167,7 +167,7 @@ def _write_input(tensor: Tensor, values: Values) -> _Object:
 
 def _write_step(step: Step) -> _Object:
     return {
-        "einsum": write_einsum(step.einsum, by_hand(step.einsum)),
+        "einsum": write_einsum(step.einsum),
         "tiles": dict(zip(step.einsum.labels, step.choice, strict=True)),
         "notation": step.notation,
         "expected_seconds": step.seconds,

@@ -8,7 +8,7 @@ from sparseeinsum.decompose.choices import allowed_choices
 from sparseeinsum.decompose.optimizers import check_possible
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.errors import PlanError
-from sparseeinsum.language.eingraph import EinGraph, EinSum, by_hand, write_einsum
+from sparseeinsum.language.eingraph import EinGraph, EinSum, write_einsum
 from sparseeinsum.language.inference import result_tensor
 from sparseeinsum.language.tensors import DEMOTED
 from sparseeinsum.plans.saved.files import SavedPlan
@@ -46,9 +46,9 @@ def rebuilt(saved: SavedPlan, bound: EinGraph) -> EinGraph:
 def _check_operands(einsum: EinSum, tensors: Mapping[str, object]) -> None:
     unknown = next((operand.tensor for operand in einsum.operands if operand.tensor not in tensors), None)
     if unknown is not None:
-        raise PlanError(f"{write_einsum(einsum, by_hand(einsum))} reads {unknown}, which nothing in the plan computes")
+        raise PlanError(f"{write_einsum(einsum)} reads {unknown}, which nothing in the plan computes")
     if len(einsum.operands) > MOST_OPERANDS:
-        raise PlanError(f"{write_einsum(einsum, by_hand(einsum))} has more than {MOST_OPERANDS} operands")
+        raise PlanError(f"{write_einsum(einsum)} has more than {MOST_OPERANDS} operands")
 
 
 def check_exact(saved: SavedPlan, bound: EinGraph, graph: EinGraph, values: Mapping[str, Values]) -> None:

@@ -64,7 +64,7 @@ class Normaliser:
 
     def _result(self, einsum: EinSum) -> Polynomial:
         body = self._form(einsum.join, einsum)
-        if not einsum.is_taken_apart:
+        if not einsum.is_rewritable:
             problem = f"{einsum.output.tensor} is {einsum.aggregate}, which no equation here is of"
             raise SemanticsError(f"{problem}; compute both sides")
         if einsum.aggregate is not None:

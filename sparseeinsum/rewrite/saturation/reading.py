@@ -88,7 +88,7 @@ def is_readable(einsum: EinSum, graph: EinGraph) -> bool:
     """Whether an EinSum is of real numbers of one dtype throughout, and nothing in it was promoted by hand."""
     dtypes = [graph.tensors[operand.tensor].dtype for operand in einsum.operands]
     one = {*dtypes, graph.tensors[einsum.output.tensor].dtype}
-    is_free = not einsum.promoted and einsum.is_taken_apart
+    is_free = not einsum.promoted and einsum.is_rewritable
     return is_free and len(one) == 1 and one <= ROUNDED and _is_of(dtypes[0], einsum.join, dtypes)
 
 
