@@ -1,11 +1,11 @@
-"""What moving tables takes on a Citus cluster: where the defaults of `MovingCosts` come from.
+"""What moving tables takes on a Citus cluster: where the defaults of `TransferCosts` come from.
 
     unshare -n python -m bench.local_cluster --programs DIR --workers 2 -- python -m bench.moving --coordinator {url}
 
 Tables of single numbers and of arrays, large and small, are copied in place, shuffled, gathered by the coordinator,
 spread from there, and sent to all machines with a statement that joins them, as runs do it. What a table, a row and a
-byte take is fitted to that as `MovingCosts` has it. Last, Citus's aggregates gather groups that have one row each. All
-servers share one machine: it should have a processor for each that works at a time, and nothing else to do.
+byte take is fitted to that as `TransferCosts` has it. Last, Citus's aggregates gather groups that have one row each.
+All servers share one machine: it should have a processor for each that works at a time, and nothing else to do.
 """
 
 import argparse
@@ -21,9 +21,9 @@ from scipy.optimize import nnls
 
 import sparseeinsum as se
 from bench.timing import CONSOLE
-from sparseeinsum.decompose.clusters.costs import MovingCosts, Volume
+from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume
 from sparseeinsum.decompose.clusters.distribution import Central, Cluster, Distribution, Hashed, Replicated
-from sparseeinsum.decompose.clusters.ways import LocalStrategy
+from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
 from sparseeinsum.decompose.clusters.wire import part_bytes, row_bytes
 from sparseeinsum.language.tensors import Axis, Decomposition, Tensor
 
@@ -169,28 +169,28 @@ def figures(db: se.Database, repeat: int) -> Iterator[Figure]:
         yield from (Figure(payload, name, statistics.median(each)) for name, each in taken.items())
 
 
-def fitted(found: Sequence[Figure], cluster: Cluster) -> MovingCosts:
+def fitted(found: Sequence[Figure], cluster: Cluster) -> TransferCosts:
     """The costs of a tuple, a byte and a table that come closest to what was measured, by ratio."""
     names = ("tuple_seconds", "byte_seconds", "table_seconds", "statement_seconds")
-    units = [MovingCosts(cluster, **{each: float(each == name) for each in names}) for name in names]
+    units = [TransferCosts(cluster, **{each: float(each == name) for each in names}) for name in names]
     plain = [each for each in found if each.move != _GROUPS]
     sizes = np.array([[expected(each, unit) / each.seconds for unit in units] for each in plain])
     seconds_of_each, _ = nnls(sizes, np.ones(len(plain)))
-    return MovingCosts(cluster, **dict(zip(names, seconds_of_each, strict=True)))
+    return TransferCosts(cluster, **dict(zip(names, seconds_of_each, strict=True)))
 
 
-def expected(figure: Figure, costs: MovingCosts) -> float:
+def expected(figure: Figure, costs: TransferCosts) -> float:
     """What a move is expected to take."""
     move = MOVES[figure.move]
     if figure.move == _GROUPS:
         way = LocalStrategy((Hashed(0),), Central(), gathers=True)
-        return costs.filling(figure.payload.volume, way, Central(), figure.payload.parts)
-    return costs.moving(figure.payload.volume, move.before, move.after)
+        return costs.filling_seconds(figure.payload.volume, way, Central(), figure.payload.parts)
+    return costs.transfer_seconds(figure.payload.volume, move.before, move.after)
 
 
 def report(found: Sequence[Figure], cluster: Cluster) -> None:
     """Print what each move took, and what is expected by the defaults and by the fit."""
-    defaults, fit = MovingCosts(cluster), fitted(found, cluster)
+    defaults, fit = TransferCosts(cluster), fitted(found, cluster)
     table = Table(title=f"Moving tables between {cluster.sites} machines, in seconds", title_justify="left")
     for heading in ("rows", "numbers in each", "MB", "move"):
         table.add_column(heading)

@@ -24,7 +24,8 @@ from sparseeinsum.algebra.operators import (
 )
 from sparseeinsum.algebra.translate import Definition
 from sparseeinsum.decompose.choice import Choice
-from sparseeinsum.decompose.clusters.costs import MovingCosts, Volume, volume_of
+from sparseeinsum.decompose.clusters.cluster_plans import ClusterPlan
+from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume, volume_of
 from sparseeinsum.decompose.clusters.distribution import (
     Central,
     Distribution,
@@ -33,10 +34,9 @@ from sparseeinsum.decompose.clusters.distribution import (
     Scattered,
     transfer_bytes,
 )
-from sparseeinsum.decompose.clusters.parts import parts_of, volume_of_parts
-from sparseeinsum.decompose.clusters.routes import PlacedOperator, PricedOperator, Routes, SizedRelation
-from sparseeinsum.decompose.clusters.spreading import Spreading
-from sparseeinsum.decompose.clusters.ways import LocalStrategy
+from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
+from sparseeinsum.decompose.clusters.partial_groups import partial_result, volume_of_partials
+from sparseeinsum.decompose.clusters.repartition_routes import PlacedOperator, PricedOperator, Routes, SizedRelation
 from sparseeinsum.decompose.clusters.wire import keys_bytes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.language.eingraph import EinSum, Reference
@@ -63,15 +63,15 @@ class PlacedDefinitions:
         return sum(self.transferred_bytes.values())
 
 
-def place(definitions: Sequence[Definition], spreading: Spreading, model: CostModel) -> PlacedDefinitions:
+def place(definitions: Sequence[Definition], cluster_plan: ClusterPlan, model: CostModel) -> PlacedDefinitions:
     """Put tables between the operators of a plan.
 
     Args:
         definitions: Of all EinSums, in topological order.
-        spreading: Where their results and the stored tensors lie.
+        cluster_plan: Where their results and the stored tensors lie.
         model: Knows sizes.
     """
-    placement = _Placement(spreading, model)
+    placement = _Placement(cluster_plan, model)
     placed = tuple(map(placement.placed, definitions))
     return PlacedDefinitions(placed, placement.transferred)
 
@@ -86,14 +86,14 @@ class _Source:
 
 @dataclass(frozen=True)
 class _Placement:
-    spreading: Spreading
+    cluster_plan: ClusterPlan
     model: CostModel
     transferred: dict[Relation, float] = field(default_factory=dict)
     tables: dict[Relation, list[_Source]] = field(default_factory=dict)
 
     @property
-    def costs(self) -> MovingCosts:
-        return self.spreading.machines.costs
+    def costs(self) -> TransferCosts:
+        return self.cluster_plan.machines.costs
 
     def volume_of(self, schema: Schema) -> Volume:
         """Expected of a relation."""
@@ -102,14 +102,14 @@ class _Placement:
     def placed(self, definition: Definition) -> Definition:
         """A definition over tables, in its place."""
         name, relation = definition.name, definition.relation
-        way, place = self._way(relation), self.spreading.places[name]
+        way, place = self._way(relation), self.cluster_plan.distributions[name]
         wanted = self._wanted(relation.inputs, way)
         operands = tuple(map(self._read, relation.inputs, wanted))
         distributed = [index for index, each in enumerate(way.operands) if isinstance(each, Hashed)]
         contract = replace(relation, inputs=operands, keys_from=min(distributed, default=0))
         transferred = sum(map(self._sent_along, relation.inputs, wanted))
         choice = definition.step.choice
-        parts = volume_of_parts(self.model, relation.einsum, choice, way, self.costs.cluster).size_bytes
+        parts = volume_of_partials(self.model, relation.einsum, choice, way, self.costs.cluster).size_bytes
         if way.parts_by is not None:
             kept = self._parts(contract, choice, way)
             self.transferred[kept] = transferred + transfer_bytes(parts, Scattered(), way.result, self.costs.cluster)
@@ -120,7 +120,7 @@ class _Placement:
 
     def _way(self, contract: Contract) -> LocalStrategy:
         """How an EinSum is computed: of groups of one pair there are no parts."""
-        way = self.spreading.ways[contract.schema.tensor.name]
+        way = self.cluster_plan.strategies[contract.schema.tensor.name]
         has_parts = way.gathers or way.parts_by is not None
         return LocalStrategy(way.operands, Scattered()) if has_parts and contract.has_single_pairs else way
 
@@ -128,13 +128,13 @@ class _Placement:
         """What machines have of groups, in a table where the groups are to be."""
         assert way.parts_by is not None
         assert isinstance(way.result, Hashed)
-        output = Schema(*parts_of(self.model, contract.einsum, choice, way.parts_by))
+        output = Schema(*partial_result(self.model, contract.einsum, choice, way.parts_by))
         parts = replace(contract, output=output, detects_nonfinite=False, parts_by=way.parts_by)
         return Kept(parts, 0, 1, Hashed(way.result.axis + 1))  # after the axis of parts
 
     def _wanted(self, operands: Sequence[Relation], way: LocalStrategy) -> tuple[Distribution, ...]:
         """Where operands are read: a table that the coordinator has is not sent to what one machine computes."""
-        if way.is_of_one_machine and not all(map(self._is_everywhere, operands)):
+        if way.runs_on_one_site and not all(map(self._is_everywhere, operands)):
             return (Central(),) * len(operands)
         return way.operands
 
@@ -142,7 +142,7 @@ class _Placement:
         """Whether all machines have an operand, as only stored tensors can be."""
         if not isinstance(operand, Stored):
             return False
-        return self.spreading.machines.places[operand.schema.tensor.name] == Replicated()
+        return self.cluster_plan.machines.distributions[operand.schema.tensor.name] == Replicated()
 
     def _sent_along(self, operand: Relation, wanted: Distribution) -> float:
         """Bytes of an operand that a statement has sent to all machines."""
@@ -171,15 +171,15 @@ class _Placement:
             self._sized(first), self._priced_operators([first, *others]), source.place, wanted
         )
         for relation, placed in zip(others, placed_operators, strict=True):
-            source = self._filled(relation, self._brought(source, placed.way.operands[0]), placed)
+            source = self._filled(relation, self._brought(source, placed.strategy.operands[0]), placed)
         return self._brought(source, wanted)
 
     def _sources(self, relation: Relation) -> list[_Source]:
         """Tables that hold a relation already."""
         if isinstance(relation, Stored):
-            return [_Source(relation, self.spreading.machines.places[relation.schema.tensor.name])]
+            return [_Source(relation, self.cluster_plan.machines.distributions[relation.schema.tensor.name])]
         if isinstance(relation, Computed):
-            return [_Source(relation, self.spreading.places[relation.schema.tensor.name])]
+            return [_Source(relation, self.cluster_plan.distributions[relation.schema.tensor.name])]
         return self.tables.get(relation, [])
 
     def _filled(self, relation: Relation, operand: Relation, placed: PlacedOperator) -> _Source:
@@ -187,12 +187,12 @@ class _Placement:
         inner = relation.input if isinstance(relation, Kept) else relation
         assert isinstance(inner, Slice | Stack | Densify)
         made: Relation = replace(inner, input=operand)
-        if isinstance(inner, Densify) and isinstance(placed.way.result, Hashed):
-            made = Densify(operand, self._indices(inner.schema, placed.way.result))
+        if isinstance(inner, Densify) and isinstance(placed.strategy.result, Hashed):
+            made = Densify(operand, self._indices(inner.schema, placed.strategy.result))
         axis, count = (relation.axis, relation.count) if isinstance(relation, Kept) else (0, 1)
-        kept = Kept(made, axis, count, placed.place)
-        self.transferred[kept] = self._moving_bytes(inner.schema, placed.way, placed.place)
-        source = _Source(kept, placed.place)
+        kept = Kept(made, axis, count, placed.distribution)
+        self.transferred[kept] = self._moving_bytes(inner.schema, placed.strategy, placed.distribution)
+        source = _Source(kept, placed.distribution)
         self.tables.setdefault(relation, []).append(source)
         return source
 

@@ -28,8 +28,8 @@ from sparseeinsum.algebra.operators import (
 )
 from sparseeinsum.decompose.clusters.distribution import Distribution
 from sparseeinsum.decompose.memory import Memory
-from sparseeinsum.decompose.moves import Move
 from sparseeinsum.decompose.plan import DecomposedGraph, Step
+from sparseeinsum.decompose.repartitions import Repartition
 from sparseeinsum.language.tensors import Decomposition, StoredTensor, count_keys, tuple_bytes
 from sparseeinsum.semantics.exactness import Evaluation, Values
 
@@ -124,7 +124,7 @@ class KeptOperands:
     @classmethod
     def within(cls, memory: Memory, has_workers: bool) -> "KeptOperands":
         """Those of plans for so much memory, on an engine that may have workers."""
-        return cls(has_workers or memory.is_of_process, memory.most_held_bytes)
+        return cls(has_workers or memory.covers_process, memory.largest_relation_bytes)
 
 
 def translate(
@@ -160,7 +160,7 @@ def _definitions(plan: DecomposedGraph, inputs: Inputs, evaluations: Mapping[str
         schema = Schema(plan.graph.tensors[name], step.result)
         evaluation = evaluations[name]
         operands = [
-            _prepared(known[operand.tensor], step, index, plan.moves[operand.tensor, step.operand(index)])
+            _prepared(known[operand.tensor], step, index, plan.repartitions[operand.tensor, step.operand(index)])
             for index, operand in enumerate(step.einsum.operands)
         ]
         gone = step.promoted - frozenset(step.einsum.output.labels)
@@ -200,13 +200,13 @@ def _keep_shared(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
     return tuple(replace(definition, relation=_keeping(definition.relation, shared)) for definition in definitions)
 
 
-def _keeping_filled(contract: Contract, most_held_bytes: float) -> Contract:
+def _keeping_filled(contract: Contract, largest_relation_bytes: float) -> Contract:
     """Keep operands in tables of which every tuple is made present, where they take more than that."""
 
     def kept(operand: Relation) -> Relation:
         schema = operand.schema
         tuples = schema.decomposition.max_tuples(schema.tensor.shape)
-        is_large = tuples * tuple_bytes(schema.tensor, schema.decomposition) > most_held_bytes
+        is_large = tuples * tuple_bytes(schema.tensor, schema.decomposition) > largest_relation_bytes
         is_filled = isinstance(operand, Densify) and is_large and schema.keys
         return Kept(operand, schema.decomposition.promoted[0], 1) if is_filled else operand
 
@@ -251,14 +251,14 @@ class _Operand:
     is_full: bool
 
 
-def _prepared(operand: _Operand, step: Step, index: int, move: Move) -> _Operand:
+def _prepared(operand: _Operand, step: Step, index: int, move: Repartition) -> _Operand:
     """An operand as a step reads it."""
     if index == step.indexed:
         return _resident(operand, step.operand(index), move)
     return _prepare(operand, step.operand(index), step.absence.dense[index], move)
 
 
-def _prepare(operand: _Operand, wanted: Decomposition, needs_all: bool, move: Move) -> _Operand:
+def _prepare(operand: _Operand, wanted: Decomposition, needs_all: bool, move: Repartition) -> _Operand:
     """An operand in the decomposition that its reader wants, every tuple present where that is asked for."""
     has_indices = operand.relation.schema.tensor.size > 0  # without, all of no tuples are no group to stack
     has_all = operand.is_complete and has_indices
@@ -274,7 +274,7 @@ def _prepare(operand: _Operand, wanted: Decomposition, needs_all: bool, move: Mo
     return _Operand(relation, is_complete, is_full=False)
 
 
-def _resident(operand: _Operand, wanted: Decomposition, move: Move) -> _Operand:
+def _resident(operand: _Operand, wanted: Decomposition, move: Repartition) -> _Operand:
     """An operand that is kept in memory, where every tuple can be read, whether it is there or not."""
     relation = _moved(operand.relation, wanted, move)
     return _Operand(Resident(relation), relation.schema.tensor.size > 0, operand.is_full)
@@ -290,11 +290,11 @@ def delivery(plan: DecomposedGraph, name: str) -> Relation:
     step = plan.step_of(name)
     assert step is not None
     computed = Computed(Schema(plan.graph.tensors[name], step.result))
-    delivered = _moved(computed, plan.layouts[name], plan.moves[name, plan.layouts[name]])
+    delivered = _moved(computed, plan.layouts[name], plan.repartitions[name, plan.layouts[name]])
     return Convert(delivered) if delivered.schema.tensor.dtype == "bool" else delivered
 
 
-def _moved(relation: Relation, wanted: Decomposition, move: Move, keeps_fill: bool = False) -> Relation:
+def _moved(relation: Relation, wanted: Decomposition, move: Repartition, keeps_fill: bool = False) -> Relation:
     """The relation in another decomposition, in a table of its own where that is planned."""
     moved = repartition(relation, wanted, keeps_fill)
     if move.passes is None:

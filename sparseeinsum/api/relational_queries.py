@@ -97,7 +97,7 @@ def plan_query(plans: Sequence[SitePlan], engine: Engine) -> SitePlanQuery:
     placed = [each.input for plan in plans for each in in_order(plan) if isinstance(each, Placed)]
     cluster = engine.cluster()
     assert cluster is not None
-    return site_plan_query(plans, _stored(placed, engine), engine.dialect, engine.stage_namer(0.0), cluster.parts)
+    return site_plan_query(plans, _stored(placed, engine), engine.dialect, engine.stage_namer(0.0), cluster.shards)
 
 
 def _computed(query: SitePlanQuery, engine: Engine) -> list[TensorResult]:
@@ -160,7 +160,7 @@ def _query_of(relation: TensorRelation, engine: Engine, table_of: Callable[[str]
         name: placement_of(distribution_of(each, engine), each.decomposition) for name, each in stored.items()
     }
     (plan,) = best_plans([expression], placements, sites_of(cluster), SQL_RULES)
-    return site_plan_query([plan], stored, engine.dialect, table_of, cluster.parts)
+    return site_plan_query([plan], stored, engine.dialect, table_of, cluster.shards)
 
 
 def _stored(inputs: Sequence[Input], engine: Engine) -> Mapping[str, StoredTensor]:

@@ -1,7 +1,7 @@
-"""Decompose: operands that are kept in memory as one array and read by index, instead of joined: which, at what cost.
+"""Decompose: operands that are kept in memory as one array and read by index instead of joined, and what that costs.
 
-The other operand's keys say which row to read, so that there is no hash table to build and none to probe. What is
-absent reads as the fill, as if every tuple were there.
+The keys of the other operand say which row to read, so that no hash table is built or probed. Absent tuples read as the
+fill, as if the operand were dense.
 """
 
 from collections.abc import Iterator
@@ -13,20 +13,21 @@ from sparseeinsum.language.tensors import DEMOTED, is_ragged
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.columns import NUMBER_TYPES
 
-# Parts of moving a byte in a repartition (measured: bench/indexed.py). Arrays are kept in large pieces, one after the
-# other. Rows that are added to groups are at random places where the tuples that say so come in no order of the groups,
-# and so are the groups; a join meets only the groups so, and with tuples in order only the rows are.
+# Costs per byte, relative to moving a byte in a repartition (measured: bench/indexed.py). Arrays are copied into memory
+# in large pieces, one after the other. If the joined tuples do not come in the order of the groups, then both the rows
+# read and the groups that they are added to are at random places in memory. In a join only the groups are; with tuples
+# in order, only the rows are.
 _KEPT_BYTES = 0.35
 _SCATTERED_BYTES = 0.07
 
 
 @dataclass(frozen=True, slots=True)
 class StoredOrder:
-    """How the tuples of a stored tensor lie.
+    """The order of the tuples of a stored tensor.
 
     Attributes:
-        tiles: Of its axes.
-        ascending: Positions of promoted axes whose keys never descend from one tuple to the next.
+        tiles: Tiles of its axes.
+        ascending: Positions of the promoted axes by whose keys the tuples are sorted.
     """
 
     tiles: tuple[int, ...]
@@ -35,23 +36,27 @@ class StoredOrder:
 
 @dataclass(frozen=True, slots=True)
 class ResidentSizes:
-    """An operand that is to be kept in memory.
+    """Sizes of an operand that is kept in memory.
 
     Attributes:
-        tuples: That are put into it.
-        size_bytes: Of all tuples that there can be.
+        tuples: Tuples that are present.
+        size_bytes: Bytes of all possible tuples, absent ones included.
     """
 
     tuples: float
     size_bytes: int
 
     def keeping(self) -> Work:
-        """To put the tuples into one array."""
+        """Work to put the tuples into one array."""
         return Work(self.tuples, self.size_bytes * _KEPT_BYTES, operators=1)
 
 
 def indexable_operands(einsum: EinSum, choice: tuple[int, ...], graph: EinGraph, computed_in: str) -> Iterator[int]:
-    """Operands that can be read by index under a choice: arrays of one size, whose keys the other operand has, too."""
+    """Numbers of the operands that can be read by index under a choice.
+
+    Such an operand has arrays of one size, and promoted labels that the other operand promotes, too. Its elements need
+    no conversion to `computed_in`, the dtype of the computation.
+    """
     if len(einsum.operands) != 2:
         return
     tiles = dict(zip(einsum.labels, choice, strict=True))
@@ -62,22 +67,22 @@ def indexable_operands(einsum: EinSum, choice: tuple[int, ...], graph: EinGraph,
         bounds = {label: axis.bound for label, axis in zip(operand.labels, tensor.axes, strict=True)}
         is_even = not any(is_ragged(tiles[label], bound) for label, bound in bounds.items())
         is_plain = is_even and len(bounds) == len(operand.labels)
-        is_kept = _is_kept_as_computed(tensor.dtype, computed_in, bool(tensor.fill))
-        if has_rows and is_plain and is_kept and keys[index] <= keys[1 - index]:
+        needs_no_conversion = _needs_no_conversion(tensor.dtype, computed_in, bool(tensor.fill))
+        if has_rows and is_plain and needs_no_conversion and keys[index] <= keys[1 - index]:
             yield index
 
 
-def _is_kept_as_computed(dtype: str, computed_in: str, has_other_fill: bool) -> bool:
-    """Whether rows need no conversion, and the fill is one number of their element type."""
+def _needs_no_conversion(dtype: str, computed_in: str, has_other_fill: bool) -> bool:
+    """Whether rows need no conversion to the computing dtype, and the fill is a single number of their element type."""
     is_alike = NUMBER_TYPES[dtype] == NUMBER_TYPES[computed_in] and is_complex(dtype) == is_complex(computed_in)
     return is_alike and not (is_complex(dtype) and has_other_fill)
 
 
 def indexed(join: Work, scattered_bytes: float) -> Work:
-    """What a join's work becomes if one operand is read by index: a row is found by its place, not in a hash table.
+    """The work of a join if one operand is read by index, so that nothing is looked up in a hash table.
 
     Args:
-        join: To join tuples and run the kernel.
-        scattered_bytes: Of rows that are added to groups out of order.
+        join: The work to join tuples and run the kernel.
+        scattered_bytes: Bytes of the rows that are added to groups out of order.
     """
     return replace(join, hashed_tuples=0.0, bytes_moved=join.bytes_moved + scattered_bytes * _SCATTERED_BYTES)

@@ -1,4 +1,4 @@
-"""Decompose: the plans beside one: the best of all, and those that differ from it in a single EinSum."""
+"""Decompose: the plans for a graph: the cheapest ones, and variants that differ in the choice of one EinSum."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,24 +14,24 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.language.tensors import Decomposition
 
 # A plan with tiles must be expected to take at most this share of the time of one without (measured: bench/tiles.py).
-_WORTH_TILING = 0.8
+_TILING_THRESHOLD = 0.8
 
 _MOST_PRICED = 64  # choices of one EinSum, each of which prices the whole plan
 
 
 @dataclass(frozen=True, slots=True)
 class Alternatives:
-    """Everything that may be chosen for a graph.
+    """The plans that can be chosen for a graph.
 
     Attributes:
-        optimizer: A name of OPTIMIZERS.
-        model: Prices choices.
-        stored: Decomposition of every input.
-        layouts: Decomposition of every output to be delivered; one that has none is delivered as it comes.
-        pinned: For some results, the labels to promote in the EinSum that computes them, and their tiles.
-        tiles: Tiles of several indices that any label may have.
-        cut: For some results, labels that are cut among workers, and the tiles that one worker has of them.
-        machines: A cluster, where plans are for one.
+        optimizer: The name of an optimizer; see `OPTIMIZERS`.
+        model: The cost model.
+        stored: Decompositions of the inputs.
+        layouts: Decompositions in which outputs are delivered; an output without one is delivered as it is computed.
+        pinned: For some results, the labels to promote in their EinSum, with their tiles.
+        tiles: Sizes of tiles, greater than 1, that any label may have.
+        cut: For some results, the labels that are divided among workers, with the tile of one worker.
+        machines: The cluster that plans are for; None for one machine.
     """
 
     optimizer: str
@@ -62,45 +62,45 @@ class Alternatives:
         )
 
     def priced(self, choices: Mapping[str, Choice]) -> DecomposedGraph:
-        """The plan of some choices, by result."""
+        """The plan that follows from a choice for every result."""
         return price_choices(self.model, choices, self.stored, self.layouts, self.machines)
 
-    def chosen(self, k: int) -> list[DecomposedGraph]:
-        """The same, but a plan without tiles that nobody stored comes first unless others are much cheaper.
+    def preferred(self, k: int) -> list[DecomposedGraph]:
+        """The k cheapest plans, but first the best plan without new tiles, unless others are much cheaper.
 
-        To cut arrays into tiles is priced less surely than to leave them as they are.
+        The reason is that the cost of cutting arrays into tiles is predicted less precisely.
         """
-        found = self.best(k)
+        plans = self.best(k)
         if not self.tiles:
-            return found
+            return plans
         try:
-            (whole,) = replace(self, tiles=()).best(1)
+            (untiled,) = replace(self, tiles=()).best(1)
         except PlanError:  # too large without tiles
-            return found
-        if found[0].seconds <= _WORTH_TILING * whole.seconds:
-            return found
-        return [whole, *(each for each in found if choices_of(each) != choices_of(whole))][:k]
+            return plans
+        if plans[0].seconds <= _TILING_THRESHOLD * untiled.seconds:
+            return plans
+        return [untiled, *(plan for plan in plans if choices_of(plan) != choices_of(untiled))][:k]
 
-    def beside(self, plan: DecomposedGraph, k: int) -> list[DecomposedGraph]:
-        """The k cheapest plans that differ from one, best first."""
+    def other_plans(self, plan: DecomposedGraph, k: int) -> list[DecomposedGraph]:
+        """The k cheapest plans other than `plan`, best first."""
         return [other for other in self.best(k + 1) if choices_of(other) != choices_of(plan)][:k]
 
-    def of_each(self, plan: DecomposedGraph, k: int) -> dict[str, list[DecomposedGraph]]:
-        """For every result the k cheapest plans that choose as this one does for all other EinSums, best first."""
+    def variants_by_result(self, plan: DecomposedGraph, k: int) -> dict[str, list[DecomposedGraph]]:
+        """For every result, the k cheapest plans that differ from `plan` only in the choice of its EinSum."""
         tiles = tiles_by_label(self.model.graph, self.stored, self.tiles)
         allowed = allowed_choices(self.model, self.pinned, OPTIMIZERS[self.optimizer].allows, tiles, self.cut)
-        return {name: self._varied(plan, name, choices)[:k] for name, choices in allowed.items()}
+        return {name: self._variants(plan, name, choices)[:k] for name, choices in allowed.items()}
 
-    def _varied(self, plan: DecomposedGraph, name: str, choices: tuple[Choice, ...]) -> list[DecomposedGraph]:
+    def _variants(self, plan: DecomposedGraph, name: str, choices: tuple[Choice, ...]) -> list[DecomposedGraph]:
         step = plan.step_of(name)
         assert step is not None
         others = [choice for choice in choices if choice != step.choice]
         others.sort(key=lambda choice: self.model.vertex_cost(step.einsum, choice).seconds)
-        taken = choices_of(plan)
-        found = [self.priced({**taken, name: choice}) for choice in others[:_MOST_PRICED]]
-        return sorted((other for other in found if other.impossible is None), key=lambda other: other.seconds)
+        fixed = choices_of(plan)
+        plans = [self.priced({**fixed, name: choice}) for choice in others[:_MOST_PRICED]]
+        return sorted((other for other in plans if other.impossible is None), key=lambda other: other.seconds)
 
 
 def choices_of(plan: DecomposedGraph) -> dict[str, Choice]:
-    """The choice for every result."""
+    """The choice of every EinSum of a plan, by the name of its result."""
     return {step.einsum.output.tensor: step.choice for step in plan.steps}

@@ -42,13 +42,13 @@ def allowed_choices(
         PlanError: An EinSum has no choice left.
     """
     return {
-        name: _choices(model, einsum, _Wish(pinned.get(name), tiles.get(name, {}), cut.get(name, {})), only)
+        name: _choices(model, einsum, _LabelConstraints(pinned.get(name), tiles.get(name, {}), cut.get(name, {})), only)
         for name, einsum in ((einsum.output.tensor, einsum) for einsum in model.graph.einsums)
     }
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class _LabelConstraints:
     """What is wanted of the labels of an EinSum; see `all_choices`."""
 
     pinned: Mapping[str, int] | None
@@ -59,13 +59,13 @@ class _Wish:
         """All that keep to it."""
         return all_choices(einsum, bounds, self.pinned, self.tiles, self.cut)
 
-    def with_smaller(self, bounds: Mapping[str, int]) -> "_Wish":
+    def with_smaller(self, bounds: Mapping[str, int]) -> "_LabelConstraints":
         """The same with tiles among which there are some for any memory."""
         return replace(self, tiles=_with_smaller(bounds, self.tiles))
 
 
 def _choices(
-    model: CostModel, einsum: EinSum, wish: _Wish, only: Callable[[EinSum, Choice], bool] | None
+    model: CostModel, einsum: EinSum, wish: _LabelConstraints, only: Callable[[EinSum, Choice], bool] | None
 ) -> tuple[Choice, ...]:
     def is_fitting(choice: Choice) -> bool:
         return model.needed_bytes(einsum, choice) <= model.memory.limit_bytes
@@ -164,7 +164,7 @@ def _no_choice(model: CostModel, einsum: EinSum, candidates: list[Choice]) -> st
         name = einsum.output.tensor
         return f"no decomposition of {name} keeps to what is promoted by hand and to the optimizer asked for"
     least = min(candidates, key=lambda choice: model.needed_bytes(einsum, choice))
-    needed, given = model.memory.given_for(model.needed_bytes(einsum, least)), model.memory.given_bytes
+    needed, given = model.memory.total_bytes_for(model.needed_bytes(einsum, least)), model.memory.total_bytes
     written = write_einsum(einsum, promoted_tiles(einsum, least))
     return (
         f"{written} needs a memory_limit of at least {needed:,} bytes, more than the {given:,} given, and every other "

@@ -25,7 +25,7 @@ class ConnectedAxes:
         self._parent[axis] = parent
         return parent
 
-    def of_labels(self, einsum: EinSum) -> dict[str, Axis]:
+    def representatives(self, einsum: EinSum) -> dict[str, Axis]:
         """For every label of an EinSum the axis that stands for those that it walks."""
         return {
             label: self.of((reference.tensor, position))

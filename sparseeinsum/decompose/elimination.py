@@ -19,11 +19,11 @@ from sparseeinsum.decompose.factors import (
     Elimination,
     Factor,
     Positions,
-    Unknown,
+    Variable,
     View,
     eliminate,
     factor,
-    ungrouped,
+    ungrouped_variable,
 )
 from sparseeinsum.decompose.search import Candidate, Pricing, State
 from sparseeinsum.language.eingraph import EinSum
@@ -67,7 +67,7 @@ class _Costs:
         self._choices: list[list[Choice]] = []
         self._numbers = {einsum.output.tensor: 2 * number for number, einsum in enumerate(einsums)}
         self._states: dict[str, list[State]] = {}
-        self.unknowns: list[Unknown] = []
+        self.unknowns: list[Variable] = []
         self.factors: list[Factor] = []
         for einsum in einsums:
             self._add(einsum)
@@ -81,7 +81,7 @@ class _Costs:
         starts = np.searchsorted(positions, np.arange(len(states)))
         self._choices.append(choices)
         self._states[name] = states
-        self.unknowns += [Unknown(len(choices), starts, number + 1), ungrouped(len(states))]
+        self.unknowns += [Variable(len(choices), starts, number + 1), ungrouped_variable(len(states))]
         own = [self._own_cost(einsum, choice) for choice in choices]
         self.factors.append(factor([_identity(number, len(choices))], np.array(own)))
         for index, operand in enumerate(einsum.operands):
@@ -96,7 +96,7 @@ class _Costs:
         name = einsum.operands[index].tensor
         states = self._states[name]
         wishes = [
-            (self._task.wanted_state(einsum, index, choice), self._task.reads(einsum, choice)) for choice in choices
+            (self._task.required_state(einsum, index, choice), self._task.reads(einsum, choice)) for choice in choices
         ]
         wanted, positions = _positions(wishes)
         costs = self._task.repartition_costs(name, states, wanted)
@@ -126,7 +126,7 @@ def _identity(unknown: int, size: int) -> View:
     return View(unknown, np.arange(size), size)
 
 
-def _best_first(unknowns: Sequence[Unknown], eliminations: Sequence[Elimination]) -> Iterator[dict[int, int]]:
+def _best_first(unknowns: Sequence[Variable], eliminations: Sequence[Elimination]) -> Iterator[dict[int, int]]:
     """Values of all unknowns, those of least cost first.
 
     Unknowns get values in the opposite order of their elimination. What a value costs more than the best one, given
@@ -150,7 +150,7 @@ def _best_first(unknowns: Sequence[Unknown], eliminations: Sequence[Elimination]
 class _Finding:
     """Values that unknowns can take after others have theirs."""
 
-    def __init__(self, unknowns: Sequence[Unknown], eliminations: Sequence[Elimination]) -> None:
+    def __init__(self, unknowns: Sequence[Variable], eliminations: Sequence[Elimination]) -> None:
         self._unknowns = unknowns
         self._steps = list(reversed(eliminations))
         self._place = {step.unknown: place for place, step in enumerate(self._steps)}

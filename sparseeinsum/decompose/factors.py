@@ -48,7 +48,7 @@ def factor(views: Sequence[View], seconds: Seconds) -> Factor:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unknown:
+class Variable:
     """Something to be found.
 
     Attributes:
@@ -67,9 +67,9 @@ class Unknown:
         return slice(int(self.starts[group]), int(end))
 
 
-def ungrouped(size: int) -> Unknown:
+def ungrouped_variable(size: int) -> Variable:
     """An unknown of which nothing is left once it is eliminated."""
-    return Unknown(size, np.zeros(1, np.intp))
+    return Variable(size, np.zeros(1, np.intp))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +87,7 @@ class Elimination:
     seconds: Seconds
 
 
-def eliminate(unknowns: Sequence[Unknown], factors: Iterable[Factor], limit: float) -> list[Elimination] | None:
+def eliminate(unknowns: Sequence[Variable], factors: Iterable[Factor], limit: float) -> list[Elimination] | None:
     """Eliminate all unknowns, always the one whose table is smallest; None where tables exceed a limit.
 
     Args:
@@ -99,7 +99,7 @@ def eliminate(unknowns: Sequence[Unknown], factors: Iterable[Factor], limit: flo
 
 
 class _Elimination:
-    def __init__(self, unknowns: Sequence[Unknown], factors: list[Factor]) -> None:
+    def __init__(self, unknowns: Sequence[Variable], factors: list[Factor]) -> None:
         self._unknowns = unknowns
         self._factors: dict[int, list[Factor]] = {number: [] for number in range(len(unknowns))}
         for each in factors:

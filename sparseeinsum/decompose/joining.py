@@ -1,4 +1,4 @@
-"""Decompose: operands as a choice has them, what a join of them leaves, and how many groups that makes."""
+"""Decompose: sizes of operands under a choice, and from them the tuples of their join and its groups."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,8 +10,15 @@ from sparseeinsum.statistics.estimate import joined_distinct, joined_tuples
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
-    """An operand under a choice: its tuples as joined and as stored, V of its keys, bytes of a tuple."""
+class OperandSizes:
+    """Sizes of an operand under a choice.
+
+    Attributes:
+        tuples: Tuples that are joined, absent ones included if the operand is made dense.
+        present: Tuples without the added ones.
+        distinct: V of every promoted label.
+        tuple_bytes: Bytes of a tuple.
+    """
 
     tuples: float
     present: float
@@ -19,22 +26,22 @@ class Operand:
     tuple_bytes: int
 
 
-def pairs_of(operands: Sequence[Operand], kind: JoinKind) -> float:
-    """Expected tuples of a join of one or two operands."""
+def joined_pairs(operands: Sequence[OperandSizes], kind: JoinKind) -> float:
+    """Expected tuples of the join of one or two operands."""
     if len(operands) == 1:
         return operands[0].tuples
     u, v = operands
     return joined_tuples(kind, u.tuples, v.tuples, u.distinct, v.distinct)
 
 
-def share_keys(operands: Sequence[Operand]) -> bool:
-    """Whether tuples of two operands are matched by keys."""
+def share_keys(operands: Sequence[OperandSizes]) -> bool:
+    """Whether two operands have a promoted label in common, by which their tuples are matched."""
     first, *others = operands
     return any(not first.distinct.keys().isdisjoint(other.distinct) for other in others)
 
 
-def groups_of(einsum: EinSum, operands: Sequence[Operand], kind: JoinKind) -> float:
-    """Product of V over the promoted labels of the result, as the join leaves them."""
+def joined_groups(einsum: EinSum, operands: Sequence[OperandSizes], kind: JoinKind) -> float:
+    """The product of V over the promoted labels of the result, after the join."""
     first, *others = (operand.distinct for operand in operands)
     distinct = joined_distinct(kind, first, others[0]) if others else first
     return math.prod(distinct[label] for label in einsum.output.labels if label in distinct)

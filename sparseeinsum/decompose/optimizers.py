@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.choices import allowed_choices
+from sparseeinsum.decompose.clusters.cluster_plans import search_for_cluster
 from sparseeinsum.decompose.clusters.pricing import Machines
-from sparseeinsum.decompose.clusters.spreading import search_spread
 from sparseeinsum.decompose.joint import search_by_cover, search_greedily, search_jointly
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
@@ -81,7 +81,7 @@ def optimise(
     candidates = tiles_by_label(model.graph, stored, tiles)
     choices = allowed_choices(model, pinned, chosen.allows, candidates, cut)
     task = task_of(model, choices, stored, layouts)
-    searched = chosen.search(task, k) if machines is None else search_spread(task, machines, chosen.search, k)
+    searched = chosen.search(task, k) if machines is None else search_for_cluster(task, machines, chosen.search, k)
     found = [price_choices(model, dict(each.choices), stored, layouts, machines) for each in searched]
     possible = [plan for plan in found if plan.impossible is None]
     if not possible:
@@ -98,11 +98,11 @@ def check_possible(plan: DecomposedGraph, model: CostModel) -> None:
     if plan.impossible is None:
         return
     tensor, decomposition = plan.impossible
-    needed = model.memory.given_for(plan.moves[plan.impossible].needed_bytes)
+    needed = model.memory.total_bytes_for(plan.repartitions[plan.impossible].needed_bytes)
     axes = (axis.name for axis in model.graph.tensors[tensor].axes)
     tiles = {axis: tile for axis, tile in zip(axes, decomposition.tiles, strict=True) if tile != DEMOTED}
     reference = Reference(tensor, tuple(axis.name for axis in model.graph.tensors[tensor].axes))
     raise PlanError(
         f"to bring {tensor} into the layout {write_reference(reference, tiles)} needs a memory_limit of {needed:,} "
-        f"bytes, more than the {model.memory.given_bytes:,} given; raise memory_limit or promote more labels"
+        f"bytes, more than the {model.memory.total_bytes:,} given; raise memory_limit or promote more labels"
     )

@@ -1,4 +1,4 @@
-"""Decompose: what a search is asked, and what it answers: ways to compute a graph, each a choice for every EinSum."""
+"""Decompose: what a search for plans gets and returns: choices with their costs in, a choice for every EinSum out."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,70 +15,73 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import Decomposition
 
 Choices = tuple[tuple[str, Choice], ...]  # (result, choice of its EinSum)
-State = tuple[int, ...]  # how a tensor is there, or wanted: its tiles, and what else a search tells apart
+State = tuple[int, ...]  # the tiles in which a tensor is computed or required, and further numbers of a search
 
-_ROUNDING = 1e-9  # by which sums of the same costs may differ
+_ROUNDING = 1e-9  # relative difference of sums of the same costs in other orders
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Candidate:
-    """A way to compute some EinSums: what it is expected to cost, and their choices."""
+    """A choice for each of some EinSums, and their expected cost together."""
 
     cost: float
     choices: Choices
 
 
 class Pricing(Protocol):
-    """What may be chosen, and what it costs; in which unit is the business of those who ask.
+    """The choices of some EinSums, and their costs in any unit, such as seconds or floats.
 
-    A choice starts with the tiles of all labels, and a state with those of all axes; what follows is theirs, too.
+    A choice starts with the tiles of all labels, and a state with the tiles of all axes; more numbers may follow.
     """
 
     @property
     def choices(self) -> Mapping[str, Sequence[Choice]]:
-        """Allowed choices by result."""
+        """The allowed choices of every EinSum, by the name of its result."""
 
     def result_state(self, einsum: EinSum, choice: Choice) -> State:
-        """How the result comes out."""
+        """The state of the result under a choice."""
 
-    def wanted_state(self, einsum: EinSum, index: int, choice: Choice) -> State:
-        """How an operand, by its number, is wanted."""
+    def required_state(self, einsum: EinSum, index: int, choice: Choice) -> State:
+        """The state that a choice requires of operand `index`."""
 
     def own_cost(self, einsum: EinSum, choice: Choice) -> float:
-        """What an EinSum costs whatever others choose."""
+        """The cost of an EinSum that does not depend on the choices of others."""
 
     def reading_cost(self, einsum: EinSum, choice: Choice, states: Mapping[str, State]) -> float:
-        """What it costs to bring those operands whose states are given here into those that a choice wants."""
+        """The cost to bring the operands that have a state in `states` into the states that a choice requires."""
 
     def reads(self, einsum: EinSum, choice: Choice) -> int:
         """How often an EinSum reads its operands."""
 
     def repartition_costs(
-        self, tensor: str, before: Sequence[State], wanted: Sequence[tuple[State, int]]
+        self, tensor: str, before: Sequence[State], required: Sequence[tuple[State, int]]
     ) -> NDArray[np.float64]:
-        """What changes of state cost: a row for each before, a column for each wanted, read so often."""
+        """Costs of changes of state: a row for each of `before`, a column for each of `required`.
+
+        A required state comes with the number of times that the tensor is read in it.
+        """
 
 
 class GraphPricing(Pricing, Protocol):
-    """The same for all EinSums of a graph."""
+    """The choices and costs of all EinSums of a graph."""
 
     @property
     def graph(self) -> EinGraph:
         """The EinSums."""
 
     def narrowed(self, choices: Mapping[str, Sequence[Choice]]) -> Self:
-        """The same with fewer choices."""
+        """A copy with fewer choices."""
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """What may be chosen, and how tensors are there and wanted.
+class SearchTask:
+    """The choices on one machine; a `GraphPricing` in seconds.
 
     Attributes:
-        model: Prices choices and repartitions.
-        choices: Allowed choices by result.
-        stored: Tiles in which inputs are stored; one that is absent is free in any.
-        layouts: Tiles in which results are delivered; absent where they are not, or as they come.
+        model: The cost model of choices and repartitions.
+        choices: The allowed choices of every EinSum, by the name of its result.
+        stored: Tiles in which inputs are stored; an input without an item can be read in any tiles at no cost.
+        layouts: Tiles in which results are delivered; a result without an item is not delivered, or as it is computed.
     """
 
     model: CostModel
@@ -93,31 +96,31 @@ class Task:
         """The EinSums."""
         return self.model.graph
 
-    def narrowed(self, choices: Mapping[str, Sequence[Choice]]) -> "Task":
-        """The same with fewer choices."""
+    def narrowed(self, choices: Mapping[str, Sequence[Choice]]) -> "SearchTask":
+        """A copy with fewer choices."""
         return replace(self, choices=choices)
 
     def result_state(self, einsum: EinSum, choice: Choice) -> State:
-        """The tiles in which the result comes out."""
+        """The tiles of the result."""
         return result_tiles(einsum, choice)
 
-    def wanted_state(self, einsum: EinSum, index: int, choice: Choice) -> State:
-        """The tiles in which an operand is wanted."""
+    def required_state(self, einsum: EinSum, index: int, choice: Choice) -> State:
+        """The tiles in which operand `index` is read."""
         return reference_tiles(einsum, einsum.operands[index], choice)
 
     def own_cost(self, einsum: EinSum, choice: Choice) -> float:
-        """What an EinSum costs whatever others choose: itself, to read stored inputs, to deliver its result."""
+        """Seconds that do not depend on other choices: to read inputs, to compute the EinSum, to deliver its result."""
         name = einsum.output.tensor
-        known = self._own.get((name, choice))
-        if known is None:
-            known = self.model.vertex_cost(einsum, choice).seconds + self.reading_cost(einsum, choice, self.stored)
+        cost = self._own.get((name, choice))
+        if cost is None:
+            cost = self.model.vertex_cost(einsum, choice).seconds + self.reading_cost(einsum, choice, self.stored)
             tiles = result_tiles(einsum, choice)
-            known += self.repartition_seconds(name, tiles, self.layouts.get(name, tiles))
-            self._own[name, choice] = known
-        return known
+            cost += self.repartition_seconds(name, tiles, self.layouts.get(name, tiles))
+            self._own[name, choice] = cost
+        return cost
 
     def reading_cost(self, einsum: EinSum, choice: Choice, tiles: Mapping[str, Choice]) -> float:
-        """What it costs to bring those operands whose tiles are given here into the tiles that a choice wants."""
+        """Seconds to bring the operands that have an item in `tiles` into the tiles that a choice requires."""
         reads = self.reads(einsum, choice)
         return sum(
             self.repartition_seconds(
@@ -132,24 +135,24 @@ class Task:
         return self.model.vertex_cost(einsum, choice).reads
 
     def repartition_seconds(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> float:
-        """What a change of decomposition costs whose result is read so often."""
+        """Seconds of a change of decomposition, if its result is read `reads` times."""
         if before == after:
             return 0.0
-        known = self._moves.get((tensor, before, after, reads))
-        if known is None:
-            known = self.model.repartition_cost(tensor, before, after, reads)
-            self._moves[tensor, before, after, reads] = known
-        return known
+        cost = self._moves.get((tensor, before, after, reads))
+        if cost is None:
+            cost = self.model.repartition_cost(tensor, before, after, reads)
+            self._moves[tensor, before, after, reads] = cost
+        return cost
 
     def repartition_costs(
-        self, tensor: str, before: Sequence[Choice], wanted: Sequence[tuple[Choice, int]]
+        self, tensor: str, before: Sequence[Choice], required: Sequence[tuple[Choice, int]]
     ) -> NDArray[np.float64]:
-        """Seconds of changes of decomposition: a row for each before, a column for each wanted, read so often."""
+        """Seconds of changes of decomposition: a row for each of `before`, a column for each of `required`."""
 
         def price(tiles: Choice, after: Choice, reads: int) -> float:
             return self.repartition_seconds(tensor, tiles, after, reads)
 
-        return repartition_table(before, wanted, partial(self.model.sizes_in_repartitions, tensor), price)
+        return repartition_table(before, required, partial(self.model.repartition_price_key, tensor), price)
 
 
 def task_of(
@@ -157,9 +160,9 @@ def task_of(
     choices: Mapping[str, Sequence[Choice]],
     stored: Mapping[str, Decomposition],
     layouts: Mapping[str, Decomposition],
-) -> Task:
-    """What may be chosen, from decompositions; see `Task`."""
-    return Task(
+) -> SearchTask:
+    """A task from decompositions instead of tiles; see `SearchTask`."""
+    return SearchTask(
         model,
         choices,
         {name: decomposition.tiles for name, decomposition in stored.items()},
@@ -168,9 +171,9 @@ def task_of(
 
 
 def choices_within(task: Pricing, einsums: Iterable[EinSum], cost: float) -> dict[str, tuple[Choice, ...]]:
-    """The choices without those that no plan makes that costs at most so much, which some plan does.
+    """The choices that a plan of at most this cost can make, by the name of the result; some plan must cost so little.
 
-    Those are they that cost more with every other EinSum as cheap as it gets by itself.
+    A choice is dropped if it costs too much together with the cheapest choice of every other EinSum.
     """
     own: dict[str, dict[Choice, float]] = {}
     for einsum in einsums:
@@ -179,6 +182,6 @@ def choices_within(task: Pricing, einsums: Iterable[EinSum], cost: float) -> dic
     least = {name: min(costs.values()) for name, costs in own.items()}
     slack = cost * (1 + _ROUNDING) - sum(least.values())
     return {
-        name: tuple(choice for choice, each in costs.items() if not each - least[name] > slack)
+        name: tuple(choice for choice, own_cost in costs.items() if not own_cost - least[name] > slack)
         for name, costs in own.items()
     }

@@ -1,20 +1,27 @@
-"""Decompose: which results of a plan go into temporary tables, and what its statements take beside such tables."""
+"""Decompose: which results of a plan go into temporary tables, and the memory that its statements take."""
 
 from collections.abc import Set
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.moves import Move
 from sparseeinsum.decompose.plan import DecomposedGraph, Step
+from sparseeinsum.decompose.repartitions import Repartition
 
 
 def staged_results(plan: DecomposedGraph, model: CostModel, computes_whole: bool = True) -> tuple[str, ...]:
-    """Results that are kept in temporary tables while a plan runs, in order.
+    """Results that are kept in temporary tables while a plan runs, in topological order.
 
-    They are those that are read more than once, or read and delivered; those computed in passes, and what passes read,
-    lest each compute it again; those that take much of the memory while they are computed; and those that must be
-    computed whole, to be watched for NaN and infinity, where an engine computes of a statement what is read alone, or
-    where that is more than a statement may hold.
+    These are:
+    - results that are read more than once, or both read and delivered;
+    - results that are computed in passes, and what passes read, lest each pass compute it again;
+    - results that take much of the memory while they are computed;
+    - results that are checked for NaN and infinity, and so must be computed completely, if the engine may skip what
+      nothing reads, or if a statement cannot hold them.
+
+    Args:
+        plan: The plan.
+        model: The cost model that priced it.
+        computes_whole: Whether the engine computes a result completely even if only a part of it is read.
     """
     graph = plan.graph
     computed = {step.einsum.output.tensor for step in plan.steps}
@@ -26,72 +33,76 @@ def staged_results(plan: DecomposedGraph, model: CostModel, computes_whole: bool
         if (
             readers + (name in graph.outputs) > 1
             or step.passes is not None
-            or (is_read and _is_large(plan, step, model))
-            or (is_read and _is_watched(name, model) and not (computes_whole and _is_held(step, model)))
+            or (is_read and _takes_much_memory(plan, step, model))
+            or (
+                is_read and _detects_nonfinite(name, model) and not (computes_whole and _fits_in_statement(step, model))
+            )
         ):
             staged.add(name)
         for index, operand in enumerate(step.einsum.operands):
-            moved = plan.moves[operand.tensor, step.operand(index)].passes
-            reads = step.cost.reads if moved is None else moved.count
+            passes = plan.repartitions[operand.tensor, step.operand(index)].passes
+            reads = step.cost.reads if passes is None else passes.count
             if reads > 1 and operand.tensor in computed:
                 staged.add(operand.tensor)
     for name, layout in plan.layouts.items():
-        moved = plan.moves[name, layout].passes
-        if moved is not None and moved.count > 1:
+        passes = plan.repartitions[name, layout].passes
+        if passes is not None and passes.count > 1:
             staged.add(name)
     return tuple(step.einsum.output.tensor for step in plan.steps if step.einsum.output.tensor in staged)
 
 
-def _is_watched(name: str, model: CostModel) -> bool:
+def _detects_nonfinite(name: str, model: CostModel) -> bool:
     return model.evaluations[name].detects_nonfinite
 
 
-def _is_held(step: Step, model: CostModel) -> bool:
-    """Whether a statement may hold a result whole."""
+def _fits_in_statement(step: Step, model: CostModel) -> bool:
+    """Whether a statement may hold the whole result in memory."""
     name, tiles = step.einsum.output.tensor, step.result.tiles
-    return model.tuples(name, tiles) * model.tuple_bytes(name, tiles) <= model.memory.most_held_bytes
+    return model.tuples(name, tiles) * model.tuple_bytes(name, tiles) <= model.memory.largest_relation_bytes
 
 
-def _is_large(plan: DecomposedGraph, step: Step, model: CostModel) -> bool:
-    taken: float = _vector_bytes(plan, step, model)
+def _takes_much_memory(plan: DecomposedGraph, step: Step, model: CostModel) -> bool:
+    size_bytes: float = _vector_bytes(plan, step, model)
     if not model.memory.spills_states:
-        taken += _states_bytes(plan, step, model)
-    return taken * model.memory.margins.together > model.memory.limit_bytes
+        size_bytes += _states_bytes(plan, step, model)
+    return size_bytes * model.memory.margins.together > model.memory.limit_bytes
 
 
 def _vector_bytes(plan: DecomposedGraph, step: Step, model: CostModel) -> int:
-    """Bytes of the arrays in vectors at once while an EinSum is computed, and its operands with it."""
-    together = sum(move.vector_bytes for move in _moves_within(plan, step))
+    """Bytes of the arrays in vectors at once while a statement computes an EinSum and repartitions its operands."""
+    together = sum(repartition.vector_bytes for repartition in _repartitions_within(plan, step))
     return model.footprint(step.einsum, step.choice).vector_bytes(model.memory, step.passes) + together
 
 
 def _returned_bytes(plan: DecomposedGraph, step: Step, model: CostModel) -> float:
-    """Bytes of the arrays in vectors that functions return while an EinSum is computed, and its operands with it."""
-    together = sum(move.returned_bytes for move in _moves_within(plan, step))
+    """Bytes of the arrays among them that functions return."""
+    together = sum(repartition.returned_bytes for repartition in _repartitions_within(plan, step))
     return model.footprint(step.einsum, step.choice).returned_bytes(model.memory, step.passes) + together
 
 
 def _states_bytes(plan: DecomposedGraph, step: Step, model: CostModel) -> float:
-    """Bytes of the aggregation states of an EinSum, and of its operands that are put together with it."""
-    together = sum(move.states_bytes for move in _moves_within(plan, step))
+    """Bytes of the aggregation states of an EinSum, and of those that put arrays of its operands together."""
+    together = sum(repartition.states_bytes for repartition in _repartitions_within(plan, step))
     return model.footprint(step.einsum, step.choice).states_bytes(model.memory, step.passes) + together
 
 
-def _moves_within(plan: DecomposedGraph, step: Step) -> list[Move]:
-    """How those operands of an EinSum get into their decompositions that are computed with it."""
-    moves = (plan.moves[operand.tensor, step.operand(index)] for index, operand in enumerate(step.einsum.operands))
-    return [move for move in moves if move.passes is None]
+def _repartitions_within(plan: DecomposedGraph, step: Step) -> list[Repartition]:
+    """The repartitions of operands that the statement of the EinSum itself does, not a table of their own."""
+    repartitions = (
+        plan.repartitions[operand.tensor, step.operand(index)] for index, operand in enumerate(step.einsum.operands)
+    )
+    return [repartition for repartition in repartitions if repartition.passes is None]
 
 
 @dataclass(frozen=True, slots=True)
 class StatementSizes:
-    """What a statement of a run takes.
+    """The memory that a statement of a run takes.
 
     Attributes:
-        states_bytes: Of aggregation states, which the engine cannot spill.
-        vector_bytes: Of arrays in vectors, which it cannot spill either.
-        returned_bytes: Of those, what functions return: the engine does not count them among its buffers.
-        all_bytes: Of these, and of results and operands that are kept in tables and hash tables.
+        states_bytes: Aggregation states, which the engine cannot spill.
+        vector_bytes: Arrays in vectors, which it cannot spill either.
+        returned_bytes: The arrays among them that functions return; the engine does not count them as buffers.
+        all_bytes: States, vectors, and results and operands in tables and hash tables.
     """
 
     states_bytes: float
@@ -101,20 +112,32 @@ class StatementSizes:
 
 
 def statement_sizes(plan: DecomposedGraph, computed: Set[str], model: CostModel) -> StatementSizes:
-    """What one statement of a run takes.
+    """The memory that one statement of a run takes.
 
     Args:
-        plan: What runs.
-        computed: Results that the statement computes; none where it puts an operand or an output together.
-        model: Knows the sizes.
+        plan: The plan that runs.
+        computed: Results that the statement computes; none if it only repartitions an operand or an output.
+        model: The cost model, which estimates the sizes.
     """
     steps = [step for step in plan.steps if step.einsum.output.tensor in computed]
-    delivered = [plan.moves[name, layout] for name, layout in plan.layouts.items() if name in computed]
-    moves = [move for move in delivered if move.passes is None] if steps else list(plan.moves.values())
+    delivered = [plan.repartitions[name, layout] for name, layout in plan.layouts.items() if name in computed]
+    repartitions = (
+        [repartition for repartition in delivered if repartition.passes is None]
+        if steps
+        else list(plan.repartitions.values())
+    )
     states = sum(_states_bytes(plan, step, model) for step in steps)
-    states += max((move.states_bytes for move in moves), default=0.0)
-    vectors = max(*(_vector_bytes(plan, step, model) for step in steps), *(move.vector_bytes for move in moves), 0)
-    returned = max(*(_returned_bytes(plan, step, model) for step in steps), *(move.returned_bytes for move in moves), 0)
+    states += max((repartition.states_bytes for repartition in repartitions), default=0.0)
+    vectors = max(
+        *(_vector_bytes(plan, step, model) for step in steps),
+        *(repartition.vector_bytes for repartition in repartitions),
+        0,
+    )
+    returned = max(
+        *(_returned_bytes(plan, step, model) for step in steps),
+        *(repartition.returned_bytes for repartition in repartitions),
+        0,
+    )
     kept = sum(model.kept_bytes(step.einsum, step.choice) for step in steps)
-    kept += sum(move.work.bytes_moved for move in moves)
+    kept += sum(repartition.work.bytes_moved for repartition in repartitions)
     return StatementSizes(states, vectors, returned, states + vectors + kept)

@@ -34,7 +34,7 @@ def tiles_by_label(
     tiles: dict[str, dict[str, tuple[int, ...]]] = {}
     for einsum in graph.einsums:
         labels = tiles.setdefault(einsum.output.tensor, {})
-        for label, axis in together.of_labels(einsum).items():
+        for label, axis in together.representatives(einsum).items():
             labels[label] = tiles_below(graph.bound_of(einsum, label), {*found.get(axis, ()), *sizes})
     return tiles
 

@@ -1,4 +1,4 @@
-"""Decompose: what is known of an EinSum's cost under one choice."""
+"""Decompose: the expected cost of an EinSum under one choice."""
 
 from dataclasses import dataclass
 
@@ -14,16 +14,16 @@ class VertexCost:
     """Expected work of one EinSum.
 
     Attributes:
-        joined: T_join, tuples that the join produces.
+        joined: T_join, the tuples that the join produces.
         tuples: Tuples of the result.
-        join: To join tuples and run the kernel.
-        aggregation: To aggregate pairs.
-        filling: To make operands dense, to keep one in memory, or to fill in what a join finds no partner for.
-        seconds: Of all of it.
-        absence: How absent tuples are dealt with: the cheapest exact way.
-        indexed: The operand that is kept in memory and read by index; None where operands are joined.
-        passes: In which it is computed, so that it keeps to the memory; None where one is enough, or none are.
-        rereading: To read operands once more for every pass after the first, and to keep the result in a table.
+        join: Work to join tuples and run the kernel.
+        aggregation: Work to aggregate joined pairs.
+        filling: Work to make operands dense, to load one into memory, or to fill in the missing side of a join.
+        seconds: Seconds of all the work.
+        absence: How absent tuples are treated: the cheapest exact alternative.
+        indexed: The number of the operand that is kept in memory and read by index; None if operands are joined.
+        passes: The passes that keep the EinSum within the memory limit; None if one is enough, or if none are.
+        rereading: Work to read operands again for every pass after the first, and to keep the result in a table.
     """
 
     joined: float
@@ -39,5 +39,5 @@ class VertexCost:
 
     @property
     def reads(self) -> int:
-        """How often operands are read."""
+        """How often the operands are read: once for every pass."""
         return 1 if self.passes is None else self.passes.count

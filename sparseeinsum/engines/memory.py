@@ -179,6 +179,6 @@ def _check_room(plan: Plan, sizes: StatementSizes, returned: Mapping[str, float]
     name = max(returned, key=lambda each: returned[each])
     raise PlanError(
         f"results that are returned are expected to take {math.ceil(sum(returned.values())):,} bytes, most of it "
-        f"{name}, which leaves too little of the memory limit of {plan.alternatives.model.memory.given_bytes:,} bytes; "
+        f"{name}, which leaves too little of the memory limit of {plan.alternatives.model.memory.total_bytes:,} bytes; "
         f"give {name} a table, as in into={{{name!r}: ...}}, or raise memory_limit"
     )

@@ -79,7 +79,7 @@ def _plans(program: Program, engine: Engine, options: PlanOptions) -> list[Plan]
         layouts = _layouts(program, exact.graph, options)
         alternatives = _alternatives(exact, data, engine, options, layouts, pins)
         divided = None if options.workers is None else late(_PLANNING).plan_for_workers(alternatives, options.workers)
-        found = (alternatives if divided is None else divided.alternatives).chosen(options.top)
+        found = (alternatives if divided is None else divided.alternatives).preferred(options.top)
     rewriting = Rewriting.between(bound, exact.graph, derivations, unsearched)
     made = _Making(program, engine, options, data, rewriting, exact, alternatives, clock.seconds)
     if divided is None:
@@ -197,8 +197,8 @@ class _Making:
         kept = KeptOperands.within(self.data.memory, engine.dialect.has_workers)
         definitions = translate(decomposed, inputs, self.exact.evaluations, kept)
         transferred_bytes = 0.0
-        if decomposed.spreading is not None:
-            placed = place(definitions, decomposed.spreading, self.alternatives.model)
+        if decomposed.cluster_plan is not None:
+            placed = place(definitions, decomposed.cluster_plan, self.alternatives.model)
             definitions, transferred_bytes = placed.definitions, placed.total_bytes
         return Plan(
             self.program,

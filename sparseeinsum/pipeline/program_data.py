@@ -78,17 +78,17 @@ def read_data(program: Program, engine: Engine, options: PlanOptions) -> Program
 
 
 def _memory(engine: Engine, options: PlanOptions) -> Memory:
-    is_of_process = options.memory_limit is not None and engine.memory_in_use() is not None
+    covers_process = options.memory_limit is not None and engine.memory_in_use() is not None
     limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
-    threads = threads_within(limit, engine.threads()) if is_of_process else engine.threads()
+    threads = threads_within(limit, engine.threads()) if covers_process else engine.threads()
     sql = engine.dialect
-    return Memory(limit, threads, sql.vector_rows, sql.rows_per_thread, is_of_process, sql.spills_states)
+    return Memory(limit, threads, sql.vector_rows, sql.rows_per_thread, covers_process, sql.spills_states)
 
 
 def _with_room_for(stored: Mapping[str, StoredTensor], memory: Memory) -> Memory:
     """The same with as many threads as can read every tensor as it is stored, or with one."""
     needed = max((scan_needed_bytes(source, replace(memory, threads=1)) for source in stored.values()), default=0)
-    if not memory.is_of_process or needed == 0:
+    if not memory.covers_process or needed == 0:
         return memory
     return replace(memory, threads=max(min(memory.threads, math.floor(memory.limit_bytes / needed)), 1))
 
@@ -99,9 +99,9 @@ def _check_scans(stored: Mapping[str, StoredTensor], memory: Memory) -> None:
         needed = scan_needed_bytes(source, memory)
         if needed > memory.limit_bytes:
             raise PlanError(
-                f"to read {name} as it is stored needs a memory_limit of at least {memory.given_for(needed):,} bytes, "
-                f"more than the {memory.given_bytes:,} given; raise memory_limit or promote more labels of {name}, "
-                "or tile them"
+                f"to read {name} as it is stored needs a memory_limit of at least {memory.total_bytes_for(needed):,} "
+                f"bytes, more than the {memory.total_bytes:,} given; raise memory_limit or promote more labels of "
+                f"{name}, or tile them"
             )
 
 

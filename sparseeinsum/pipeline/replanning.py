@@ -89,7 +89,7 @@ def planned_with_less(plan: Plan) -> Plan | None:
     model = replace(before, memory=less, resident_bytes=before.resident_bytes / 2)
     alternatives = replace(plan.alternatives, model=model)
     try:
-        (decomposed,) = alternatives.chosen(1)
+        (decomposed,) = alternatives.preferred(1)
     except PlanError:
         return None
     rest = _Rest(plan, plan.decomposed.graph, plan.stored, plan.measured, plan.estimator)
@@ -108,10 +108,10 @@ def _keeps_to_memory(plan: Plan, kept: "_Found") -> bool:
         model.footprint(step.einsum, step.choice).needed_bytes(model.memory, passes[step.einsum.output.tensor])
         for step in now.steps
     )
-    counts = {each: 1 if move.passes is None else move.passes.count for each, move in then.moves.items()}
+    counts = {each: 1 if move.passes is None else move.passes.count for each, move in then.repartitions.items()}
     moves = (
         move.is_possible and (move.passes is None or move.passes.count <= counts.get(each, 1))
-        for each, move in now.moves.items()
+        for each, move in now.repartitions.items()
     )
     return all(size <= model.memory.limit_bytes for size in needed) and all(moves)
 

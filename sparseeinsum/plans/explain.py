@@ -174,11 +174,11 @@ class Explanation:
         expected = ("tuples", "bytes", "join", "aggregate", "repartition")
         for heading in expected if self.analysis is None else _ANALYSED:
             table.add_column(heading, justify="right")
-        spreading = self.decomposed.spreading
-        if spreading is not None:
+        cluster_plan = self.decomposed.cluster_plan
+        if cluster_plan is not None:
             table.add_column("on the machines", overflow="fold")
         for step in self.decomposed.steps:
-            lies = [] if spreading is None else [spreading.write(step.einsum)]
+            lies = [] if cluster_plan is None else [cluster_plan.describe(step.einsum)]
             table.add_row(*self._einsum_cells(step), *lies)
         return table
 
@@ -197,7 +197,7 @@ class Explanation:
         return [*cells, *(cell for pair in zip(expected, actual, strict=True) for cell in pair)]
 
     def _runners_up(self) -> Table | str:
-        others = self.alternatives.beside(self.decomposed, self.runners_up)
+        others = self.alternatives.other_plans(self.decomposed, self.runners_up)
         if not others:
             return "No other plan keeps to what is asked."
         is_best = self.decomposed.seconds <= others[0].seconds

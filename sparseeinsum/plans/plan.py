@@ -126,7 +126,10 @@ class Plan:
         machines = self.alternatives.machines
         if machines is None:
             return algebra
-        lie = {name: placement_of(machines.places[name], stored.decomposition) for name, stored in self.stored.items()}
+        lie = {
+            name: placement_of(machines.distributions[name], stored.decomposition)
+            for name, stored in self.stored.items()
+        }
         return replace(algebra, sites=machines.costs.cluster.sites, stored=lie)
 
     def to_json(self) -> str:

@@ -12,7 +12,7 @@ from sparseeinsum.render.calls import call
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.packing import is_packed, packed, unpacked
 from sparseeinsum.statistics.columns import table_of_rows, value_of
-from sparseeinsum.statistics.dictionaries import looked_up_rows
+from sparseeinsum.statistics.dictionaries import rows_with_indices
 
 # A part of a scan below these sizes is not worth a task of its own (measured: bench/gcn.py).
 _LEAST_ROWS = 256
@@ -87,7 +87,7 @@ def stored_source(stored: StoredTensor, dialect: Dialect, boundaries: Sequence[i
 
 def indices_select(stored: StoredTensor, dialect: Dialect) -> exp.Select:
     """The rows of a table that holds natural keys, with their indices in the columns of the same names."""
-    return looked_up_rows(stored, aliased(table_of_rows(stored, dialect.name), "t"))
+    return rows_with_indices(stored, aliased(table_of_rows(stored, dialect.name), "t"))
 
 
 def scan_boundaries(stored: StoredTensor, rows: int, threads: int, dialect: Dialect) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.dtypes import is_complex
-from sparseeinsum.statistics.dictionaries import looked_up_rows
+from sparseeinsum.statistics.dictionaries import rows_with_indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def relation_of(stored: StoredTensor, dialect: str) -> exp.Table | exp.Subquery:
     table = table_of_rows(stored, dialect)
     if not stored.column_dictionaries:
         return table
-    return looked_up_rows(stored, exp.alias_(table, "t", table=True)).subquery("looked_up")
+    return rows_with_indices(stored, exp.alias_(table, "t", table=True)).subquery("looked_up")
 
 
 def value_of(stored: StoredTensor, alias: str | None = None) -> exp.Expr:

@@ -15,9 +15,9 @@ from sqlglot import exp
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.columns import relation_of
+from sparseeinsum.statistics.distributed_aggregates import DISTRIBUTED_DIALECTS
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.indices import entry_indices, index_column
-from sparseeinsum.statistics.machines import SPREADING
 from sparseeinsum.statistics.measure import Executor
 from sparseeinsum.statistics.templates import filled, placeholders, template, union_all
 
@@ -120,7 +120,7 @@ def counted_statistics(stored: StoredTensor, counts: Sequence[Counts], tuples: i
 
 def _measured(axes: Sequence[tuple[StoredTensor, int]], executor: Executor) -> Iterator[Counts]:
     if (
-        executor.dialect_name in SPREADING and len(axes) > 1
+        executor.dialect_name in DISTRIBUTED_DIALECTS and len(axes) > 1
     ):  # machines send the branches of a union to one of them first
         for axis in axes:
             yield from _measured([axis], executor)

@@ -22,7 +22,7 @@ def compared(key: exp.Expr, dictionary: Dictionary) -> exp.Expr:
     return exp.Collate(this=exp.cast(key, "text"), expression=exp.to_identifier("C", quoted=True))
 
 
-def looked_up_rows(stored: StoredTensor, rows: exp.Expr, others: Sequence[str] = ()) -> exp.Select:
+def rows_with_indices(stored: StoredTensor, rows: exp.Expr, others: Sequence[str] = ()) -> exp.Select:
     """Rows of a tensor that hold natural keys, with their indices in the same columns; NULL for a key that is unknown.
 
     Args:

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import relation_of, table_of_rows
-from sparseeinsum.statistics.machines import aggregates_of
+from sparseeinsum.statistics.distributed_aggregates import aggregate_query
 from sparseeinsum.statistics.measure import Executor
 from sparseeinsum.statistics.templates import filled, template, union_all
 
@@ -39,7 +39,7 @@ def fingerprints_statement(stored: tuple[StoredTensor, ...], dialect: str) -> st
         number = exp.Literal.number(place).as_("number")
         keys = [exp.column(key, quoted=True) for key in each.keys]
         projections = [number, *fingerprint_projections(each, dialect)]
-        selects.append(aggregates_of(_rows_of(each, dialect), projections, keys, dialect))
+        selects.append(aggregate_query(_rows_of(each, dialect), projections, keys, dialect))
     return union_all(selects).sql(dialect)
 
 

@@ -5,8 +5,8 @@ from sqlglot import exp
 from sparseeinsum.language.tensors import DEMOTED, StoredTensor
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.columns import relation_of, value_of
+from sparseeinsum.statistics.distributed_aggregates import DISTRIBUTED_DIALECTS
 from sparseeinsum.statistics.extents import Extent, as_sql, extent, product
-from sparseeinsum.statistics.machines import SPREADING
 from sparseeinsum.statistics.numbers import number
 from sparseeinsum.statistics.templates import filled, template
 
@@ -43,7 +43,7 @@ def _elements(stored: StoredTensor, dialect: str) -> exp.Select:
     """One row for every element of an array, with its place in it."""
     keys = [exp.column(key, quoted=True).as_(f"key_{i}") for i, key in enumerate(stored.keys)]
     value = value_of(stored)
-    if dialect in SPREADING:
+    if dialect in DISTRIBUTED_DIALECTS:
         query = filled(template("elements", dialect), {"relation": relation_of(stored, dialect), "value": value})
         assert isinstance(query, exp.Select)
         return query.select(*keys)

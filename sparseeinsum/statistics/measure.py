@@ -19,10 +19,10 @@ from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.operators.ranges import ANYTHING, NOTHING, Range
 from sparseeinsum.semantics.exactness import Values
 from sparseeinsum.statistics.columns import relation_of, table_of_rows, value_of
-from sparseeinsum.statistics.dictionaries import KEY_COLUMN, compared, dictionary_table, looked_up_rows
+from sparseeinsum.statistics.dictionaries import KEY_COLUMN, compared, dictionary_table, rows_with_indices
+from sparseeinsum.statistics.distributed_aggregates import aggregate_query
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.extents import Extent, as_sql, extents_of, product
-from sparseeinsum.statistics.machines import aggregates_of
 from sparseeinsum.statistics.templates import filled, placeholders, template, union_all
 
 
@@ -113,7 +113,7 @@ def _scan(stored: StoredTensor, dialect: str) -> _Scan:
     """The scan of one tensor: the template with its placeholders replaced."""
     projections = scan_projections(stored, dialect)
     keys = [exp.column(key, quoted=True) for key in stored.keys]
-    statement = aggregates_of(relation_of(stored, dialect), projections, keys, dialect)
+    statement = aggregate_query(relation_of(stored, dialect), projections, keys, dialect)
     return _Scan(statement.sql(dialect), tuple(projection.alias for projection in projections))
 
 
@@ -203,7 +203,7 @@ def _numbered_rows(stored: StoredTensor, dialect: str) -> exp.Subquery:
     row: exp.Expr = _row_number()
     if stored.column_dictionaries:  # rows have their numbers before a join changes their order
         row = exp.column(_number_column(stored))
-        table = looked_up_rows(stored, _with_numbers(stored, dialect), [row.name]).subquery("looked_up")
+        table = rows_with_indices(stored, _with_numbers(stored, dialect), [row.name]).subquery("looked_up")
     select = exp.select(exp.alias_(row, "row"), *keys, value).from_(table)
     return select.subquery("numbered")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sparseeinsum.decompose.clusters.costs import SMALL_BYTES, MovingCosts
+from sparseeinsum.decompose.clusters.costs import SMALL_BYTES, TransferCosts
 from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.decompose.clusters.pricing import Machines
 from sparseeinsum.engines.engine import Engine
@@ -71,4 +71,4 @@ def machines_of(stored: Mapping[str, StoredTensor], engine: Engine) -> Machines 
     if cluster is None:
         return None
     places = {name: distribution_of(each, engine) for name, each in stored.items()}
-    return Machines(MovingCosts(cluster), places)
+    return Machines(TransferCosts(cluster), places)

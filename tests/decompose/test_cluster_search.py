@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from planning_problems import MOST_PLANS, Problem, drawn
 
-from sparseeinsum.decompose.clusters.costs import MovingCosts, Volume
+from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume
 from sparseeinsum.decompose.clusters.distribution import Central, Cluster, Distribution, Hashed, Replicated
+from sparseeinsum.decompose.clusters.local_strategies import slice_strategies, stack_strategies
 from sparseeinsum.decompose.clusters.pricing import Machines
-from sparseeinsum.decompose.clusters.routes import PricedOperator, Routes, SizedRelation, tables_for
-from sparseeinsum.decompose.clusters.ways import ways_to_slice, ways_to_stack
+from sparseeinsum.decompose.clusters.repartition_routes import PricedOperator, Routes, SizedRelation, tables_for
 from sparseeinsum.decompose.optimizers import optimise
 from sparseeinsum.decompose.plan import price_choices
 from sparseeinsum.language.tensors import DEMOTED, Decomposition
@@ -20,7 +20,7 @@ from sparseeinsum.language.tensors import DEMOTED, Decomposition
 pytestmark = pytest.mark.engines("duckdb", reason="nothing runs in the database")
 
 # Tensors of problems are small: where nothing is gathered for that, bytes count.
-COSTS = MovingCosts(Cluster(sites=4, parts=8), table_seconds=1e-4, small_bytes=0)
+COSTS = TransferCosts(Cluster(sites=4, shards=8), table_seconds=1e-4, small_bytes=0)
 
 
 def machines(problem: Problem, rng: random.Random) -> Machines:
@@ -75,34 +75,34 @@ def test_routes(before: tuple[int, ...], after: tuple[int, ...]) -> None:
     operators = []
     if middle != given:
         operators.append(
-            PricedOperator(tuple(ways_to_slice(given, middle)), SizedRelation(middle, Volume(1e4, 3e6)), 1e-3)
+            PricedOperator(tuple(slice_strategies(given, middle)), SizedRelation(middle, Volume(1e4, 3e6)), 1e-3)
         )
     if middle != wanted:
         operators.append(
-            PricedOperator(tuple(ways_to_stack(middle, wanted)), SizedRelation(wanted, Volume(1e4, 1e6)), 1e-3)
+            PricedOperator(tuple(stack_strategies(middle, wanted)), SizedRelation(wanted, Volume(1e4, 1e6)), 1e-3)
         )
     routes = Routes(COSTS, 2)
     start_relation = SizedRelation(given, Volume(1e4, 2e6))
     seconds = routes.seconds(start_relation, operators)
 
     def moved(sized: SizedRelation, origin: Distribution, goal: Distribution) -> float:
-        return 0.0 if origin == goal else COSTS.moving(sized.volume, origin, goal)
+        return 0.0 if origin == goal else COSTS.transfer_seconds(sized.volume, origin, goal)
 
     def priced(
         placed_operators: list[tuple[PricedOperator, int, Distribution]], start: Distribution, end: Distribution
     ) -> float:
         total, lies, relation = 0.0, start, start_relation
         for operator, number, place in placed_operators:
-            way = operator.ways[number]
-            total += moved(relation, lies, way.operands[0]) + operator.seconds * COSTS.share(way)
-            total += COSTS.filling(operator.result.volume, way, place)
+            way = operator.strategies[number]
+            total += moved(relation, lies, way.operands[0]) + operator.seconds * COSTS.work_share(way)
+            total += COSTS.filling_seconds(operator.result.volume, way, place)
             lies, relation = place, operator.result
         return total + moved(relation, lies, end)
 
     options = [
         [
             (operator, number, place)
-            for number in range(len(operator.ways))
+            for number in range(len(operator.strategies))
             for place in tables_for(operator.result.promoted)
         ]
         for operator in operators
@@ -112,15 +112,15 @@ def test_routes(before: tuple[int, ...], after: tuple[int, ...]) -> None:
         assert routes.between(seconds, start, end) == pytest.approx(least, rel=1e-12)
         placed_operators = routes.placed_operators(start_relation, operators, start, end)
         taken = [
-            (operator, operator.ways.index(placed.way), placed.place)
+            (operator, operator.strategies.index(placed.strategy), placed.distribution)
             for operator, placed in zip(operators, placed_operators, strict=True)
         ]
         assert priced(taken, start, end) == pytest.approx(least, rel=1e-12)
 
 
 def test_work_is_shared_by_as_many_machines_as_there_are_keys() -> None:
-    ways = ways_to_slice(Decomposition((1, 0)), Decomposition((1, 1)))
-    way = next(each for each in ways if not each.is_of_one_machine)
-    assert [COSTS.share(way, keys) for keys in (1, 2, 1000)] == [1.0, 0.5, 0.25]
-    faster = replace(COSTS, cluster=Cluster(sites=8, parts=8))
-    assert faster.share(way) == 1 / 8
+    ways = slice_strategies(Decomposition((1, 0)), Decomposition((1, 1)))
+    way = next(each for each in ways if not each.runs_on_one_site)
+    assert [COSTS.work_share(way, keys) for keys in (1, 2, 1000)] == [1.0, 0.5, 0.25]
+    faster = replace(COSTS, cluster=Cluster(sites=8, shards=8))
+    assert faster.work_share(way) == 1 / 8

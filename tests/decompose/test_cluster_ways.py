@@ -20,12 +20,12 @@ from sparseeinsum.algebra.plan_expressions import PlanExpressions
 from sparseeinsum.algebra.relational.expressions import Complete, Expression, Input
 from sparseeinsum.algebra.relational.traversal import in_order
 from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Scattered
-from sparseeinsum.decompose.clusters.ways import (
+from sparseeinsum.decompose.clusters.local_strategies import (
     LocalStrategy,
-    ways_to_complete,
-    ways_to_contract,
-    ways_to_slice,
-    ways_to_stack,
+    completion_strategies,
+    contraction_strategies,
+    slice_strategies,
+    stack_strategies,
 )
 from sparseeinsum.language.tensors import Decomposition
 
@@ -93,7 +93,7 @@ def operators(plan: se.Plan) -> Iterator[tuple[Relation, list[Schema], Iterator[
         contract = definition.relation
         schemas = [each.schema for each in contract.inputs]
         inputs = tuple(operand(schema, number) for number, schema in enumerate(schemas))
-        ways = ways_to_contract(contract.einsum, definition.step.choice, contract.join)
+        ways = contraction_strategies(contract.einsum, definition.step.choice, contract.join)
         yield replace(contract, inputs=inputs, compensation=None), schemas, ways
         for given_relation in contract.inputs:
             yield from repartitions(given_relation)
@@ -109,11 +109,11 @@ def repartitions(relation: Relation) -> Iterator[tuple[Relation, list[Schema], I
     before, after = schema.decomposition, relation.schema.decomposition
     match relation:
         case Slice():
-            yield made, [schema], ways_to_slice(before, after)
+            yield made, [schema], slice_strategies(before, after)
         case Stack() if len(after.differing_axes(before)) == 1:
-            yield made, [schema], ways_to_stack(before, after)
+            yield made, [schema], stack_strategies(before, after)
         case Densify():
-            yield made, [schema], ways_to_complete(after)
+            yield made, [schema], completion_strategies(after)
 
 
 def test_ways_of_random_plans(shared_db: se.Database) -> None:
@@ -140,5 +140,5 @@ def test_ways_of_random_plans(shared_db: se.Database) -> None:
 @pytest.mark.parametrize("keys", list(itertools.product((0, 1), repeat=2)))
 def test_one_array_is_put_together_in_one_place(keys: tuple[int, int]) -> None:
     before, after = Decomposition(keys), Decomposition((0, 0))
-    results = {way.result for way in ways_to_stack(before, after)}
+    results = {way.result for way in stack_strategies(before, after)}
     assert results == {Central()}

@@ -9,7 +9,7 @@ from cost_models import OPERANDS, PRODUCT, model_of, promoting
 from sparseeinsum.decompose.choices import allowed_choices
 from sparseeinsum.decompose.cost import Work
 from sparseeinsum.decompose.memory import (
-    OF_ENGINE,
+    ENGINE_MARGINS,
     REREAD_BYTES,
     STATE_OVERHEAD_BYTES,
     Memory,
@@ -92,7 +92,7 @@ class TestMemory:
         footprint = model.footprint(einsum, choice)
         needed = math.ceil(footprint.needed_bytes(TWO_THREADS))
         vectors, states = footprint.vector_bytes(TWO_THREADS), footprint.states_bytes(TWO_THREADS)
-        assert needed == vectors + OF_ENGINE.states * states > OF_ENGINE.vectors * vectors
+        assert needed == vectors + ENGINE_MARGINS.states * states > ENGINE_MARGINS.vectors * vectors
         single = limited(model, needed).vertex_cost(einsum, choice)
         twice = limited(model, needed - 1).vertex_cost(einsum, choice)
         often = limited(model, needed // 10).vertex_cost(einsum, choice)
@@ -115,15 +115,15 @@ class TestMemory:
 
     def test_a_tensor_is_put_together_in_passes(self) -> None:
         model = model_of("B[i, j] = 2 * A[i, j]", {"A": dense_statistics((50_000, 300))})
-        at_once = model.move("A", (1, 1), (1, 0))
+        at_once = model.repartition("A", (1, 1), (1, 0))
         assert at_once.passes is None
         assert at_once.work == model.repartition_work("A", (1, 1), (1, 0))
-        move = limited(model, 200_000_000).move("A", (1, 1), (1, 0))
+        move = limited(model, 200_000_000).repartition("A", (1, 1), (1, 0))
         assert move.passes is not None
         assert (move.passes.label, move.is_possible) == ("dim_0", True)
-        states = OF_ENGINE.states * move.states_bytes
+        states = ENGINE_MARGINS.states * move.states_bytes
         assert states <= 200_000_000 - move.vector_bytes < states * move.passes.count
-        assert not limited(model, 200_000_000).move("A", (1, 1), (0, 0)).is_possible
+        assert not limited(model, 200_000_000).repartition("A", (1, 1), (0, 0)).is_possible
 
     def test_error_tells_the_least_limit_that_will_do(self) -> None:
         model = model_of(PRODUCT, OPERANDS)

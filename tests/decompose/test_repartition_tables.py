@@ -13,17 +13,17 @@ from random_runs import random_runs
 
 from sparseeinsum.decompose.memory import Memory
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.search import Task
+from sparseeinsum.decompose.search import SearchTask
 from sparseeinsum.statistics.estimate import Statistics
 
 
-def task_of(shape: tuple[int, ...], entries: float, limit_bytes: float) -> Task:
+def task_of(shape: tuple[int, ...], entries: float, limit_bytes: float) -> SearchTask:
     """A tensor A of this shape, that is copied."""
     known = {"A": Statistics(entries, tuple(min(bound, entries) for bound in shape), shape)}
     labels = ", ".join("ijklmnop"[: len(shape)])
     graph, evaluations = evaluated(f"B[{labels}] = 2 * A[{labels}]", known)
     memory = Memory(limit_bytes, threads=2, vector_rows=64)
-    return Task(CostModel(graph, known, evaluations, CONSTANTS, EMBEDDED, memory), {}, {}, {})
+    return SearchTask(CostModel(graph, known, evaluations, CONSTANTS, EMBEDDED, memory), {}, {}, {})
 
 
 @random_runs(30)

@@ -27,9 +27,9 @@ from sparseeinsum.api.examples import (
 )
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.decompose.clusters import pricing
-from sparseeinsum.decompose.clusters.costs import MovingCosts
+from sparseeinsum.decompose.clusters.costs import TransferCosts
 from sparseeinsum.decompose.clusters.distribution import Hashed, Replicated, Scattered
-from sparseeinsum.decompose.clusters.ways import ways_to_contract
+from sparseeinsum.decompose.clusters.local_strategies import contraction_strategies
 from sparseeinsum.render.dialects import write_sql
 from sparseeinsum.storage import placement
 from sparseeinsum.storage.placement import distribution_of
@@ -47,7 +47,7 @@ def db(citus: se.Database) -> se.Database:
 def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tensors of a few numbers are distributed as large ones are, for which tables are cheap."""
     monkeypatch.setattr(placement, "SMALL_BYTES", -1)
-    monkeypatch.setattr(placement, "MovingCosts", partial(MovingCosts, small_bytes=-1, table_seconds=0.0))
+    monkeypatch.setattr(placement, "TransferCosts", partial(TransferCosts, small_bytes=-1, table_seconds=0.0))
 
 
 def filling_queries(plan: se.Plan) -> list[str]:
@@ -214,17 +214,17 @@ class TestRuns:
         planned = partial(db.plan, text, pin={"C": {"i": 4, "j": 5, "k": 6}}, rewrite=False)
         (step,) = planned().decomposed.steps
         seen = set()
-        ways = ways_to_contract(step.einsum, step.choice, step.absence.join)
+        ways = contraction_strategies(step.einsum, step.choice, step.absence.join)
         for way in (each for each in ways if Scattered() not in each.operands):  # as nothing lies here
             with monkeypatch.context() as patched:
-                patched.setattr(pricing, "ways_to_contract", lambda *_, only=way: [only])
+                patched.setattr(pricing, "contraction_strategies", lambda *_, only=way: [only])
                 plan = planned()
-            assert plan.decomposed.spreading is not None
-            assert plan.decomposed.spreading.ways == {"C": way}
+            assert plan.decomposed.cluster_plan is not None
+            assert plan.decomposed.cluster_plan.strategies == {"C": way}
             np.testing.assert_allclose(db.run(plan)["C"].to_numpy(), expected, rtol=1e-12, atol=1e-12)
             with db.connection.transaction(force_rollback=True):
                 for command in plan.sql("staged").split(";\n"):
-                    if command.strip().startswith("INSERT") and not way.gathers and not way.is_of_one_machine:
+                    if command.strip().startswith("INSERT") and not way.gathers and not way.runs_on_one_site:
                         assert "pull to coordinator" not in explained(db, command)
                     db.connection.execute(command)
             seen.add((way.gathers, way.parts_by))
@@ -329,9 +329,9 @@ class TestRuns:
         db.tensor("A", sp.csr_array(np.eye(5)), distribute="dim_0")
         db.tensor("B", np.ones((5, 2)), distribute="replicated")
         plan = db.plan(PRODUCT, pin={"C": "ij"})
-        assert plan.decomposed.spreading is not None
+        assert plan.decomposed.cluster_plan is not None
         (step,) = plan.decomposed.steps
-        assert plan.decomposed.spreading.write(step.einsum) == "A by i, B everywhere -> by i"
+        assert plan.decomposed.cluster_plan.describe(step.einsum) == "A by i, B everywhere -> by i"
         assert "A by i, B everywhere" in plan.explain()
 
     @pytest.mark.usefixtures("nothing_is_small")

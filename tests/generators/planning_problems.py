@@ -14,7 +14,7 @@ from sparseeinsum.decompose.cost import CostConstants, Work
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.optimizers import optimise
 from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
-from sparseeinsum.decompose.search import Candidate, Task
+from sparseeinsum.decompose.search import Candidate, SearchTask
 from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, EinSum
@@ -175,7 +175,7 @@ class PricedByHand(CostModel):
     def repartition_cost(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> float:
         return 0.0 if before == after else self._draw(tensor, before, after)
 
-    def sizes_in_repartitions(self, tensor: str, tiles: Choice) -> tuple[float, ...]:
+    def repartition_price_key(self, tensor: str, tiles: Choice) -> tuple[float, ...]:
         return tiles
 
     def _draw(self, *of: object) -> float:
@@ -191,7 +191,7 @@ TILES = (DEMOTED, 1, 4)
 class Priced:
     """What to search for, priced by hand, in tiles of every kind."""
 
-    task: Task
+    task: SearchTask
 
     def price(self, choices: Mapping[str, Choice]) -> float:
         """Seconds of a plan, added up one after the other."""
@@ -228,7 +228,7 @@ def priced_by_hand(is_tree: bool, count: int, endless: float = 0) -> Iterator[Pr
         stored = {name: tiles[name] for name in tiles if name not in computed and rng.random() < 0.7}
         layouts = {name: tiles[name] for name in graph.outputs if rng.random() < 0.7}
         yield Priced(
-            Task(
+            SearchTask(
                 PricedByHand(graph, {}, {}, CONSTANTS, seed=seed, endless=endless),
                 choices,
                 stored,

@@ -68,7 +68,7 @@ def test_plans_that_lost_are_compared_with_the_best(chain: se.Database) -> None:
 def test_alternatives_differ_in_one_einsum(chain: se.Database) -> None:
     plan = chain.plan(CHAIN)
     taken = choices_of(plan.decomposed)
-    found = plan.alternatives.of_each(plan.decomposed, 100)
+    found = plan.alternatives.variants_by_result(plan.decomposed, 100)
     assert {name: len(others) for name, others in found.items()} == {"T": 7, "R": 3, "Y": 7, "Z": 3}
     for name, others in found.items():
         seconds = [other.seconds for other in others]
@@ -76,7 +76,7 @@ def test_alternatives_differ_in_one_einsum(chain: se.Database) -> None:
         assert min(seconds) >= plan.cost * (1 - 1e-9)
         for other in others:
             assert {each for each, choice in choices_of(other).items() if choice != taken[each]} == {name}
-    assert all(len(others) == 2 for others in plan.alternatives.of_each(plan.decomposed, 2).values())
+    assert all(len(others) == 2 for others in plan.alternatives.variants_by_result(plan.decomposed, 2).values())
 
 
 def test_actual_sizes_and_times(chain: se.Database) -> None:

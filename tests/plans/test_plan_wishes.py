@@ -86,7 +86,7 @@ def test_memory_limit_is_kept_to(db: se.Database) -> None:
             (step,) = plan.decomposed.steps
             assert model.needed_bytes(step.einsum, step.choice) <= model.memory.limit_bytes
             assert model.memory.limit_bytes == pytest.approx(planned, abs=1)
-            assert all(move.needed_bytes <= model.memory.limit_bytes for move in plan.decomposed.moves.values())
+            assert all(move.needed_bytes <= model.memory.limit_bytes for move in plan.decomposed.repartitions.values())
     with pytest.raises(PlanError, match="raise memory_limit or promote more labels"):
         db.plan(text, memory_limit=limit_for(db, 200_000), optimizer="dense")
     with pytest.raises(PlanError, match="raise memory_limit or promote more labels"):

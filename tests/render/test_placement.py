@@ -13,7 +13,7 @@ from sparseeinsum.algebra.placement import PlacedDefinitions, place
 from sparseeinsum.api.examples import citation_graph, gcn_inputs
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.decompose.alternatives import choices_of
-from sparseeinsum.decompose.clusters.costs import MovingCosts
+from sparseeinsum.decompose.clusters.costs import TransferCosts
 from sparseeinsum.decompose.clusters.distribution import (
     Central,
     Cluster,
@@ -23,22 +23,22 @@ from sparseeinsum.decompose.clusters.distribution import (
     Scattered,
     transfer_bytes,
 )
-from sparseeinsum.decompose.clusters.parts import parts_of_groups
+from sparseeinsum.decompose.clusters.partial_groups import expected_partials
 from sparseeinsum.decompose.clusters.pricing import Machines
 from sparseeinsum.render.dialects import CITUS
 
-TWO = Cluster(sites=2, parts=8)
-EIGHT = Cluster(sites=8, parts=32)
+TWO = Cluster(sites=2, shards=8)
+EIGHT = Cluster(sites=8, shards=32)
 
 
 def placed(plan: se.Plan, cluster: Cluster, **stored: Distribution) -> tuple[PlacedDefinitions, se.Plan]:
     """A plan's definitions on machines, and the plan that has them."""
     slow = replace(cluster, network_bytes_per_second=1.0)  # nothing else counts
-    costs = MovingCosts(slow, small_bytes=0)
+    costs = TransferCosts(slow, small_bytes=0)
     alternatives = replace(plan.alternatives, machines=Machines(costs, stored))
-    spreading = alternatives.priced(choices_of(plan.decomposed)).spreading
-    assert spreading is not None
-    found = place(plan.definitions, spreading, alternatives.model)
+    cluster_plan = alternatives.priced(choices_of(plan.decomposed)).cluster_plan
+    assert cluster_plan is not None
+    found = place(plan.definitions, cluster_plan, alternatives.model)
     return found, replace(plan, definitions=found.definitions, dialect=CITUS)
 
 
@@ -65,9 +65,9 @@ def test_shards_have_parts_of_groups_that_tuples_fall_on() -> None:
     """So many tuples each fall on a group, in a shard, as counted here by chance."""
     rng = np.random.default_rng(0)
     for groups, joined in ((10, 5), (10, 100), (1000, 3000), (1000, 100_000)):
-        counted = [len(np.unique(rng.integers(0, groups * TWO.parts, joined))) for _ in range(100)]
-        assert parts_of_groups(groups, joined, TWO.parts) == pytest.approx(np.mean(counted), rel=0.03)
-    assert parts_of_groups(0, 0, TWO.parts) == 0.0
+        counted = [len(np.unique(rng.integers(0, groups * TWO.shards, joined))) for _ in range(100)]
+        assert expected_partials(groups, joined, TWO.shards) == pytest.approx(np.mean(counted), rel=0.03)
+    assert expected_partials(0, 0, TWO.shards) == 0.0
 
 
 def test_colocated_operands_go_nowhere(db: se.Database) -> None:

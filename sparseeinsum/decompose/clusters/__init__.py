@@ -1,1 +1,1 @@
-"""Decompose: where tensors lie on a cluster of database servers, how EinSums are computed there, at which cost."""
+"""Decompose: on a cluster of database servers, where tensors are, how EinSums are computed, and what both cost."""

@@ -1,4 +1,4 @@
-"""Decompose: what it takes, in seconds, to move bytes between the machines of a cluster and to fill tables on them."""
+"""Decompose: the seconds that a cluster takes to transfer tuples between its machines and to fill tables there."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -15,21 +15,23 @@ from sparseeinsum.decompose.clusters.distribution import (
     bottleneck_copies,
     transfer_bytes,
 )
-from sparseeinsum.decompose.clusters.ways import LocalStrategy
+from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
 from sparseeinsum.decompose.clusters.wire import row_bytes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.language.tensors import Decomposition
 
-SMALL_BYTES = 8 << 20  # of what every machine may have whole, and of what the coordinator computes with
+SMALL_BYTES = (
+    8 << 20
+)  # tensors of up to this size are replicated, and EinSums of up to this size run on the coordinator
 
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """How much is moved.
+    """An amount of data.
 
     Attributes:
-        tuples: How many.
-        size_bytes: Of all of them, on their way between machines.
+        tuples: Number of tuples.
+        size_bytes: Bytes of all tuples in the wire format.
     """
 
     tuples: float
@@ -40,19 +42,19 @@ NOTHING = Volume(0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class MovingCosts:
-    """What moving costs on a cluster; defaults are of Citus 13.2 with two workers (`bench.moving`).
+class TransferCosts:
+    """Costs of transfers on a cluster. `bench.moving` measured the defaults on Citus 13.2 with two workers.
 
     Attributes:
         cluster: The machines.
-        tuple_seconds: To handle a tuple: to send or to receive it, or to write it into a table.
+        tuple_seconds: To send a tuple, to receive it, or to write it into a table.
         byte_seconds: The same for every byte of it.
-        gathered_handlings: How often as long the coordinator takes with what a shard has of a group, which Citus's
-            aggregates write as text, as with a tuple.
+        gathered_handlings: How many times longer the coordinator takes for the partial result of a group than for a
+            tuple, because Citus's aggregates send partial results as text.
         table_seconds: To create a table on all machines.
-        statement_seconds: To start a statement that fills one, or a table of the coordinator.
-        small_bytes: Of operands and results together that the coordinator computes with: it serves all, and has the
-            memory of one machine.
+        statement_seconds: To start a statement that fills a table, distributed or on the coordinator.
+        small_bytes: The largest size, operands and results together, that the coordinator computes with. It serves all
+            connections, but has the memory of one machine.
     """
 
     cluster: Cluster
@@ -63,55 +65,73 @@ class MovingCosts:
     statement_seconds: float = 0.004
     small_bytes: float = SMALL_BYTES
 
-    def moving(self, volume: Volume, before: Distribution, after: Distribution) -> float:
-        """To bring a table from one distribution into another, or what was computed in one into a table in another.
+    def transfer_seconds(self, volume: Volume, before: Distribution, after: Distribution) -> float:
+        """Seconds to bring tuples from the distribution `before` into a table with the distribution `after`.
 
-        That is another table, but where the statement that reads one of the coordinator has it sent to all machines.
+        From the coordinator to all machines takes no table: the statement that reads the coordinator's table has its
+        rows sent to all machines.
         """
-        handling = self._handling(volume, before, after)
+        handling = self._handling_seconds(volume, before, after)
         if (before, after) == (Central(), Replicated()):
             return handling
         table = self.table_seconds if isinstance(after, Hashed) else 0.0
         return handling + table + self.statement_seconds
 
-    def filling(self, volume: Volume, way: LocalStrategy, place: Distribution, parts: Volume = NOTHING) -> float:
-        """To bring what is computed in a way into a table, put together from parts that are brought before."""
-        seconds = self.moving(volume, way.result, place)
-        if way.parts_by is not None:
-            seconds += self.moving(parts, Scattered(), way.result)
-        if way.gathers:
-            seconds += self._handling(parts, Scattered(), Central(), self.gathered_handlings)
+    def filling_seconds(
+        self, volume: Volume, strategy: LocalStrategy, distribution: Distribution, partials: Volume = NOTHING
+    ) -> float:
+        """Seconds to bring the results of a local strategy into a table.
+
+        Args:
+            volume: The results.
+            strategy: How they are computed.
+            distribution: That of the table.
+            partials: The partial results that are combined first, if the strategy makes any.
+        """
+        seconds = self.transfer_seconds(volume, strategy.result, distribution)
+        if strategy.parts_by is not None:
+            seconds += self.transfer_seconds(partials, Scattered(), strategy.result)
+        if strategy.gathers:
+            seconds += self._handling_seconds(partials, Scattered(), Central(), self.gathered_handlings)
         return seconds
 
-    def allowed(
-        self, ways: Iterable[LocalStrategy], size_bytes: float, is_one_array: bool = False
+    def allowed_strategies(
+        self, strategies: Iterable[LocalStrategy], size_bytes: float, is_one_array: bool = False
     ) -> tuple[LocalStrategy, ...]:
-        """Those of the ways that leave operands and results of a size together to the machines that share the work.
+        """The strategies that do not overload the coordinator.
 
-        The coordinator computes with what is small, and puts arrays together that are to be in one place.
+        Args:
+            strategies: Candidates.
+            size_bytes: Size of operands and results together; the coordinator computes only with what is small.
+            is_one_array: Whether the result is a single array, which has to be put together in one place.
         """
         may_gather = is_one_array or size_bytes <= self.small_bytes
-        return tuple(way for way in ways if may_gather or Central() not in way.operands)
+        return tuple(strategy for strategy in strategies if may_gather or Central() not in strategy.operands)
 
-    def delivering(self, volume: Volume, place: Distribution, promoted: Sequence[int]) -> float:
-        """To have a result with keys of these axes in a table that stays: distributed, or one row on all machines."""
-        if place != Central():
+    def delivery_seconds(self, volume: Volume, distribution: Distribution, promoted: Sequence[int]) -> float:
+        """Seconds to store a result that is on the coordinator: distributed by the first promoted axis, or replicated.
+
+        A result that is distributed already stays where it is, at no cost.
+        """
+        if distribution != Central():
             return 0.0
-        return self.moving(volume, place, Hashed(promoted[0]) if promoted else Replicated())
+        return self.transfer_seconds(volume, distribution, Hashed(promoted[0]) if promoted else Replicated())
 
-    def share(self, way: LocalStrategy, keys: float = math.inf) -> float:
-        """The share of the work of a way that the machine has which has most, if this many keys divide it."""
-        return 1.0 if way.is_of_one_machine else 1.0 / max(min(self.cluster.sites, keys), 1.0)
+    def work_share(self, strategy: LocalStrategy, keys: float = math.inf) -> float:
+        """The share of the work that the busiest machine does, if so many keys are divided among the machines."""
+        return 1.0 if strategy.runs_on_one_site else 1.0 / max(min(self.cluster.sites, keys), 1.0)
 
-    def _handling(self, volume: Volume, before: Distribution, after: Distribution, times: float = 1.0) -> float:
-        """What the machine does that all wait for, and the network, through which all bytes go."""
+    def _handling_seconds(
+        self, volume: Volume, before: Distribution, after: Distribution, factor: float = 1.0
+    ) -> float:
+        """Seconds of the busiest machine, for which all others wait, and of the network that all bytes share."""
         once = volume.tuples * self.tuple_seconds + volume.size_bytes * self.byte_seconds
         transferred = transfer_bytes(volume.size_bytes, before, after, self.cluster)
         network = transferred / self.cluster.network_bytes_per_second
-        return once * times * bottleneck_copies(before, after, self.cluster) + network
+        return once * factor * bottleneck_copies(before, after, self.cluster) + network
 
 
 def volume_of(model: CostModel, tensor: str, tiles: Choice) -> Volume:
-    """Expected of all tuples of a tensor in a decomposition."""
+    """Expected volume of all tuples of a tensor in a decomposition, given as the tiles of its axes."""
     tuples = model.tuples(tensor, tiles)
     return Volume(tuples, tuples * row_bytes(model.graph.tensors[tensor], Decomposition(tiles)))

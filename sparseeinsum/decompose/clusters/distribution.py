@@ -1,9 +1,11 @@
-"""Decompose: where the tuples of a relation are on several machines, and what it costs to bring them elsewhere.
+"""Decompose: distributions of relations over the machines of a cluster, and the bytes transferred between them.
 
 Source: tensor relational algebra, section 4: relations whose tuples have a site; section 5.3: to broadcast f numbers to
-s sites is to transfer f * s of them, to shuffle them f; of these, one in s is where it is to be. In Citus's words, a
-relation that is hashed is a table with a distribution column, one that is replicated a reference table, and one that is
-central a local table, which a statement that works on all machines has sent to them for itself.
+s sites transfers f * s numbers, to shuffle them transfers f, of which one in s is already where it belongs.
+
+In Citus, a hashed relation is a table with a distribution column, a replicated relation is a reference table, and a
+central relation is a local table of the coordinator, whose rows are sent to all machines by every statement that needs
+them there.
 """
 
 from dataclasses import dataclass
@@ -11,10 +13,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Hashed:
-    """Every tuple on the machine that the hash of a key says, the same one for equal keys of all relations.
+    """Each tuple is on the machine that the hash of one key selects; equal keys of all relations select the same.
 
     Attributes:
-        axis: Position of the promoted axis whose key that is.
+        axis: Position of the promoted axis whose key is hashed.
     """
 
     axis: int
@@ -22,17 +24,17 @@ class Hashed:
 
 @dataclass(frozen=True, slots=True)
 class Replicated:
-    """All tuples on every machine."""
+    """Every machine has all tuples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scattered:
-    """Every tuple on one of the machines, by no rule that others go by."""
+    """Each tuple is on one machine, but nothing tells on which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Central:
-    """All tuples on the machine that statements are sent to, the coordinator."""
+    """The coordinator, to which statements are sent, has all tuples."""
 
 
 Distribution = Hashed | Replicated | Scattered | Central
@@ -40,25 +42,25 @@ Distribution = Hashed | Replicated | Scattered | Central
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The machines that tables are spread over.
+    """The machines that tables are distributed over.
 
     Attributes:
-        sites: How many there are.
-        parts: How many parts a table is cut into (shards), of which each is worked on by itself.
-        network_bytes_per_second: That the network between the machines takes; 10 Gbit/s by default.
+        sites: Number of machines.
+        shards: Number of parts of a table; each is processed on its own.
+        network_bytes_per_second: Throughput of the network between the machines; 10 Gbit/s by default.
     """
 
     sites: int
-    parts: int
+    shards: int
     network_bytes_per_second: float = 1.25e9
 
 
 def transfer_bytes(size_bytes: float, before: Distribution, after: Distribution, cluster: Cluster) -> float:
-    """What goes from machine to machine to bring a relation of a size from one distribution into another.
+    """Bytes sent between machines to bring a relation of `size_bytes` from one distribution into another.
 
-    What is broadcast goes to the coordinator first, unless it is there.
+    A relation that is broadcast goes to the coordinator first, unless it is there.
 
-    >>> two = Cluster(sites=2, parts=8)
+    >>> two = Cluster(sites=2, shards=8)
     >>> transfer_bytes(100.0, Central(), Replicated(), two), transfer_bytes(100.0, Hashed(0), Hashed(1), two)
     (200.0, 50.0)
     """
@@ -71,14 +73,14 @@ def transfer_bytes(size_bytes: float, before: Distribution, after: Distribution,
 
 
 def bottleneck_copies(before: Distribution, after: Distribution, cluster: Cluster) -> float:
-    """How often the machine that the others wait for handles a tuple, on average, where `transfer_bytes` are moved.
+    """How many times the busiest machine handles each tuple, on average, in a transfer as in `transfer_bytes`.
 
-    Machines share what they compute and write where it is, and what they shuffle: each tuple is written to a file,
-    read from there, and written into a table. All that the coordinator gathers, or sends away, it handles alone; what
-    it sends to all machines is written for each of them, and read for each of a machine's parts of a table that it is
-    joined with, which is half of what handling a tuple takes.
+    Machines share what they compute and write in place. They also share a shuffle, in which each tuple is written to a
+    file, read from there, and written into a table. The coordinator alone handles all tuples that it gathers or sends.
+    Tuples that it sends to all machines are written once for each machine, and each machine reads them once for each of
+    its shards of the table that they are joined with; writing or reading is half of the handling.
 
-    >>> two = Cluster(sites=2, parts=8)
+    >>> two = Cluster(sites=2, shards=8)
     >>> [bottleneck_copies(Hashed(0), after, two) for after in (Hashed(0), Hashed(1), Central(), Replicated())]
     [0.5, 1.5, 1.0, 4.0]
     >>> bottleneck_copies(Central(), Replicated(), two)
@@ -86,7 +88,7 @@ def bottleneck_copies(before: Distribution, after: Distribution, cluster: Cluste
     """
     is_shared = isinstance(before, Hashed | Scattered)
     if isinstance(after, Replicated):
-        sent = (cluster.sites + cluster.parts / cluster.sites) / 2
+        sent = (cluster.sites + cluster.shards / cluster.sites) / 2
         return sent if isinstance(before, Central) else sent + 1.0
     if before == after:
         return 1.0 / cluster.sites if is_shared else 1.0

@@ -43,7 +43,7 @@ def scheme_choices(graph: EinGraph, workers: int, scheme: Scheme) -> dict[str, t
 def _along(
     graph: EinGraph, einsum: EinSum, workers: int, connected: ConnectedAxes, cut: Sequence[tuple[str, int]]
 ) -> tuple[Choice, ...]:
-    walked = connected.of_labels(einsum)
+    walked = connected.representatives(einsum)
     for axis in cut:
         for position, label in enumerate(einsum.labels):
             if walked[label] == axis:

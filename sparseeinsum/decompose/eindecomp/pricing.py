@@ -45,14 +45,14 @@ class WorkersCostModel(CostModel):
 
     shares: Mapping[str, WorkersShares] = field(default_factory=dict)
 
-    def _priced(self, einsum: EinSum, choice: Choice, absence: Absence, index: int | None = None) -> VertexCost:
-        cost = super()._priced(einsum, choice, absence, index)
+    def _price(self, einsum: EinSum, choice: Choice, absence: Absence, index: int | None = None) -> VertexCost:
+        cost = super()._price(einsum, choice, absence, index)
         shares = self.shares.get(einsum.output.tensor)
         if shares is None or [name for name, _ in shares.operands] != [each.tensor for each in einsum.operands]:
             return cost
         read = 0.0
         for operand, dense, (_, share) in zip(einsum.operands, absence.dense, shares.operands, strict=True):
-            found = self._operand(operand, reference_tiles(einsum, operand, choice), dense)
+            found = self._operand_sizes(operand, reference_tiles(einsum, operand, choice), dense)
             read += share * found.tuples * found.tuple_bytes
         name, tiles = einsum.output.tensor, result_tiles(einsum, choice)
         made = shares.result * self.tuples(name, tiles) * self.tuple_bytes(name, tiles)

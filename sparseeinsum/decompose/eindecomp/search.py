@@ -47,7 +47,7 @@ class TransferTask:
         """The tiles of the result."""
         return result_tiles(einsum, choice)
 
-    def wanted_state(self, einsum: EinSum, index: int, choice: Choice) -> State:
+    def required_state(self, einsum: EinSum, index: int, choice: Choice) -> State:
         """The tiles of an operand."""
         return reference_tiles(einsum, einsum.operands[index], choice)
 

@@ -68,7 +68,7 @@ def _legend(explanation: Explanation) -> str:
 
 def _runners_up(explanation: Explanation) -> str:
     chosen = explanation.decomposed
-    others = explanation.alternatives.beside(chosen, explanation.runners_up) if explanation.runners_up > 0 else []
+    others = explanation.alternatives.other_plans(chosen, explanation.runners_up) if explanation.runners_up > 0 else []
     if not others:
         return "<p>No other plan was asked for, or keeps to what is asked.</p>"
     rows = [_row(True, write_seconds(chosen.seconds), "1.00", "this plan")]
@@ -80,7 +80,7 @@ def _runners_up(explanation: Explanation) -> str:
 
 def _alternatives(explanation: Explanation) -> Iterator[str]:
     chosen = explanation.decomposed
-    found = explanation.alternatives.of_each(chosen, _MOST_ALTERNATIVES)
+    found = explanation.alternatives.variants_by_result(chosen, _MOST_ALTERNATIVES)
     for step in chosen.steps:
         others = found[step.einsum.output.tensor]
         if not others:

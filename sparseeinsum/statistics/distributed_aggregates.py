@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 # Of engines that spread relations over machines.
-SPREADING = frozenset({"citus"})
+DISTRIBUTED_DIALECTS = frozenset({"citus"})
 
 
-def aggregates_of(
+def aggregate_query(
     relation: exp.Expr, projections: Sequence[exp.Expr], keys: Sequence[exp.Expr], dialect: str
 ) -> exp.Select:
     """The query of one row with aggregates of a relation.
@@ -23,7 +23,7 @@ def aggregates_of(
         keys: Columns that together tell every row from all others, but for rows that nobody should have twice.
         dialect: Of the engine.
     """
-    if dialect not in SPREADING:
+    if dialect not in DISTRIBUTED_DIALECTS:
         return exp.select(*projections).from_(relation)
     single = [each for each in projections if not _is_apart(each)]
     parts = {each.alias: _apart(each, relation, keys) for each in projections if _is_apart(each)}

@@ -1,0 +1,82 @@
+"""Decompose: on a cluster, for every EinSum a local strategy and a distribution of its result, and their cost."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
+from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
+from sparseeinsum.decompose.clusters.pricing import ClusterTask, Machines
+from sparseeinsum.decompose.joint import search_jointly
+from sparseeinsum.decompose.search import Candidate, Choices, GraphPricing, SearchTask
+from sparseeinsum.language.eingraph import EinSum, Reference
+
+_CANDIDATES_PER_TILING = 8  # plans to search for every one that is asked for, as several have the same tiles
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPlan:
+    """How the EinSums of a graph are computed on a cluster, and where their results are.
+
+    Attributes:
+        machines: The cluster.
+        strategies: The local strategy of every EinSum, by the name of its result.
+        distributions: The distribution of every result's table, by its name.
+        seconds: Expected seconds of everything.
+    """
+
+    machines: Machines
+    strategies: Mapping[str, LocalStrategy]
+    distributions: Mapping[str, Distribution]
+    seconds: float
+
+    def describe(self, einsum: EinSum) -> str:
+        """Where an EinSum reads its operands and writes its result, such as `A by i, B everywhere -> by i`."""
+        name = einsum.output.tensor
+        strategy = self.strategies[name]
+        operands = [
+            f"{operand.tensor} {write_distribution(distribution, operand)}"
+            for operand, distribution in zip(einsum.operands, strategy.operands, strict=True)
+        ]
+        partials = ", parts to the coordinator" if strategy.gathers else ""
+        if strategy.parts_by is not None:
+            partials = f", parts {write_distribution(strategy.result, einsum.output)}"
+        return f"{', '.join(operands)}{partials} -> {write_distribution(self.distributions[name], einsum.output)}"
+
+
+def write_distribution(distribution: Distribution, reference: Reference) -> str:
+    """A distribution in words; the hashed axis is named by its label in the reference."""
+    match distribution:
+        case Hashed(axis):
+            return f"by {reference.labels[axis]}"
+        case Replicated():
+            return "everywhere"
+        case Scattered():
+            return "scattered"
+        case Central():
+            return "at the coordinator"
+
+
+def search_for_cluster(
+    task: SearchTask, machines: Machines, search: Callable[[GraphPricing, int], list[Candidate]], k: int
+) -> list[Candidate]:
+    """The k cheapest choices of tiles that `search` finds if it prices them on a cluster, best first."""
+    cluster_task = ClusterTask.from_task(task, machines)
+    candidates: dict[Choices, Candidate] = {}
+    for candidate in search(cluster_task, 1 if k == 1 else k * _CANDIDATES_PER_TILING):
+        tiles = cluster_task.tiles_of(candidate.choices)
+        candidates.setdefault(tiles, Candidate(candidate.cost, tiles))
+    return list(candidates.values())[:k]
+
+
+def plan_on_cluster(task: SearchTask, machines: Machines) -> ClusterPlan:
+    """The cheapest strategies and distributions for a task in which every EinSum has a single choice of tiles."""
+    cluster_task = ClusterTask.from_task(task, machines)
+    (best,) = search_jointly(cluster_task, 1)
+    choices = dict(best.choices)
+    einsums = {einsum.output.tensor: einsum for einsum in task.graph.einsums}
+    return ClusterPlan(
+        machines,
+        {name: cluster_task.strategy(einsum, choices[name]) for name, einsum in einsums.items()},
+        {name: cluster_task.distribution(einsum, choices[name]) for name, einsum in einsums.items()},
+        best.cost,
+    )

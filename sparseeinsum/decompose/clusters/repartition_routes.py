@@ -1,0 +1,195 @@
+"""Decompose: the cheapest route of a tensor from its table into another distribution or decomposition.
+
+A route alternates between transfers and operators. Every operator reads a table in a distribution for which it has a
+local strategy, and fills another table; a transfer brings a table into the distribution that the next operator needs.
+Costs are matrices with a row for each distribution at the start and a column for each at the end, so that the
+cheapest route is a min-plus product of such matrices.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume
+from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
+from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy, repartition_strategies
+from sparseeinsum.language.tensors import Decomposition
+
+Seconds = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class SizedRelation:
+    """The decomposition of a relation and its size.
+
+    Attributes:
+        decomposition: The decomposition of its tensor.
+        volume: All its tuples.
+    """
+
+    decomposition: Decomposition
+    volume: Volume
+
+    @property
+    def promoted(self) -> tuple[int, ...]:
+        """Positions of the axes that have keys."""
+        return self.decomposition.promoted
+
+
+@dataclass(frozen=True, slots=True)
+class PricedOperator:
+    """An operator of a route.
+
+    Attributes:
+        strategies: The local strategies that compute it.
+        result: The relation that it returns.
+        seconds: Its cost on a single machine.
+    """
+
+    strategies: tuple[LocalStrategy, ...]
+    result: SizedRelation
+    seconds: float
+
+    @classmethod
+    def between(
+        cls, costs: TransferCosts, operand: SizedRelation, result: SizedRelation, seconds: float = 0.0
+    ) -> "PricedOperator":
+        """The operator that makes `result` of `operand`, with all strategies that do not overload the coordinator."""
+        strategies = repartition_strategies(operand.decomposition, result.decomposition)
+        size_bytes = operand.volume.size_bytes + result.volume.size_bytes
+        return cls(costs.allowed_strategies(strategies, size_bytes, not result.promoted), result, seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedOperator:
+    """How an operator of a route is computed, and the distribution of the table that it fills."""
+
+    strategy: LocalStrategy
+    distribution: Distribution
+
+
+def distribution_number(distribution: Distribution, axes: int) -> int:
+    """The number of a distribution of a tensor with so many axes: its axis, or a number after those of the axes.
+
+    >>> [distribution_number(place, 2) for place in (Hashed(1), Central(), Replicated(), Scattered())]
+    [1, 2, 3, 4]
+    """
+    if isinstance(distribution, Hashed):
+        return distribution.axis
+    return axes + _WITHOUT_AXIS.index(distribution)
+
+
+def numbered_distribution(number: int, axes: int) -> Distribution:
+    """The inverse of `distribution_number`."""
+    return Hashed(number) if number < axes else _WITHOUT_AXIS[number - axes]
+
+
+_WITHOUT_AXIS: tuple[Distribution, ...] = (Central(), Replicated(), Scattered())
+
+
+def tables_for(promoted: Iterable[int]) -> list[Distribution]:
+    """The distributions that a run can give to a table with keys of these axes.
+
+    No table of a run is replicated: other connections could not read there what one connection has written.
+    """
+    return [*map(Hashed, promoted), Central()]
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """The cheapest routes of one tensor.
+
+    Attributes:
+        costs: Costs of transfers.
+        axes: Number of axes of the tensor.
+    """
+
+    costs: TransferCosts
+    axes: int
+
+    def seconds(self, stored: SizedRelation, operators: Sequence[PricedOperator]) -> Seconds:
+        """The least cost from every distribution of `stored` to every distribution of the last operator's result."""
+        seconds = self._transfer_costs(stored)
+        for operator in operators:
+            seconds = _min_plus(seconds, self._operator_costs(operator))
+            seconds = _min_plus(seconds, self._transfer_costs(operator.result))
+        return seconds
+
+    def between(self, seconds: Seconds, start: Distribution, end: Distribution) -> float:
+        """The entry of the matrix `seconds` for two distributions."""
+        return float(seconds[distribution_number(start, self.axes), distribution_number(end, self.axes)])
+
+    def placed_operators(
+        self, stored: SizedRelation, operators: Sequence[PricedOperator], start: Distribution, end: Distribution
+    ) -> tuple[PlacedOperator, ...]:
+        """How the operators are computed on the cheapest route from one distribution to another.
+
+        Raises:
+            ValueError: There is no route.
+        """
+        stages: list[tuple[PricedOperator | None, Seconds]] = [(None, self._transfer_costs(stored))]
+        for operator in operators:
+            stages += [(operator, self._operator_costs(operator)), (None, self._transfer_costs(operator.result))]
+        # Shortest paths: the least cost to reach every distribution after each stage, then the path backwards.
+        reached = [_start_row(self._size, distribution_number(start, self.axes))]
+        for _, seconds in stages:
+            reached.append(_min_plus(reached[-1], seconds))
+        at, placed = distribution_number(end, self.axes), []
+        if reached[-1][0, at] == np.inf:
+            raise ValueError(f"there is no way from {start} to {end}")
+        for (computed, seconds), before in zip(reversed(stages), reversed(reached[:-1]), strict=True):
+            origin = int(np.argmin(before[0] + seconds[:, at]))
+            if computed is not None:
+                read, written = numbered_distribution(origin, self.axes), numbered_distribution(at, self.axes)
+                placed.append(PlacedOperator(self._best_strategy(computed, read, written), written))
+            at = origin
+        return tuple(reversed(placed))
+
+    @property
+    def _size(self) -> int:
+        return self.axes + len(_WITHOUT_AXIS)
+
+    def _transfer_costs(self, relation: SizedRelation) -> Seconds:
+        """Costs of a transfer: a row for each distribution before, a column for each after; 0 where nothing changes."""
+        seconds = np.full((self._size, self._size), np.inf)
+        np.fill_diagonal(seconds, 0.0)
+        tables = tables_for(relation.promoted)
+        for before in [*tables, Replicated(), Scattered()]:
+            for after in [*tables, Replicated()]:
+                if before != after:
+                    at = distribution_number(before, self.axes), distribution_number(after, self.axes)
+                    seconds[at] = self.costs.transfer_seconds(relation.volume, before, after)
+        return seconds
+
+    def _operator_costs(self, operator: PricedOperator) -> Seconds:
+        """Costs of an operator: a row for each distribution of its operand, a column for each of the table it fills."""
+        seconds = np.full((self._size, self._size), np.inf)
+        for strategy in operator.strategies:
+            row = distribution_number(strategy.operands[0], self.axes)
+            for distribution in tables_for(operator.result.promoted):
+                at = row, distribution_number(distribution, self.axes)
+                seconds[at] = min(seconds[at], self._strategy_seconds(operator, strategy, distribution))
+        return seconds
+
+    def _strategy_seconds(self, operator: PricedOperator, strategy: LocalStrategy, distribution: Distribution) -> float:
+        seconds = operator.seconds * self.costs.work_share(strategy)
+        return seconds + self.costs.filling_seconds(operator.result.volume, strategy, distribution)
+
+    def _best_strategy(self, operator: PricedOperator, read: Distribution, written: Distribution) -> LocalStrategy:
+        strategies = (strategy for strategy in operator.strategies if strategy.operands == (read,))
+        return min(strategies, key=lambda strategy: self._strategy_seconds(operator, strategy, written))
+
+
+def _start_row(size: int, at: int) -> Seconds:
+    """One row of costs: 0 at a position and infinite elsewhere."""
+    seconds = np.full((1, size), np.inf)
+    seconds[0, at] = 0.0
+    return seconds
+
+
+def _min_plus(first: Seconds, second: Seconds) -> Seconds:
+    """The min-plus product of two matrices of costs."""
+    product: Seconds = (first[:, :, None] + second[None, :, :]).min(axis=1)
+    return product
