@@ -24,7 +24,7 @@ from sparseeinsum.language.binding import bind
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
-from sparseeinsum.rewrite.groups import groups_of
+from sparseeinsum.rewrite.einsum_groups import find_einsum_groups
 from sparseeinsum.rewrite.saturation.egraph import Limits, saturate
 from sparseeinsum.rewrite.saturation.extraction import Extractor
 from sparseeinsum.rewrite.saturation.reading import read
@@ -87,14 +87,14 @@ def stages(formula: Formula, rows: int) -> dict[str, str]:
     }
     graph = bind(lower_text(formula.text, shapes=lambda name: arrays[name].shape), tensors)
     merged = merge_common_subexpressions(graph, {})
-    groups = groups_of(merged, ())
+    groups = find_einsum_groups(merged, ())
     if not groups:
         return dict.fromkeys(STAGES, "-")  # products alone
     group = max(groups, key=lambda group: len(group.einsums))
     reading = read(group.einsums, group.roots, merged)
     clock = Clock()
-    every = clock.time(lambda: saturate(reading.terms, reading.bounds, reading.same, _UNBOUNDED))
-    classes = clock.time(lambda: saturate(reading.terms, reading.bounds, reading.same))
+    every = clock.time(lambda: saturate(reading.terms, reading.bounds, reading.equal_pairs, _UNBOUNDED))
+    classes = clock.time(lambda: saturate(reading.terms, reading.bounds, reading.equal_pairs))
     densities = {leaf: DENSITY if leaf.tensor == "X" else 1.0 for leaf in classes.leaves}
     extractor = clock.time(lambda: Extractor.of(classes, sizes_of(classes, reading.bounds, densities)))
     greedy = clock.time(lambda: extractor.greedy(classes.roots))

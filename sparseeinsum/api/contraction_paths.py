@@ -13,8 +13,8 @@ from opt_einsum.helpers import flop_count
 from sparseeinsum.errors import DataError
 from sparseeinsum.language.numpy_notation import read_arguments, read_subscripts
 from sparseeinsum.loading.sources.sparse_arrays import is_scipy
-from sparseeinsum.rewrite.contraction import find_order, path_of_tree, steps, tree_of_path
-from sparseeinsum.rewrite.network import Estimates, Network, Tree
+from sparseeinsum.rewrite.contraction_network import ContractionEstimates, ContractionNetwork, Tree
+from sparseeinsum.rewrite.contraction_order import find_contraction_order, groups_in_order, path_of_tree, tree_of_path
 from sparseeinsum.statistics.estimate import Statistics, by_label
 
 Path = list[tuple[int, ...]]
@@ -134,9 +134,9 @@ def contract_path(*operands: object) -> tuple[Path, ContractionPath]:
     inputs, output = dense.eq.split("->")
     terms = zip(inputs.split(","), measured, strict=True)
     factors = tuple(by_label(tuple(term), statistics) for term, statistics in terms)
-    network = Network(factors, ("float64",) * len(factors), frozenset(output), dense.size_dict)
-    estimates = Estimates(network)
-    tree = find_order(estimates)
+    network = ContractionNetwork(factors, ("float64",) * len(factors), frozenset(output), dense.size_dict)
+    estimates = ContractionEstimates(network)
+    tree = find_contraction_order(estimates)
     path: Path = path_of_tree(tree, len(factors)) or [(0,)]
     ours = _opt_einsum(dense.eq, shapes, path)
     theirs = tree_of_path(dense.path, len(factors))
@@ -185,8 +185,10 @@ def _described(number: int, operand: tuple[object, ...]) -> Statistics:
             )
 
 
-def _steps(info: PathInfo, estimates: Estimates, tree: Tree) -> list[ContractionStep]:
-    rows = zip(info.contraction_list, info.scale_list, steps(tree) or [estimates.network.everything], strict=True)
+def _steps(info: PathInfo, estimates: ContractionEstimates, tree: Tree) -> list[ContractionStep]:
+    rows = zip(
+        info.contraction_list, info.scale_list, groups_in_order(tree) or [estimates.network.everything], strict=True
+    )
     found = []
     for (_, removed, current, remaining, blas), scaling, group in rows:
         labels = current.split("->")[0].split(",")
@@ -205,13 +207,15 @@ def _steps(info: PathInfo, estimates: Estimates, tree: Tree) -> list[Contraction
     return found
 
 
-def _multiplications(estimates: Estimates, tree: Tree) -> float:
+def _multiplications(estimates: ContractionEstimates, tree: Tree) -> float:
     return math.fsum(estimates.join(*tree[group]) for group in tree)
 
 
-def _naive(network: Network) -> float:
+def _naive(network: ContractionNetwork) -> float:
     """Multiplications of all matching entries at once, each of them one by one."""
-    joined = Estimates(Network(network.factors, network.dtypes, frozenset(network.bounds), network.bounds))
+    joined = ContractionEstimates(
+        ContractionNetwork(network.factors, network.dtypes, frozenset(network.bounds), network.bounds)
+    )
     group = 1
     for position in range(1, len(network.factors)):
         joined.join(group, 1 << position)

@@ -38,17 +38,17 @@ from sparseeinsum.plans.saved.fitting import check_exact, decomposed_as, rebuilt
 from sparseeinsum.results.execution import Delivery, Execution, execute, prepare, with_dictionaries
 from sparseeinsum.results.targets import Target
 from sparseeinsum.rewrite.aggregation_pull_up import pull_up_sums
-from sparseeinsum.rewrite.algebraic import improve
+from sparseeinsum.rewrite.algebraic import rewrite_algebraically
+from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
+from sparseeinsum.rewrite.compensation import compensate
 from sparseeinsum.rewrite.derivations import Derivation
-from sparseeinsum.rewrite.first_indices import find_first_indices
-from sparseeinsum.rewrite.known import Known
-from sparseeinsum.rewrite.masked_sums import mask_sums
-from sparseeinsum.rewrite.parts import parts_of
-from sparseeinsum.rewrite.products import reassociate_products
-from sparseeinsum.rewrite.rewriting import Rewriting
-from sparseeinsum.rewrite.sparse_sums import compensate
+from sparseeinsum.rewrite.einsum_parts import parts_of
+from sparseeinsum.rewrite.first_match import rewrite_first_matches
+from sparseeinsum.rewrite.masked_aggregation import mask_sums
+from sparseeinsum.rewrite.reassociation import reassociate_products
+from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
 from sparseeinsum.semantics.exactness import ExactGraph, evaluate_exactly
 from sparseeinsum.statistics.measure import is_complete
 from sparseeinsum.storage.measuring import identifying_axes
@@ -80,7 +80,7 @@ def _plans(program: Program, engine: Engine, options: PlanOptions) -> list[Plan]
         alternatives = _alternatives(exact, data, engine, options, layouts, pins)
         divided = None if options.workers is None else late(_PLANNING).plan_for_workers(alternatives, options.workers)
         found = (alternatives if divided is None else divided.alternatives).preferred(options.top)
-    rewriting = Rewriting.between(bound, exact.graph, derivations, unsearched)
+    rewriting = RewriteSummary.compare(bound, exact.graph, derivations, unsearched)
     made = _Making(program, engine, options, data, rewriting, exact, alternatives, clock.seconds)
     if divided is None:
         return [made.plan(decomposed) for decomposed in found]
@@ -119,7 +119,7 @@ def _loaded(saved: SavedPlan, engine: Engine) -> Plan:
         layouts = {name: saved.layout_of(exact.graph.tensors[name]) for name in exact.graph.outputs}
         alternatives = _alternatives(exact, data, engine, options, layouts, {})
         decomposed = decomposed_as(saved, alternatives)
-    rewriting = Rewriting.between(bound, exact.graph, {})
+    rewriting = RewriteSummary.compare(bound, exact.graph, {})
     made = _Making(saved.program, engine, options, data, rewriting, exact, alternatives, clock.seconds)
     return made.plan(decomposed)
 
@@ -133,7 +133,7 @@ def _rewritten(
     is absent are taken apart after. Also, of results that another formula computes, that formula; and results for which
     none could be looked for.
     """
-    known = Known.of_inputs(bound.tensors, data.statistics, data.values, _allows_nonfinite(options))
+    known = GraphAnnotator.for_inputs(bound.tensors, data.statistics, data.values, _allows_nonfinite(options))
     binary = binarise(bound, known)
     if known.allows_nonfinite:
         return binary.graph, {}, ()
@@ -142,12 +142,12 @@ def _rewritten(
     unsearched: tuple[str, ...] = ()
     if options.rewrite:
         pinned = options.pin.keys()
-        improved = improve(bound, binary, price, options.pin)
-        binary = reassociate_products(improved.graph, improved.apart, price, pinned)
+        improved = rewrite_algebraically(bound, binary, price, options.pin)
+        binary = reassociate_products(improved.graph, improved.binary, price, pinned)
         binary = pull_up_sums(binary, price, pinned)
         binary = mask_sums(binary, price, pinned)
         derivations, unsearched = improved.derivations, improved.unsearched
-    return find_first_indices(compensate(binary, price), data.successors, price).graph, derivations, unsearched
+    return rewrite_first_matches(compensate(binary, price), data.successors, price).graph, derivations, unsearched
 
 
 def _alternatives(
@@ -183,7 +183,7 @@ class _Making:
     engine: Engine
     options: PlanOptions
     data: ProgramData
-    rewriting: Rewriting
+    rewriting: RewriteSummary
     exact: ExactGraph
     alternatives: Alternatives
     planning_seconds: Mapping[str, float]

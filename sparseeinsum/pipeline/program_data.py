@@ -13,7 +13,7 @@ from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.pipeline.plan_options import PlanOptions
-from sparseeinsum.rewrite.first_indices import successors_needed
+from sparseeinsum.rewrite.first_match import successors_needed
 from sparseeinsum.semantics.exactness import Values
 from sparseeinsum.statistics.blocks import with_blocks
 from sparseeinsum.statistics.estimate import Statistics

@@ -19,9 +19,9 @@ from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.plans.explain import Replanning
 from sparseeinsum.plans.plan import Plan
 from sparseeinsum.results.execution import Replanned
+from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
 from sparseeinsum.rewrite.binarise import MOST_OPERANDS, binarise
-from sparseeinsum.rewrite.composition import composed
-from sparseeinsum.rewrite.known import Known
+from sparseeinsum.rewrite.inlining import inline
 from sparseeinsum.semantics.exactness import Values, evaluate_exactly
 from sparseeinsum.statistics.counts import count_entries, counted_statistics, is_countable
 from sparseeinsum.statistics.estimators import Estimator
@@ -223,10 +223,10 @@ class _Rest:
     def others(self, kept: _Found) -> list[_Found]:
         """The best of the same EinSums, and of other ones where they may be contracted in another order."""
         found = _found(kept.alternatives)
-        whole = composed(self.graph, self.before.rewriting.all_parts - self.before.alternatives.pinned.keys())
+        whole = inline(self.graph, self.before.rewriting.all_parts - self.before.alternatives.pinned.keys())
         if any(len(einsum.operands) > MOST_OPERANDS for einsum in whole.einsums):
             statistics = {name: each.statistics for name, each in self.measured.items()}
-            known = Known.of_inputs(whole.tensors, statistics, self._values, self._allows_nonfinite)
+            known = GraphAnnotator.for_inputs(whole.tensors, statistics, self._values, self._allows_nonfinite)
             alternatives = self._alternatives(binarise(whole, known).graph)
             found += _found(alternatives)
         return found
@@ -249,7 +249,7 @@ class _Rest:
             stored=self.stored,
             measured=self.measured,
             estimator=self.estimator,
-            rewriting=self.before.rewriting.taken_apart_as(found.decomposed.graph),
+            rewriting=self.before.rewriting.with_parts_in(found.decomposed.graph),
             planning_seconds={"statistics": 0.0, "optimizer": planning_seconds},
             kept_before=self.before.kept_before.union(self.before.kept_names.values()),
         )

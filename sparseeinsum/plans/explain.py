@@ -15,7 +15,7 @@ from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.render.relations import write_schema
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.rewrite.derivations import Derivation
-from sparseeinsum.rewrite.rewriting import Rewriting
+from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
 from sparseeinsum.rewrite.saturation.egraph import EXTRA
 from sparseeinsum.semantics.exactness import Evaluation, JoinKind
 from sparseeinsum.statistics.columns import NUMBER_TYPES
@@ -132,7 +132,7 @@ class Explanation:
     alternatives: Alternatives
     stored: Mapping[str, StoredTensor]
     evaluations: Mapping[str, Evaluation]
-    rewriting: Rewriting
+    rewriting: RewriteSummary
     statements: Sequence[Statement]
     planning_seconds: Mapping[str, float]
     analysis: Analysis | None
@@ -261,7 +261,7 @@ class Explanation:
         notes += [
             f"{whole}: its product is computed in another order than written, without {', '.join(names)} "
             "(rewrite=False keeps to what is written)"
-            for whole, names in _by_value(self.rewriting.composed).items()
+            for whole, names in _by_value(self.rewriting.inlined).items()
             if whole not in self.rewriting.derivations
         ]
         for step in self.decomposed.steps:

@@ -14,8 +14,8 @@ from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.ranges import finite_range
 from sparseeinsum.plans.partitioned import PartitionedProgram
+from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
 from sparseeinsum.rewrite.binarise import binarise
-from sparseeinsum.rewrite.known import Known
 from sparseeinsum.semantics.exactness import Values, evaluate_exactly
 from sparseeinsum.statistics.estimate import Statistics, dense_statistics, estimate
 from sparseeinsum.tracebacks import one_frame
@@ -59,7 +59,7 @@ def partition(
         name: Values(finite_range(bound.tensors[name].dtype), has_fill=not statistics[name].is_dense)
         for name in statistics
     }
-    binary = binarise(bound, Known.of_inputs(bound.tensors, statistics, values))
+    binary = binarise(bound, GraphAnnotator.for_inputs(bound.tensors, statistics, values))
     exact = evaluate_exactly(binary.graph, values)
     known = estimate(exact.graph, statistics, exact.evaluations)
     task = TransferTask(TransferModel(exact.graph, known, exact.evaluations), all_choices(exact.graph, workers))

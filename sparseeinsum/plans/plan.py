@@ -33,8 +33,8 @@ from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.natural_keys import with_natural_keys
 from sparseeinsum.render.sources import scan_boundaries
 from sparseeinsum.render.statements import Statement, result_query, result_statements, staged_statements
-from sparseeinsum.rewrite.names import Names
-from sparseeinsum.rewrite.rewriting import Rewriting
+from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
+from sparseeinsum.rewrite.unique_names import UniqueNames
 from sparseeinsum.semantics.exactness import Evaluation
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import Estimator
@@ -78,7 +78,7 @@ class Plan:
     functions: Mapping[str, Function | UsersAggregate]
     measured: Mapping[str, Measurement]
     estimator: Estimator
-    rewriting: Rewriting
+    rewriting: RewriteSummary
     nonfinite: str
     memory_limit: int | None
     dialect: Dialect
@@ -295,7 +295,7 @@ class Plan:
         """Names of relations that are put together on their own; no result has the name of one."""
         read = [relation for definition in self.definitions for relation in definition.kept()]
         read += [relation for name in self.outputs for relation in kept_in(delivery(self.decomposed, name))]
-        names = Names({*self.decomposed.graph.tensors, *self.kept_before})
+        names = UniqueNames({*self.decomposed.graph.tensors, *self.kept_before})
         found: dict[Kept, str] = {}
         for relation in read:
             if relation not in found:

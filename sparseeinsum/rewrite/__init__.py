@@ -1,1 +1,1 @@
-"""Rewriting: an EinGraph in, one that computes the same by EinSums of one or two operands out, in a good order."""
+"""Rewriting: turns an EinGraph into an equal one of EinSums of one or two operands, in a cheap order."""

@@ -1,6 +1,6 @@
-"""Rewriting: EinSums of sums and products in; equal ones that are expected to be cheaper out, found by saturation.
+"""Rewriting: replaces sums of products by equal ones that are predicted to be cheaper, by equality saturation.
 
-In the place of results that read one another, such as sum((X - U V')^2), which needs no product of U and V.
+It treats EinSums that read each other at once. For example, sum((X - U V')^2) needs no product of U and V.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,72 +10,78 @@ from types import MappingProxyType
 from sparseeinsum.errors import PackageError
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.inference import result_tensor
+from sparseeinsum.rewrite.annotated_graphs import AnnotatedGraph
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.derivations import Derivation
-from sparseeinsum.rewrite.formulas import better_formulas
-from sparseeinsum.rewrite.groups import groups_of
-from sparseeinsum.rewrite.known import KnownGraph
-from sparseeinsum.rewrite.names import Names
-from sparseeinsum.rewrite.prices import Pricer
+from sparseeinsum.rewrite.einsum_groups import find_einsum_groups
+from sparseeinsum.rewrite.formula_search import find_cheaper_formulas
+from sparseeinsum.rewrite.predicted_costs import CostFunction
+from sparseeinsum.rewrite.unique_names import UniqueNames
 
 
 @dataclass(frozen=True, slots=True)
-class Improved:
-    """A graph, and which of its results are computed by another formula than was written.
+class AlgebraicRewrite:
+    """A rewritten graph, and the results that have another formula than was written.
 
     Attributes:
         graph: EinSums of any number of operands.
-        apart: The same of one or two operands each.
-        derivations: Of those results, the new formula.
-        unsearched: Results for which no other formulas were looked for, because packages are not installed.
+        binary: The same graph of EinSums of one or two operands.
+        derivations: For each result with another formula, that formula.
+        unsearched: Results for which no other formulas were searched, because packages are not installed.
     """
 
     graph: EinGraph
-    apart: KnownGraph
+    binary: AnnotatedGraph
     derivations: Mapping[str, Derivation]
     unsearched: tuple[str, ...] = ()
 
 
-def improve(graph: EinGraph, apart: KnownGraph, price: Pricer, pinned: Mapping[str, Mapping[str, int]]) -> Improved:
-    """Replace sums of products by equal ones where those are much cheaper (SPORES).
+def rewrite_algebraically(
+    graph: EinGraph, binary: AnnotatedGraph, cost: CostFunction, pinned: Mapping[str, Mapping[str, int]]
+) -> AlgebraicRewrite:
+    """Replace sums of products by equal ones where those are much cheaper, as SPORES does.
 
-    Numbers must be finite, real, and of one dtype; what is promoted by hand or pinned stays as it was written.
+    Numbers must be finite, real, and of one dtype. EinSums that are promoted by hand or pinned stay as they were
+    written.
 
     Args:
-        graph: EinSums of any number of operands, in topological order; values that turn NaN or infinite are detected.
-        apart: The same of one or two operands each.
-        price: Knows what EinSums cost.
+        graph: EinSums of any number of operands, in topological order; a run detects values that turn NaN or infinite.
+        binary: The same graph of EinSums of one or two operands.
+        cost: Predicts the seconds of EinSums.
         pinned: For some results, labels to promote and their tiles.
     """
     merged = merge_common_subexpressions(graph, pinned)
-    groups = groups_of(merged, pinned)
+    groups = find_einsum_groups(merged, pinned)
     if not groups:
-        return Improved(graph, apart, {})
-    names = Names(graph.tensors)
+        return AlgebraicRewrite(graph, binary, {})
+    names = UniqueNames(graph.tensors)
     replaced: dict[str, Sequence[EinSum]] = {}
     derivations: dict[str, Derivation] = {}
     unsearched: list[str] = []
     for group in groups:
         try:
-            found = better_formulas(group, merged, apart, price, names)
+            formulas = find_cheaper_formulas(group, merged, binary, cost, names)
         except PackageError:
             unsearched += [root.output.tensor for root in group.roots]
             continue
-        if found is not None:
-            derivations |= found.derivations
+        if formulas is not None:
+            derivations |= formulas.derivations
             replaced |= {einsum.output.tensor: () for einsum in group.einsums}
-            replaced[group.einsums[-1].output.tensor] = found.einsums
+            replaced[group.einsums[-1].output.tensor] = formulas.einsums
     if not replaced:
-        return Improved(graph, apart, {}, tuple(unsearched))
-    better = _graph(
-        _in_order(each for einsum in merged.einsums for each in replaced.get(einsum.output.tensor, [einsum])), merged
+        return AlgebraicRewrite(graph, binary, {}, tuple(unsearched))
+    better = _with_einsums(
+        _in_topological_order(
+            replacement for einsum in merged.einsums for replacement in replaced.get(einsum.output.tensor, [einsum])
+        ),
+        merged,
     )
-    return Improved(better, binarise(better, apart.anew()), derivations, tuple(unsearched))
+    return AlgebraicRewrite(better, binarise(better, binary.annotator()), derivations, tuple(unsearched))
 
 
-def _in_order(einsums: Iterable[EinSum]) -> tuple[EinSum, ...]:
-    """EinSums, each after those that it reads, which are not moved further than that."""
+def _in_topological_order(einsums: Iterable[EinSum]) -> tuple[EinSum, ...]:
+    """The EinSums, each after those that it reads; otherwise their order stays."""
     by_name = {einsum.output.tensor: einsum for einsum in einsums}
     ordered: dict[str, EinSum] = {}
 
@@ -91,8 +97,8 @@ def _in_order(einsums: Iterable[EinSum]) -> tuple[EinSum, ...]:
     return tuple(ordered.values())
 
 
-def _graph(einsums: tuple[EinSum, ...], before: EinGraph) -> EinGraph:
-    """A graph with the tensors that its EinSums compute, and the inputs of one before."""
+def _with_einsums(einsums: tuple[EinSum, ...], before: EinGraph) -> EinGraph:
+    """A graph of `einsums`, with the inputs and the outputs of `before`."""
     computed = {einsum.output.tensor for einsum in before.einsums}
     tensors = {name: tensor for name, tensor in before.tensors.items() if name not in computed}
     for einsum in einsums:

@@ -1,7 +1,8 @@
-"""Rewriting: a rewritten graph and other values of its inputs in, why rewriting may not be right for them out.
+"""Rewriting: tells why a rewritten graph may be wrong for other values of its inputs.
 
-What is absent is dealt with anew for all data. But to contract in another order, or to take a sum apart, is the same
-for finite values only; so values must lie where they lay, or be as surely finite as they were.
+How absent entries are treated is decided again whenever a plan is made for data. But another contraction order, or a
+sum that is split, gives the same for finite values only. So new values must lie within the range of the old ones, or
+must be as surely finite as those were.
 """
 
 import math
@@ -14,9 +15,9 @@ from sparseeinsum.semantics.exactness import Values, evaluate_exactly
 
 
 def rewritten_results(written: EinGraph, graph: EinGraph) -> tuple[str, ...]:
-    """Results of EinSums of a graph that stand otherwise, or not at all, in the one that it was rewritten from.
+    """Results of EinSums that are not in the written graph in the same form.
 
-    To compute once what several EinSums compute is right for all values, and does not count.
+    EinSums that were merely merged, because they compute the same, do not count: that is right for all values.
     """
     merged = merge_common_subexpressions(written, {})
     texts = {write_einsum(einsum) for einsum in (*written.einsums, *merged.einsums)}
@@ -26,44 +27,47 @@ def rewritten_results(written: EinGraph, graph: EinGraph) -> tuple[str, ...]:
 def broken_assumption(
     graph: EinGraph,
     rewritten: Collection[str],
-    then: Mapping[str, Values],
-    now: Mapping[str, Values],
+    planned: Mapping[str, Values],
+    current: Mapping[str, Values],
     allows_nonfinite: bool,
 ) -> str | None:
-    """Why rewriting that was right for some values may not be for others; None where it is.
+    """Why a rewriting that was right for the planned values may be wrong for the current ones; None where it is right.
 
     Args:
-        graph: As rewritten.
+        graph: The graph after rewriting.
         rewritten: Results of EinSums that are not as they were written.
-        then: What was known of the inputs' values.
-        now: What is known of those of all inputs.
-        allows_nonfinite: Whether results that turn NaN or infinite are computed with; else they are detected.
+        planned: Facts about the values of the inputs when the plan was made.
+        current: Facts about the values of all inputs now.
+        allows_nonfinite: Whether the graph computes with values that turn NaN or infinite; otherwise a run detects
+            them.
     """
-    beyond = [name for name in then if not _is_within(now[name], then[name])]
-    if not (rewritten and beyond):
+    exceeding = [name for name in planned if not _is_within(current[name], planned[name])]
+    if not (rewritten and exceeding):
         return None
     names = ", ".join(rewritten)
-    for name in beyond:
+    for name in exceeding:
         if allows_nonfinite:
             return (
                 f"tensor {name} has values beyond those that the plan was made for, and where NaN and infinity are "
                 f"allowed the way in which it computes {names} is exact for those alone"
             )
-        if _is_finite(name, then[name], graph) and not _is_finite(name, now[name], graph):
+        if _is_finite(name, planned[name], graph) and not _is_finite(name, current[name], graph):
             return (
                 f"tensor {name} has NaN or infinity now, and the way in which the plan computes {names} is exact for "
                 "finite values alone"
             )
-    return _overflow(graph, rewritten, then, now)
+    return _overflow(graph, rewritten, planned, current)
 
 
 def _overflow(
-    graph: EinGraph, rewritten: Collection[str], then: Mapping[str, Values], now: Mapping[str, Values]
+    graph: EinGraph, rewritten: Collection[str], planned: Mapping[str, Values], current: Mapping[str, Values]
 ) -> str | None:
-    """A rewritten result that may turn infinite, which it could not before."""
-    before, after = (evaluate_exactly(graph, values).evaluations for values in ({**now, **then}, now))
+    """The message about a rewritten result that may turn infinite now, which it could not before."""
+    planned_evaluations, current_evaluations = (
+        evaluate_exactly(graph, values).evaluations for values in ({**current, **planned}, current)
+    )
     for name in rewritten:
-        if after[name].detects_nonfinite and not before[name].detects_nonfinite:
+        if current_evaluations[name].detects_nonfinite and not planned_evaluations[name].detects_nonfinite:
             return (
                 f"with the values that the inputs have now {name} may turn infinite, which it could not with those "
                 "that the plan was made for"
@@ -71,15 +75,15 @@ def _overflow(
     return None
 
 
-def _is_within(now: Values, then: Values) -> bool:
-    if now.has_fill and not then.has_fill:
+def _is_within(current: Values, planned: Values) -> bool:
+    if current.has_fill and not planned.has_fill:
         return False
-    if now.entries == NOTHING:
+    if current.entries == NOTHING:
         return True
-    may_be_nan = then.entries.may_be_nan or not now.entries.may_be_nan
-    return may_be_nan and then.entries.low <= now.entries.low and now.entries.high <= then.entries.high
+    may_be_nan = planned.entries.may_be_nan or not current.entries.may_be_nan
+    return may_be_nan and planned.entries.low <= current.entries.low and current.entries.high <= planned.entries.high
 
 
 def _is_finite(name: str, values: Values, graph: EinGraph) -> bool:
-    """Whether no value is NaN or infinite, the fill included where some index holds it."""
+    """Whether all entries are finite, and the fill is where some index holds it."""
     return values.entries.is_finite and not (values.has_fill and math.isinf(abs(graph.tensors[name].fill)))

@@ -1,6 +1,6 @@
-"""Rewriting: an expression in, the factors that one associative operator joins in any order out.
+"""Rewriting: finds the factors of an expression that one associative operator joins in any order.
 
-What may be reordered, and which aggregates may be taken of a part before the rest is joined, is decided here.
+This module decides what may be reordered, and which aggregates may be taken of some factors before the rest is joined.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,72 +17,74 @@ from sparseeinsum.operators.functions import FUNCTIONS
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Factors that an operator joins in any order; each has an operand, and no operand alone stands in two.
+    """Factors that an associative operator joins in any order.
+
+    Every factor has an operand, and no operand is all that two factors have.
 
     Attributes:
         operator: Name of the operator.
-        factors: At least two.
-        around: What is made of all of them, joined, which is its Operand(0): it has the literals.
+        factors: The factors; `as_chain` says how many there are at least.
+        enclosing: An expression of the joined factors, which are its Operand(0); it holds the literals.
     """
 
     operator: str
     factors: tuple[Scalar, ...]
-    around: Scalar
+    enclosing: Scalar
 
     def distributes(self, aggregate: str | None) -> bool:
-        """Whether the aggregate of a part may be taken before the rest is joined, values being finite."""
+        """Whether, for finite values, the aggregate of some factors may be taken before the rest is joined."""
         return aggregate is not None and self.operator in AGGREGATES[aggregate].distributes_over
 
     def annihilates(self, fill: Number) -> bool:
-        """Whether a factor of this value leaves nothing of the others."""
+        """Whether a factor with the value `fill` decides the result, whatever the other factors are."""
         return fill in FUNCTIONS[self.operator].annihilators
 
 
-def chain_of(expression: Scalar, aggregate: str | None, dtypes: Sequence[str], fewest: int = 2) -> Chain | None:
-    """The factors of an expression; None where it is no chain of so many or more that any order computes as well.
+def as_chain(expression: Scalar, aggregate: str | None, dtypes: Sequence[str], least_factors: int = 2) -> Chain | None:
+    """An expression as a chain; None where it is none, or where another order may compute something else.
 
     Args:
         expression: What is aggregated.
         aggregate: The aggregate, or None.
         dtypes: Dtypes of the operands.
-        fewest: Factors that it must have: 1, where one beside constants will do.
+        least_factors: The number of factors that it must have; 1 accepts a single factor with constants.
     """
     operator = _operator(expression)
     if operator is None:
         return None
-    found, around = _flattened(expression, operator)
+    factors, enclosing = _flattened(expression, operator)
     if operator in ("and", "or"):
-        found = [_truth(factor, dtypes) for factor in found]
-    if operator == "add" and _mixes_bools(found, dtypes):
+        factors = [_as_bool(factor, dtypes) for factor in factors]
+    if operator == "add" and _mixes_bools(factors, dtypes):
         return None  # true + true is true, but 2 after one of them met a number
-    factors = _collected(found, operator)
-    kinds = [dtype_of(factor, dtypes) for factor in factors]
-    if len(factors) < fewest or not ITEM_BYTES.keys() >= set(kinds):
+    merged = _merged_factors(factors, operator)
+    kinds = [expression_dtype(factor, dtypes) for factor in merged]
+    if len(merged) < least_factors or not ITEM_BYTES.keys() >= set(kinds):
         return None
-    if dtype_of(around, [promoted(kinds)]) != dtype_of(expression, dtypes):
-        return None  # a weak literal: 2 * u is int64 for a bool u, and float64 beside a float32 v
-    if around == Operand(0) and set(kinds) == {"bool"}:
-        operator = _of_bools(operator, aggregate)
-    return Chain(operator, tuple(factors), around)
+    if expression_dtype(enclosing, [promoted(kinds)]) != expression_dtype(expression, dtypes):
+        return None  # a weak literal: 2 * u is int64 for a bool u, and float64 if there is a float32 v
+    if enclosing == Operand(0) and set(kinds) == {"bool"}:
+        operator = _bool_operator(operator, aggregate)
+    return Chain(operator, tuple(merged), enclosing)
 
 
-def _truth(factor: Scalar, dtypes: Sequence[str]) -> Scalar:
-    return factor if dtype_of(factor, dtypes) == "bool" else Call("ne", (factor, Literal(0)))
+def _as_bool(factor: Scalar, dtypes: Sequence[str]) -> Scalar:
+    return factor if expression_dtype(factor, dtypes) == "bool" else Call("ne", (factor, Literal(0)))
 
 
 def _mixes_bools(terms: Sequence[Scalar], dtypes: Sequence[str]) -> bool:
     plain = [term.arguments[0] if isinstance(term, Call) and term.function == "neg" else term for term in terms]
-    return len({dtype_of(term, dtypes) == "bool" for term in plain}) > 1
+    return len({expression_dtype(term, dtypes) == "bool" for term in plain}) > 1
 
 
-def _of_bools(operator: str, aggregate: str | None) -> str:
-    """An operator that says the same of bools, and over which the aggregate distributes if possible."""
+def _bool_operator(operator: str, aggregate: str | None) -> str:
+    """An operator that computes the same for bools, over which the aggregate distributes if possible."""
     logical = FUNCTIONS[operator].of_truth or operator
     return "mul" if logical == "and" and aggregate == "sum" else logical
 
 
 def _operator(expression: Scalar) -> str | None:
-    """What joins the factors at the top of an expression."""
+    """The associative operator at the top of an expression; None where there is none."""
     is_negative = False
     while True:
         match expression:
@@ -101,8 +103,8 @@ def _operator(expression: Scalar) -> str | None:
 
 
 def _flattened(expression: Scalar, operator: str) -> tuple[list[Scalar], Scalar]:
-    """The factors with operands, each of them no chain of this operator; and what literals make of all of them."""
-    found: list[Scalar] = []
+    """The factors that have operands, none of them a chain of `operator`; and the expression that encloses them."""
+    factors: list[Scalar] = []
     outside: list[tuple[str, tuple[Scalar, ...]]] = []  # functions and their other arguments, the outermost first
     waiting = [expression]
     while waiting:
@@ -117,13 +119,13 @@ def _flattened(expression: Scalar, operator: str) -> tuple[list[Scalar], Scalar]
             case _ if _is_finite(current):
                 outside.append((operator, (current,)))
             case _:
-                parts = _parts(current, operator)
-                found.extend(parts if len(parts) == 1 else ())
-                waiting.extend(reversed(parts) if len(parts) > 1 else ())
-    around: Scalar = Operand(0)
+                arguments = _split_at_top(current, operator)
+                factors.extend(arguments if len(arguments) == 1 else ())
+                waiting.extend(reversed(arguments) if len(arguments) > 1 else ())
+    enclosing: Scalar = Operand(0)
     for function, others in reversed(outside):
-        around = Call(function, (around, *others))
-    return found, around
+        enclosing = Call(function, (enclosing, *others))
+    return factors, enclosing
 
 
 def _is_finite(expression: Scalar) -> bool:
@@ -131,8 +133,8 @@ def _is_finite(expression: Scalar) -> bool:
     return not operands_of(expression) and bool(np.isfinite(evaluate(expression, ())))
 
 
-def _parts(expression: Scalar, operator: str) -> tuple[Scalar, ...]:
-    """An expression as what the operator joins at its top; itself alone if that is another."""
+def _split_at_top(expression: Scalar, operator: str) -> tuple[Scalar, ...]:
+    """The arguments of `operator` at the top of an expression; the expression alone if it has another function."""
     match operator, expression:
         case _, Call(function, arguments) if function == operator:
             return arguments
@@ -156,10 +158,10 @@ def _negative(expression: Scalar) -> Scalar:
             return Call("neg", (expression,))
 
 
-def _collected(found: Sequence[Scalar], operator: str) -> list[Scalar]:
-    """Factors of the same operands as one, and those of some operands of another factor in that one."""
+def _merged_factors(factors: Sequence[Scalar], operator: str) -> list[Scalar]:
+    """Factors of the same operands become one; a factor joins another one that has all its operands and more."""
     groups: dict[frozenset[int], Scalar] = {}
-    for factor in found:
+    for factor in factors:
         operands = operands_of(factor)
         groups[operands] = Call(operator, (groups[operands], factor)) if operands in groups else factor
     for operands in sorted(groups, key=len):
@@ -169,17 +171,17 @@ def _collected(found: Sequence[Scalar], operator: str) -> list[Scalar]:
     return list(groups.values())
 
 
-def dtype_of(expression: Scalar, dtypes: Sequence[str]) -> str:
-    """Dtype of an expression of operands of these dtypes."""
+def expression_dtype(expression: Scalar, dtypes: Sequence[str]) -> str:
+    """The dtype of an expression of operands of `dtypes`."""
     return str(evaluate(expression, [np.empty(0, dtype) for dtype in dtypes]).dtype)
 
 
-def substituted(expression: Scalar, operands: Mapping[int, Scalar]) -> Scalar:
-    """The expression with an expression in the place of each operand."""
+def substitute(expression: Scalar, operands: Mapping[int, Scalar]) -> Scalar:
+    """The expression in which operand `index` is replaced by `operands[index]`."""
     match expression:
         case Operand(index):
             return operands[index]
         case Call(function, arguments):
-            return Call(function, tuple(substituted(argument, operands) for argument in arguments))
+            return Call(function, tuple(substitute(argument, operands) for argument in arguments))
         case _:
             return expression

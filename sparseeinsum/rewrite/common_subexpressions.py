@@ -1,4 +1,4 @@
-"""Rewriting: EinSums that compute the same, under whatever names of labels, become one that all readers share."""
+"""Rewriting: EinSums that compute the same, whatever their labels are called, become one that all readers share."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,16 +8,16 @@ from types import MappingProxyType
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.operators.expressions import Call, Operand, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
-from sparseeinsum.rewrite.chains import substituted
+from sparseeinsum.rewrite.chains import substitute
 
 _FEW_OPERANDS = 4
 
 
 def merge_common_subexpressions(graph: EinGraph, pinned: Mapping[str, Mapping[str, int]]) -> EinGraph:
-    """Compute once what several EinSums compute, in another order of axes, too.
+    """Compute once what several EinSums compute, also if their axes are in another order.
 
-    Of results that are the same, one that is an output keeps its name; further outputs are copies of it. Results whose
-    labels are promoted by hand or pinned in different ways stay apart.
+    Of equal results, one that is an output keeps its name; other outputs become copies of it. Results whose labels are
+    promoted by hand or pinned in different ways are not merged.
 
     Args:
         graph: EinSums of one or two operands, in topological order.
@@ -28,23 +28,23 @@ def merge_common_subexpressions(graph: EinGraph, pinned: Mapping[str, Mapping[st
     for einsum in graph.einsums:
         name = einsum.output.tensor
         member = classes.members[name]
-        kept = classes.kept[member.leader]
+        kept = classes.kept_by_leader[member.leader]
         if name == member.leader:
             einsums.append(classes.shared(classes.members[kept].einsum))
         elif name in graph.outputs and name != kept:
             copied = classes.reference(Reference(name, einsum.output.labels))
             einsums.append(EinSum(einsum.output, (copied,), Operand(0), None, einsum.promoted))
     written = {einsum.output.tensor for einsum in einsums}
-    tensors = {name: each for name, each in graph.tensors.items() if name in written or name not in classes.members}
+    tensors = {name: tensor for name, tensor in graph.tensors.items() if name in written or name not in classes.members}
     return EinGraph(MappingProxyType(tensors), tuple(einsums), graph.outputs)
 
 
 def merged_results(written: EinGraph, graph: EinGraph) -> dict[str, str]:
-    """Results as they were written that a graph computes once with others, by the names of those that it computes.
+    """For each result as written that a graph computes once with others, the name of the result it computes.
 
     Args:
         written: EinSums of any number of operands, in topological order.
-        graph: The same, merged, of one or two operands each.
+        graph: The same after merging, of one or two operands each.
     """
     classes = _Classes(written, {})
     copies = {
@@ -54,20 +54,20 @@ def merged_results(written: EinGraph, graph: EinGraph) -> dict[str, str]:
     }
     computed = {einsum.output.tensor for einsum in graph.einsums}
     return {
-        name: classes.kept[member.leader]
+        name: classes.kept_by_leader[member.leader]
         for name, member in classes.members.items()
-        if name != classes.kept[member.leader] and (name in copies or name not in computed)
+        if name != classes.kept_by_leader[member.leader] and (name in copies or name not in computed)
     }
 
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """An EinSum of a class of equal ones.
+    """An EinSum of a class of equal EinSums.
 
     Attributes:
-        einsum: As it is in the graph.
+        einsum: The EinSum as it is in the graph.
         leader: The first result of the class.
-        axes: Which canonical label every axis of its result has; the same labels in every member of the class.
+        axes: The canonical number of the label of each axis of the result; all members of a class use the same numbers.
     """
 
     einsum: EinSum
@@ -76,45 +76,47 @@ class _Member:
 
 
 class _Classes:
-    """Classes of equal EinSums.
+    """The classes of equal EinSums of a graph.
 
     Attributes:
         members: Every EinSum, by its result.
-        kept: For the leader of every class, the result that keeps its name.
+        kept_by_leader: For the leader of every class, the result that keeps its name.
     """
 
     def __init__(self, graph: EinGraph, pinned: Mapping[str, Mapping[str, int]]) -> None:
         self.members: dict[str, _Member] = {}
-        self.kept: dict[str, str] = {}
+        self.kept_by_leader: dict[str, str] = {}
         leaders: dict[object, str] = {}
         for einsum in graph.einsums:
             name = einsum.output.tensor
-            form = _canonical(self.led(einsum))
+            form = _canonical(self.with_leaders(einsum))
             leader = leaders.setdefault(form.key(einsum, pinned.get(name)), name)
             self.members[name] = _Member(einsum, leader, form.axes)
-            if name == leader or (name in graph.outputs and self.kept[leader] not in graph.outputs):
-                self.kept[leader] = name
+            if name == leader or (name in graph.outputs and self.kept_by_leader[leader] not in graph.outputs):
+                self.kept_by_leader[leader] = name
 
-    def led(self, einsum: EinSum) -> EinSum:
-        """The EinSum of leaders instead of other members of their classes."""
-        return self._reading(einsum, {name: member.leader for name, member in self.members.items()})
+    def with_leaders(self, einsum: EinSum) -> EinSum:
+        """The EinSum with the leaders of classes as operands."""
+        return self._with_operands_from(einsum, {name: member.leader for name, member in self.members.items()})
 
     def shared(self, einsum: EinSum) -> EinSum:
-        """The EinSum of results that are kept."""
-        return self._reading(einsum, {name: self.kept[member.leader] for name, member in self.members.items()})
+        """The EinSum with the results that are kept as operands."""
+        return self._with_operands_from(
+            einsum, {name: self.kept_by_leader[member.leader] for name, member in self.members.items()}
+        )
 
     def reference(self, reference: Reference) -> Reference:
-        """The result that is kept instead of one, as it is referred to."""
-        return self._permuted(reference, self.kept[self.members[reference.tensor].leader])
+        """A reference to the result that is kept in the place of the one that `reference` reads."""
+        return self._permuted(reference, self.kept_by_leader[self.members[reference.tensor].leader])
 
-    def _reading(self, einsum: EinSum, names: Mapping[str, str]) -> EinSum:
+    def _with_operands_from(self, einsum: EinSum, names: Mapping[str, str]) -> EinSum:
         references = [
             self._permuted(operand, names[operand.tensor]) if operand.tensor in names else operand
             for operand in einsum.operands
         ]
-        operands = tuple(dict.fromkeys(references))  # two that were the same are one operand
-        positions = {number: Operand(operands.index(each)) for number, each in enumerate(references)}
-        return replace(einsum, operands=operands, join=substituted(einsum.join, positions))
+        operands = tuple(dict.fromkeys(references))  # equal operands become one
+        positions = {position: Operand(operands.index(operand)) for position, operand in enumerate(references)}
+        return replace(einsum, operands=operands, join=substitute(einsum.join, positions))
 
     def _permuted(self, reference: Reference, name: str) -> Reference:
         label_of = dict(zip(self.members[reference.tensor].axes, reference.labels, strict=True))
@@ -123,13 +125,13 @@ class _Classes:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """An EinSum without its names: labels are numbered as they appear.
+    """An EinSum without names of labels, which are numbered as they appear.
 
     Attributes:
-        operands: Tensors and numbers of their labels.
-        join: What is computed, arguments of commutative functions in order.
-        axes: Numbers of the result's labels.
-        numbers: Of all labels.
+        operands: Tensors and the numbers of their labels.
+        join: The join expression, with the arguments of commutative functions sorted.
+        axes: The numbers of the labels of the result.
+        numbers: The number of every label.
     """
 
     operands: tuple[tuple[str, tuple[int, ...]], ...]
@@ -138,12 +140,12 @@ class _Form:
     numbers: Mapping[str, int]
 
     @property
-    def order(self) -> tuple[object, ...]:
-        """Tells forms of one EinSum apart."""
+    def sort_key(self) -> tuple[object, ...]:
+        """What the forms of one EinSum are compared by, to choose one of them."""
         return self.operands, self.join, self.axes
 
     def key(self, einsum: EinSum, pins: Mapping[str, int] | None) -> object:
-        """The same for EinSums that compute the same, but for the order of axes, and are wanted alike."""
+        """A key that is equal for EinSums that compute the same up to the order of axes, and have the same pins."""
         promoted = frozenset((self.numbers[label], tile) for label, tile in einsum.promoted)
         tiles = None if pins is None else frozenset((self.numbers.get(label, label), pins[label]) for label in pins)
         along = None if einsum.along is None else self.numbers[einsum.along]
@@ -151,27 +153,27 @@ class _Form:
 
 
 def _canonical(einsum: EinSum) -> _Form:
-    """The same form whatever the order of operands, where they are few."""
+    """A form that does not depend on the order of the operands, unless they are many."""
     places = range(len(einsum.operands))
     orders: Iterable[Sequence[int]] = itertools.permutations(places) if len(places) <= _FEW_OPERANDS else [places]
-    return min((_form(einsum, order) for order in orders), key=lambda form: form.order)
+    return min((_form_in_order(einsum, order) for order in orders), key=lambda form: form.sort_key)
 
 
-def _form(einsum: EinSum, order: Sequence[int]) -> _Form:
+def _form_in_order(einsum: EinSum, order: Sequence[int]) -> _Form:
     operands = [einsum.operands[position] for position in order]
     labels = dict.fromkeys(label for reference in (*operands, einsum.output) for label in reference.labels)
     numbers = {label: number for number, label in enumerate(labels)}
     named = tuple((operand.tensor, tuple(numbers[label] for label in operand.labels)) for operand in operands)
-    join = substituted(einsum.join, {position: Operand(number) for number, position in enumerate(order)})
+    join = substitute(einsum.join, {position: Operand(number) for number, position in enumerate(order)})
     axes = tuple(numbers[label] for label in einsum.output.labels)
-    return _Form(named, repr(_sorted(join)), axes, numbers)
+    return _Form(named, repr(_with_sorted_arguments(join)), axes, numbers)
 
 
-def _sorted(expression: Scalar) -> Scalar:
-    """The expression with the arguments of commutative functions in one order."""
+def _with_sorted_arguments(expression: Scalar) -> Scalar:
+    """The expression with the arguments of commutative functions sorted."""
     if not isinstance(expression, Call):
         return expression
-    arguments = [_sorted(argument) for argument in expression.arguments]
+    arguments = [_with_sorted_arguments(argument) for argument in expression.arguments]
     if FUNCTIONS[expression.function].is_commutative:
         arguments.sort(key=repr)
     return Call(expression.function, tuple(arguments))

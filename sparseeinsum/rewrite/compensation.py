@@ -1,7 +1,8 @@
-"""Rewriting: a sum over pairs to which absent entries contribute in, sums to which none does out.
+"""Rewriting: compensation: a sum to which absent entries contribute becomes sums to which none does.
 
 sum f(u, v) = sum g(u, v) + sum over V of f(fu, v) - c + sum over U of f(u, fv) - c + N c, where fu and fv are the
-fills, c = f(fu, fv), N the number of all indices, and g(u, v) = f(u, v) - f(u, fv) - f(fu, v) + c is 0 at either fill.
+fills, c = f(fu, fv), N is the number of all indices, and g(u, v) = f(u, v) - f(u, fv) - f(fu, v) + c is 0 at either
+fill.
 """
 
 import math
@@ -16,56 +17,103 @@ from sparseeinsum.language.scalar import operands_in_order, operands_of
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
-from sparseeinsum.rewrite.chains import dtype_of, substituted
-from sparseeinsum.rewrite.names import Names
-from sparseeinsum.rewrite.polynomials import as_fraction, polynomial_of, without_fills, written
-from sparseeinsum.rewrite.simplify import number_of, with_operands_set
+from sparseeinsum.rewrite.annotated_graphs import AnnotatedGraph, GraphAnnotator
+from sparseeinsum.rewrite.chains import expression_dtype, substitute
+from sparseeinsum.rewrite.polynomials import as_fraction, polynomial_expression, polynomial_of, split_by_operands
+from sparseeinsum.rewrite.predicted_costs import CostFunction, annotated_subgraph, predicted_seconds
+from sparseeinsum.rewrite.simplify import constant_value, evaluate_partially
+from sparseeinsum.rewrite.unique_names import UniqueNames
+
+# Compensated sums can lose digits, because parts cancel: they are chosen where they are expected to take at most this
+# share of the time of the dense sum.
+_MOST_SHARE = 0.5
 
 _ZERO = Literal(0)
 _SUM = Call("add", (Operand(0), Operand(1)))
 _LARGEST = 2**63 - 1
 
 
-def compensated(einsum: EinSum, tensors: Mapping[str, Tensor]) -> tuple[EinSum, ...] | None:
-    """A sum over two operands as sums of parts that are 0 wherever an operand of theirs holds its fill.
+def compensate(annotated: AnnotatedGraph, cost: CostFunction) -> AnnotatedGraph:
+    """Compensate sums whose operands would have to be dense, where that is cheaper.
 
-    It is the same number for finite values, but for rounding: where a sum of large parts is small, digits cancel. So
-    the caller has to make sure that all parts come out finite.
+    Args:
+        annotated: The EinSums; a run detects values that turn NaN or infinite.
+        cost: Predicts the seconds of EinSums.
+    """
+    annotator = annotated.annotator()
+    einsums: list[EinSum] = []
+    for einsum in annotated.graph.einsums:
+        needs_dense = any(annotator.add(einsum).matters)
+        parts = _cheaper(einsum, annotator, annotated, cost) if needs_dense else None
+        for part in parts or ():
+            annotator.add(part)
+        einsums += parts or (einsum,)
+    return annotator.graph_of(einsums, annotated.graph.outputs)
+
+
+def _cheaper(
+    einsum: EinSum, annotator: GraphAnnotator, annotated: AnnotatedGraph, cost: CostFunction
+) -> tuple[EinSum, ...] | None:
+    """EinSums that compensate a sum and are cheaper than it is with dense operands; None where there are none."""
+    parts = compensated(einsum, {**annotated.graph.tensors, **annotator.plain_tensors()})
+    if parts is None:
+        return None
+    dense, sparse = annotated_subgraph([einsum], annotator), annotated_subgraph(parts, annotator)
+    is_exact = _is_surely_finite(dense) and _is_surely_finite(sparse)
+    return (
+        parts if is_exact and predicted_seconds(sparse, cost) < _MOST_SHARE * predicted_seconds(dense, cost) else None
+    )
+
+
+def _is_surely_finite(annotated: AnnotatedGraph) -> bool:
+    """Whether no value that the EinSums read or compute can be NaN or infinite."""
+    tensors = annotated.tensors
+    read = {operand.tensor for einsum in annotated.graph.einsums for operand in einsum.operands}
+    detects = any(evaluation.detects_nonfinite for evaluation in annotated.evaluations.values())
+    return not detects and all(tensors[name].is_finite for name in read)
+
+
+def compensated(einsum: EinSum, tensors: Mapping[str, Tensor]) -> tuple[EinSum, ...] | None:
+    """A sum of two operands as sums of parts that are 0 wherever an operand of theirs holds its fill.
+
+    For finite values the result differs by rounding only, but digits can cancel where a sum of large parts is small.
+    The caller has to make sure that all parts are finite.
 
     Args:
         einsum: Any EinSum.
-        tensors: All tensors of its graph, whose names are taken.
+        tensors: All tensors of its graph; the new names differ from theirs.
 
     Returns:
-        EinSums of one or two operands under new names, the last of which computes the result; None where that is no sum
-        over two operands, or nothing is gained or known to be right.
+        EinSums of one or two operands under new names, the last of which computes the result. None where `einsum` is no
+            sum
+        of two operands, where nothing is gained, or where the result is not known to be right.
     """
     if einsum.aggregate != "sum" or len(einsum.operands) != 2:
         return None
-    parts = _parts(einsum, tensors)
-    if parts is None or parts.gain_nothing():
+    parts = _split_join(einsum, tensors)
+    if parts is None or parts.is_useless():
         return None
-    einsums = _Sums(einsum, tensors, Names(tensors)).of(parts)
-    return einsums if einsums and _compute_same(einsums, einsum, tensors) else None
+    einsums = _PartSums(einsum, tensors, UniqueNames(tensors)).einsums_for(parts)
+    return einsums if einsums and _are_equivalent(einsums, einsum, tensors) else None
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
-    """What a join is the sum of: of both operands, of u alone, of v alone, and a number."""
+class _JoinParts:
+    """The terms that a join is the sum of: one of both operands, one of u alone, one of v alone, and a number."""
 
-    both: Scalar
+    of_both: Scalar
     of_u: Scalar
     of_v: Scalar
     constant: Number
 
-    def gain_nothing(self) -> bool:
-        """Whether absent entries contribute nothing as it is, or one operand says all."""
-        if not operands_of(self.both):
+    def is_useless(self) -> bool:
+        """Whether the sum is as sparse without compensation, or the join has only terms of one operand."""
+        if not operands_of(self.of_both):
             return not (operands_of(self.of_u) and operands_of(self.of_v))
         return self.constant == 0 and not operands_of(self.of_u) and not operands_of(self.of_v)
 
 
-def _parts(einsum: EinSum, tensors: Mapping[str, Tensor]) -> _Parts | None:
+def _split_join(einsum: EinSum, tensors: Mapping[str, Tensor]) -> _JoinParts | None:
     operands = [tensors[operand.tensor] for operand in einsum.operands]
     dtypes = [tensor.dtype for tensor in operands]
     fills = operands[0].fill, operands[1].fill
@@ -73,68 +121,73 @@ def _parts(einsum: EinSum, tensors: Mapping[str, Tensor]) -> _Parts | None:
     if dtype == "bool":
         join, dtype = Call("mul", (join, Literal(1))), "int64"  # True as 1, which can be subtracted
     try:
-        constant = number_of(join, dict(enumerate(fills)), dtypes)
+        constant = constant_value(join, dict(enumerate(fills)), dtypes)
         if not np.isfinite(constant):
             return None
-        return _of_polynomial(join, fills, dtypes, dtype, constant) or _of_any(join, fills, dtypes, dtype, constant)
-    except ValueError:  # the fills alone give no int64
+        return _split_polynomial(join, fills, dtypes, dtype, constant) or _split_any_join(
+            join, fills, dtypes, dtype, constant
+        )
+    except ValueError:  # the value at the fills is beyond int64
         return None
 
 
-def _of_polynomial(
+def _split_polynomial(
     join: Scalar, fills: tuple[Number, Number], dtypes: list[str], dtype: str, constant: Number
-) -> _Parts | None:
-    """Parts multiplied out, so that (u - v)^2 leaves -2 u v rather than a difference of squares."""
+) -> _JoinParts | None:
+    """The parts of an expanded polynomial, so that (u - v)^2 has the part -2 u v, not a difference of squares."""
     numbers = as_fraction(fills[0]), as_fraction(fills[1])
     polynomial = polynomial_of(join)
     if polynomial is None or numbers[0] is None or numbers[1] is None or set(dtypes) != {dtype}:
-        return None  # of bools, sums and products are others
+        return None  # + and * of bools do not follow the rules of polynomials
     if max(map(max, polynomial)) > 2 and not {*numbers} <= {-1, 0, 1}:
-        return None  # the cube of a fill may differ from its literal in the last digit
+        return None  # a higher power of a fill may differ from its literal in the last digit
     exact = numbers[0], numbers[1]
-    both, of_u, of_v = (written(part, exact, dtype == "int64") for part in without_fills(polynomial, exact))
-    return _Parts(both, of_u, of_v, constant)
+    of_both, of_u, of_v = (
+        polynomial_expression(part, exact, dtype == "int64") for part in split_by_operands(polynomial, exact)
+    )
+    return _JoinParts(of_both, of_u, of_v, constant)
 
 
-def _of_any(
+def _split_any_join(
     join: Scalar, fills: tuple[Number, Number], dtypes: list[str], dtype: str, constant: Number
-) -> _Parts | None:
-    alone_u, alone_v = (with_operands_set(join, {1 - index: fills[1 - index]}, dtypes) for index in (0, 1))
-    if any(operands_of(alone) and dtype_of(alone, dtypes) != dtype for alone in (alone_u, alone_v)):
-        return None  # as of an int64 u and a float32 v, whose join is float64
-    of_u, of_v = (_without(alone, constant) for alone in (alone_u, alone_v))
-    # In this order either fill gives x - x, which is 0 whatever was rounded.
-    beside_u = alone_u if operands_of(alone_u) else Literal(constant)
-    remainder = join if beside_u == _ZERO else Call("sub", (join, beside_u))
-    both = remainder if not operands_of(of_v) else Call("sub", (remainder, of_v))
-    return _Parts(both, of_u, of_v, constant)
+) -> _JoinParts | None:
+    """The parts of any join, as differences of its values with one operand or both at their fills."""
+    alone_u, alone_v = (evaluate_partially(join, {1 - index: fills[1 - index]}, dtypes) for index in (0, 1))
+    if any(operands_of(alone) and expression_dtype(alone, dtypes) != dtype for alone in (alone_u, alone_v)):
+        return None  # for example, the join of an int64 u and a float32 v is float64
+    of_u, of_v = (_minus_constant(alone, constant) for alone in (alone_u, alone_v))
+    # In this order of operations, the part is x - x at either fill, which is 0 in spite of rounding.
+    subtracted = alone_u if operands_of(alone_u) else Literal(constant)
+    remainder = join if subtracted == _ZERO else Call("sub", (join, subtracted))
+    of_both = remainder if not operands_of(of_v) else Call("sub", (remainder, of_v))
+    return _JoinParts(of_both, of_u, of_v, constant)
 
 
-def _without(alone: Scalar, constant: Number) -> Scalar:
-    """What one operand adds to the constant; 0 where it adds nothing."""
+def _minus_constant(alone: Scalar, constant: Number) -> Scalar:
+    """The term that one operand adds to the constant; 0 where it adds nothing."""
     if not operands_of(alone):
         return _ZERO
     return Call("sub", (alone, Literal(constant))) if constant else alone
 
 
 @dataclass(slots=True)
-class _Sums:
-    """EinSums for the parts of one sum."""
+class _PartSums:
+    """Writes the EinSums that sum the parts of a join."""
 
     einsum: EinSum
     tensors: Mapping[str, Tensor]
-    names: Names
+    names: UniqueNames
     done: list[EinSum] = field(default_factory=list)
 
-    def of(self, parts: _Parts) -> tuple[EinSum, ...]:
-        """The EinSums; the last one computes the result."""
+    def einsums_for(self, parts: _JoinParts) -> tuple[EinSum, ...]:
+        """The EinSums in topological order; the last one computes the result."""
         bounds = bounds_of(self.einsum, self.tensors)
         total = Literal(parts.constant * math.prod(bounds[label] for label in self.einsum.aggregated))
-        used = [part for part in (parts.of_u, parts.of_v, parts.both) if operands_of(part)]
+        used = [part for part in (parts.of_u, parts.of_v, parts.of_both) if operands_of(part)]
         if len(used) == 1 and total.value == 0:
-            return (self._part(used[0], bounds, self.einsum.output.tensor),)
+            return (self._sum_of_part(used[0], bounds, self.einsum.output.tensor),)
         for part in used:
-            self.done.append(self._part(part, bounds, self._name()))
+            self.done.append(self._sum_of_part(part, bounds, self._name()))
         references = [einsum.output for einsum in self.done]
         if len(references) == 3:
             self._add(self._name(), references[:2], _SUM)
@@ -146,15 +199,15 @@ class _Sums:
     def _name(self) -> str:
         return self.names.invent(self.einsum.output.tensor)
 
-    def _part(self, part: Scalar, bounds: Mapping[str, int], name: str) -> EinSum:
-        """The sum of one part; what it does not depend on it is repeated for."""
+    def _sum_of_part(self, part: Scalar, bounds: Mapping[str, int], name: str) -> EinSum:
+        """The sum of one part, multiplied by the number of the indices of aggregated labels that it lacks."""
         used = operands_in_order(part)
         operands = [self.einsum.operands[position] for position in used]
-        join = substituted(part, {position: Operand(number) for number, position in enumerate(used)})
+        join = substitute(part, {position: Operand(number) for number, position in enumerate(used)})
         labels = frozenset().union(*(operand.labels for operand in operands))
-        repeated = math.prod(bounds[label] for label in self.einsum.aggregated if label not in labels)
-        if repeated != 1:
-            join = Call("mul", (join, Literal(repeated)))
+        repetitions = math.prod(bounds[label] for label in self.einsum.aggregated if label not in labels)
+        if repetitions != 1:
+            join = Call("mul", (join, Literal(repetitions)))
         return self._einsum(name, operands, join)
 
     def _add(self, name: str, operands: list[Reference], join: Scalar) -> None:
@@ -167,21 +220,21 @@ class _Sums:
         return EinSum(Reference(name, output), tuple(operands), join, aggregate, self.einsum.promoted_among(labels))
 
 
-def _compute_same(einsums: tuple[EinSum, ...], einsum: EinSum, tensors: Mapping[str, Tensor]) -> bool:
-    """Whether the last of these has the dtype of the EinSum that they replace, and no number is beyond int64."""
-    known = dict(tensors)
-    if not all(_fits(each.join) for each in einsums):
+def _are_equivalent(einsums: tuple[EinSum, ...], einsum: EinSum, tensors: Mapping[str, Tensor]) -> bool:
+    """Whether the last EinSum has the dtype of the one that they replace, and all literals are within int64."""
+    all_tensors = dict(tensors)
+    if not all(_has_only_int64(part.join) for part in einsums):
         return False
-    for each in einsums:
-        known[each.output.tensor] = result_tensor(each, known)
-    return known[einsum.output.tensor].dtype == result_tensor(einsum, tensors).dtype
+    for part in einsums:
+        all_tensors[part.output.tensor] = result_tensor(part, all_tensors)
+    return all_tensors[einsum.output.tensor].dtype == result_tensor(einsum, tensors).dtype
 
 
-def _fits(expression: Scalar) -> bool:
+def _has_only_int64(expression: Scalar) -> bool:
     match expression:
         case Literal(int() as value):
             return abs(value) <= _LARGEST
         case Call(_, arguments):
-            return all(map(_fits, arguments))
+            return all(map(_has_only_int64, arguments))
         case _:
             return True

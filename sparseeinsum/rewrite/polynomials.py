@@ -1,4 +1,4 @@
-"""Rewriting: an expression of two operands in, its coefficients as a polynomial of them out, where it is one."""
+"""Rewriting: expressions of two operands as polynomials with exact coefficients."""
 
 from fractions import Fraction
 
@@ -12,7 +12,7 @@ _MOST_DEGREE = 4  # of either operand
 
 
 def polynomial_of(expression: Scalar) -> Polynomial | None:
-    """The polynomial that an expression is, exactly; None where it is none, or one of a high degree."""
+    """The polynomial of u = Operand(0) and v = Operand(1) that an expression equals; None if none of low degree."""
     match expression:
         case Operand(index):
             return {(1, 0) if index == 0 else (0, 1): Fraction(1)}
@@ -20,21 +20,21 @@ def polynomial_of(expression: Scalar) -> Polynomial | None:
             number = as_fraction(value)
             return None if number is None else {(0, 0): number}
         case Call("neg", (argument,)):
-            return _of_two("mul", argument, Literal(-1))
+            return _combined("mul", argument, Literal(-1))
         case Call("div", (dividend, Literal(divisor))) if divisor != 0:
             number = as_fraction(divisor)
-            found = polynomial_of(dividend)
-            return None if number is None or found is None else _product(found, {(0, 0): 1 / number})
+            polynomial = polynomial_of(dividend)
+            return None if number is None or polynomial is None else _product(polynomial, {(0, 0): 1 / number})
         case Call("pow", (base, Literal(exponent))) if exponent in range(_MOST_DEGREE + 1):
             return _power(polynomial_of(base), exponent)
         case Call("add" | "sub" | "mul" as function, (first, second)):
-            return _of_two(function, first, second)
+            return _combined(function, first, second)
         case _:
             return None
 
 
 def as_fraction(value: Number) -> Fraction | None:
-    """A finite real number, exactly; None for others."""
+    """The exact value of a finite real number; None for other numbers."""
     if isinstance(value, complex):
         return as_fraction(value.real) if value.imag == 0 else None
     try:
@@ -43,7 +43,7 @@ def as_fraction(value: Number) -> Fraction | None:
         return None
 
 
-def _of_two(function: str, first: Scalar, second: Scalar) -> Polynomial | None:
+def _combined(function: str, first: Scalar, second: Scalar) -> Polynomial | None:
     left, right = polynomial_of(first), polynomial_of(second)
     if left is None or right is None:
         return None
@@ -51,7 +51,7 @@ def _of_two(function: str, first: Scalar, second: Scalar) -> Polynomial | None:
         return _product(left, right)
     sign = -1 if function == "sub" else 1
     powers = left.keys() | right.keys()
-    return {each: left.get(each, Fraction(0)) + sign * right.get(each, Fraction(0)) for each in powers}
+    return {power: left.get(power, Fraction(0)) + sign * right.get(power, Fraction(0)) for power in powers}
 
 
 def _product(left: Polynomial, right: Polynomial) -> Polynomial | None:
@@ -69,12 +69,13 @@ def _power(base: Polynomial | None, exponent: Number) -> Polynomial | None:
     return result if base is not None else None
 
 
-def without_fills(
+def split_by_operands(
     polynomial: Polynomial, fills: tuple[Fraction, Fraction]
 ) -> "tuple[Polynomial, Polynomial, Polynomial]":
-    """A polynomial as three of u^i - fu^i and v^j - fv^j: of both, of u alone, of v alone; the constant is left out.
+    """A polynomial in terms of u^i - fu^i and v^j - fv^j: the terms of both, of u alone, and of v alone.
 
-    What is left of u^i v^j after both compensations is (u^i - fu^i)(v^j - fv^j), which is 0 at either fill.
+    The constant is left out. The part of u^i v^j that depends on both operands is (u^i - fu^i)(v^j - fv^j), which is 0
+    where either operand holds its fill.
     """
     fill_u, fill_v = fills
     both = {powers: factor for powers, factor in polynomial.items() if all(powers) and factor}
@@ -91,33 +92,33 @@ def _nonzero(polynomial: Polynomial) -> Polynomial:
     return {powers: factor for powers, factor in polynomial.items() if factor}
 
 
-def written(polynomial: Polynomial, fills: tuple[Fraction, Fraction], are_whole: bool) -> Scalar:
+def polynomial_expression(polynomial: Polynomial, fills: tuple[Fraction, Fraction], is_integer: bool) -> Scalar:
     """A sum of products of u^i - fu^i and v^j - fv^j as an expression.
 
     Args:
-        polynomial: Its coefficients, none of them 0.
+        polynomial: The coefficients, none of them 0.
         fills: The fills of u and v.
-        are_whole: Whether all is int64, so that numbers are whole.
+        is_integer: Whether the expression is of int64, so that all numbers are integers.
     """
     total: Scalar | None = None
     for powers, factor in sorted(polynomial.items(), reverse=True):
         sign, size = ("sub" if factor < 0 else "add"), abs(factor)
-        term = _term(powers, fills, are_whole)
+        term = _term(powers, fills, is_integer)
         if size != 1:
-            term = Call("mul", (_literal(size, are_whole), term))
+            term = Call("mul", (_literal(size, is_integer), term))
         first = Call("neg", (term,)) if factor < 0 else term
         total = first if total is None else Call(sign, (total, term))
     return Literal(0) if total is None else total
 
 
-def _term(powers: tuple[int, int], fills: tuple[Fraction, Fraction], are_whole: bool) -> Scalar:
+def _term(powers: tuple[int, int], fills: tuple[Fraction, Fraction], is_integer: bool) -> Scalar:
     factors: list[Scalar] = []
     for index, (power, fill) in enumerate(zip(powers, fills, strict=True)):
         if power:
             value: Scalar = Operand(index) if power == 1 else Call("pow", (Operand(index), Literal(power)))
-            factors.append(Call("sub", (value, _literal(fill**power, are_whole))) if fill else value)
+            factors.append(Call("sub", (value, _literal(fill**power, is_integer))) if fill else value)
     return factors[0] if len(factors) == 1 else Call("mul", tuple(factors))
 
 
-def _literal(value: Fraction, are_whole: bool) -> Literal:
-    return Literal(int(value) if are_whole else float(value))
+def _literal(value: Fraction, is_integer: bool) -> Literal:
+    return Literal(int(value) if is_integer else float(value))

@@ -1,4 +1,4 @@
-"""Rewriting: expressions in, the same for finite operands with fewer operations out."""
+"""Rewriting: evaluates expressions partially, and simplifies them as far as is exact for finite operands."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,15 +9,15 @@ from sparseeinsum.language.scalar import evaluate, operands_of
 from sparseeinsum.operators.dtypes import Array, Number
 from sparseeinsum.operators.expressions import Call, Literal, Scalar
 from sparseeinsum.operators.ranges import Range
-from sparseeinsum.rewrite.chains import dtype_of
+from sparseeinsum.rewrite.chains import expression_dtype
 from sparseeinsum.semantics.ranges import range_of
 
 
-def with_operands_set(expression: Scalar, values: Mapping[int, Number], dtypes: Sequence[str]) -> Scalar:
+def evaluate_partially(expression: Scalar, values: Mapping[int, Number], dtypes: Sequence[str]) -> Scalar:
     """An expression with some operands set to numbers, simplified as far as is exact for finite operands.
 
     Args:
-        expression: Of operands of these dtypes.
+        expression: An expression of operands of `dtypes`.
         values: Numbers by operand.
         dtypes: Dtypes of all operands; no simplification changes the dtype of the result.
 
@@ -26,47 +26,52 @@ def with_operands_set(expression: Scalar, values: Mapping[int, Number], dtypes: 
 
     >>> from sparseeinsum.language.scalar import write
     >>> from sparseeinsum.operators.expressions import U, V
-    >>> write(with_operands_set(Call("mul", (Call("sub", (U, V)), V)), {0: 0.0}, ["float64", "float64"]))
+    >>> write(evaluate_partially(Call("mul", (Call("sub", (U, V)), V)), {0: 0.0}, ["float64", "float64"]))
     '-v * v'
     """
     if operands_of(expression) <= values.keys():
-        return Literal(number_of(expression, values, dtypes))
+        return Literal(constant_value(expression, values, dtypes))
     if not isinstance(expression, Call):
         return expression
-    arguments = tuple(with_operands_set(argument, values, dtypes) for argument in expression.arguments)
+    arguments = tuple(evaluate_partially(argument, values, dtypes) for argument in expression.arguments)
     call = Call(expression.function, arguments)
     if not operands_of(call):
-        return Literal(number_of(call, {}, dtypes))
-    shorter = _shorter(call)
-    return shorter if isinstance(shorter, Literal) or _is_of_dtype(shorter, dtype_of(call, dtypes), dtypes) else call
+        return Literal(constant_value(call, {}, dtypes))
+    shorter = _simplified(call)
+    return (
+        shorter
+        if isinstance(shorter, Literal) or _is_of_dtype(shorter, expression_dtype(call, dtypes), dtypes)
+        else call
+    )
 
 
 def _is_of_dtype(expression: Scalar, dtype: str, dtypes: Sequence[str]) -> bool:
     try:
-        return dtype_of(expression, dtypes) == dtype
-    except TypeError:  # numpy has no minus before truth
+        return expression_dtype(expression, dtypes) == dtype
+    except TypeError:  # numpy cannot negate bools
         return False
 
 
-def number_of(expression: Scalar, values: Mapping[int, Number], dtypes: Sequence[str]) -> Number:
-    """The value of an expression of numbers of some dtypes, rounded as those are.
+def constant_value(expression: Scalar, values: Mapping[int, Number], dtypes: Sequence[str]) -> Number:
+    """The value of an expression whose operands are all in `values`, rounded as their dtypes are.
 
     Raises:
-        ValueError: int64 has no such number.
+        ValueError: The result is beyond int64.
     """
     operands: list[Array | Number] = [0] * len(dtypes)
     for index, value in values.items():
         operands[index] = np.asarray(value, dtypes[index])[()]
-    found: Number = evaluate(expression, operands).item()
-    if isinstance(found, int):
+    result: Number = evaluate(expression, operands).item()
+    if isinstance(result, int):
+        # The same in float64 shows whether int64 has overflowed.
         inexact = [complex(operand).real for operand in operands]
-        if not math.isclose(found, evaluate(expression, inexact).item(), rel_tol=1e-9, abs_tol=1e-9):
+        if not math.isclose(result, evaluate(expression, inexact).item(), rel_tol=1e-9, abs_tol=1e-9):
             raise ValueError("the value is beyond int64")
-    return found
+    return result
 
 
-def _shorter(call: Call) -> Scalar:
-    """What a call is whatever the finite values of its operands; itself if that is not known."""
+def _simplified(call: Call) -> Scalar:
+    """The expression that a call equals for all finite operands; the call itself if none is known."""
     match call.function, call.arguments:
         case "mul", (Literal(value), other) | (other, Literal(value)):
             return _product(value, other, call)
@@ -96,7 +101,7 @@ def _product(value: Number, other: Scalar, call: Call) -> Scalar:
     return other if value == 1 else call
 
 
-_MODERATE = Range(-1e3, 1e3)  # what users of these expressions prove of values is their business
+_MODERATE = Range(-1e3, 1e3)  # callers check separately that larger values stay finite
 
 
 def _keeps_finite(expression: Scalar) -> bool:

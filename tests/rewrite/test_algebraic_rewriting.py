@@ -17,7 +17,6 @@ from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, Reference
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.rewrite.derivations import Derivation
-from sparseeinsum.rewrite.names import Names
 from sparseeinsum.rewrite.saturation.building import build
 from sparseeinsum.rewrite.saturation.choices import terms_of
 from sparseeinsum.rewrite.saturation.egraph import Limits, saturate
@@ -25,6 +24,7 @@ from sparseeinsum.rewrite.saturation.extraction import Extractor
 from sparseeinsum.rewrite.saturation.reading import read
 from sparseeinsum.rewrite.saturation.sizes import sizes_of
 from sparseeinsum.rewrite.saturation.terms import Add, Leaf, Mul, Number, Sum, free_labels
+from sparseeinsum.rewrite.unique_names import UniqueNames
 from sparseeinsum.semantics.dense import evaluate_program
 
 EXAMPLES = int(os.environ.get("EXAMPLES", "40"))
@@ -114,12 +114,12 @@ def rewritten(
     }
     graph = bind(program, tensors)
     reading = read(graph.einsums, [each for each in graph.einsums if each.output.tensor in roots], graph)
-    classes = saturate(reading.terms, reading.bounds, reading.same, Limits(seconds=0.1, nodes=3000))
+    classes = saturate(reading.terms, reading.bounds, reading.equal_pairs, Limits(seconds=0.1, nodes=3000))
     sizes = sizes_of(classes, reading.bounds, dict.fromkeys(classes.leaves, density))
     extractor = Extractor.of(classes, sizes)
     choice = (extractor.shared if is_shared else extractor.greedy)(classes.roots)
     terms = terms_of(choice, classes)
-    einsums = build(terms, reading.roots, reading.bounds, Names(graph.tensors), keeps_shared=is_shared)
+    einsums = build(terms, reading.roots, reading.bounds, UniqueNames(graph.tensors), keeps_shared=is_shared)
     if einsums is None:
         pairs = zip(terms, reading.roots, strict=True)
         assert any(isinstance(term, Number) or free_labels(term) != frozenset(root.labels) for term, root in pairs)

@@ -11,7 +11,7 @@ from planning_problems import drawn
 import sparseeinsum as se
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.operators.expressions import Operand
-from sparseeinsum.rewrite.chains import substituted
+from sparseeinsum.rewrite.chains import substitute
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.semantics.dense import evaluate_program
 
@@ -172,7 +172,7 @@ def doubled(graph: EinGraph) -> EinGraph:
             for each in reversed(einsum.operands)
         )
         last = len(operands) - 1
-        join = substituted(einsum.join, {position: Operand(last - position) for position in range(len(operands))})
+        join = substitute(einsum.join, {position: Operand(last - position) for position in range(len(operands))})
         again.append(EinSum(output, operands, join, einsum.aggregate))
         tensor = graph.tensors[einsum.output.tensor]
         tensors[output.tensor] = replace(tensor, name=output.tensor, axes=tensor.axes[::-1])

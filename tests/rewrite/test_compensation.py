@@ -13,7 +13,7 @@ from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar, U, V
 from sparseeinsum.rewrite.compensation import compensated
-from sparseeinsum.rewrite.simplify import with_operands_set
+from sparseeinsum.rewrite.simplify import evaluate_partially
 from sparseeinsum.semantics.dense import evaluate_einsum
 
 Array = NDArray[Any]
@@ -104,7 +104,7 @@ def assert_zero_at_fills(part: EinSum, tensors: dict[str, Tensor], known: dict[s
     dtypes = [tensors[operand.tensor].dtype for operand in part.operands]
     for position in range(len(fills)):
         if not MAY_OVERFLOW & functions_of(part.join):
-            constant = with_operands_set(part.join, {position: fills[position].item()}, dtypes)
+            constant = evaluate_partially(part.join, {position: fills[position].item()}, dtypes)
             assert isinstance(constant, Literal)
             assert constant.value == 0
         mixed = [fills[position] if position == index else values[index] for index in range(len(fills))]

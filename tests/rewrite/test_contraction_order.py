@@ -8,21 +8,21 @@ from collections.abc import Iterator
 import pytest
 from opt_einsum import paths
 
-from sparseeinsum.rewrite.contraction import (
+from sparseeinsum.rewrite.contraction_network import ContractionEstimates, ContractionNetwork, Tree
+from sparseeinsum.rewrite.contraction_order import (
     EXACT_FACTORS,
-    find_order,
+    find_contraction_order,
+    groups_in_order,
     path_of_tree,
     search_exactly,
-    steps,
     tree_of_path,
 )
-from sparseeinsum.rewrite.network import Estimates, Network, Tree
 from sparseeinsum.statistics.estimate import LabelStatistics, Statistics
 
 
 def network(
     subscripts: str, sizes: dict[str, int], entries: list[float] | None = None, dtypes: tuple[str, ...] | None = None
-) -> Network:
+) -> ContractionNetwork:
     """Factors with so many entries, spread over all indices; dense ones by default."""
     inputs, output = subscripts.split("->")
     terms = inputs.split(",")
@@ -34,14 +34,14 @@ def network(
         factors.append(
             LabelStatistics(tuple(term), Statistics(present, distinct, tuple(sizes[label] for label in term)))
         )
-    return Network(tuple(factors), dtypes or ("float64",) * len(terms), frozenset(output), sizes)
+    return ContractionNetwork(tuple(factors), dtypes or ("float64",) * len(terms), frozenset(output), sizes)
 
 
-def order_of(network: Network) -> Tree:
-    return find_order(Estimates(network))
+def order_of(network: ContractionNetwork) -> Tree:
+    return find_contraction_order(ContractionEstimates(network))
 
 
-def random_network(count: int, seed: int, sparse: bool, largest: int = 9) -> Network:
+def random_network(count: int, seed: int, sparse: bool, largest: int = 9) -> ContractionNetwork:
     """Every label links two factors or three, or is in the result; some entries are one in a thousand."""
     chance = random.Random(seed)
     terms = [""] * count
@@ -76,7 +76,7 @@ def all_trees(groups: tuple[int, ...]) -> Iterator[Tree]:
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 6])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_exact_search_finds_what_brute_force_finds(count: int, seed: int, sparse: bool) -> None:
-    estimates = Estimates(random_network(count, seed, sparse))
+    estimates = ContractionEstimates(random_network(count, seed, sparse))
     found = search_exactly(estimates, [1 << position for position in range(count)])
     trees = list(all_trees(tuple(1 << position for position in range(count))))
     assert len(trees) == math.prod(range(1, 2 * count - 2, 2))
@@ -87,8 +87,8 @@ def test_the_exact_search_finds_what_brute_force_finds(count: int, seed: int, sp
 @pytest.mark.parametrize("count", [3, 6, 8, 9, 12, 15, 25, 60])
 @pytest.mark.parametrize("seed", range(2))
 def test_orders_are_never_worse_than_those_of_opt_einsum(count: int, seed: int, sparse: bool) -> None:
-    estimates = Estimates(random_network(count, seed, sparse, largest=9 if count < 30 else 3))
-    found = find_order(estimates)
+    estimates = ContractionEstimates(random_network(count, seed, sparse, largest=9 if count < 30 else 3))
+    found = find_contraction_order(estimates)
     inputs = [frozenset(factor.labels) for factor in estimates.network.factors]
     for search in (paths.auto, paths.greedy):
         theirs = tree_of_path(search(inputs, estimates.network.output, estimates.network.bounds), count)
@@ -140,7 +140,7 @@ def test_every_factor_is_contracted_once(factors: int) -> None:
     assert len(order) == factors - 1
     assert functools.reduce(lambda done, group: done | group, order, 0) == (2**factors - 1 if order else 0)
     known = {1 << position for position in range(factors)}
-    for group in steps(order):
+    for group in groups_in_order(order):
         assert set(order[group]) <= known
         assert sum(order[group]) == group
         known = (known - set(order[group])) | {group}
@@ -158,7 +158,7 @@ def test_every_factor_is_contracted_once(factors: int) -> None:
 def test_many_factors_are_not_searched_for_long(subscripts: str, most: int) -> None:
     """A join that is looked at takes some 50 us."""
     sizes = {label: 2 for label in subscripts if label != ","}
-    estimates = Estimates(network(f"{subscripts}->", sizes))
-    order = find_order(estimates)
-    assert estimates.looked_at <= most
+    estimates = ContractionEstimates(network(f"{subscripts}->", sizes))
+    order = find_contraction_order(estimates)
+    assert estimates.visited_joins <= most
     assert len(order) == subscripts.count(",")

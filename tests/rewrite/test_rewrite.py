@@ -17,8 +17,8 @@ from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.operators.expressions import Literal, Operand, Scalar
 from sparseeinsum.operators.ranges import ANYTHING, NOTHING, Range
+from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
 from sparseeinsum.rewrite.binarise import binarise
-from sparseeinsum.rewrite.known import Known
 from sparseeinsum.semantics.dense import evaluate_program
 from sparseeinsum.semantics.exactness import Values
 from sparseeinsum.statistics.estimate import Statistics
@@ -68,7 +68,7 @@ def broken(
     bound = bind(Program(einsums, outputs=(einsums[-1].output.tensor,)), tensors)
     statistics = {name: statistics_of(array, fills[name]) for name, array in arrays.items()}
     values = {name: values_of(array, fills[name]) for name, array in arrays.items()}
-    return bound, binarise(bound, Known.of_inputs(bound.tensors, statistics, values)).graph
+    return bound, binarise(bound, GraphAnnotator.for_inputs(bound.tensors, statistics, values)).graph
 
 
 def check(

@@ -217,7 +217,7 @@ def _holds(classes: Classes, node: Node, term: Term, labels: Mapping[str, str]) 
 def test_saturation_derives_what_systemml_does_by_hand(method: str) -> None:
     for left, right in REWRITES[method]:
         given, wanted = reading(left()), reading(right()).terms[0]
-        classes = saturate(given.terms, given.bounds, [*given.same, *known_constants(given.terms)])
+        classes = saturate(given.terms, given.bounds, [*given.equal_pairs, *known_constants(given.terms)])
         assert classes.is_saturated
         is_zero = isinstance(wanted, Mul) and wanted.left == Number(0.0)
         assert finds(classes, classes.roots[0], Number(0.0) if is_zero else wanted, {}), str(right())
@@ -225,10 +225,10 @@ def test_saturation_derives_what_systemml_does_by_hand(method: str) -> None:
 
 def test_limits_end_it_with_what_is_found() -> None:
     given = reading(((X - U @ V.T) ** 2).sum())
-    whole = saturate(given.terms, given.bounds, given.same, Limits(seconds=60))
+    whole = saturate(given.terms, given.bounds, given.equal_pairs, Limits(seconds=60))
     assert whole.is_saturated
     for limits in (Limits(nodes=200), Limits(rounds=3), Limits(seconds=0)):
-        found = saturate(given.terms, given.bounds, given.same, limits)
+        found = saturate(given.terms, given.bounds, given.equal_pairs, limits)
         assert not found.is_saturated
         assert found.count() < whole.count()
         assert finds(found, found.roots[0], given.terms[0], {})
@@ -256,10 +256,10 @@ def busy_threads(number: int) -> Iterator[None]:
 
 def test_what_else_a_machine_does_is_no_limit() -> None:
     given = reading(((X - U @ V.T) ** 2).sum())
-    alone = saturate(given.terms, given.bounds, given.same)
+    alone = saturate(given.terms, given.bounds, given.equal_pairs)
     start = time.perf_counter()
     with busy_threads(6):
-        found = saturate(given.terms, given.bounds, given.same)
+        found = saturate(given.terms, given.bounds, given.equal_pairs)
     assert time.perf_counter() - start > Limits().seconds  # else it was not busy enough to tell
     assert found.is_saturated
     assert found.count() == alone.count()
@@ -287,7 +287,7 @@ def test_expressions_that_explode_are_saturated_in_part() -> None:
         sums = [se.matrix(f"A{factor}") + se.matrix(f"B{factor}") for factor in range(factors)]
         expression = functools.reduce(operator.mul, sums)
         given = reading((expression * (U @ V.T)).sum())
-        found = saturate(given.terms, given.bounds, given.same, limits)
+        found = saturate(given.terms, given.bounds, given.equal_pairs, limits)
         assert not found.is_saturated
         assert found.count() < 2 * limits.nodes
         assert finds(found, found.roots[0], given.terms[0], {})

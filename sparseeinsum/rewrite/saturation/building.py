@@ -8,13 +8,17 @@ from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.scalar import evaluate, operands_of
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
-from sparseeinsum.rewrite.names import Names
 from sparseeinsum.rewrite.saturation.reading import Root
 from sparseeinsum.rewrite.saturation.terms import Add, Apply, Fold, Leaf, Mul, Number, Sum, Term, children, free_labels
+from sparseeinsum.rewrite.unique_names import UniqueNames
 
 
 def build(
-    terms: Sequence[Term], roots: Sequence[Root], bounds: Mapping[str, int], names: Names, keeps_shared: bool = False
+    terms: Sequence[Term],
+    roots: Sequence[Root],
+    bounds: Mapping[str, int],
+    names: UniqueNames,
+    keeps_shared: bool = False,
 ) -> list[EinSum] | None:
     """EinSums in topological order that compute terms; None where one is no function of tensors.
 
@@ -126,7 +130,7 @@ def _repeated(expression: Scalar, value: Term, count: int) -> Term:
 
 @dataclass(slots=True)
 class _Builder:
-    names: Names
+    names: UniqueNames
     roots: dict[Term, Reference] = field(default_factory=dict)
     kept: frozenset[Term] = frozenset()
     einsums: list[EinSum] = field(default_factory=list)

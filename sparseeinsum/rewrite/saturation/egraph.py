@@ -87,7 +87,7 @@ class Classes:
 def saturate(
     terms: Sequence[Term],
     bounds: Mapping[str, int],
-    same: Sequence[tuple[Term, Term]] = (),
+    equal_pairs: Sequence[tuple[Term, Term]] = (),
     limits: Limits = Limits(),  # frozen
 ) -> Classes:
     """All that rules find to be equal to terms, within limits.
@@ -95,11 +95,11 @@ def saturate(
     Args:
         terms: What to begin with.
         bounds: Of all labels.
-        same: Terms that are equal already: those that differ only in the labels that their sums take.
+        equal_pairs: Terms that are equal already: those that differ only in the labels that their sums take.
         limits: Where to end.
     """
     writer = _Writer()
-    graph = _begun(writer, terms, bounds, same, LAWS)
+    graph = _begun(writer, terms, bounds, equal_pairs, LAWS)
     is_saturated = False
     for is_updated in _rounds(graph, limits):
         is_saturated = not is_updated
@@ -107,17 +107,17 @@ def saturate(
     return _classes(graph, len(terms), writer.leaves(), is_saturated)
 
 
-def are_equal_by(
+def can_prove_equal(
     laws: Iterable[str],
     one: Term,
     other: Term,
     bounds: Mapping[str, int],
-    same: Sequence[tuple[Term, Term]] = (),
+    equal_pairs: Sequence[tuple[Term, Term]] = (),
     limits: Limits = Limits(),  # frozen
 ) -> bool:
     """Whether some laws, and those of numbers, tell within limits that two terms are equal; the rest is as above."""
     writer = _Writer()
-    graph = _begun(writer, [one, other], bounds, same, laws)
+    graph = _begun(writer, [one, other], bounds, equal_pairs, laws)
     question = f"(check (= {writer.write(one)} {writer.write(other)}))"
     return any(_holds(graph, question) for _ in itertools.chain([True], _rounds(graph, limits)))
 
@@ -126,14 +126,14 @@ def _begun(
     writer: "_Writer",
     terms: Sequence[Term],
     bounds: Mapping[str, int],
-    same: Sequence[tuple[Term, Term]],
+    equal_pairs: Sequence[tuple[Term, Term]],
     laws: Iterable[str],
 ) -> Any:  # noqa: ANN401  # of egglog, whose bindings have no types of their own
     """A graph with terms, and rules of some laws."""
     lines = [_RULES, f"(unstable-combined-ruleset equalities {' '.join(laws)})"]
     lines += [f'(set (bound "{label}") {float(bound)!r})' for label, bound in bounds.items()]
     lines += [f"(RootOf {number} {writer.write(term)})" for number, term in enumerate(terms)]
-    lines += [f"(union {writer.write(one)} {writer.write(other)})" for one, other in same]
+    lines += [f"(union {writer.write(one)} {writer.write(other)})" for one, other in equal_pairs]
     lines += writer.schemas()
     graph = _egglog().EGraph()
     _run(graph, "\n".join(lines))

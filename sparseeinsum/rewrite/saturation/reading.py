@@ -8,7 +8,7 @@ import numpy as np
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
-from sparseeinsum.rewrite.chains import dtype_of
+from sparseeinsum.rewrite.chains import expression_dtype
 from sparseeinsum.rewrite.saturation.labels import common_names
 from sparseeinsum.rewrite.saturation.terms import (
     Add,
@@ -53,12 +53,12 @@ class Reading:
     Attributes:
         roots: Of those that were asked for.
         bounds: Of all labels.
-        same: Terms that differ in the labels of their sums alone.
+        equal_pairs: Terms that differ in the labels of their sums alone.
     """
 
     roots: tuple[Root, ...]
     bounds: Mapping[str, int]
-    same: tuple[tuple[Term, Term], ...]
+    equal_pairs: tuple[tuple[Term, Term], ...]
 
     @property
     def terms(self) -> list[Term]:
@@ -71,7 +71,7 @@ class Reading:
         found: dict[tuple[Term, Term], None] = {}
         grows = True
         while grows:
-            new = [pair for pair in self.same if pair not in found and not inside.isdisjoint(pair)]
+            new = [pair for pair in self.equal_pairs if pair not in found and not inside.isdisjoint(pair)]
             inside.update(part for pair in new for term in pair for part in _parts_of(term))
             found |= dict.fromkeys(new)
             grows = bool(new)
@@ -98,7 +98,7 @@ def _is_of(dtype: str, expression: Scalar, dtypes: Sequence[str]) -> bool:
             return not isinstance(value, bool | complex) and bool(np.isfinite(value))
         case Call(_, arguments):
             is_small = len(arguments) <= _MOST_ARGUMENTS and all(_is_of(dtype, each, dtypes) for each in arguments)
-            return is_small and (_is_number(expression) or dtype_of(expression, dtypes) == dtype)
+            return is_small and (_is_number(expression) or expression_dtype(expression, dtypes) == dtype)
         case _:
             return True
 
@@ -122,7 +122,7 @@ def read(einsums: Sequence[EinSum], roots: Sequence[EinSum], graph: EinGraph) ->
     reader = _Reader({einsum.output.tensor: einsum for einsum in einsums}, graph, common_names(einsums))
     reader.taken.update(label for root in roots for label in reader.common(root))
     found = tuple(map(reader.root, roots))
-    return Reading(found, reader.bounds, tuple(reader.same))
+    return Reading(found, reader.bounds, tuple(reader.equal_pairs))
 
 
 @dataclass(slots=True)
@@ -131,7 +131,7 @@ class _Reader:
     graph: EinGraph
     names: Mapping[tuple[str, str], str]
     bounds: dict[str, int] = field(default_factory=dict)
-    same: list[tuple[Term, Term]] = field(default_factory=list)
+    equal_pairs: list[tuple[Term, Term]] = field(default_factory=list)
     copies: dict[tuple[str, tuple[str, ...]], list[Term]] = field(default_factory=dict)
     used: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)  # copies, in the current root
     shared: set[str] = field(default_factory=set)  # labels of results that several read
@@ -187,7 +187,7 @@ class _Reader:
         common = {labels[label]: self.names[einsum.output.tensor, label] for label in einsum.aggregated}
         aligned = {fresh: name for fresh, name in common.items() if name in self.shared}
         if aligned:
-            self.same.append((term, renamed(term, aligned)))
+            self.equal_pairs.append((term, renamed(term, aligned)))
 
     def _fresh(self, label: str, bound: int) -> str:
         """A label that no sum takes yet: the one given, or with a number."""
@@ -231,7 +231,7 @@ class _Reader:
         names = {label: self._fresh(label, self.bounds[label]) for label in bound_labels(base)}
         again = renamed(base, names)
         if names:
-            self.same.extend(zip(_sums_in(base), _sums_in(again), strict=True))
+            self.equal_pairs.extend(zip(_sums_in(base), _sums_in(again), strict=True))
         return again
 
 

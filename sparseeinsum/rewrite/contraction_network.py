@@ -1,6 +1,6 @@
-"""Rewriting: factors of a product under labels in, expected work of contracting any two groups of them out.
+"""Rewriting: the expected work of contracting the factors of a product, for any two groups of factors.
 
-A group is a set of factors, written as a whole number whose bits are their positions.
+A group is a set of factors, written as an integer whose bits are their positions.
 """
 
 import math
@@ -20,24 +20,24 @@ from sparseeinsum.statistics.estimate import (
     result_entries,
 )
 
-_LARGEST = 1e150  # so that a product of two estimates is a number, too
+_LARGEST = 1e150  # so that a product of two estimates is finite, too
 _SINGLE = 32  # bits
 
-# A tree by its groups: the two groups that each group of more than one factor is computed from.
+# A binary tree: for each group of more than one factor, the two groups that it is joined from.
 Tree = dict[int, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
-    """Factors that are joined by one associative operator, and what is left of their labels.
+class ContractionNetwork:
+    """Factors that one associative operator joins, and the labels that the result keeps.
 
     Attributes:
-        factors: Entries of each factor; all of its indices where an absent one counts.
+        factors: Labels and statistics of each factor; dense ones if its absent entries count.
         dtypes: Dtypes of the factors.
         output: Labels of the result.
         bounds: Bounds of all labels.
         is_early: Whether a label is aggregated as soon as no other factor has it, rather than at the end.
-        needs_matches: Whether a result is absent where either operand is, rather than where both are.
+        needs_matches: Whether a result is absent where either operand is, rather than only where both are.
     """
 
     factors: tuple[LabelStatistics, ...]
@@ -54,17 +54,17 @@ class Network:
 
 
 @dataclass(slots=True)
-class Estimates:
-    """Expected sizes of the results of groups, each the smallest of all ways to compute it that were looked at.
+class ContractionEstimates:
+    """Expected sizes of the results of groups, each the smallest of all joins for it that were looked at.
 
-    The size of a group does not depend on the order that a search takes in the end, which makes an exact search exact.
+    A search gets the same sizes whatever order it takes in the end, so that an exhaustive search is exact.
     """
 
-    network: Network
+    network: ContractionNetwork
     _sizes: dict[int, LabelStatistics] = field(default_factory=dict)
     _joined: dict[tuple[int, int], float] = field(default_factory=dict)
     _holders: dict[str, int] = field(default_factory=dict)
-    _wide: int = 0  # factors of which one is enough for the precision of the result
+    _wide: int = 0  # the factors each of which alone is as precise as the result
 
     def __post_init__(self) -> None:
         for position, factor in enumerate(self.network.factors):
@@ -85,19 +85,22 @@ class Estimates:
         return self._sizes[group].statistics.entries
 
     @property
-    def looked_at(self) -> int:
-        """How many joins were looked at."""
+    def visited_joins(self) -> int:
+        """The number of joins that were looked at."""
         return len(self._joined)
 
     def is_precise(self, group: int) -> bool:
-        """Whether a group's result is as precise as that of all factors: two float32 beside a float64 are not."""
+        """Whether the result of a group is as precise as that of all factors.
+
+        The result of two float32 is not, if there is a float64.
+        """
         if group & self._wide:
             return True
         dtypes = [dtype for position, dtype in enumerate(self.network.dtypes) if group >> position & 1]
         return is_as_precise(dtypes, self.network.dtypes)
 
     def join(self, first: int, second: int) -> float:
-        """Expected tuples of the join of two groups, each a factor or joined before."""
+        """Expected number of tuples of the join of two groups, each a factor or joined before."""
         pair = (first, second) if first < second else (second, first)
         tuples = self._joined.get(pair)
         if tuples is None:
@@ -109,24 +112,24 @@ class Estimates:
         return tuples
 
     def cost(self, tree: Tree) -> float:
-        """Expected work of a tree: multiplications, and entries of intermediates and the result."""
+        """Expected work of a tree: the multiplications, and the entries of intermediates and of the result."""
         self.visit(tree)
         return math.fsum(self.join(*tree[group]) + self.entries(group) for group in tree)
 
     def visit(self, tree: Tree) -> None:
-        """Look at the sizes of a tree's groups, smaller groups first."""
+        """Estimate the sizes of a tree's groups, smaller groups first."""
         for group in sorted(tree, key=int.bit_count):
             self.join(*tree[group])
 
-    def kept(self, group: int, labels: Iterable[str]) -> tuple[str, ...]:
-        """Those of a group's labels that its result has."""
+    def kept_labels(self, group: int, labels: Iterable[str]) -> tuple[str, ...]:
+        """Those of `labels` of a group that its result keeps."""
         network = self.network
         if group != network.everything and not network.is_early:
             return tuple(labels)
         return tuple(label for label in labels if label in network.output or self._holders[label] & ~group)
 
     def _result(self, group: int, u: LabelStatistics, v: LabelStatistics) -> tuple[float, LabelStatistics]:
-        """Tuples of the join of two operands, and the size of what is left of it."""
+        """The expected tuples of the join of `u` and `v`, and the size of the result of their group."""
         kind = JoinKind.INNER
         if not self.network.needs_matches:
             u, v, kind = self._outer(u, v)
@@ -137,16 +140,20 @@ class Estimates:
             label: min(values, max(tuples, 1.0))
             for label, values in joined_distinct(kind, distinct_u, distinct_v).items()
         }
-        kept = self.kept(group, distinct)
-        is_aggregated = len(kept) < len(distinct)
-        most = _most(u, v, frozenset(kept)) if is_aggregated and kind == JoinKind.INNER else _LARGEST
-        values = [max(distinct[label], 1.0) for label in kept]
-        entries = min(result_entries(tuples, values, is_aggregated, most), _LARGEST)
-        shape = tuple(self.network.bounds[label] for label in kept)
-        return tuples, LabelStatistics(kept, Statistics(entries, tuple(min(value, entries) for value in values), shape))
+        kept_labels = self.kept_labels(group, distinct)
+        is_aggregated = len(kept_labels) < len(distinct)
+        most_entries = (
+            _most_entries(u, v, frozenset(kept_labels)) if is_aggregated and kind == JoinKind.INNER else _LARGEST
+        )
+        values = [max(distinct[label], 1.0) for label in kept_labels]
+        entries = min(result_entries(tuples, values, is_aggregated, most_entries), _LARGEST)
+        shape = tuple(self.network.bounds[label] for label in kept_labels)
+        return tuples, LabelStatistics(
+            kept_labels, Statistics(entries, tuple(min(value, entries) for value in values), shape)
+        )
 
     def _outer(self, u: LabelStatistics, v: LabelStatistics) -> tuple[LabelStatistics, LabelStatistics, JoinKind]:
-        """Operands of which neither needs a partner: under different labels all indices count."""
+        """Operands and kind of a join that needs no matches: with different labels, all indices count."""
         if set(u.labels) == set(v.labels):
             return u, v, JoinKind.FULL
         return self._dense(u), self._dense(v), JoinKind.INNER
@@ -161,20 +168,20 @@ def _distinct(operand: LabelStatistics) -> dict[str, float]:
     return dict(zip(operand.labels, operand.statistics.distinct, strict=True))
 
 
-def _most(u: LabelStatistics, v: LabelStatistics, kept: frozenset[str]) -> float:
-    """The most entries that a result can have: tuples of the join of what the operands have of its labels."""
-    tiles = dict.fromkeys(kept, 1)
+def _most_entries(u: LabelStatistics, v: LabelStatistics, labels: frozenset[str]) -> float:
+    """The most entries that a result can have: the tuples of the join of the operands projected to its labels."""
+    tiles = dict.fromkeys(labels, 1)
     return join_tuples(u.tuples(tiles), v.tuples(tiles), u.distinct(tiles), v.distinct(tiles))
 
 
-def is_as_precise(dtypes: Sequence[str], whole: Sequence[str]) -> bool:
-    """Whether joining or aggregating numbers of some dtypes first changes neither precision nor dtype of the whole.
+def is_as_precise(dtypes: Sequence[str], all_dtypes: Sequence[str]) -> bool:
+    """Whether joining or aggregating numbers of `dtypes` first changes neither precision nor dtype of the result.
 
-    Counts of bools are int64, which beside float32 would make float64.
+    Counts of bools are int64, which with float32 would give float64.
     """
     if promoted(dtypes) == "bool":
-        return _precision(whole) != _SINGLE
-    return _precision(dtypes) == 0 or _precision(dtypes) >= _precision(whole)
+        return _precision(all_dtypes) != _SINGLE
+    return _precision(dtypes) == 0 or _precision(dtypes) >= _precision(all_dtypes)
 
 
 def _precision(dtypes: Sequence[str]) -> int:

@@ -1,8 +1,9 @@
-"""Rewriting: a network of factors in, the order in which to contract them, two at a time, out.
+"""Rewriting: finds the order in which to contract the factors of a network, two at a time.
 
-Orders are compared by expected multiplications and results, in entries that are not the fill; dense sizes alone mislead
-where operands are sparse. Few factors are searched exactly; for many, greedy orders and opt_einsum's are improved by
-exact searches over parts of the tree. All of it is deterministic: the same network gives the same order.
+Orders are compared by the expected numbers of multiplications and of entries of results. Entries that equal the fill do
+not count, because dense sizes mislead where operands are sparse. Few factors are searched exhaustively. For many,
+greedy orders and those of opt_einsum are improved by exhaustive searches of parts of the tree. The search is
+deterministic: the same network gives the same order.
 """
 
 import bisect
@@ -14,22 +15,22 @@ from dataclasses import dataclass, field
 
 from opt_einsum import paths
 
-from sparseeinsum.rewrite.network import Estimates, Tree
+from sparseeinsum.rewrite.contraction_network import ContractionEstimates, Tree
 
 EXACT_FACTORS = 8  # 3,025 pairs of groups: 0.1 s
 _REFINED_FACTORS = 6  # 301 pairs
-_FEW_FACTORS = 20  # whose trees are refined in parts of EXACT_FACTORS
+_FEW_FACTORS = 20  # up to which parts of a tree have EXACT_FACTORS, not _REFINED_FACTORS
 _MOST_TRIALS = 24
-_MOST_JOINS = 20_000  # after which no other greedy order is tried: about 1 s
-_CHEAP = 100_000.0  # of multiplications and entries, which take less time than to look for fewer
-_MOST_PARTNERS = 12  # of one group, where a label has many holders
-_MATTERS = 1e-3  # share of the whole work below which a part of the tree is left as it is
+_MOST_JOINS = 20_000  # after so many, about 1 s, no other greedy order is tried
+_CHEAP_WORK = 100_000.0  # multiplications and entries; to compute them takes less time than a further search
+_MOST_PARTNERS = 12  # that a group is compared with, where many groups have one label
+_LEAST_WORK_SHARE = 1e-3  # of the whole work; parts of the tree with less are left as they are
 _TEMPERATURES = (1.0, 0.3)
 _SHARES = (0.5, 1.0)
 
 
-def find_order(estimates: Estimates) -> Tree:
-    """The cheapest order that is found by these estimates; the cheapest there is for up to EXACT_FACTORS factors."""
+def find_contraction_order(estimates: ContractionEstimates) -> Tree:
+    """The cheapest order that the search finds; the cheapest of all for up to EXACT_FACTORS factors."""
     count = len(estimates.network.factors)
     if count <= EXACT_FACTORS:
         return search_exactly(estimates, [1 << position for position in range(count)])
@@ -37,13 +38,13 @@ def find_order(estimates: Estimates) -> Tree:
     for candidate in candidates:
         estimates.visit(candidate)
     best = min(candidates, key=estimates.cost)
-    return _refined(estimates, best)
+    return _with_parts_searched_exactly(estimates, best)
 
 
-def search_exactly(estimates: Estimates, units: Sequence[int]) -> Tree:
-    """The cheapest of all binary trees over some groups, by dynamic programming over their subsets.
+def search_exactly(estimates: ContractionEstimates, units: Sequence[int]) -> Tree:
+    """The cheapest of all binary trees over the groups `units`, by dynamic programming over their subsets.
 
-    Complexity: 3^n pairs for n groups, outer products included.
+    It looks at 3^n pairs for n groups, outer products included.
     """
     groups = _unions(units)
     costs: dict[int, float] = {1 << position: 0.0 for position in range(len(units))}
@@ -64,7 +65,7 @@ def search_exactly(estimates: Estimates, units: Sequence[int]) -> Tree:
 
 
 def _unions(units: Sequence[int]) -> list[int]:
-    """For every subset of some groups, by its bits, their union."""
+    """For every subset of `units`, at the index whose bits are its members, the union of its groups."""
     groups = [0]
     for unit in units:
         groups.extend([group | unit for group in groups])
@@ -72,7 +73,7 @@ def _unions(units: Sequence[int]) -> list[int]:
 
 
 def _halves(subset: int) -> Iterator[tuple[int, int]]:
-    """Every way to part a set in two, each once: the first half has the lowest member."""
+    """Every partition of a set into two, each once: the first half has the lowest member."""
     lowest = subset & -subset
     rest = part = subset ^ lowest
     while part:
@@ -81,7 +82,7 @@ def _halves(subset: int) -> Iterator[tuple[int, int]]:
 
 
 def _tree(splits: dict[int, tuple[int, int]], groups: list[int]) -> Tree:
-    """The tree that the splits of subsets describe, by groups of factors."""
+    """The tree of `splits`, whose subsets are replaced by groups of factors."""
     tree: Tree = {}
     waiting = [len(groups) - 1]
     while waiting:
@@ -93,8 +94,8 @@ def _tree(splits: dict[int, tuple[int, int]], groups: list[int]) -> Tree:
     return tree
 
 
-def _opt_einsum_orders(estimates: Estimates) -> Iterator[Tree]:
-    """What opt_einsum proposes for dense factors."""
+def _opt_einsum_orders(estimates: ContractionEstimates) -> Iterator[Tree]:
+    """The orders that opt_einsum proposes for dense factors."""
     network = estimates.network
     inputs = [frozenset(factor.labels) for factor in network.factors]
     sizes = {label: max(bound, 1) for label, bound in network.bounds.items()}
@@ -105,7 +106,7 @@ def _opt_einsum_orders(estimates: Estimates) -> Iterator[Tree]:
 
 
 def tree_of_path(path: Sequence[Sequence[int]], count: int) -> Tree:
-    """A path in opt_einsum's format as a tree; steps of more than two operands are taken from the left."""
+    """A path in opt_einsum's format as a tree; a step of more than two operands joins them from left to right."""
     tree: Tree = {}
     waiting = [1 << position for position in range(count)]
     for step in path:
@@ -119,10 +120,10 @@ def tree_of_path(path: Sequence[Sequence[int]], count: int) -> Tree:
 
 
 def path_of_tree(tree: Tree, count: int) -> list[tuple[int, ...]]:
-    """A tree as a path in opt_einsum's format: positions of the operands of every step; results go to the end."""
+    """A tree as a path in opt_einsum's format: each step has the positions of its operands, and appends its result."""
     waiting = [1 << position for position in range(count)]
     path: list[tuple[int, ...]] = []
-    for group in steps(tree):
+    for group in groups_in_order(tree):
         first, second = sorted(waiting.index(part) for part in tree[group])
         path.append((first, second))
         del waiting[second], waiting[first]
@@ -130,35 +131,39 @@ def path_of_tree(tree: Tree, count: int) -> list[tuple[int, ...]]:
     return path
 
 
-def steps(tree: Tree) -> list[int]:
+def groups_in_order(tree: Tree) -> list[int]:
     """The groups of a tree in an order in which they can be computed."""
     return sorted(tree, key=int.bit_count)
 
 
-def _greedy_orders(estimates: Estimates) -> Iterator[Tree]:
-    """Greedy orders: the first by the estimates alone, the others with noise from a fixed seed; until one is cheap."""
+def _greedy_orders(estimates: ContractionEstimates) -> Iterator[Tree]:
+    """Greedy orders, until one is cheap: two by the estimates alone, the others with noise from a fixed seed."""
     chance = random.Random(0)
-    before = estimates.looked_at
+    before = estimates.visited_joins
     for trial in range(_MOST_TRIALS):
         temperature = _TEMPERATURES[trial // 2 % 2] if trial > 1 else 0.0
         order = _Greedy(estimates, chance, temperature, _SHARES[trial % 2]).order()
         yield order
-        if estimates.looked_at - before > _MOST_JOINS or estimates.cost(order) <= _CHEAP:
+        if estimates.visited_joins - before > _MOST_JOINS or estimates.cost(order) <= _CHEAP_WORK:
             return
 
 
 @dataclass(slots=True)
 class _Greedy:
-    """Joins again and again the two groups of one label that cost least for what they remove.
+    """Repeatedly joins the two groups with a common label that cost least for the entries that they remove.
 
     Attributes:
         estimates: Expected sizes.
-        chance: Where noise comes from.
-        temperature: How much of it.
-        share: How much the entries removed count against the work.
+        chance: The source of noise.
+        temperature: The amount of noise; 0 for none.
+        share: How much the entries that are removed count against the work.
+        tree: The joins so far.
+        alive: The groups that are not joined yet.
+        holders: For every label, the groups that have it.
+        queue: Pairs of groups, the cheapest first.
     """
 
-    estimates: Estimates
+    estimates: ContractionEstimates
     chance: random.Random
     temperature: float
     share: float
@@ -168,7 +173,7 @@ class _Greedy:
     queue: list[tuple[float, int, int, int]] = field(default_factory=list)
 
     def order(self) -> Tree:
-        """The tree that comes out."""
+        """Join all groups; returns the tree."""
         for position in range(len(self.estimates.network.factors)):
             self._enter(1 << position)
         while self.queue:
@@ -181,7 +186,9 @@ class _Greedy:
     def _enter(self, group: int) -> None:
         labels = self.estimates.labels(group)
         partners = set().union(*(self.holders.get(label, ()) for label in labels)) & self.alive
-        for partner in heapq.nsmallest(_MOST_PARTNERS, partners, key=lambda each: (self.estimates.entries(each), each)):
+        for partner in heapq.nsmallest(
+            _MOST_PARTNERS, partners, key=lambda other: (self.estimates.entries(other), other)
+        ):
             if self.estimates.is_precise(group | partner):
                 heapq.heappush(self.queue, (self._score(group, partner), len(self.queue), group, partner))
         self.alive.add(group)
@@ -205,11 +212,11 @@ class _Greedy:
         self._enter(first | second)
 
     def _join_rest(self) -> None:
-        """Outer products of what has no label in common, the smallest first."""
+        """Join the groups that have no label in common, the smallest first: outer products."""
         rest = sorted((self.estimates.entries(group), group) for group in self.alive)
         while len(rest) > 1:
             first, second = self._first_pair([group for _, group in rest])
-            rest = [each for each in rest if each[1] not in (first, second)]
+            rest = [(entries, group) for entries, group in rest if group not in (first, second)]
             self.estimates.join(first, second)
             self.tree[first | second] = first, second
             bisect.insort(rest, (self.estimates.entries(first | second), first | second))
@@ -219,24 +226,27 @@ class _Greedy:
         return next(pair for pair in pairs if self.estimates.is_precise(pair[0] | pair[1]))
 
 
-def _refined(estimates: Estimates, tree: Tree) -> Tree:
-    """The tree with every part of it that matters searched exactly, the most expensive first."""
-    most = EXACT_FACTORS if len(estimates.network.factors) <= _FEW_FACTORS else _REFINED_FACTORS
-    least = estimates.cost(tree) * _MATTERS
+def _with_parts_searched_exactly(estimates: ContractionEstimates, tree: Tree) -> Tree:
+    """The tree, with every part of it that has enough work searched exactly, the most expensive first."""
+    most_factors = EXACT_FACTORS if len(estimates.network.factors) <= _FEW_FACTORS else _REFINED_FACTORS
+    least_work = estimates.cost(tree) * _LEAST_WORK_SHARE
     work = {group: estimates.join(*tree[group]) + estimates.entries(group) for group in tree}
-    for group in sorted(work, key=lambda each: (-work[each], each)):
-        if work[group] < least:
+    for group in sorted(work, key=lambda group: (-work[group], group)):
+        if work[group] < least_work:
             break
         if group in tree:
-            units, inner = _part(estimates, tree, group, most)
-            for each in inner:
-                del tree[each]
+            units, inner = _upper_part(estimates, tree, group, most_factors)
+            for inner_group in inner:
+                del tree[inner_group]
             tree |= search_exactly(estimates, units)
     return tree
 
 
-def _part(estimates: Estimates, tree: Tree, group: int, most: int) -> tuple[list[int], list[int]]:
-    """Groups at the lower end of a part of the tree, the largest opened first; and the groups above them."""
+def _upper_part(estimates: ContractionEstimates, tree: Tree, group: int, most: int) -> tuple[list[int], list[int]]:
+    """A part of the tree below `group`: the groups at its lower end, at most `most`, and those above them.
+
+    The largest group is split into its two first.
+    """
     units, inner = [group], []
     while len(units) < most:
         opened = max((unit for unit in units if unit in tree), key=estimates.entries, default=None)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sparseeinsum as se
-from sparseeinsum.rewrite import first_indices
+from sparseeinsum.rewrite import first_match
 
 Matrix = NDArray[np.float64]
 
@@ -17,7 +17,7 @@ BOTH = "P[i] = argmax[j](X[i, j]); Q[j] = argmin[i](X[i, j])"
 @pytest.fixture
 def always_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is absent is never made present, whatever that costs."""
-    monkeypatch.setattr(first_indices, "_WORTH", np.inf)
+    monkeypatch.setattr(first_match, "_MOST_SHARE", np.inf)
 
 
 def load(db: se.Database, x: Matrix, fill: float, promoted: tuple[str, ...] = ("dim_0", "dim_1")) -> None:

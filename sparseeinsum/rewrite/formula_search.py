@@ -1,0 +1,239 @@
+"""Rewriting: searches for cheaper EinSums that compute the same as a group of them, by equality saturation."""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
+from sparseeinsum.language.inference import result_tensor
+from sparseeinsum.rewrite.annotated_graphs import AnnotatedGraph
+from sparseeinsum.rewrite.binarise import binarise
+from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
+from sparseeinsum.rewrite.compensation import compensate
+from sparseeinsum.rewrite.derivations import Derivation
+from sparseeinsum.rewrite.einsum_groups import EinSumGroup
+from sparseeinsum.rewrite.predicted_costs import CostFunction, predicted_seconds
+from sparseeinsum.rewrite.saturation.building import build
+from sparseeinsum.rewrite.saturation.choices import terms_of
+from sparseeinsum.rewrite.saturation.egraph import Limits, saturate
+from sparseeinsum.rewrite.saturation.extraction import Extractor
+from sparseeinsum.rewrite.saturation.reading import Reading, read
+from sparseeinsum.rewrite.saturation.sizes import sizes_of
+from sparseeinsum.rewrite.saturation.terms import Number, Term, free_labels
+from sparseeinsum.rewrite.unique_names import UniqueNames
+
+# Another formula is chosen only where it is expected to take at most this share of the time: to multiply sums out can
+# lose digits, because terms cancel.
+_MOST_SHARE = 0.5
+
+# The search takes about 0.1 s, so that formulas that take less than this are left as they are.
+_LEAST_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class CheaperFormulas:
+    """EinSums that compute the roots of a group.
+
+    Attributes:
+        einsums: In topological order.
+        derivations: For each root that has another formula than the written one, that formula.
+    """
+
+    einsums: Sequence[EinSum]
+    derivations: Mapping[str, Derivation]
+
+
+def find_cheaper_formulas(
+    group: EinSumGroup, graph: EinGraph, annotated: AnnotatedGraph, cost: CostFunction, names: UniqueNames
+) -> CheaperFormulas | None:
+    """The cheapest EinSums that saturation finds for a group; None where none is cheap enough to be chosen.
+
+    Args:
+        group: The EinSums as written.
+        graph: The graph of the group.
+        annotated: Annotations of all its tensors, results as written included.
+        cost: Predicts the seconds of EinSums.
+        names: Invents the names of further results.
+    """
+    computed = {einsum.output.tensor for einsum in group.einsums}
+    if not all(annotated.tensor(name).is_all_finite for name in group.inputs | computed):
+        return None
+    group_cost = _GroupCost(group, annotated, cost)
+    before = group_cost.seconds_of(group.einsums)
+    if before < _LEAST_SECONDS:
+        return None
+    reading = read(group.einsums, group.roots, graph)
+    # The rules may not use that a tensor is constant or empty: the plan can run on other data later.
+    term_tuples, is_saturated = _extracted(reading, annotated, Limits())
+    choice = _cheapest_choice(group, reading, term_tuples, group_cost, names)
+    if not is_saturated and len(group.roots) > 1 and len(choice.derivations) < len(group.roots):
+        alternatives = _with_roots_searched_alone(reading, choice, annotated)
+        other = _cheapest_choice(group, reading, alternatives, group_cost, names)
+        choice = min(choice, other, key=lambda candidate: candidate.seconds)
+    return _as_formulas(choice, names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A candidate, the roots for which it has other formulas, and its predicted seconds."""
+
+    candidate: "_Candidate | None"
+    derivations: Mapping[str, Derivation]
+    seconds: float
+
+
+def _cheapest_choice(
+    group: EinSumGroup,
+    reading: Reading,
+    term_tuples: Iterable[tuple[Term, ...]],
+    group_cost: "_GroupCost",
+    names: UniqueNames,
+) -> _Choice:
+    """The cheapest candidate of some terms for all roots, without formulas that gain too little."""
+    candidates: dict[tuple[EinSum, ...], _Candidate] = {}  # the first of those that give the same EinSums
+    for terms, keeps_shared in itertools.product(dict.fromkeys(term_tuples), (False, True)):
+        candidate = _Candidate(group, reading, terms, keeps_shared, _roots_lacking_labels(reading, terms))
+        candidates.setdefault(tuple(candidate.einsums(names)), candidate)
+    priced = {group_cost.seconds_of(einsums): candidate for einsums, candidate in candidates.items() if einsums}
+    if not priced:
+        return _Choice(None, {}, math.inf)
+    return _without_small_gains(priced[min(priced)], min(priced), group_cost, names)
+
+
+def _as_formulas(choice: _Choice, names: UniqueNames) -> CheaperFormulas | None:
+    if choice.candidate is None or not choice.derivations:
+        return None
+    einsums = choice.candidate.einsums(names)
+    names.reserve(einsum.output.tensor for einsum in einsums)
+    return CheaperFormulas(einsums, choice.derivations)
+
+
+def _roots_lacking_labels(reading: Reading, terms: Sequence[Term]) -> frozenset[str]:
+    """The roots whose terms lack labels of theirs: no tensor would give the results those labels."""
+    pairs = zip(reading.roots, terms, strict=True)
+    return frozenset(
+        root.output.tensor
+        for root, term in pairs
+        if isinstance(term, Number) or free_labels(term) != frozenset(root.labels)
+    )
+
+
+def _with_roots_searched_alone(
+    reading: Reading, choice: _Choice, annotated: AnnotatedGraph
+) -> Iterator[tuple[Term, ...]]:
+    """Terms of all roots: the chosen one, or what a shorter search finds for the root on its own."""
+    limits = replace(Limits(), seconds=Limits().seconds / len(reading.roots))
+    terms_by_root: list[Sequence[Term]] = []
+    for root in reading.roots:
+        derivation = choice.derivations.get(root.output.tensor)
+        if derivation is not None:
+            terms_by_root.append([derivation.computed] * 2)
+        else:
+            reading_of_root = replace(reading, roots=(root,), equal_pairs=reading.same_of(root))
+            terms_by_root.append([term for (term,) in _extracted(reading_of_root, annotated, limits)[0]])
+    yield from zip(*terms_by_root, strict=True)
+
+
+def _extracted(reading: Reading, annotated: AnnotatedGraph, limits: Limits) -> tuple[list[tuple[Term, ...]], bool]:
+    """The terms that greedy extraction and integer programming choose; and whether saturation was completed."""
+    classes = saturate(reading.terms, reading.bounds, reading.equal_pairs, limits)
+    densities = {leaf: _density(leaf, annotated) for leaf in classes.leaves}
+    extractor = Extractor.of(classes, sizes_of(classes, reading.bounds, densities))
+    choices = [extractor.greedy(classes.roots), extractor.shared(classes.roots)]
+    return [tuple(terms_of(choice, classes)) for choice in choices], classes.is_saturated
+
+
+def _density(leaf: Reference, annotated: AnnotatedGraph) -> float:
+    """The share of entries that are not 0; 1 for tensors of another fill."""
+    tensor = annotated.tensor(leaf.tensor)
+    if tensor.tensor.fill != 0 or not tensor.tensor.size:
+        return 1.0
+    return min(1.0, tensor.statistics.entries / tensor.tensor.size)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """Terms for the roots of a group; some roots are computed by them, the others as they were written.
+
+    Attributes:
+        group: The EinSums as written.
+        reading: The terms as written.
+        terms: A term for each root.
+        keeps_shared: Whether subterms that occur several times become EinSums of their own.
+        as_written: Names of the roots that are computed as they were written.
+        omitted: Names of roots that are not computed at all, to find out what they add to the cost.
+    """
+
+    group: EinSumGroup
+    reading: Reading
+    terms: tuple[Term, ...]
+    keeps_shared: bool
+    as_written: frozenset[str]
+    omitted: frozenset[str] = frozenset()
+
+    def einsums(self, names: UniqueNames) -> list[EinSum]:
+        """The EinSums; none where a term cannot be written as a function of tensors."""
+        written = self.group.needed_for(self.as_written)
+        not_built = {einsum.output.tensor for einsum in written} | self.omitted
+        pairs = zip(self.reading.roots, self.terms, strict=True)
+        computed = [(root, term) for root, term in pairs if root.output.tensor not in not_built]
+        roots, terms = [root for root, _ in computed], [term for _, term in computed]
+        built = build(terms, roots, self.reading.bounds, names.copy(), self.keeps_shared)
+        return [] if built is None else [*written, *built]
+
+
+def _without_small_gains(
+    candidate: _Candidate, seconds: float, group_cost: "_GroupCost", names: UniqueNames
+) -> _Choice:
+    """The candidate, but roots that gain little by their terms are computed as they were written.
+
+    Args:
+        candidate: Terms for all roots.
+        seconds: Its predicted seconds.
+        group_cost: Predicts the seconds of other candidates.
+        names: Invents the names of further results.
+    """
+    reading = candidate.reading
+    derivations = {}
+    for root, term in zip(reading.roots, candidate.terms, strict=True):
+        name = root.output.tensor
+        if name in candidate.as_written:
+            continue
+        written = replace(candidate, as_written=candidate.as_written | {name})
+        without = group_cost.seconds_of(replace(candidate, omitted=frozenset([name])).einsums(names))
+        seconds_written = group_cost.seconds_of(written.einsums(names))
+        if seconds - without < _MOST_SHARE * (seconds_written - without):
+            own = max(0.0, seconds - without)
+            derivations[name] = Derivation(
+                root.term, term, reading.bounds, reading.equal_pairs, seconds_written - without, own
+            )
+        else:
+            candidate, seconds = written, seconds_written
+    written_too = {einsum.output.tensor for einsum in candidate.group.needed_for(candidate.as_written)}
+    derivations = {name: derivation for name, derivation in derivations.items() if name not in written_too}
+    return _Choice(candidate, derivations, seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class _GroupCost:
+    """Predicts the seconds of EinSums that compute roots of a group."""
+
+    group: EinSumGroup
+    annotated: AnnotatedGraph
+    cost: CostFunction
+
+    def seconds_of(self, einsums: Sequence[EinSum]) -> float:
+        """Predicted seconds of `einsums`; EinSums that compute the same are counted once."""
+        if not einsums:
+            return 0.0
+        tensors = {name: self.annotated.graph.tensors[name] for name in self.group.inputs}
+        roots = {root.output.tensor for root in self.group.roots}
+        outputs = tuple(einsum.output.tensor for einsum in einsums if einsum.output.tensor in roots)
+        for einsum in einsums:
+            tensors[einsum.output.tensor] = result_tensor(einsum, tensors)
+        graph = EinGraph(MappingProxyType(tensors), tuple(einsums), outputs)
+        compensated = compensate(binarise(graph, self.annotated.annotator_for(self.group.inputs)), self.cost)
+        merged = merge_common_subexpressions(compensated.graph, {})
+        return predicted_seconds(compensated.with_einsums(merged.einsums), self.cost)
