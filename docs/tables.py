@@ -23,7 +23,7 @@ def written(page: str) -> str:
 
 
 def _scalar_functions() -> Iterator[str]:
-    yield from ("| | | int64 stays | of complex numbers |", "|---|---|---|---|")
+    yield from ("| | | int64 stays int64 | complex numbers |", "|---|---|---|---|")
     for function in built_in():
         if not function.symbol:
             call = f"`{function.name}({', '.join('uvw'[: function.operands])})`"
@@ -32,7 +32,7 @@ def _scalar_functions() -> Iterator[str]:
 
 
 def _aggregates() -> Iterator[str]:
-    yield from ("| | of nothing | |", "|---|---|---|")
+    yield from ("| | of no values | |", "|---|---|---|")
     for name, aggregate in AGGREGATES.items():
         yield f"| `{name}` | {write_number(aggregate.identity('float64'))} | {aggregate.description} |"
 

@@ -129,7 +129,7 @@ def test_changes_as_typed(name: str, tmp_path: Path) -> None:
     blocks = re.findall(r'```(py|diff) title="(.*?)"\n(.*?)```', page, re.DOTALL)
     for language, path, block in blocks:
         file = tmp_path / path
-        file.parent.mkdir(exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(
             block if language == "py" else changed(file.read_text(encoding="utf-8"), block), encoding="utf-8"
         )
