@@ -9,13 +9,27 @@ from numpy.typing import NDArray
 import sparseeinsum as se
 from bench.cluster_plans import Laid, Layout
 from bench.relational_plans import SUM
-from sparseeinsum.algebra.implementation.plans import LocalAggregation, LocalJoin, LocalMap, Placed, Plan, Shuffle
+from sparseeinsum.algebra.implementation.site_operators import (
+    LocalAggregation,
+    LocalJoin,
+    LocalMap,
+    Placed,
+    Shuffle,
+    SitePlan,
+)
 from sparseeinsum.algebra.relational.absence import Extent
-from sparseeinsum.algebra.relational.compositions import Cut as CutArrays
-from sparseeinsum.algebra.relational.compositions import Duplicate
-from sparseeinsum.algebra.relational.folds import Concatenation
+from sparseeinsum.algebra.relational.compositions import Duplicate, SplitAxis
+from sparseeinsum.algebra.relational.folds import ConcatFold
 from sparseeinsum.algebra.relational.kernels import ADD, IDENTITY, MATRIX_PRODUCT
-from sparseeinsum.algebra.relational.keys import Copy, KeyExpression, KeyMap, Operation, Position, Whole, appended
+from sparseeinsum.algebra.relational.keys import (
+    CopyNumber,
+    Integer,
+    KeyExpression,
+    KeyMap,
+    KeyPart,
+    Operation,
+    with_copy_number,
+)
 from sparseeinsum.decompose.eindecomp.partitioning import Partitioning
 
 # (A B) + (C (D E)), every product under a name.
@@ -45,7 +59,7 @@ class Cut:
 
     name: str
     layout: Layout
-    plan: Plan
+    plan: SitePlan
     pins: Pins
     floats: float
 
@@ -85,7 +99,7 @@ def _cut(name: str, inputs: Mapping[str, Array], way: Partitioning) -> Cut:
     return Cut(name, layout, _by_calls(layout, vectors), pins, way.floats)
 
 
-def _by_calls(layout: Layout, vectors: Mapping[str, Mapping[str, int]]) -> Plan:
+def _by_calls(layout: Layout, vectors: Mapping[str, Mapping[str, int]]) -> SitePlan:
     """The chain with every call of a product on the machine that its key says, as the vectors cut it."""
     a, b, c, d, e = (Placed(laid.input(name), laid.placement) for name, laid in sorted(layout.items()))
     labels = {"AB": ("i", "k"), "DE": ("l", "k"), "CDE": ("i", "k"), "Y": ("i", "k")}
@@ -97,7 +111,7 @@ def _by_calls(layout: Layout, vectors: Mapping[str, Mapping[str, int]]) -> Plan:
     return LocalJoin(left, right, (0, 1), (0, 1), ADD)
 
 
-def _called(left: Plan, right: Plan) -> Plan:
+def _called(left: SitePlan, right: SitePlan) -> SitePlan:
     """A product of matrices in pieces: copies of them meet in every call, whose results are added up."""
     rows, inner, columns = *left.type.frontier, right.type.frontier[1]
     every = (0, 1, 2) if inner > 1 else (0, 2)
@@ -109,30 +123,30 @@ def _called(left: Plan, right: Plan) -> Plan:
     return LocalAggregation(Shuffle(sums, (0, 1)), (0, 1), SUM) if inner > 1 else sums
 
 
-def _copied(side: Plan, copies: int, at: int) -> Plan:
+def _copied(side: SitePlan, copies: int, at: int) -> SitePlan:
     """So many copies, their number put into the key."""
-    number: KeyExpression = Copy() if copies > 1 else Whole(0)
-    parts = (Position(0), Position(1))
+    number: KeyExpression = CopyNumber() if copies > 1 else Integer(0)
+    parts = (KeyPart(0), KeyPart(1))
     keys = KeyMap(2, (*parts[:at], number, *parts[at:]), copies)
     return LocalMap(side, keys, Duplicate(copies) if copies > 1 else IDENTITY)
 
 
-def _in_pieces(plan: Plan, before: tuple[int, int], after: tuple[int, int]) -> Plan:
+def _in_pieces(plan: SitePlan, before: tuple[int, int], after: tuple[int, int]) -> SitePlan:
     """A matrix in other pieces: cut where they are, then put together where all of them are."""
     for axis in (0, 1):
         if after[axis] > before[axis]:
             times = after[axis] // before[axis]
-            cut = CutArrays(axis, plan.type.bound[axis] // times, times)
-            number = Operation("+", Operation("*", Position(axis), Whole(times)), Position(2))
-            parts = [number if at == axis else Position(at) for at in (0, 1)]
-            plan = LocalMap(LocalMap(plan, appended(2, times), cut), KeyMap(3, tuple(parts)), IDENTITY)
+            cut = SplitAxis(axis, plan.type.bound[axis] // times, times)
+            number = Operation("+", Operation("*", KeyPart(axis), Integer(times)), KeyPart(2))
+            parts = [number if at == axis else KeyPart(at) for at in (0, 1)]
+            plan = LocalMap(LocalMap(plan, with_copy_number(2, times), cut), KeyMap(3, tuple(parts)), IDENTITY)
     for axis in (0, 1):
         if after[axis] < before[axis]:
             times = before[axis] // after[axis]
-            whole, rest = (Operation(symbol, Position(axis), Whole(times)) for symbol in ("//", "%"))
-            parts = [whole if at == axis else Position(at) for at in (0, 1)]
+            whole, rest = (Operation(symbol, KeyPart(axis), Integer(times)) for symbol in ("//", "%"))
+            parts = [whole if at == axis else KeyPart(at) for at in (0, 1)]
             apart = Shuffle(LocalMap(plan, KeyMap(2, (*parts, rest)), IDENTITY), (0, 1))
             tile = plan.type.bound[axis]
-            together = Concatenation(axis, tile, Extent(tile * times, tile * times, None), None)
+            together = ConcatFold(axis, tile, Extent(tile * times, tile * times, None), None)
             plan = LocalAggregation(apart, (0, 1), together)
     return plan

@@ -24,8 +24,15 @@ from bench.relational_plans import (
     vertical,
 )
 from sparseeinsum.algebra.implementation.placements import Placement, partitioned
-from sparseeinsum.algebra.implementation.plans import Broadcast, LocalAggregation, LocalJoin, Placed, Plan, Shuffle
 from sparseeinsum.algebra.implementation.search import best_plans
+from sparseeinsum.algebra.implementation.site_operators import (
+    Broadcast,
+    LocalAggregation,
+    LocalJoin,
+    Placed,
+    Shuffle,
+    SitePlan,
+)
 from sparseeinsum.algebra.relational.expressions import Expression, Input, Join
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT
 from sparseeinsum.algebra.relational.types import RelationType
@@ -81,7 +88,7 @@ class Way:
 
     name: str
     layout: Layout
-    plans: tuple[Plan, ...] = ()
+    plans: tuple[SitePlan, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -129,7 +136,7 @@ def product_case(name: str, rows: int, inner: int, columns: int, sites: int) -> 
     return Case(name, (*made, *_chosen(layout, [expression], sites)), program, {"C": x @ y})
 
 
-def _added_up(pairs: LocalJoin) -> Plan:
+def _added_up(pairs: LocalJoin) -> SitePlan:
     """Products of blocks, added up where they are."""
     return LocalAggregation(pairs, (0, 2), SUM)
 

@@ -11,10 +11,10 @@ from sqlglot import exp
 import sparseeinsum as se
 from bench.citus import received_bytes
 from bench.cluster_plans import Layout
-from sparseeinsum.algebra.implementation.plans import Plan
+from sparseeinsum.algebra.implementation.site_operators import SitePlan
 from sparseeinsum.api.relational_queries import filled, one_after_the_other, plan_query
-from sparseeinsum.render.spreading import Spread
 from sparseeinsum.render.statements import Statement
+from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.results.results import TensorResult
 from sparseeinsum.statistics.columns import computed_type
 
@@ -47,7 +47,7 @@ def machines(db: se.Database) -> int:
     return int(count)
 
 
-def run_plans(db: se.Database, plans: Sequence[Plan], expected: Sequence[Array]) -> Counted:
+def run_plans(db: se.Database, plans: Sequence[SitePlan], expected: Sequence[Array]) -> Counted:
     """Run plans of the implementation algebra, of tensors that lie as they say."""
     engine = db._engine
     found = []
@@ -60,9 +60,9 @@ def run_plans(db: se.Database, plans: Sequence[Plan], expected: Sequence[Array])
             for number, result in enumerate(query.results):
                 table = engine.stage_namer(0.0)(f"result{number}")
                 of = computed_type(result.schema.tensor.dtype, result.schema.is_scalar)
-                spread = result.spread or Spread(result.schema.keys[0])
+                spread = result.distribution or TableDistribution(result.schema.keys[0])
                 engine.stage(
-                    Statement("result", result.select, (), table, engine.dialect, spread=spread, value_type=of)
+                    Statement("result", result.select, (), table, engine.dialect, distribution=spread, value_type=of)
                 )
                 kept.append(table)
             counted = Counted(received_bytes() - before, time.perf_counter() - start)

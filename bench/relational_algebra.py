@@ -40,9 +40,9 @@ from bench.relational_plans import (
 from bench.timing import CONSOLE
 from sparseeinsum.algebra.implementation.cost import Sites
 from sparseeinsum.algebra.implementation.placements import Placement, partitioned
-from sparseeinsum.algebra.implementation.plans import Plan
 from sparseeinsum.algebra.implementation.search import best_plans
 from sparseeinsum.algebra.implementation.simulate import replay
+from sparseeinsum.algebra.implementation.site_operators import SitePlan
 from sparseeinsum.algebra.relational.expressions import Expression, Join
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT
 
@@ -71,7 +71,7 @@ class Figure:
     moved: int
 
 
-def figure(case: str, name: str, plans: Sequence[Plan], sites: int, printed: float | None = None) -> Figure:
+def figure(case: str, name: str, plans: Sequence[SitePlan], sites: int, printed: float | None = None) -> Figure:
     """Cost and replay of a plan."""
     traffic = {id(each.plan): each.floats for plan in plans for each in replay(plan, sites)}
     return Figure(case, name, sites, printed, whole_cost(tuple(plans), Sites(sites)).transfer, sum(traffic.values()))

@@ -5,27 +5,27 @@ What it prints of them (tables 4, 6 and 9) is beside them.
 
 from collections.abc import Callable, Mapping
 
-from sparseeinsum.algebra.implementation.compile import computed
+from sparseeinsum.algebra.implementation.compile import local_operator
 from sparseeinsum.algebra.implementation.cost import Cost, Sites, cost_by_operator
 from sparseeinsum.algebra.implementation.movement_rules import skip_shuffle_before_aggregation
 from sparseeinsum.algebra.implementation.placements import SCATTERED, Placement, partitioned
-from sparseeinsum.algebra.implementation.plans import (
+from sparseeinsum.algebra.implementation.product_rules import Product
+from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalAggregation,
     LocalJoin,
     Placed,
-    Plan,
     Shuffle,
+    SitePlan,
     transformed,
 )
-from sparseeinsum.algebra.implementation.product_rules import Product
 from sparseeinsum.algebra.relational.expressions import Aggregation, Expression, Input, Join, Transform
-from sparseeinsum.algebra.relational.folds import Aggregate
+from sparseeinsum.algebra.relational.folds import AggregateFold
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT, MULTIPLY, SUBTRACT, einsum_kernel, elementwise
-from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
 
-SUM = Aggregate("sum")
+SUM = AggregateFold("sum")
 
 
 def sum_of(given: Expression, group_by: list[int]) -> Aggregation:
@@ -59,7 +59,7 @@ PRINTED = {
 }
 
 
-def three_ways(shape: tuple[int, int, int], sites: int) -> tuple[Plan, Plan, Plan]:
+def three_ways(shape: tuple[int, int, int], sites: int) -> tuple[SitePlan, SitePlan, SitePlan]:
     """BMM, CMM and RMM, of matrices that lie as each of them wants."""
     rows, inner, columns = shape
     by_rows = (matrix("X", (rows, inner), (1, 1)), matrix("Y", (inner, columns), (1, sites), partitioned(1)))
@@ -89,21 +89,21 @@ def nearest_neighbour(points: int, features: int, parts: tuple[int, int]) -> tup
     return Transform(sum_of(products, [0]), einsum_kernel("nj->n")), inputs
 
 
-def horizontal(points: int, features: int, sites: int) -> Plan:
+def horizontal(points: int, features: int, sites: int) -> SitePlan:
     """Opt4Horizontal: query and metric go everywhere, points stay where they are, by rows."""
     expression, _ = nearest_neighbour(points, features, (sites, 1))
-    found: dict[int, Plan] = {}
-    for each in in_order(expression):
+    found: dict[int, SitePlan] = {}
+    for each in topological_order(expression):
         inputs = tuple(found[id(operand)] for operand in each.inputs)
         if isinstance(each, Input):
             placed = Placed(each, partitioned(0))
             found[id(each)] = placed if each.name == "X" else Broadcast(placed)
         else:
-            found[id(each)] = computed(each, inputs)
+            found[id(each)] = local_operator(each, inputs)
     return found[id(expression)]
 
 
-def vertical(points: int, features: int, sites: int) -> Plan:
+def vertical(points: int, features: int, sites: int) -> SitePlan:
     """Opt4Vertical: the query goes everywhere, points and metric meet by features (CMM)."""
     _, inputs = nearest_neighbour(points, features, (1, sites))
     x, q = Placed(inputs["X"], partitioned(1)), Placed(inputs["q"], partitioned(0))
@@ -182,7 +182,7 @@ def model_parallel_parts(sites: int) -> tuple[int, int, int, int]:
 
 def data_parallel(
     shape: tuple[int, int, int, int], sites: int, placements: Mapping[str, Placement] = DATA_PARALLEL
-) -> tuple[Plan, ...]:
+) -> tuple[SitePlan, ...]:
     """Weights go everywhere, each site has a part of the batch, gradients are added up over all sites."""
     steps = training_step(shape, data_parallel_parts(sites))
     return by_hand(steps, lambda each: isinstance(each, Input) and each.name in ("W1", "W2"), placements)
@@ -190,7 +190,7 @@ def data_parallel(
 
 def model_parallel(
     shape: tuple[int, int, int, int], sites: int, placements: Mapping[str, Placement] = MODEL_PARALLEL
-) -> tuple[Plan, ...]:
+) -> tuple[SitePlan, ...]:
     """Weights are partitioned by features and by labels; the hidden layer and its errors go everywhere."""
     steps = training_step(shape, model_parallel_parts(sites))
     (new_w1, _) = steps
@@ -203,16 +203,16 @@ def model_parallel(
 
 def by_hand(
     steps: tuple[Expression, ...], goes_everywhere: Callable[[Expression], bool], placements: Mapping[str, Placement]
-) -> tuple[Plan, ...]:
+) -> tuple[SitePlan, ...]:
     """The plan in which some results go everywhere, and sums of terms on several sites are shuffled to be added up."""
-    found: dict[int, Plan] = {}
-    for each in (each for step in steps for each in in_order(step)):
+    found: dict[int, SitePlan] = {}
+    for each in (each for step in steps for each in topological_order(step)):
         if id(each) in found:
             continue
         if isinstance(each, Input):
-            plan: Plan = Placed(each, placements.get(each.name, SCATTERED))
+            plan: SitePlan = Placed(each, placements.get(each.name, SCATTERED))
         else:
-            plan = computed(each, tuple(found[id(operand)] for operand in each.inputs))
+            plan = local_operator(each, tuple(found[id(operand)] for operand in each.inputs))
         if plan.placement.pending is not None:
             every = tuple(range(plan.type.arity))
             plan = LocalAggregation(Shuffle(plan, every), every, SUM)
@@ -220,6 +220,6 @@ def by_hand(
     return tuple(found[id(step)] for step in steps)
 
 
-def whole_cost(plans: tuple[Plan, ...], sites: Sites) -> Cost:
+def whole_cost(plans: tuple[SitePlan, ...], sites: Sites) -> Cost:
     """Of plans that may have parts in common."""
     return sum((cost for _, _, cost in cost_by_operator(plans, sites)), Cost())

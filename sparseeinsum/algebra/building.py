@@ -20,7 +20,7 @@ from sparseeinsum.algebra.relational.expressions import (
 )
 from sparseeinsum.algebra.relational.folds import as_fold
 from sparseeinsum.algebra.relational.kernels import NAMES, EinSumKernel, Kernel, as_kernel
-from sparseeinsum.algebra.relational.key_functions import read_key_map, read_predicate
+from sparseeinsum.algebra.relational.key_functions import trace_key_map, trace_predicate
 from sparseeinsum.algebra.relational.keys import Key
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.algebra.relational.writing import write_expression
@@ -71,7 +71,7 @@ class TensorRelation:
             kernel: Of an array u of this one and an array v of the other one.
         """
         left, right = (tuple(positions) for positions in zip(*on, strict=True)) if on else ((), ())
-        return TensorRelation(Join(self.expression, other.expression, left, right, read_kernel(kernel, 2)))
+        return TensorRelation(Join(self.expression, other.expression, left, right, parse_kernel(kernel, 2)))
 
     def rekey(self, keys: Callable[..., Any]) -> "TensorRelation":
         """Tuples with other keys.
@@ -79,15 +79,15 @@ class TensorRelation:
         Args:
             keys: Gives the parts of the new key, from those of the old one: `lambda i, j: (j, i // 2)`.
         """
-        return TensorRelation(Rekey(self.expression, read_key_map(keys, self.type.arity)))
+        return TensorRelation(Rekey(self.expression, trace_key_map(keys, self.type.arity)))
 
     def filter(self, condition: Callable[..., Any]) -> "TensorRelation":
         """The tuples for whose keys a condition holds, such as `lambda i, j: (i == j) & (i > 0)`."""
-        return TensorRelation(Filter(self.expression, read_predicate(condition, self.type.arity)))
+        return TensorRelation(Filter(self.expression, trace_predicate(condition, self.type.arity)))
 
     def transform(self, kernel: str | Kernel) -> "TensorRelation":
         """A kernel of every array, u."""
-        return TensorRelation(Transform(self.expression, read_kernel(kernel, 1)))
+        return TensorRelation(Transform(self.expression, parse_kernel(kernel, 1)))
 
     def tile(self, axis: int, size: int) -> "TensorRelation":
         """Arrays cut into pieces of a size along an axis, which a new last part of the key counts."""
@@ -130,7 +130,7 @@ class TensorRelation:
         return write_expression(self.expression)
 
 
-def read_kernel(text: str | Kernel, operands: int) -> Kernel:
+def parse_kernel(text: str | Kernel, operands: int) -> Kernel:
     """A kernel, as one or as text: an EinSum of u and v, or the name of a function.
 
     Raises:

@@ -6,7 +6,7 @@ a matrix has one term in every group.
 
 from collections.abc import Mapping, Sequence, Set
 
-from sparseeinsum.algebra.operators import Kept, Relation, Stored
+from sparseeinsum.algebra.operators import Materialized, Relation, Stored
 from sparseeinsum.decompose.plan import Step
 from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.operators.aggregates import AGGREGATES
@@ -43,7 +43,7 @@ def _following(
     step: Step, operands: Sequence[Relation], identifying: Mapping[str, Set[int]], known: Set[str]
 ) -> frozenset[str]:
     """Labels of operands of which a known one identifies the tuple."""
-    tuples = (each.input if isinstance(each, Kept) else each for each in operands)
+    tuples = (each.input if isinstance(each, Materialized) else each for each in operands)
     return frozenset(
         label
         for reference, relation in zip(step.einsum.operands, tuples, strict=True)

@@ -146,15 +146,10 @@ class Stack:
 
 
 @dataclass(frozen=True, slots=True)
-class Indices:
+class AllKeys:
     """All keys that tuples of a schema can have, and no values."""
 
-    of: Schema
-
-    @property
-    def schema(self) -> Schema:
-        """Whose keys they are."""
-        return self.of
+    schema: Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +158,11 @@ class Densify:
 
     Attributes:
         input: What may lack some.
-        indices: All keys in a table; None where they are counted up when the relation is read.
+        all_keys: All keys in a table; None where they are counted up when the relation is read.
     """
 
     input: "Relation"
-    indices: "Kept | None" = None
+    all_keys: "Materialized | None" = None
 
     @property
     def schema(self) -> Schema:
@@ -210,7 +205,7 @@ class Restrict:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Materialized:
     """A relation in a temporary table of its own, where statements may use one; it goes there in passes.
 
     Attributes:
@@ -321,4 +316,6 @@ class Convert:
         return self.input.schema
 
 
-Relation = Stored | Computed | Slice | Stack | Indices | Densify | Resident | Restrict | Kept | Contract | Convert
+Relation = (
+    Stored | Computed | Slice | Stack | AllKeys | Densify | Resident | Restrict | Materialized | Contract | Convert
+)

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 
 from sparseeinsum.algebra.implementation.placements import EVERYWHERE, SCATTERED, Placement, partitioned
 from sparseeinsum.algebra.operators import (
+    AllKeys,
     Computed,
     Contract,
     Densify,
-    Indices,
-    Kept,
+    Materialized,
     Relation,
     Schema,
     Slice,
@@ -63,7 +63,9 @@ class PlacedDefinitions:
         return sum(self.transferred_bytes.values())
 
 
-def place(definitions: Sequence[Definition], cluster_plan: ClusterPlan, model: CostModel) -> PlacedDefinitions:
+def place_definitions(
+    definitions: Sequence[Definition], cluster_plan: ClusterPlan, model: CostModel
+) -> PlacedDefinitions:
     """Put tables between the operators of a plan.
 
     Args:
@@ -124,13 +126,13 @@ class _Placement:
         has_parts = way.gathers or way.parts_by is not None
         return LocalStrategy(way.operands, Scattered()) if has_parts and contract.has_single_pairs else way
 
-    def _parts(self, contract: Contract, choice: Choice, way: LocalStrategy) -> Kept:
+    def _parts(self, contract: Contract, choice: Choice, way: LocalStrategy) -> Materialized:
         """What machines have of groups, in a table where the groups are to be."""
         assert way.parts_by is not None
         assert isinstance(way.result, Hashed)
         output = Schema(*partial_result(self.model, contract.einsum, choice, way.parts_by))
         parts = replace(contract, output=output, detects_nonfinite=False, parts_by=way.parts_by)
-        return Kept(parts, 0, 1, Hashed(way.result.axis + 1))  # after the axis of parts
+        return Materialized(parts, 0, 1, Hashed(way.result.axis + 1))  # after the axis of parts
 
     def _wanted(self, operands: Sequence[Relation], way: LocalStrategy) -> tuple[Distribution, ...]:
         """Where operands are read: a table that the coordinator has is not sent to what one machine computes."""
@@ -184,21 +186,21 @@ class _Placement:
 
     def _filled(self, relation: Relation, operand: Relation, placed: PlacedOperator) -> _Source:
         """The table that an operator fills."""
-        inner = relation.input if isinstance(relation, Kept) else relation
+        inner = relation.input if isinstance(relation, Materialized) else relation
         assert isinstance(inner, Slice | Stack | Densify)
         made: Relation = replace(inner, input=operand)
         if isinstance(inner, Densify) and isinstance(placed.strategy.result, Hashed):
             made = Densify(operand, self._indices(inner.schema, placed.strategy.result))
-        axis, count = (relation.axis, relation.count) if isinstance(relation, Kept) else (0, 1)
-        kept = Kept(made, axis, count, placed.distribution)
+        axis, count = (relation.axis, relation.count) if isinstance(relation, Materialized) else (0, 1)
+        kept = Materialized(made, axis, count, placed.distribution)
         self.transferred[kept] = self._moving_bytes(inner.schema, placed.strategy, placed.distribution)
         source = _Source(kept, placed.distribution)
         self.tables.setdefault(relation, []).append(source)
         return source
 
-    def _indices(self, schema: Schema, place: Distribution) -> Kept:
+    def _indices(self, schema: Schema, place: Distribution) -> Materialized:
         """All keys of a schema in a table, where relations of that schema lie."""
-        indices = Kept(Indices(schema), 0, 1, place)
+        indices = Materialized(AllKeys(schema), 0, 1, place)
         size = self.model.tuples(schema.tensor.name, schema.decomposition.tiles) * keys_bytes(schema.decomposition)
         self.transferred[indices] = transfer_bytes(size, Central(), place, self.costs.cluster)
         return indices
@@ -209,7 +211,7 @@ class _Placement:
         if source.place == wanted or is_sent:  # stored tensors may be views
             return source.relation
         place = Central() if wanted == Replicated() else wanted
-        kept = Kept(source.relation, 0, 1, place)
+        kept = Materialized(source.relation, 0, 1, place)
         size = self.volume_of(source.relation.schema).size_bytes
         self.transferred[kept] = transfer_bytes(size, source.place, place, self.costs.cluster)
         return kept
@@ -223,7 +225,7 @@ class _Placement:
         return [PricedOperator.between(self.costs, given, made) for given, made in itertools.pairwise(sized)]
 
 
-def _put_together(contract: Contract, label: str, parts: Kept) -> Contract:
+def _put_together(contract: Contract, label: str, parts: Materialized) -> Contract:
     """The groups of an EinSum from their parts, whose first key is that of a label."""
     output = contract.einsum.output
     whole = Reference(parts.schema.tensor.name, (label, *output.labels))
@@ -244,7 +246,7 @@ def placement_of(place: Distribution, decomposition: Decomposition) -> Placement
 
 def _chain(operand: Relation) -> list[Relation]:
     """What an operand is made of: first a table that there is, last the operand."""
-    inner = operand.input if isinstance(operand, Kept) else operand
+    inner = operand.input if isinstance(operand, Materialized) else operand
     if isinstance(inner, Stored | Computed):
         return [inner]
     assert isinstance(inner, Slice | Stack | Densify)

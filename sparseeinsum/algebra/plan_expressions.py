@@ -11,12 +11,12 @@ from textwrap import indent
 from sparseeinsum.algebra.implementation.distributed import DistributedPlans, distribute
 from sparseeinsum.algebra.implementation.placements import PlacementLike
 from sparseeinsum.algebra.operators import (
+    AllKeys,
     Computed,
     Contract,
     Convert,
     Densify,
-    Indices,
-    Kept,
+    Materialized,
     Relation,
     Resident,
     Restrict,
@@ -41,18 +41,18 @@ from sparseeinsum.algebra.relational.expressions import (
     Transform,
     with_inputs,
 )
-from sparseeinsum.algebra.relational.folds import Aggregate, Compensated, Fold
+from sparseeinsum.algebra.relational.folds import AggregateFold, CompensatedFold, Fold
 from sparseeinsum.algebra.relational.kernels import NAMES, EinSumKernel, Elementwise, Kernel
 from sparseeinsum.algebra.relational.keys import (
+    Integer,
     KeyExpression,
     KeyMap,
+    KeyPart,
     KeyPredicate,
     Operation,
-    Position,
-    Whole,
-    selected,
+    projection,
 )
-from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.writing import write_expression
 from sparseeinsum.algebra.translate import Definition
 from sparseeinsum.errors import AlgebraError
@@ -115,7 +115,7 @@ class PlanAlgebra:
 def _put_together(expression: Expression, known: Mapping[str, Expression]) -> Expression:
     """The expression with what computes its inputs in their places, where that is known."""
     found: dict[int, Expression] = {}
-    for each in in_order(expression):
+    for each in topological_order(expression):
         if isinstance(each, Input):
             found[id(each)] = known.get(each.name, each)
         else:
@@ -179,13 +179,13 @@ class PlanExpressions:
                 return _stacked(self.of(given), given.schema, decomposition)
             case Densify(given) | Resident(given):
                 return _completed(self.of(given), given.schema)
-            case Kept(given):
+            case Materialized(given):
                 return self.of(given)
             case Restrict(given, axis, first, last):
                 return _restricted(self.of(given), given.schema.decomposition.promoted.index(axis), first, last)
             case Convert(given):
                 return Transform(self.of(given), _IS_TRUE)
-            case Indices():
+            case AllKeys():
                 raise TypeError("keys without values are no relation of the algebra; what they complete is")
             case Contract():
                 return _Contraction(relation, tuple(map(self.of, relation.inputs))).expression()
@@ -206,7 +206,7 @@ def _completed(given: Expression, schema: Schema) -> Complete:
 
 
 def _restricted(given: Expression, position: int, first: int, last: int) -> Filter:
-    bounds = (Operation(">=", Position(position), Whole(first)), Operation("<=", Position(position), Whole(last)))
+    bounds = (Operation(">=", KeyPart(position), Integer(first)), Operation("<=", KeyPart(position), Integer(last)))
     return Filter(given, KeyPredicate(given.type.arity, Operation("&", *bounds)))
 
 
@@ -221,12 +221,12 @@ def _sliced(given: Expression, schema: Schema, decomposition: Decomposition) -> 
             given = Transform(given, DropAxis(inside))
         after = _with_tile(current, axis, wanted)
         place, new = after.promoted.index(axis), given.type.arity - 1
-        parts: list[KeyExpression] = [*map(Position, range(new))]
+        parts: list[KeyExpression] = [*map(KeyPart, range(new))]
         if tile == DEMOTED:
-            parts.insert(place, Position(new))
+            parts.insert(place, KeyPart(new))
         else:
-            count = Operation("*", Position(place), Whole(tile // wanted))
-            parts[place] = Operation("+", count, Position(new))
+            count = Operation("*", KeyPart(place), Integer(tile // wanted))
+            parts[place] = Operation("+", count, KeyPart(new))
         keys = KeyMap(new + 1, tuple(parts))
         given = given if keys.is_identity else Rekey(given, keys)
         current = after
@@ -260,8 +260,8 @@ def _stacked(given: Expression, schema: Schema, decomposition: Decomposition) ->
 
 def _split(arity: int, place: int, ratio: int) -> KeyMap:
     """A part of a key into the larger tile that it is in, and its place there."""
-    split = (Operation("//", Position(place), Whole(ratio)), Operation("%", Position(place), Whole(ratio)))
-    parts: list[KeyExpression] = [*map(Position, range(arity))]
+    split = (Operation("//", KeyPart(place), Integer(ratio)), Operation("%", KeyPart(place), Integer(ratio)))
+    parts: list[KeyExpression] = [*map(KeyPart, range(arity))]
     parts[place : place + 1] = split
     return KeyMap(arity, tuple(parts))
 
@@ -321,10 +321,10 @@ class _Contraction:
         firsts = [keys.index(label) for label in dict.fromkeys(keys)]
         for position, label in enumerate(keys):
             if keys.index(label) != position:
-                equal = Operation("==", Position(keys.index(label)), Position(position))
+                equal = Operation("==", KeyPart(keys.index(label)), KeyPart(position))
                 given = Filter(given, KeyPredicate(len(keys), equal))
         if len(firsts) < len(keys):
-            given = Rekey(given, selected(len(keys), firsts))
+            given = Rekey(given, projection(len(keys), firsts))
         absent = absent_of(schema.tensor, schema.decomposition)
         extents = (
             each if each.key is None else Extent(each.tile, each.bound, firsts.index(keys.index(keys[each.key])))
@@ -357,7 +357,7 @@ class _Contraction:
         wanted = [self.contract.labels[position] for position in output.decomposition.promoted]
         positions = tuple(labels.index(label) for label in wanted)
         if set(wanted) == set(labels):
-            keys = selected(len(labels), positions)
+            keys = projection(len(labels), positions)
             return given if keys.is_identity else Rekey(given, keys)
         gone = [label for label in labels if label not in wanted]
         found = Aggregation(given, positions, self._fold(gone))
@@ -370,9 +370,9 @@ class _Contraction:
         aggregate, compensation = self.contract.einsum.aggregate, self.contract.compensation
         assert aggregate is not None
         if compensation is None:
-            return Aggregate(aggregate)
+            return AggregateFold(aggregate)
         extents = tuple(self._extent(label, gone) for label in self._aggregated_inside())
-        return Compensated(Aggregate(aggregate), compensation.constant, compensation.indices, extents)
+        return CompensatedFold(AggregateFold(aggregate), compensation.constant, compensation.indices, extents)
 
     def _aggregated_inside(self) -> list[str]:
         inside = dict.fromkeys(label for index in range(len(self.operands)) for label in self._inside(index))

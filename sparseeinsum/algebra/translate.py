@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 
 from sparseeinsum.algebra.dependencies import has_single_pairs
 from sparseeinsum.algebra.operators import (
+    AllKeys,
     Compensation,
     Computed,
     Contract,
     Convert,
     Densify,
-    Indices,
-    Kept,
+    Materialized,
     Relation,
     Resident,
     Restrict,
@@ -61,21 +61,21 @@ class Definition:
         ranges = key_ranges(keys, passes.count)
         return tuple(_restricted(self.relation, passes.label, first, last) for first, last in ranges)
 
-    def kept(self) -> tuple[Kept, ...]:
+    def materialized_operands(self) -> tuple[Materialized, ...]:
         """Operands that are put together in tables of their own."""
-        return kept_in(self.relation)
+        return materialized_relations(self.relation)
 
 
-def kept_in(relation: Relation) -> tuple[Kept, ...]:
+def materialized_relations(relation: Relation) -> tuple[Materialized, ...]:
     """What a relation reads out of tables of its own, each after those that it is made of."""
-    if isinstance(relation, Stored | Computed | Indices):
+    if isinstance(relation, Stored | Computed | AllKeys):
         return ()
     if isinstance(relation, Contract):
-        return tuple(kept for operand in relation.inputs for kept in kept_in(operand))
-    found = kept_in(relation.input)
-    if isinstance(relation, Densify) and relation.indices is not None:
-        found += kept_in(relation.indices)
-    return (*found, relation) if isinstance(relation, Kept) else found
+        return tuple(kept for operand in relation.inputs for kept in materialized_relations(operand))
+    found = materialized_relations(relation.input)
+    if isinstance(relation, Densify) and relation.all_keys is not None:
+        found += materialized_relations(relation.all_keys)
+    return (*found, relation) if isinstance(relation, Materialized) else found
 
 
 def _restricted(contract: Contract, label: str, first: int, last: int) -> Contract:
@@ -93,7 +93,7 @@ def _restricted(contract: Contract, label: str, first: int, last: int) -> Contra
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
+class InputTensors:
     """What operators need to know of the input tensors.
 
     Attributes:
@@ -110,7 +110,7 @@ class Inputs:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptOperands:
+class MaterializationPolicy:
     """Which operands are put together in tables of their own.
 
     Attributes:
@@ -122,16 +122,16 @@ class KeptOperands:
     most_bytes: float
 
     @classmethod
-    def within(cls, memory: Memory, has_workers: bool) -> "KeptOperands":
+    def within(cls, memory: Memory, has_workers: bool) -> "MaterializationPolicy":
         """Those of plans for so much memory, on an engine that may have workers."""
         return cls(has_workers or memory.covers_process, memory.largest_relation_bytes)
 
 
 def translate(
     plan: DecomposedGraph,
-    inputs: Inputs,
+    inputs: InputTensors,
     evaluations: Mapping[str, Evaluation],
-    kept: KeptOperands,
+    kept: MaterializationPolicy,
 ) -> tuple[Definition, ...]:
     """One definition for every EinSum of a plan, in topological order.
 
@@ -150,7 +150,9 @@ def translate(
     )
 
 
-def _definitions(plan: DecomposedGraph, inputs: Inputs, evaluations: Mapping[str, Evaluation]) -> Iterator[Definition]:
+def _definitions(
+    plan: DecomposedGraph, inputs: InputTensors, evaluations: Mapping[str, Evaluation]
+) -> Iterator[Definition]:
     known = {
         name: _Operand(Stored(source), name in inputs.complete, not inputs.values[name].has_fill)
         for name, source in inputs.stored.items()
@@ -208,7 +210,7 @@ def _keeping_filled(contract: Contract, largest_relation_bytes: float) -> Contra
         tuples = schema.decomposition.max_tuples(schema.tensor.shape)
         is_large = tuples * tuple_bytes(schema.tensor, schema.decomposition) > largest_relation_bytes
         is_filled = isinstance(operand, Densify) and is_large and schema.keys
-        return Kept(operand, schema.decomposition.promoted[0], 1) if is_filled else operand
+        return Materialized(operand, schema.decomposition.promoted[0], 1) if is_filled else operand
 
     return replace(contract, inputs=tuple(map(kept, contract.inputs)))
 
@@ -225,7 +227,7 @@ def _kept_if_shared(operand: Relation, shared: Set[Relation]) -> Relation:
     moved = _without_filling(operand)
     if moved not in shared:
         return operand
-    kept = Kept(moved, moved.schema.decomposition.promoted[0], 1)
+    kept = Materialized(moved, moved.schema.decomposition.promoted[0], 1)
     return replace(operand, input=kept) if isinstance(operand, Densify) else kept
 
 
@@ -285,7 +287,7 @@ def is_aggregating(step: Step) -> bool:
     return not step.promoted <= frozenset(step.einsum.output.labels)
 
 
-def delivery(plan: DecomposedGraph, name: str) -> Relation:
+def delivered_relation(plan: DecomposedGraph, name: str) -> Relation:
     """An output in the layout that it is delivered in."""
     step = plan.step_of(name)
     assert step is not None
@@ -300,7 +302,7 @@ def _moved(relation: Relation, wanted: Decomposition, move: Repartition, keeps_f
     if move.passes is None:
         return moved
     axes = [axis.name for axis in moved.schema.tensor.axes]
-    return Kept(moved, axes.index(move.passes.label), move.passes.count)
+    return Materialized(moved, axes.index(move.passes.label), move.passes.count)
 
 
 def repartition(relation: Relation, wanted: Decomposition, keeps_fill: bool = False) -> Relation:

@@ -8,14 +8,13 @@ from sqlglot import exp
 from sparseeinsum.algebra.building import TensorRelation
 from sparseeinsum.algebra.implementation.cost import Sites
 from sparseeinsum.algebra.implementation.movement_rules import MOVEMENT_RULES
-from sparseeinsum.algebra.implementation.plans import Placed
-from sparseeinsum.algebra.implementation.plans import Plan as SitePlan
 from sparseeinsum.algebra.implementation.product_rules import PRODUCT_RULES
 from sparseeinsum.algebra.implementation.search import best_plans
+from sparseeinsum.algebra.implementation.site_operators import Placed, SitePlan
 from sparseeinsum.algebra.placement import placement_of
 from sparseeinsum.algebra.relational.dense import type_of
 from sparseeinsum.algebra.relational.expressions import Input
-from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.decompose.clusters.distribution import Cluster
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.retries import in_snapshot
@@ -94,7 +93,7 @@ def compute_plans(plans: Sequence[SitePlan], engine: Engine) -> list[TensorResul
 
 def plan_query(plans: Sequence[SitePlan], engine: Engine) -> SitePlanQuery:
     """What computes plans of the implementation algebra on a cluster."""
-    placed = [each.input for plan in plans for each in in_order(plan) if isinstance(each, Placed)]
+    placed = [each.input for plan in plans for each in topological_order(plan) if isinstance(each, Placed)]
     cluster = engine.cluster()
     assert cluster is not None
     return site_plan_query(plans, _stored(placed, engine), engine.dialect, engine.stage_namer(0.0), cluster.shards)
@@ -150,7 +149,7 @@ def relation_sql(relation: TensorRelation, engine: Engine) -> str:
 def _query_of(relation: TensorRelation, engine: Engine, table_of: Callable[[str], exp.Table]) -> SitePlanQuery:
     """A relation as SQL; where tables are spread over machines, by the plan that moves least between these."""
     expression = relation.expression
-    stored = _stored([each for each in in_order(expression) if isinstance(each, Input)], engine)
+    stored = _stored([each for each in topological_order(expression) if isinstance(each, Input)], engine)
     cluster = engine.cluster()
     if cluster is None:
         query = expression_query(expression, stored, engine.dialect)

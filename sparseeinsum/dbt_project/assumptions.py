@@ -9,7 +9,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from sparseeinsum.algebra.translate import Inputs, KeptOperands, translate
+from sparseeinsum.algebra.translate import InputTensors, MaterializationPolicy, translate
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.ranges import Range, finite_range
@@ -106,8 +106,8 @@ class _Weakening:
             return False
         if any(evaluations[name].treatment != made.treatment for name, made in plan.evaluations.items()):
             return False
-        inputs = Inputs(plan.stored, MappingProxyType(dict(wanted.values)), wanted.complete, identifying={})
-        kept = KeptOperands.within(plan.alternatives.model.memory, plan.dialect.has_workers)
+        inputs = InputTensors(plan.stored, MappingProxyType(dict(wanted.values)), wanted.complete, identifying={})
+        kept = MaterializationPolicy.within(plan.alternatives.model.memory, plan.dialect.has_workers)
         definitions = translate(plan.decomposed, inputs, evaluations, kept)
         return (
             replace(plan, definitions=definitions).without_group_elimination().definitions

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.algebra.translate import delivery
+from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.dbt_project.inputs import Input
 from sparseeinsum.dbt_project.jinja import Jinja, commented, name_of
 from sparseeinsum.errors import DbtError
@@ -85,13 +85,13 @@ class _Models:
             yield Model(name, self._text(statement), self._schema(statement), self._notation(statement), is_result)
 
     def _kept_name(self, statement: Statement) -> str:
-        return statement.name if statement.keeps is None else self._plan.kept_names[statement.keeps]
+        return statement.name if statement.materializes is None else self._plan.kept_names[statement.materializes]
 
     def _schema(self, statement: Statement) -> Schema:
-        if statement.keeps is not None:
-            return statement.keeps.schema
+        if statement.materializes is not None:
+            return statement.materializes.schema
         if statement.stage is None:
-            return delivery(self._plan.decomposed, statement.name).schema
+            return delivered_relation(self._plan.decomposed, statement.name).schema
         return next(each for each in self._plan.definitions if each.name == statement.name).relation.schema
 
     def _notation(self, statement: Statement) -> tuple[str, ...]:

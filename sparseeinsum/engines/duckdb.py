@@ -16,8 +16,8 @@ from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.library import require_library, stop_kernels
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
-from sparseeinsum.render.spreading import Spread
-from sparseeinsum.render.statements import Statement, created
+from sparseeinsum.render.statements import Statement, create_table_as
+from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 
 _PROBE = "SELECT tensor_norm([1::DOUBLE])"
@@ -87,14 +87,14 @@ class DuckDB:
 
     def create_temporary(self, table: exp.Table, query: exp.Select) -> int:
         """Create a temporary table from a query; returns its rows."""
-        return self._count(created(table, query))
+        return self._count(create_table_as(table, query))
 
     def stage(self, statement: Statement) -> int:
         """Run a statement that keeps its rows in a temporary table; returns how many there are."""
         return sum(map(self._count, statement.texts))
 
     def replace_table(
-        self, table: exp.Table, query: exp.Select, key: Sequence[str] = (), spread: Spread | None = None
+        self, table: exp.Table, query: exp.Select, key: Sequence[str] = (), spread: TableDistribution | None = None
     ) -> int:
         """Create a permanent table from a query, which may read a table of that name that it replaces; its rows.
 
@@ -106,7 +106,7 @@ class DuckDB:
         """Add the rows of a query to a permanent table; returns how many."""
         return self._count(exp.insert(query, table.copy()))
 
-    def load_table(self, table: exp.Table, rows: pa.Table, spread: Spread | None = None) -> None:
+    def load_table(self, table: exp.Table, rows: pa.Table, spread: TableDistribution | None = None) -> None:
         """Create a permanent table from an Arrow table, in place of one of that name."""
         with self._registered_view(rows, _ROWS):
             self.replace_table(table, exp.select("*").from_(_ROWS))

@@ -11,8 +11,8 @@ from sqlglot import exp
 from sparseeinsum.decompose.clusters.distribution import Cluster
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.spreading import Spread
 from sparseeinsum.render.statements import Statement
+from sparseeinsum.render.table_distribution import TableDistribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Engine(Protocol):
         """Run a statement that keeps its rows in a temporary table; returns how many there are."""
 
     def replace_table(
-        self, table: exp.Table, query: exp.Select, key: Sequence[str] = (), spread: Spread | None = None
+        self, table: exp.Table, query: exp.Select, key: Sequence[str] = (), spread: TableDistribution | None = None
     ) -> int:
         """Create a permanent table from a query, which may read a table of that name that it replaces; its rows.
 
@@ -120,13 +120,13 @@ class Engine(Protocol):
     def insert(self, table: exp.Table, query: exp.Select) -> int:
         """Add the rows of a query to a permanent table; returns how many."""
 
-    def load_table(self, table: exp.Table, rows: pa.Table, spread: Spread | None = None) -> None:
+    def load_table(self, table: exp.Table, rows: pa.Table, spread: TableDistribution | None = None) -> None:
         """Create a permanent table from an Arrow table, in place of one of that name; see `replace_table`."""
 
     def cluster(self) -> Cluster | None:
         """The machines that tables are spread over; None where there is only one."""
 
-    def spread_of(self, table: exp.Table) -> Spread | None:
+    def spread_of(self, table: exp.Table) -> TableDistribution | None:
         """How the rows of a table are spread over machines; None where one has them, or where it is a view."""
 
     def arrow(self, statement: exp.Expr | str) -> pa.Table:

@@ -6,8 +6,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
-from sparseeinsum.algebra.placement import place
-from sparseeinsum.algebra.translate import Inputs, KeptOperands, translate
+from sparseeinsum.algebra.placement import place_definitions
+from sparseeinsum.algebra.translate import InputTensors, MaterializationPolicy, translate
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.constants import constants_for
 from sparseeinsum.decompose.model import CostModel
@@ -193,12 +193,12 @@ class _Making:
         stored, engine = self.data.stored, self.engine
         complete = frozenset(name for name in stored if is_complete(stored[name], self.data.measured[name]))
         identifying = {name: identifying_axes(stored[name], self.data.measured[name]) for name in stored}
-        inputs = Inputs(stored, self.exact.values, complete, identifying)
-        kept = KeptOperands.within(self.data.memory, engine.dialect.has_workers)
+        inputs = InputTensors(stored, self.exact.values, complete, identifying)
+        kept = MaterializationPolicy.within(self.data.memory, engine.dialect.has_workers)
         definitions = translate(decomposed, inputs, self.exact.evaluations, kept)
         transferred_bytes = 0.0
         if decomposed.cluster_plan is not None:
-            placed = place(definitions, decomposed.cluster_plan, self.alternatives.model)
+            placed = place_definitions(definitions, decomposed.cluster_plan, self.alternatives.model)
             definitions, transferred_bytes = placed.definitions, placed.total_bytes
         return Plan(
             self.program,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.algebra.translate import Inputs, KeptOperands, translate
+from sparseeinsum.algebra.translate import InputTensors, MaterializationPolicy, translate
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.engines.engine import Engine
@@ -241,9 +241,9 @@ class _Rest:
             decomposed=found.decomposed,
             definitions=translate(
                 found.decomposed,
-                Inputs(self.stored, self._values, complete, identifying={}),
+                InputTensors(self.stored, self._values, complete, identifying={}),
                 evaluations,
-                KeptOperands.within(memory, self.before.dialect.has_workers),
+                MaterializationPolicy.within(memory, self.before.dialect.has_workers),
             ),
             alternatives=found.alternatives,
             stored=self.stored,

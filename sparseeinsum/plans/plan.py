@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from sparseeinsum.algebra.dependencies import has_single_pairs
-from sparseeinsum.algebra.operators import Kept
+from sparseeinsum.algebra.operators import Materialized
+from sparseeinsum.algebra.parallel_reads import results_read_in_parallel
 from sparseeinsum.algebra.placement import placement_of
-from sparseeinsum.algebra.shared_reading import shared_results
-from sparseeinsum.algebra.translate import Definition, delivery, kept_in
+from sparseeinsum.algebra.translate import Definition, delivered_relation, materialized_relations
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.memory import SPLITS_LIMIT, split_scan_bytes
 from sparseeinsum.decompose.plan import DecomposedGraph
@@ -120,7 +120,7 @@ class Plan:
         Printed, it has a line for every operator, with the frontier of its keys and the bound of its arrays.
         """
         complete = {name for name, stored in self.stored.items() if is_complete(stored, self.measured[name])}
-        deliveries = {name: delivery(self.decomposed, name) for name in self.outputs}
+        deliveries = {name: delivered_relation(self.decomposed, name) for name in self.outputs}
         plan_algebra = late("sparseeinsum.algebra.plan_expressions").plan_algebra
         algebra: PlanAlgebra = plan_algebra(self.definitions, deliveries, self.statistics, complete)
         machines = self.alternatives.machines
@@ -244,7 +244,7 @@ class Plan:
         """A statement with natural keys in place of indices, if it is one that returns an output."""
         if statement.stage is not None:
             return statement
-        return with_natural_keys(statement, delivery(self.decomposed, statement.name).schema)
+        return with_natural_keys(statement, delivered_relation(self.decomposed, statement.name).schema)
 
     def staged(self) -> tuple[str, ...]:
         """Results that a run keeps in temporary tables."""
@@ -254,7 +254,7 @@ class Plan:
         staged = staged_results(self.decomposed, model, self.dialect.computes_whole)
         if not self.dialect.has_workers:
             return staged
-        kept = {*staged, *shared_results(self.definitions, model, staged)}
+        kept = {*staged, *results_read_in_parallel(self.definitions, model, staged)}
         return tuple(name for name in (step.einsum.output.tensor for step in self.decomposed.steps) if name in kept)
 
     @cached_property
@@ -291,33 +291,37 @@ class Plan:
         return sum(split_scan_bytes(self.stored[name], memory) for name in self._boundaries)
 
     @property
-    def kept_names(self) -> dict[Kept, str]:
+    def kept_names(self) -> dict[Materialized, str]:
         """Names of relations that are put together on their own; no result has the name of one."""
-        read = [relation for definition in self.definitions for relation in definition.kept()]
-        read += [relation for name in self.outputs for relation in kept_in(delivery(self.decomposed, name))]
+        read = [relation for definition in self.definitions for relation in definition.materialized_operands()]
+        read += [
+            relation
+            for name in self.outputs
+            for relation in materialized_relations(delivered_relation(self.decomposed, name))
+        ]
         names = UniqueNames({*self.decomposed.graph.tensors, *self.kept_before})
-        found: dict[Kept, str] = {}
+        found: dict[Materialized, str] = {}
         for relation in read:
             if relation not in found:
                 base = f"{relation.schema.tensor.name}_by_{'_'.join(relation.schema.keys)}"
                 found[relation] = names.invent(base)
         return found
 
-    def _kept(self, table_of: Callable[[str], exp.Table]) -> dict[Kept, exp.Table]:
+    def _kept(self, table_of: Callable[[str], exp.Table]) -> dict[Materialized, exp.Table]:
         return {relation: table_of(name) for relation, name in self.kept_names.items()}
 
     def _statements(
         self,
         tables: Mapping[str, exp.Table],
         boundaries: Mapping[str, tuple[int, ...]],
-        kept: Mapping[Kept, exp.Table],
+        kept: Mapping[Materialized, exp.Table],
     ) -> tuple[Statement, ...]:
         if self.dialect.distributes and not tables:
             raise PlanError(
                 "on a Citus cluster every operator of a plan fills a table in its place, so that no single statement "
                 'computes an output; for SQL text, ask for sql("staged"), or --style staged'
             )
-        deliveries = {name: delivery(self.decomposed, name) for name in self.outputs}
+        deliveries = {name: delivered_relation(self.decomposed, name) for name in self.outputs}
         return staged_statements(self.definitions, deliveries, tables, self.dialect, boundaries, kept)
 
     def query_of(self, name: str, tables: Mapping[str, exp.Table]) -> exp.Select:

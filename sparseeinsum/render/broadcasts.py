@@ -1,7 +1,7 @@
-"""Render: how broadcasts come to all machines: sent with the statement that reads them, or kept in reference tables.
+"""Render: how broadcasts reach all machines: sent with the statement that reads them, or stored in reference tables.
 
-Both move the same once. What the coordinator sends it would send with every statement; but while reference tables are
-filled, every machine works on one shard at a time.
+Both transfer the same bytes once. The coordinator would send its rows with every statement that reads them; but while a
+reference table is filled, every machine works on one shard at a time.
 """
 
 from collections import Counter
@@ -14,36 +14,41 @@ from sparseeinsum.render.statements import Statement
 
 
 def is_everywhere(stage: Statement) -> bool:
-    """Whether a stage fills a table that every machine has."""
-    return stage.spread is not None and stage.spread.is_replicated
+    """Whether a stage fills a reference table, which every machine has."""
+    return stage.distribution is not None and stage.distribution.is_replicated
 
 
 def with_broadcasts_sent(
-    stages: Sequence[Statement], broadcasts: Collection[str], others: Sequence[exp.Select], spread: Sequence[exp.Table]
+    stages: Sequence[Statement],
+    broadcasts: Collection[str],
+    others: Sequence[exp.Select],
+    distributed: Sequence[exp.Table],
 ) -> tuple[Statement, ...]:
-    """Stages, of which those that are broadcast leave their rows with the coordinator if it sends them once.
+    """The stages, where a broadcast that is read once leaves its rows with the coordinator, which sends them.
 
-    That is with the one statement that reads them, if it works on rows that are spread over the machines. What it reads
-    besides may be reference tables; with nothing but those it would not see what the coordinator has.
+    That is possible if the one statement that reads them also reads rows that are distributed over the machines. It may
+    read reference tables besides; with reference tables alone it would not see the rows of the coordinator.
 
     Args:
-        stages: All of them; what is broadcast fills reference tables.
-        broadcasts: Names of those whose rows come from other machines.
-        others: What else reads their tables.
-        spread: Tables whose rows are spread over machines, other than those of stages.
+        stages: All stages; those of broadcasts fill reference tables.
+        broadcasts: The names of the stages whose rows come from other machines.
+        others: Other SELECTs that read the tables of stages.
+        distributed: Tables other than those of stages whose rows are distributed over machines.
     """
-    filled = [each.stage for each in stages if each.stage is not None and not is_everywhere(each)]
-    known = {_name(table) for table in (*spread, *filled)}
+    stage_tables = [stage.stage for stage in stages if stage.stage is not None and not is_everywhere(stage)]
+    distributed_names = {_name(table) for table in (*distributed, *stage_tables)}
     reads: Counter[str] = Counter()
-    reads_of_spread: Counter[str] = Counter()
-    for select in (*(each.query for each in stages), *others):
+    distributed_reads: Counter[str] = Counter()
+    for select in (*(stage.query for stage in stages), *others):
         tables = Counter(map(_name, select.find_all(exp.Table)))
         reads += tables
-        if not known.isdisjoint(tables):
-            reads_of_spread += tables
-    names = {each.name: _name(each.stage) for each in stages if each.stage is not None and each.name in broadcasts}
-    sent = {each for each, table in names.items() if reads[table] == reads_of_spread[table] == 1}
-    return tuple(replace(each, spread=None) if each.name in sent else each for each in stages)
+        if not distributed_names.isdisjoint(tables):
+            distributed_reads += tables
+    tables_of = {
+        stage.name: _name(stage.stage) for stage in stages if stage.stage is not None and stage.name in broadcasts
+    }
+    sent = {name for name, table in tables_of.items() if reads[table] == distributed_reads[table] == 1}
+    return tuple(replace(stage, distribution=None) if stage.name in sent else stage for stage in stages)
 
 
 def _name(table: exp.Table) -> str:

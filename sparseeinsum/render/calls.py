@@ -1,4 +1,4 @@
-"""Render: the small SQL expressions that all others are made of: constants, and calls of the vocabulary."""
+"""Render: the small SQL expressions of which all others consist: constants, casts and function calls."""
 
 from collections.abc import Sequence
 
@@ -10,34 +10,34 @@ from sparseeinsum.statistics.numbers import number
 
 
 def integer(value: int) -> exp.Expr:
-    """A whole number as SQL."""
+    """The SQL of an integer."""
     return exp.Literal.number(value)
 
 
 def integers(values: Sequence[int | exp.Expr]) -> exp.Expr:
-    """An array of whole numbers as SQL."""
+    """The SQL of an array of integers."""
     if not values:
         return exp.cast(exp.array(), exp.DataType.build("BIGINT[]", dialect="duckdb"))
     return exp.array(*[integer(value) if isinstance(value, int) else value.copy() for value in values])
 
 
 def text(value: str) -> exp.Expr:
-    """A text as SQL."""
+    """The SQL of a string."""
     return exp.Literal.string(value)
 
 
 def call(name: str, *arguments: exp.Expr) -> exp.Expr:
-    """A function of the vocabulary, its name as it is."""
+    """The call of a function, whose name is written as it is."""
     return exp.Anonymous(this=name, expressions=list(arguments))
 
 
 def function_named(operation: str, dtype: str) -> str:
-    """The function that does an operation on arrays of a dtype."""
+    """The name of the function for an operation on arrays of a dtype."""
     return f"tensor_complex_{operation}" if is_complex(dtype) else f"tensor_{operation}"
 
 
 def constant(value: Number, dtype: str) -> exp.Expr:
-    """A number of exactly the type that a dtype is computed with, to choose among functions of one name."""
+    """The SQL of a number, of exactly the type that a dtype is computed with: it selects among overloaded functions."""
     if is_complex(dtype) or dtype == "int64":
         return number(value, dtype)
     real = float(value.real)
@@ -46,15 +46,15 @@ def constant(value: Number, dtype: str) -> exp.Expr:
 
 
 def converted(value: exp.Expr, kind: exp.DataType) -> exp.Expr:
-    """A cast, also of what is cast to an array of another type already, which sqlglot takes for the same."""
+    """A cast, also from one array type to another, which sqlglot's own function would omit as the same type."""
     return exp.Cast(this=value, to=kind)
 
 
 def first_element(array: exp.Expr) -> exp.Expr:
-    """The number in an array of one."""
+    """The number in an array of one element."""
     return exp.Bracket(this=array, expressions=[integer(1)], offset=1)
 
 
 def in_parentheses(expression: exp.Expr) -> exp.Expr:
-    """An expression as an operand of another: in parentheses where operators could take part of it."""
+    """The expression as an operand of another one: in parentheses if an operator could take only a part of it."""
     return exp.Paren(this=expression) if isinstance(expression, (exp.Binary, exp.Neg)) else expression

@@ -1,9 +1,9 @@
-"""Render: what compares numbers, as plain SQL that finds what numpy finds.
+"""Render: comparisons and conditions of numbers, as plain SQL that gives the same results as numpy.
 
-SQL holds NaN for equal to itself and for the greatest number; numpy compares it with nothing. So one side of a
-comparison must not be NaN: a literal is known not to be, and an operand is asked. What would be computed twice to
-be asked, the other side of an inequality, is turned round by its sign, so that its NaN stands where the comparison
-fails.
+To SQL, NaN equals itself and is the greatest number; to numpy, it is not equal to, below or above any. So one side of a
+comparison must be known not to be NaN: a literal is not, and an operand is tested with ISNAN. An expression would have
+to be computed twice for such a test. In an inequality it is negated instead where needed, so that its NaN stands on the
+side on which SQL's comparison fails, too.
 """
 
 import math
@@ -16,63 +16,63 @@ from sparseeinsum.operators.expressions import Call, Operand, Scalar
 from sparseeinsum.render.calls import in_parentheses, integer
 from sparseeinsum.statistics.columns import IS_TRUTH, number_type
 
-Written = Callable[[Scalar], exp.Expr]  # a scalar expression of numbers as SQL
+ScalarWriter = Callable[[Scalar], exp.Expr]  # returns the SQL of a scalar expression
 
 _ORDERS = {"lt": exp.LT, "le": exp.LTE, "gt": exp.GT, "ge": exp.GTE}
 _COMPARISONS = {**_ORDERS, "eq": exp.EQ, "ne": exp.NEQ}
-_CONDITIONS = frozenset({*_COMPARISONS, "and", "or", "not"})  # what is written as SQL below
+_CONDITIONS = frozenset({*_COMPARISONS, "and", "or", "not"})  # functions that this module writes as SQL conditions
 _REVERSED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
-def comparing_number(join: Scalar, written: Written, dtype: str) -> exp.Expr | None:
-    """A number that comparing others gives; None where plain SQL does not tell as numpy does.
+def comparison_expression(join: Scalar, write: ScalarWriter, dtype: str) -> exp.Expr | None:
+    """The SQL of a function that compares numbers, or None where plain SQL would differ from numpy.
 
     Args:
-        join: The expression.
-        written: Numbers as SQL.
-        dtype: float64, float32 or int64.
+        join: The scalar expression.
+        write: Returns the SQL of its operands.
+        dtype: The dtype of the operands: float64, float32 or int64.
     """
     match join:
         case Call("relu", (argument,)):
-            return _greatest(written(argument), integer(0))
+            return _greatest(write(argument), integer(0))
         case Call("max", (first, second)):
-            return _greatest(written(first), written(second))
+            return _greatest(write(first), write(second))
         case Call("min", (first, second)) if dtype == "int64":
-            return exp.Least(this=written(first), expressions=[written(second)], ignore_nulls=True)
-        case Call("min", (first, second)):  # the least of -1 and NaN is -1 to SQL
-            return exp.Neg(this=_greatest(_negated(written(first)), _negated(written(second))))
-        case Call("where", (asked, first, second)):
-            found = _condition(asked, written, is_whole=dtype == "int64")
-            return None if found is None else _choice(found, written(first), written(second), dtype)
+            return exp.Least(this=write(first), expressions=[write(second)], ignore_nulls=True)
+        case Call("min", (first, second)):  # to SQL, the least of -1 and NaN is -1
+            return exp.Neg(this=_greatest(_negated(write(first)), _negated(write(second))))
+        case Call("where", (test, first, second)):
+            condition = _condition(test, write, is_integer=dtype == "int64")
+            return None if condition is None else _choice(condition, write(first), write(second), dtype)
         case Call(name, _) if name in _CONDITIONS:
-            found = _condition(join, written, is_whole=dtype == "int64")
-            return None if found is None else truth_as_number(found, dtype)
+            condition = _condition(join, write, is_integer=dtype == "int64")
+            return None if condition is None else condition_as_number(condition, dtype)
         case _:
             return None
 
 
-def truth_as_number(found: exp.Expr, dtype: str) -> exp.Expr:
-    """A condition as 0 or 1."""
-    cast = exp.cast(exp.Paren(this=found), number_type(dtype))
+def condition_as_number(condition: exp.Expr, dtype: str) -> exp.Expr:
+    """The SQL of a condition as the number 0 or 1."""
+    cast = exp.cast(exp.Paren(this=condition), number_type(dtype))
     cast.meta[IS_TRUTH] = True
     return cast
 
 
 def _greatest(first: exp.Expr, second: exp.Expr) -> exp.Expr:
-    return exp.Greatest(this=first, expressions=[second], ignore_nulls=True)  # there are none
+    return exp.Greatest(this=first, expressions=[second], ignore_nulls=True)  # there are no NULLs
 
 
-def _choice(wanted: exp.Expr, yes: exp.Expr, no: exp.Expr, dtype: str) -> exp.Expr:
-    """One of two numbers; of the dtype also where both are literals."""
-    is_literal = isinstance(yes, exp.Literal | exp.Neg) and isinstance(no, exp.Literal | exp.Neg)
-    return exp.case().when(wanted, exp.cast(yes, number_type(dtype)) if is_literal else yes).else_(no)
+def _choice(condition: exp.Expr, if_true: exp.Expr, if_false: exp.Expr, dtype: str) -> exp.Expr:
+    """The SQL of one of two numbers; literals are cast to the dtype."""
+    is_literal = isinstance(if_true, exp.Literal | exp.Neg) and isinstance(if_false, exp.Literal | exp.Neg)
+    return exp.case().when(condition, exp.cast(if_true, number_type(dtype)) if is_literal else if_true).else_(if_false)
 
 
-def _condition(part: Scalar, written: Written, *, is_whole: bool) -> exp.Expr | None:
-    """Whether a number is true, which all but 0 is; whole ones are never NaN."""
+def _condition(part: Scalar, write: ScalarWriter, *, is_integer: bool) -> exp.Expr | None:
+    """The SQL of whether a scalar expression is true, as every number but 0 is, or None; integers are never NaN."""
 
     def condition(inner: Scalar) -> exp.Expr | None:
-        return _condition(inner, written, is_whole=is_whole)
+        return _condition(inner, write, is_integer=is_integer)
 
     match part:
         case _ if not operands_of(part):
@@ -80,25 +80,25 @@ def _condition(part: Scalar, written: Written, *, is_whole: bool) -> exp.Expr | 
         case Call("and" | "or" as name, (first, second)):
             return _joined(name, condition(first), condition(second))
         case Call("not", (argument,)):
-            denied = condition(argument)
-            return None if denied is None else exp.not_(denied)
-        case Call(name, (first, second)) if name in _COMPARISONS and is_whole:
-            return _compared(name, written(first), written(second))
+            negated = condition(argument)
+            return None if negated is None else exp.not_(negated)
+        case Call(name, (first, second)) if name in _COMPARISONS and is_integer:
+            return _compared(name, write(first), write(second))
         case Call(name, (first, second)) if name in _ORDERS:
-            return _order(name, first, second, written)
+            return _order(name, first, second, write)
         case Call(name, (first, second)) if name in _COMPARISONS:
-            return _equality(name, first, second, written)
+            return _equality(name, first, second, write)
         case _:
-            return exp.NEQ(this=in_parentheses(written(part)), expression=integer(0))
+            return exp.NEQ(this=in_parentheses(write(part)), expression=integer(0))
 
 
 def _joined(name: str, first: exp.Expr | None, second: exp.Expr | None) -> exp.Expr | None:
-    """Two conditions as one; what is known, of literals, decides or goes."""
+    """The SQL of two conditions joined by `and` or `or`; a constant one decides or vanishes."""
     if first is None or second is None:
         return None
-    for known, other in ((first, second), (second, first)):
-        if isinstance(known, exp.Boolean):
-            return other if known.this == (name == "and") else known
+    for constant, other in ((first, second), (second, first)):
+        if isinstance(constant, exp.Boolean):
+            return other if constant.this == (name == "and") else constant
     return exp.and_(first, second) if name == "and" else exp.or_(first, second)
 
 
@@ -106,38 +106,38 @@ def _compared(name: str, first: exp.Expr, second: exp.Expr) -> exp.Expr:
     return _COMPARISONS[name](this=in_parentheses(first), expression=in_parentheses(second))
 
 
-def _order(name: str, first: Scalar, second: Scalar, written: Written) -> exp.Expr | None:
+def _order(name: str, first: Scalar, second: Scalar, write: ScalarWriter) -> exp.Expr | None:
     greater, lesser = (second, first) if name in ("lt", "le") else (first, second)
-    if _is_asked(greater):  # if that is no NaN, the lesser is none
-        found, asked = _compared(name, written(first), written(second)), greater
-    elif _is_asked(lesser):
-        found, asked = _compared(_REVERSED[name], *(_negated(written(side)) for side in (first, second))), lesser
+    if _is_testable(greater):  # if that is not NaN and the comparison holds, the lesser one is not NaN either
+        comparison, tested = _compared(name, write(first), write(second)), greater
+    elif _is_testable(lesser):
+        comparison, tested = _compared(_REVERSED[name], *(_negated(write(side)) for side in (first, second))), lesser
     else:
         return None
-    return exp.and_(found, exp.not_(_is_nan(asked, written))) if isinstance(asked, Operand) else found
+    return exp.and_(comparison, exp.not_(_is_nan(tested, write))) if isinstance(tested, Operand) else comparison
 
 
-def _equality(name: str, first: Scalar, second: Scalar, written: Written) -> exp.Expr | None:
-    asked = [side for side in (first, second) if _is_asked(side)]
-    if not asked:
+def _equality(name: str, first: Scalar, second: Scalar, write: ScalarWriter) -> exp.Expr | None:
+    testable = [side for side in (first, second) if _is_testable(side)]
+    if not testable:
         return None
     if first == second:
-        is_nan = _is_nan(first, written)
+        is_nan = _is_nan(first, write)
         return is_nan if name == "ne" else exp.not_(is_nan)
-    found = _compared(name, written(first), written(second))
-    if not all(isinstance(side, Operand) for side in asked):  # one is a literal
-        return found
-    is_nan = _is_nan(asked[0], written)
-    return exp.and_(found, exp.not_(is_nan)) if name == "eq" else exp.or_(found, is_nan)
+    comparison = _compared(name, write(first), write(second))
+    if not all(isinstance(side, Operand) for side in testable):  # one side is a literal
+        return comparison
+    is_nan = _is_nan(testable[0], write)
+    return exp.and_(comparison, exp.not_(is_nan)) if name == "eq" else exp.or_(comparison, is_nan)
 
 
-def _is_asked(side: Scalar) -> bool:
-    """Whether it costs nothing to know whether a side is NaN, and a literal is none."""
+def _is_testable(side: Scalar) -> bool:
+    """Whether it costs nothing to know that a side is not NaN: for an operand, and for a literal that is not NaN."""
     return isinstance(side, Operand) if operands_of(side) else not math.isnan(evaluate(side, ()).real)
 
 
-def _is_nan(side: Scalar, written: Written) -> exp.Expr:
-    return exp.IsNan(this=written(side))
+def _is_nan(side: Scalar, write: ScalarWriter) -> exp.Expr:
+    return exp.IsNan(this=write(side))
 
 
 def _negated(value: exp.Expr) -> exp.Expr:

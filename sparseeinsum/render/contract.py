@@ -14,9 +14,9 @@ from sparseeinsum.algebra.operators import Contract
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.extents import fill_value
-from sparseeinsum.render.layouts import HANDLE_COLUMN, row_of
+from sparseeinsum.render.layouts import HANDLE_COLUMN, resident_row
 from sparseeinsum.render.sources import Source, aliased, key_column, named, plain_source, with_inline_arrays
-from sparseeinsum.render.values import Term, Value
+from sparseeinsum.render.values import OperandValue, ResultValue
 from sparseeinsum.semantics.exactness import JoinKind
 from sparseeinsum.statistics.extents import Extent, extent
 
@@ -27,51 +27,53 @@ _MISSING_SIDES = {
     JoinKind.RIGHT: (True, False),
     JoinKind.FULL: (True, True),
 }
-# Arrays shorter than this are copied as fast as they are referred to.
-_WORTH_PROBING = 16
+_MIN_PROBE_ARRAY = 16  # shorter arrays are copied as fast as they are referred to
 
 
 def contract_select(relation: Contract, sources: Sequence[Source], dialect: Dialect) -> exp.Select:
     """The SELECT of one EinSum.
 
     Args:
-        relation: What is computed.
+        relation: The EinSum and the relations of its operands.
         sources: Where its operands are read.
-        dialect: Of the engine.
+        dialect: The dialect of the engine.
     """
-    prepared = [
-        _without_mismatches(operand.labels, source)
-        for operand, source in zip(relation.einsum.operands, sources, strict=True)
+    filtered = [
+        _diagonal(operand.labels, source) for operand, source in zip(relation.einsum.operands, sources, strict=True)
     ]
-    if dialect.largest_inline is not None and len(prepared) == 2:
-        prepared = [with_inline_arrays(source, dialect.largest_inline) for source in prepared]
-    is_equality_join = relation.indexed is None and relation.join == JoinKind.INNER and len(prepared) == 2
+    if dialect.largest_inline is not None and len(filtered) == 2:
+        filtered = [with_inline_arrays(source, dialect.largest_inline) for source in filtered]
+    is_equality_join = relation.indexed is None and relation.join == JoinKind.INNER and len(filtered) == 2
     if dialect.probe_hint is not None and is_equality_join:
-        prepared = _with_probing_side(relation, prepared, dialect.probe_hint)
-    return _Contraction(relation, tuple(prepared), dialect).select()
+        filtered = _with_probe_hint(relation, filtered, dialect.probe_hint)
+    return _SelectBuilder(relation, tuple(filtered), dialect).select()
 
 
 def promoted_labels(relation: Contract, index: int) -> list[str]:
-    """Labels of an operand that are key columns, in axis order; one that stands twice appears twice."""
+    """The labels of an operand that are key columns, in axis order; a label that occurs twice is listed twice."""
     labels = relation.einsum.operands[index].labels
     return [labels[position] for position in relation.inputs[index].schema.decomposition.promoted]
 
 
 def is_grouped(relation: Contract) -> bool:
-    """Whether tuples are aggregated: some key is no key of the result, and does not follow from those either."""
+    """Whether the SELECT groups tuples: not if the keys of the result determine all other keys."""
     if relation.has_single_pairs:
         return False
-    kept = {relation.labels[position] for position in relation.output.decomposition.promoted}
-    return any(label not in kept for index in range(len(relation.inputs)) for label in promoted_labels(relation, index))
+    result_keys = {relation.labels[position] for position in relation.output.decomposition.promoted}
+    return any(
+        label not in result_keys for index in range(len(relation.inputs)) for label in promoted_labels(relation, index)
+    )
 
 
 def is_cross_join(relation: Contract) -> bool:
-    """Whether there are two operands that share no key."""
+    """Whether the EinSum has two operands that share no key."""
     return len(relation.inputs) == 2 and not set(promoted_labels(relation, 0)) & set(promoted_labels(relation, 1))
 
 
 @dataclass(frozen=True)
-class _Contraction:
+class _SelectBuilder:
+    """Builds the SELECT of an EinSum from the sources of its operands."""
+
     relation: Contract
     sources: tuple[Source, ...]
     dialect: Dialect
@@ -79,47 +81,47 @@ class _Contraction:
     @cached_property
     def keys(self) -> list[dict[str, exp.Expr]]:
         """For every operand, the key column of each promoted label."""
-        found = []
+        columns = []
         for index, (source, alias) in enumerate(zip(self.sources, ALIASES, strict=False)):
             keys: dict[str, exp.Expr] = {}
-            if index == self.relation.indexed:  # it has none: the other one's say what to read
-                found.append(keys)
+            if index == self.relation.indexed:  # a resident operand is read at the keys of the other one
+                columns.append(keys)
                 continue
             for label, axis in zip(promoted_labels(self.relation, index), source.schema.keys, strict=True):
                 keys.setdefault(label, source.key(axis, alias))
-            found.append(keys)
-        return found
+            columns.append(keys)
+        return columns
 
     @property
     def shared(self) -> list[str]:
-        """Promoted labels of both operands."""
+        """The promoted labels that both operands have."""
         return [label for label in self.keys[0] if len(self.keys) == 2 and label in self.keys[1]]
 
     def select(self) -> exp.Select:
-        """The whole statement."""
+        """The whole SELECT."""
         if not is_grouped(self.relation):
             keys = [named(self._label_key(label), name) for label, name in self._promoted.items()]
             value = self._value(has_groups=False)
             return self._from(exp.select(*keys, exp.alias_(value, VALUE_COLUMN)))
         keys = [self._label_key(label) for label in self._promoted]
         value = self._value(has_groups=True)
-        if not keys:  # one tuple, also of nothing
+        if not keys:  # there is one tuple, also without rows
             value = exp.func("coalesce", value, fill_value(self.relation.output, self._label_key))
         columns = [named(key, name) for key, name in zip(keys, self._promoted.values(), strict=True)]
         select = self._from(exp.select(*columns, exp.alias_(value, VALUE_COLUMN)))
         select = select.group_by(*[key.copy() for key in keys])
         is_computed = any(not isinstance(key, exp.Column) for key in keys)
-        return _with_keys_first(select) if is_computed and self.dialect.distributes else select
+        return _with_keys_in_subquery(select) if is_computed and self.dialect.distributes else select
 
     @property
     def _promoted(self) -> dict[str, str]:
-        """Names of the key columns of the result, by label."""
+        """The names of the key columns of the result, by label."""
         schema = self.relation.output
         labels = (self.relation.labels[position] for position in schema.decomposition.promoted)
         return dict(zip(labels, schema.keys, strict=True))
 
     def _label_key(self, label: str) -> exp.Expr:
-        """The key of a label: from the operand that is never missing, or from whichever is there."""
+        """The key of a label: from the operand that is never missing, else from whichever is present."""
         columns = [keys[label] for keys in self.keys if label in keys]
         if len(columns) == 1 or self.relation.join == JoinKind.LEFT:
             return columns[0].copy()
@@ -130,20 +132,20 @@ class _Contraction:
         return exp.func("coalesce", *[column.copy() for column in columns])
 
     def _value(self, has_groups: bool) -> exp.Expr:
-        """The result's value from those of the operands."""
+        """The value column of the result."""
         einsum, output = self.relation.einsum, self.relation.output
         terms = []
         extents: dict[str, Extent] = {}
         for index, (operand, source) in enumerate(zip(einsum.operands, self.sources, strict=True)):
             extents |= self._extents(index)
             inside = tuple(operand.labels[position] for position in source.schema.decomposition.array_axes)
-            terms.append(Term(self._operand_value(index), inside, source.schema.tensor.dtype))
-        kept = tuple(self.relation.labels[position] for position in output.decomposition.array_axes)
+            terms.append(OperandValue(self._operand_value(index), inside, source.schema.tensor.dtype))
+        output_labels = tuple(self.relation.labels[position] for position in output.decomposition.array_axes)
         relation = self.relation
-        return Value(
+        return ResultValue(
             einsum,
             terms,
-            kept,
+            output_labels,
             extents,
             has_groups,
             bool(self._promoted),
@@ -155,28 +157,28 @@ class _Contraction:
         ).write()
 
     def _extents(self, index: int) -> dict[str, Extent]:
-        """Extents of the labels inside the arrays of an operand."""
+        """The extents of the labels inside the arrays of an operand."""
         schema, labels = self.sources[index].schema, self.relation.einsum.operands[index].labels
-        found: dict[str, Extent] = {}
+        extents: dict[str, Extent] = {}
         for position in schema.decomposition.array_axes:
             tile, label = schema.decomposition.tiles[position], labels[position]
             key = None if tile == DEMOTED else self._label_key(label)
-            found[label] = extent(tile, schema.tensor.axes[position].bound, key)
-        return found
+            extents[label] = extent(tile, schema.tensor.axes[position].bound, key)
+        return extents
 
     def _operand_value(self, index: int) -> exp.Expr:
-        """The value of an operand; the fill where a join found no partner."""
+        """The value of an operand; the fill where an outer join found no partner."""
         source, labels = self.sources[index], self._labels_of_axes(index)
         if index == self.relation.indexed:
             handle = exp.column(HANDLE_COLUMN, table=ALIASES[index])
-            return row_of(source.schema, handle, lambda axis: self._label_key(labels[axis]))
+            return resident_row(source.schema, handle, lambda axis: self._label_key(labels[axis]))
         value = source.value(ALIASES[index])
         if not _MISSING_SIDES[self.relation.join][index]:
             return value
         return exp.func("coalesce", value, fill_value(source.schema, lambda axis: self._label_key(labels[axis])))
 
     def _labels_of_axes(self, index: int) -> dict[str, str]:
-        """Label of every axis of an operand, by the axis's name."""
+        """The label of every axis of an operand, by the name of the axis."""
         names = [axis.name for axis in self.sources[index].schema.tensor.axes]
         return dict(zip(names, self.relation.einsum.operands[index].labels, strict=True))
 
@@ -193,22 +195,23 @@ class _Contraction:
         if self.relation.join != JoinKind.INNER:
             matching = exp.and_(*conditions) if conditions else exp.true()
             return select.join(tables[1], on=matching, join_type=self.relation.join.value.upper())
-        if not conditions and self.dialect.has_workers and self._is_beside_one():
-            conditions = [self._present()]
+        if not conditions and self.dialect.has_workers and self._joins_single_tuple():
+            conditions = [self._always_true_equality()]
         if conditions:
             return select.join(tables[1], on=exp.and_(*conditions))
         return select.join(tables[1], join_type="CROSS")
 
-    def _is_beside_one(self) -> bool:
-        """Whether tuples with keys are all joined with the one tuple of a relation without, whose value is an array."""
+    def _joins_single_tuple(self) -> bool:
+        """Whether tuples with keys are joined with the single tuple of a relation without keys, which is an array."""
         with_keys = [bool(keys) for keys in self.keys]
         return sum(with_keys) == 1 and not self.sources[with_keys.index(False)].schema.is_scalar
 
-    def _present(self) -> exp.Expr:
-        """What is always true, but looks like an equality of both sides, for which there are hash joins.
+    def _always_true_equality(self) -> exp.Expr:
+        """A condition that is always true, but looks like an equality of both sides, for which there are hash joins.
 
-        Each worker hashes the one tuple, and scans its part of the others; in a nested loop, the one would be computed
-        again for each of them, or no worker be used. Of truth, two values are expected, so that sizes are hardly off.
+        With a hash join, each worker hashes the single tuple, and scans its part of the others. In a nested loop,
+        PostgreSQL would compute the single tuple again for each of the others, or use no workers. It expects two values
+        of a boolean, so that its estimate of the size is hardly wrong.
         """
         are_null = [
             exp.paren(next(iter(keys.values()), exp.column(VALUE_COLUMN, table=alias)).copy().is_(exp.null()))
@@ -217,15 +220,15 @@ class _Contraction:
         return exp.EQ(this=are_null[0], expression=are_null[1])
 
 
-def _with_keys_first(select: exp.Select) -> exp.Select:
-    """The same groups, by columns of a subquery that computes the keys.
+def _with_keys_in_subquery(select: exp.Select) -> exp.Select:
+    """The SELECT with its keys computed in a subquery, so that it groups by columns.
 
-    What else is computed of a key that is an expression, Citus takes for a column that is not grouped by.
+    If a key is an expression, Citus takes other expressions of its columns for columns that are not grouped by.
     """
     keys = {projection.unalias(): projection.alias_or_name for projection in select.selects[:-1]}
     inner: dict[exp.Expr, str] = {key.copy(): name for key, name in keys.items()}
 
-    def outer(node: exp.Expr) -> exp.Expr:
+    def replaced(node: exp.Expr) -> exp.Expr:
         if node not in inner:
             if not isinstance(node, exp.Column):
                 return node
@@ -233,42 +236,42 @@ def _with_keys_first(select: exp.Select) -> exp.Select:
             inner[node.copy()] = next(name for name in names if name not in inner.values())
         return exp.column(inner[node], table="t")
 
-    value = select.selects[-1].transform(outer)
+    value = select.selects[-1].transform(replaced)
     rows = exp.select(*(exp.alias_(node, name) for node, name in inner.items()))
     for part in ("from_", "joins"):
         rows.set(part, select.args[part])
     columns = [exp.column(name, table="t") for name in keys.values()]
-    return exp.select(*columns, value).from_(rows.subquery("t")).group_by(*(each.copy() for each in columns))
+    return exp.select(*columns, value).from_(rows.subquery("t")).group_by(*(column.copy() for column in columns))
 
 
-def _without_mismatches(labels: Sequence[str], source: Source) -> Source:
-    """Only the tuples in which the key columns of a label that stands twice are equal."""
-    first: dict[str, str] = {}
+def _diagonal(labels: Sequence[str], source: Source) -> Source:
+    """Only the tuples in which all key columns of one label are equal."""
+    columns: dict[str, str] = {}
     equalities: list[exp.Expr] = []
     for position in source.schema.decomposition.promoted:
         column = source.columns[source.schema.tensor.axes[position].name]
-        known = first.setdefault(labels[position], column)
-        if known != column:
-            equalities.append(exp.EQ(this=exp.column(known), expression=exp.column(column)))
+        first_column = columns.setdefault(labels[position], column)
+        if first_column != column:
+            equalities.append(exp.EQ(this=exp.column(first_column), expression=exp.column(column)))
     if not equalities:
         return source
     rows = exp.select("*").from_(aliased(source.table, "t")).where(exp.and_(*equalities))
     return replace(source, table=rows)
 
 
-def _with_probing_side(relation: Contract, sources: list[Source], hint: str) -> list[Source]:
-    """Of an equality join, let the side with the larger arrays probe, so that they are referred to, not copied."""
+def _with_probe_hint(relation: Contract, sources: list[Source], hint: str) -> list[Source]:
+    """Let the side of an equality join with the larger arrays probe: its arrays are referred to, not copied."""
     sizes = [0 if source.schema.is_scalar else source.schema.array_size for source in sources]
-    if is_cross_join(relation) or max(sizes) < _WORTH_PROBING:
+    if is_cross_join(relation) or max(sizes) < _MIN_PROBE_ARRAY:
         return sources
     side = sizes.index(max(sizes))
     return [_probing(source, hint) if index == side else source for index, source in enumerate(sources)]
 
 
 def _probing(source: Source, hint: str) -> Source:
-    """The relation beside no rows of a table that the engine believes to be large."""
+    """The relation in a UNION ALL with a table function of no rows, which the engine believes to be large."""
     columns = [key_column(source, key, "t") for key in source.schema.keys]
     columns.append(named(source.value("t"), VALUE_COLUMN))
     rows = exp.select(*columns).from_(aliased(source.table, "t"))
-    nothing = exp.select(*[exp.null() for _ in columns]).from_(exp.Table(this=exp.Anonymous(this=hint)))
-    return plain_source(exp.union(rows, nothing, distinct=False), source.schema)
+    no_rows = exp.select(*[exp.null() for _ in columns]).from_(exp.Table(this=exp.Anonymous(this=hint)))
+    return plain_source(exp.union(rows, no_rows, distinct=False), source.schema)

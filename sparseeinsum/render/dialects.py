@@ -1,4 +1,4 @@
-"""Render: what differs between engines, as data."""
+"""Render: the differences between engines, as data."""
 
 from dataclasses import dataclass, replace
 
@@ -9,36 +9,37 @@ from sparseeinsum.render.postgresql import Citus, PostgreSQL
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One engine's ways.
+    """The differences of an engine's SQL and of how it executes statements.
 
     Attributes:
-        name: Of the dialect in sqlglot, and of the engine's folder in stats/.
+        name: The name of the dialect in sqlglot, and of the engine's folder in stats/.
         aliases: Other names that users may give it.
-        temporary_schema: Where temporary tables lie.
-        default_schema: That of a table of which only the database is named; None where that cannot be.
-        probe_hint: Table function without rows that makes the side of a join with arrays probe; None where the
-            engine needs none.
-        row_number: Pseudo-column that numbers a table's rows from 0; None where there is none, or no need of it.
-        rows_per_thread: Rows of a table that one thread scans at least.
-        entry_bytes: That a tuple of two keys and a number takes in a table, about.
-        vector_rows: Rows that it hands to a function at once.
-        largest_inline: Bytes up to which an array lies in its row; a longer one is fetched anew at every use. None
-            where all do.
-        casts_truth: Whether a cast makes numbers of truth.
-        raises_out_of_range: Whether + - * / of floating-point numbers are errors where a result is infinite, or
+        temporary_schema: The schema of temporary tables.
+        default_schema: The schema of a table of which only the database is named; None where that cannot be.
+        probe_hint: A table function without rows that makes the side of a join with arrays probe; None if the engine
+            needs none.
+        row_number: The pseudo-column that numbers the rows of a table from 0; None if there is none, or no need of it.
+        rows_per_thread: The least number of rows of a table that one thread scans.
+        entry_bytes: About how many bytes a tuple of two keys and a number takes in a table.
+        vector_rows: The number of rows that it passes to a function at once.
+        largest_inline: The number of bytes up to which an array is stored in its row; a larger array is fetched again
+            at every use. None if rows hold all arrays.
+        casts_truth: Whether a cast converts booleans to numbers.
+        raises_out_of_range: Whether + - * / of floating-point numbers raise an error if a result is infinite, or
             rounded to 0.
-        looks_up_by_index: Whether a few rows of a table are found by an index of it, so that it pays to have one.
-        reads_files: Whether a path stands for the rows of a file.
-        writes_files: Whether it writes rows into files where the user is.
-        calls_python: Whether functions of users run in it.
+        looks_up_by_index: Whether an index of a table finds a few of its rows, so that it pays to have one.
+        reads_files: Whether a path in a FROM clause stands for the rows of a file.
+        writes_files: Whether it writes rows into files on the machine of the user.
+        calls_python: Whether it runs functions of users in Python.
         keeps_residents: Whether functions can read an array that a statement keeps in memory.
-        moves_expressions: Whether an expression of a query is computed where others read it, each time that they do.
-        computes_whole: Whether a CTE that is materialised is computed whole, however much of it is read.
-        spills_states: Whether aggregation states that are arrays keep to the memory that a statement may take.
-        has_workers: Whether parts of a statement run in processes that share tables and hash tables, but no CTEs.
-        catalogue_scripts: Assets that make the catalogue, in order.
-        dictionary_schema: Where new dictionaries lie.
-        distributes: Whether tables are spread over machines, so that every operator fills one in its place.
+        moves_expressions: Whether an expression of a query is computed where outer queries read it, every time that
+            they do.
+        computes_whole: Whether a materialised CTE is computed completely, however much of it is read.
+        spills_states: Whether aggregation states that are arrays keep to the memory limit of a statement.
+        has_workers: Whether parts of a statement run in processes that share tables and hash tables, but not CTEs.
+        catalogue_scripts: The assets that create the catalogue, in order.
+        dictionary_schema: The schema of new dictionaries.
+        distributes: Whether tables are distributed over machines, so that every operator fills a table in its place.
     """
 
     name: str
@@ -115,11 +116,11 @@ POSTGRESQL = Dialect(
     spills_states=True,
     has_workers=True,
     catalogue_scripts=("sql/catalogue.sql", "sql/postgresql/row_level_security.sql"),
-    dictionary_schema="sparseeinsum_dictionaries",  # where roles may make tables, but would make no function of ours
+    dictionary_schema="sparseeinsum_dictionaries",  # where roles may create tables, but no functions with our names
 )
 CITUS = replace(POSTGRESQL, name=Citus.__name__.lower(), has_workers=False, distributes=True)
 
 
 def write_sql(statement: exp.Expr, dialect: Dialect) -> str:
-    """A statement as text, one clause a line, identifiers quoted where they must be."""
+    """The text of a statement, one clause a line, with identifiers quoted where necessary."""
     return statement.sql(dialect.name, pretty=True, normalize_functions=False, max_text_width=100)

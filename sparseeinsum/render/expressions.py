@@ -23,11 +23,11 @@ from sparseeinsum.algebra.relational.expressions import (
     Tile,
     Transform,
 )
-from sparseeinsum.algebra.relational.folds import Aggregate, Fold
+from sparseeinsum.algebra.relational.folds import AggregateFold, Fold
 from sparseeinsum.algebra.relational.kernels import IDENTITY, EinSumKernel, Elementwise, Kernel
-from sparseeinsum.algebra.relational.keys import Copy, KeyExpression, Operation, Position, Whole, write_key
-from sparseeinsum.algebra.relational.traversal import in_order
-from sparseeinsum.algebra.relational.types import RelationType, is_unique, lowest
+from sparseeinsum.algebra.relational.keys import CopyNumber, Integer, KeyExpression, KeyPart, Operation, write_key
+from sparseeinsum.algebra.relational.traversal import topological_order
+from sparseeinsum.algebra.relational.types import RelationType, keeps_keys_unique, lower_bound
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.eingraph import EinSum, Reference, write_einsum
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, Axis, Decomposition, StoredTensor, Tensor
@@ -92,7 +92,7 @@ def expression_query(
     Raises:
         AlgebraError: It has what SQL does not compute: kernels in Python, arrays of several sizes, other dtypes.
     """
-    nodes = in_order(expression)
+    nodes = topological_order(expression)
     writer = _Writer(stored, tables, Renderer(dialect, {}), _fused_joins(nodes))
     for each in nodes:
         writer.write(each)
@@ -114,9 +114,9 @@ def _fused_joins(nodes: Sequence[Expression]) -> set[int]:
 
 def _is_fusable(node: Expression) -> bool:
     match node:
-        case Aggregation(Join(kernel=EinSumKernel(einsum)), _, Aggregate(name)):
+        case Aggregation(Join(kernel=EinSumKernel(einsum)), _, AggregateFold(name)):
             return einsum.aggregate in (None, name)
-        case Aggregation(Join(kernel=Elementwise()), _, Aggregate()):
+        case Aggregation(Join(kernel=Elementwise()), _, AggregateFold()):
             return True
         case _:
             return False
@@ -198,7 +198,7 @@ class _Writer:
         return self.renderer.source(Computed(self.schemas[id(node)]))
 
     def _aggregated(self, schema: Schema, given: Expression, group_by: tuple[int, ...], fold: Fold) -> None:
-        if not isinstance(fold, Aggregate) or fold.name not in _FOLDS:
+        if not isinstance(fold, AggregateFold) or fold.name not in _FOLDS:
             raise AlgebraError(f"groups are folded by {', '.join(_FOLDS)} in SQL, not by {fold}")
         labels = _grouped(given.type, group_by)
         if isinstance(given, Join) and id(given) in self.fused:
@@ -241,7 +241,7 @@ class _Writer:
             select = select.where(_key_sql(node.predicate.condition, given))
         comment = str(node.keys) if isinstance(node, Rekey) else str(node.predicate)
         self.renderer.add(schema, select, comment, source.is_joined)
-        if isinstance(node, Rekey) and not is_unique(node.input.type, node.keys):
+        if isinstance(node, Rekey) and not keeps_keys_unique(node.input.type, node.keys):
             self.repeated.append(self._repeated(schema))
         return schema
 
@@ -341,17 +341,17 @@ def _einsum_of(kernel: Kernel, schema: Schema) -> tuple[Scalar, list[list[str]],
 def _key_sql(expression: KeyExpression, keys: Sequence[exp.Expr]) -> exp.Expr:
     """A function of keys as SQL, whose divisions round like Python's where nothing is below 0."""
     match expression:
-        case Position(index):
+        case KeyPart(index):
             return keys[index].copy()
-        case Whole(value):
+        case Integer(value):
             return exp.Literal.number(value) if value >= 0 else exp.Neg(this=exp.Literal.number(-value))
         case Operation(symbol, left, right):
-            if symbol in ("//", "%") and lowest(left) < 0:
+            if symbol in ("//", "%") and lower_bound(left) < 0:
                 raise AlgebraError(f"{write_key(left)} may be below 0, where SQL divides in another way")
             sides = [
                 exp.paren(_key_sql(each, keys), copy=False) if isinstance(each, Operation) else _key_sql(each, keys)
                 for each in (left, right)
             ]
             return _OPERATIONS[symbol](this=sides[0], expression=sides[1])
-        case Copy():
+        case CopyNumber():
             raise AlgebraError("a rekey makes one key of one, and no copies")

@@ -1,4 +1,4 @@
-"""Render: changes of decomposition as SELECTs: axes out of arrays, keys into arrays, absent tuples made present."""
+"""Render: changes of the decomposition as SELECTs: axes out of arrays, keys into arrays, absent tuples made present."""
 
 import math
 from collections.abc import Mapping
@@ -32,14 +32,19 @@ from sparseeinsum.statistics.extents import Extent, as_sql, product
 from sparseeinsum.statistics.numbers import number
 
 HANDLE_COLUMN = "handle"
-# DuckDB makes a list that is constant while it plans, element by element: 65 ns each; one of an aggregate takes 4 ns.
-_MOST_FOLDED = 1024
-# One that depends on a column is made anew in every row, and takes as much memory as the arrays.
-_MOST_POSITIONS_FOLDED = 1 << 14
+# DuckDB folds a constant list while it plans, at 65 ns an element; an aggregate makes one at 4 ns an element.
+_MAX_CONSTANT_SIZE = 1024
+# A list that depends on a column is computed for every row, and takes as much memory as the arrays.
+_MAX_CONSTANT_POSITIONS = 1 << 14
 
 
 def slice_select(relation: Slice, source: Source) -> exp.Select:
-    """Axes out of the arrays, whole or in tiles: one row for every part."""
+    """The SELECT of a slice: axes out of the arrays, whole or in tiles, with one row for every part.
+
+    Args:
+        relation: The slice.
+        source: Where its input is read.
+    """
     before, after = source.schema, relation.schema
     cut = [before.tensor.axes[axis].name for axis in relation.axes]
     is_new = len(cut) == 1 and cut[0] not in before.keys
@@ -49,13 +54,13 @@ def slice_select(relation: Slice, source: Source) -> exp.Select:
         call("UNNEST", call("RANGE", _part_count(relation, source))).as_(position),
         call("UNNEST", _parts(relation, source)).as_(VALUE_COLUMN),
     ).from_(aliased(source.table, "t"))
-    places = positions_at(
+    part_indices = positions_at(
         exp.column(position, table="s"), _parts_of_axes(relation, lambda key: exp.column(key, table="s"))
     )
     keys = []
     for key in after.keys:
-        found: exp.Expr = places.get(key, exp.column(key, table="s"))
-        keys.append(named(_within(relation, key, found) if key in places else found, key))
+        index: exp.Expr = part_indices.get(key, exp.column(key, table="s"))
+        keys.append(named(_within(relation, key, index) if key in part_indices else index, key))
     value = exp.column(VALUE_COLUMN, table="s")
     select = exp.select(*keys, value).from_(unnested.subquery("s"))
     return select if relation.keeps_fill else select.where(_is_not_fill(value, after))
@@ -66,7 +71,7 @@ def _keys_of(source: Source, alias: str) -> KeyOf:
 
 
 def _parts_of_axes(relation: Slice, key_of: KeyOf) -> dict[str, Extent]:
-    """Into how many parts the array of one tuple is cut along every axis that is cut, by name."""
+    """For every axis that is cut, by name: into how many parts the array of one tuple is cut."""
     before, after = relation.input.schema, relation.schema
     extents = extents_inside(before, key_of)
     tiles = after.decomposition.tiles
@@ -74,9 +79,13 @@ def _parts_of_axes(relation: Slice, key_of: KeyOf) -> dict[str, Extent]:
 
 
 def _part_count(relation: Slice, source: Source) -> exp.Expr:
-    """How many parts the array of a tuple has; many are counted in the array, so that nobody folds their positions."""
+    """How many parts the array of a tuple has.
+
+    If there are many, the count is computed from the length of the array: DuckDB would fold the positions of a
+    constant.
+    """
     count = product(_parts_of_axes(relation, _keys_of(source, "t")).values())
-    if not isinstance(count, int) or count <= _MOST_POSITIONS_FOLDED or source.schema.is_ragged:
+    if not isinstance(count, int) or count <= _MAX_CONSTANT_POSITIONS or source.schema.is_ragged:
         return as_sql(count)
     size = relation.schema.list_length
     length = call("LEN", source.value("t"))
@@ -84,7 +93,7 @@ def _part_count(relation: Slice, source: Source) -> exp.Expr:
 
 
 def _parts(relation: Slice, source: Source) -> exp.Expr:
-    """The parts of an array, as an array."""
+    """The parts of the array of a tuple, as an array of arrays."""
     before, after = source.schema, relation.schema
     if after.is_scalar:
         return source.value("t")
@@ -97,65 +106,75 @@ def _parts(relation: Slice, source: Source) -> exp.Expr:
     return call(function_named("split_tiles", dtype), source.value("t"), integers(parts), integers([*extents.values()]))
 
 
-def _within(relation: Slice, key: str, place: exp.Expr) -> exp.Expr:
-    """The key of a part from its place in the array that is cut."""
+def _within(relation: Slice, key: str, part_index: exp.Expr) -> exp.Expr:
+    """The key of a part, from its index within the array that is cut."""
     before = relation.input.schema
-    axis = [each.name for each in before.tensor.axes].index(key)
+    axis = _axis_position(before, key)
     tile = before.decomposition.tiles[axis]
     if tile == DEMOTED:
-        return place
+        return part_index
     first = exp.Mul(this=exp.column(key, table="s"), expression=integer(tile // relation.decomposition.tiles[axis]))
-    return exp.Add(this=first, expression=place)
+    return exp.Add(this=first, expression=part_index)
+
+
+def _axis_position(schema: Schema, name: str) -> int:
+    return [axis.name for axis in schema.tensor.axes].index(name)
 
 
 def _is_not_fill(value: exp.Expr, schema: Schema) -> exp.Expr:
     fill, dtype = schema.tensor.fill, schema.tensor.dtype
     if schema.is_scalar:
         return exp.NEQ(this=value.copy(), expression=number(fill, dtype) if fill else integer(0))
-    others = [constant(fill, dtype)] if fill or is_complex(dtype) else []
-    entries = call(function_named("nnz", dtype), value.copy(), *others)
+    fill_argument = [constant(fill, dtype)] if fill or is_complex(dtype) else []
+    entries = call(function_named("nnz", dtype), value.copy(), *fill_argument)
     return exp.GT(this=entries, expression=integer(0))
 
 
 def stack_select(relation: Stack, source: Source) -> exp.Select:
-    """Keys into the arrays, whole or in tiles: one group for every tuple left."""
+    """The SELECT of a stack: keys into the arrays, whole or in tiles, with one group for every tuple of the result.
+
+    Args:
+        relation: The stack.
+        source: Where its input is read.
+    """
     after = relation.schema
     stacked = _stacked(relation, source)
-    if not after.keys:  # one tuple, also of nothing
-        stacked = exp.func("coalesce", stacked, _value_of_none(after))
+    if not after.keys:  # there is one tuple, also if the input has none
+        stacked = exp.func("coalesce", stacked, _value_without_rows(after))
     grouped = {key: _group_key(relation, source, key) for key in after.keys}
     keys = [named(expression, key) for key, expression in grouped.items()]
     select = exp.select(*keys, exp.alias_(stacked, VALUE_COLUMN)).from_(aliased(source.table, "t"))
     return select.group_by(*[expression.copy() for expression in grouped.values()])
 
 
-def _value_of_none(schema: Schema) -> exp.Expr:
-    """What a relation without keys holds if its group has no rows; the length of a long array counts them, too.
+def _value_without_rows(schema: Schema) -> exp.Expr:
+    """The value of a relation without keys whose group has no rows: the fill.
 
-    PostgreSQL would compute an array of constants while it plans, and write it out in digits for every worker.
+    The size of a long array depends on COUNT(*), which is 0 then, so that the array is no constant: PostgreSQL would
+    compute it while it plans, and write it out in digits for every worker.
     """
     fill = fill_value(schema, exp.column)
-    if not schema.is_scalar and schema.array_size > _MOST_FOLDED:
+    if not schema.is_scalar and schema.array_size > _MAX_CONSTANT_SIZE:
         size, *_ = fill.expressions
         size.replace(exp.Add(this=size.copy(), expression=exp.Count(this=exp.Star())))
     return fill
 
 
 def _group_key(relation: Stack, source: Source, axis: str) -> exp.Expr:
-    """The key of the array that a tuple goes into."""
+    """The key of the array into which a tuple goes."""
     key, ratio = source.key(axis, "t"), _ratio(relation, axis)
     return key if ratio <= 1 else exp.IntDiv(this=key, expression=integer(ratio))
 
 
 def _ratio(relation: Stack, name: str) -> int:
-    """How many tiles of before make one of afterwards; 0 where all do."""
-    axis = [each.name for each in relation.input.schema.tensor.axes].index(name)
+    """How many tiles of the input make one tile of the result; 0 if the result has the whole axis inside its arrays."""
+    axis = _axis_position(relation.input.schema, name)
     before, after = (tiles[axis] for tiles in (relation.input.schema.decomposition.tiles, relation.decomposition.tiles))
     return after // before if before else 1
 
 
-def _place(relation: Stack, source: Source, axis: int) -> exp.Expr:
-    """Which of the tiles that make one of afterwards a tuple holds."""
+def _tile_index(relation: Stack, source: Source, axis: int) -> exp.Expr:
+    """Which of the tiles that make one tile of the result a tuple holds."""
     name = relation.schema.tensor.axes[axis].name
     key, ratio = source.key(name, "t"), _ratio(relation, name)
     return exp.Mod(this=key, expression=integer(ratio)) if ratio else key
@@ -167,24 +186,26 @@ def _stacked(relation: Stack, source: Source) -> exp.Expr:
     fill = constant(before.tensor.fill, dtype)
     sizes = extents_inside(after, lambda axis: _group_key(relation, source, axis))
     if (after.is_ragged and not before.is_scalar) or any(tiles[axis] != 1 for axis in relation.axes):
-        return _placed(relation, source, sizes)
-    position = position_of([(in_parentheses(_place(relation, source, axis)), sizes[axis]) for axis in relation.axes])
+        return _place_blocks(relation, source, sizes)
+    position = position_of(
+        [(in_parentheses(_tile_index(relation, source, axis)), sizes[axis]) for axis in relation.axes]
+    )
     size = as_sql(product(sizes[axis] for axis in relation.axes))
     if before.is_scalar:
         return call("tensor_stack", source.value("t"), position, size, fill)
     return _stack_arrays(relation, source, position, size, fill)
 
 
-def _placed(relation: Stack, source: Source, sizes: Mapping[int, Extent]) -> exp.Expr:
-    """Arrays of several indices an axis, each put where it begins in the array of afterwards."""
+def _place_blocks(relation: Stack, source: Source, sizes: Mapping[int, Extent]) -> exp.Expr:
+    """Stack arrays of several indices along an axis: each goes where it begins in the array of the result."""
     before = source.schema
     inside = extents_inside(before, _keys_of(source, "t"))
     starts: list[Extent] = []
     for axis in sizes:
         tile = before.decomposition.tiles[axis]
-        place = in_parentheses(_place(relation, source, axis)) if axis in relation.axes else integer(0)
-        is_plain = tile == 1 or axis not in relation.axes
-        starts.append(place if is_plain else exp.Mul(this=place, expression=integer(tile)))
+        tile_index = in_parentheses(_tile_index(relation, source, axis)) if axis in relation.axes else integer(0)
+        is_index = tile == 1 or axis not in relation.axes
+        starts.append(tile_index if is_index else exp.Mul(this=tile_index, expression=integer(tile)))
     extents = [inside.get(axis, 1) for axis in sizes]
     fill = constant(before.tensor.fill, before.tensor.dtype)
     place_blocks = function_named("place", before.tensor.dtype)
@@ -192,94 +213,100 @@ def _placed(relation: Stack, source: Source, sizes: Mapping[int, Extent]) -> exp
 
 
 def _stack_arrays(relation: Stack, source: Source, position: exp.Expr, size: exp.Expr, fill: exp.Expr) -> exp.Expr:
-    """Stack arrays; where the new axes do not lie side by side, stack them in front and move them afterwards."""
+    """Stack arrays of one index along every new axis.
+
+    If the new axes are not adjacent in the result, the arrays are stacked with these in front, and then transposed.
+    """
     before, after = source.schema, relation.schema
-    dtype, wanted = before.tensor.dtype, after.decomposition.array_axes
-    extents = dict(zip(wanted, after.inside, strict=True))
+    dtype, axes = before.tensor.dtype, after.decomposition.array_axes
+    extents = dict(zip(axes, after.inside, strict=True))
     stack = function_named("stack", dtype)
-    first = wanted.index(relation.axes[0])
-    if wanted[first : first + len(relation.axes)] == relation.axes:
-        inner = math.prod(extents[axis] for axis in wanted[first + len(relation.axes) :])
+    first = axes.index(relation.axes[0])
+    if axes[first : first + len(relation.axes)] == relation.axes:
+        inner = math.prod(extents[axis] for axis in axes[first + len(relation.axes) :])
         return call(stack, source.value("t"), position, size, integer(inner), fill)
     in_front = (*relation.axes, *before.decomposition.array_axes)
     stacked = call(stack, source.value("t"), position, size, integer(before.array_size), fill)
-    letters = {axis: chr(ord("a") + place) for place, axis in enumerate(in_front)}
-    spec = f"{''.join(letters[axis] for axis in in_front)}->{''.join(letters[axis] for axis in wanted)}"
+    letters = {axis: chr(ord("a") + number) for number, axis in enumerate(in_front)}
+    spec = f"{''.join(letters[axis] for axis in in_front)}->{''.join(letters[axis] for axis in axes)}"
     return call(function_named("einsum", dtype), text(spec), stacked, integers([extents[axis] for axis in in_front]))
 
 
 def densify_select(relation: Densify, source: Source) -> exp.Select:
-    """Every tuple that there can be, with what is stored or with the fill."""
+    """The SELECT of all tuples that the keys allow, with their stored values or with the fill."""
     schema = relation.schema
     if not schema.keys:
-        only = exp.func("any_value", source.value("t"))  # of one tuple, or of none
-        whole = exp.func("coalesce", only, _value_of_none(schema))
-        return exp.select(exp.alias_(whole, VALUE_COLUMN)).from_(aliased(source.table, "t"))
-    everything, keys = _all_keys(schema)
-    return _filled(source, everything, keys)
+        only = exp.func("any_value", source.value("t"))  # there is one tuple, or none
+        filled = exp.func("coalesce", only, _value_without_rows(schema))
+        return exp.select(exp.alias_(filled, VALUE_COLUMN)).from_(aliased(source.table, "t"))
+    return _filled(source, *_all_keys(schema))
 
 
-def filled_select(source: Source, indices: Source) -> exp.Select:
-    """The same where all keys are in a table."""
-    keys: dict[str, exp.Expr] = {key: indices.key(key, "g") for key in indices.schema.keys}
-    return _filled(source, aliased(indices.table, "g"), keys)
+def densify_from_keys_select(source: Source, all_keys: Source) -> exp.Select:
+    """The SELECT of `densify_select`, where `all_keys` is a table of all keys."""
+    keys: dict[str, exp.Expr] = {key: all_keys.key(key, "g") for key in all_keys.schema.keys}
+    return _filled(source, aliased(all_keys.table, "g"), keys)
 
 
-def indices_of_keys(schema: Schema) -> exp.Select:
-    """All keys that tuples can have."""
-    everything, keys = _all_keys(schema)
-    return exp.select(*[exp.alias_(expression, key) for key, expression in keys.items()]).from_(everything)
+def all_keys_select(schema: Schema) -> exp.Select:
+    """The SELECT of all keys that tuples of a schema can have, without values."""
+    rows, keys = _all_keys(schema)
+    return exp.select(*[exp.alias_(expression, key) for key, expression in keys.items()]).from_(rows)
 
 
 def _all_keys(schema: Schema) -> tuple[exp.Expr, dict[str, exp.Expr]]:
-    """A row for each of them, and every key by its axis's name as follows from the row."""
+    """A table of one row for every combination of keys, and the SQL of each key from such a row, by axis name."""
     position = exp.column(unused("position", schema), table="g")
     counts = schema.key_counts
-    rows = exp.Table(this=call("RANGE", as_sql(product(counts.values()))))
-    everything = exp.select(exp.column("range").as_(position.name)).from_(rows)
-    return everything.subquery("g"), positions_at(position, counts)
+    numbers = exp.Table(this=call("RANGE", as_sql(product(counts.values()))))
+    rows = exp.select(exp.column("range").as_(position.name)).from_(numbers)
+    return rows.subquery("g"), positions_at(position, counts)
 
 
-def _filled(source: Source, everything: exp.Expr, keys: Mapping[str, exp.Expr]) -> exp.Select:
+def _filled(source: Source, rows: exp.Expr, keys: Mapping[str, exp.Expr]) -> exp.Select:
+    """The tuples of `source` for all `keys` of `rows`, with the fill where there is none."""
     equal = [exp.EQ(this=source.key(key, "t"), expression=expression.copy()) for key, expression in keys.items()]
     fill = fill_value(source.schema, lambda axis: keys[axis])
     value = exp.alias_(exp.func("coalesce", source.value("t"), fill), VALUE_COLUMN)
     return (
         exp.select(*[named(expression.copy(), key) for key, expression in keys.items()], value)
-        .from_(everything)
+        .from_(rows)
         .join(aliased(source.table, "t"), on=exp.and_(*equal), join_type="LEFT")
     )
 
 
 def resident_select(relation: Resident, source: Source) -> exp.Select:
-    """All arrays in one, by their keys in C order, and the handle under which it is in memory."""
+    """The SELECT that puts all arrays into one, in C order of their keys, and returns its handle in memory."""
     schema = relation.schema
-    handle = call("tensor_resident", source.value("t"), *_place_of_row(schema, _keys_of(source, "t")), _element(schema))
+    handle = call("tensor_resident", source.value("t"), *_row_position(schema, _keys_of(source, "t")), _element(schema))
     return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(aliased(source.table, "t"))
 
 
-def _place_of_row(schema: Schema, key_of: KeyOf) -> tuple[exp.Expr, exp.Expr]:
-    """Which row of a resident array a tuple is, and how many rows there are."""
+def _row_position(schema: Schema, key_of: KeyOf) -> tuple[exp.Expr, exp.Expr]:
+    """Which row of a resident array the tuple with these keys is, and how many rows there are."""
     counts = schema.key_counts
     position = position_of([(in_parentheses(key_of(axis)), count) for axis, count in counts.items()])
     return position, integer(math.prod(counts.values()))
 
 
-def row_of(schema: Schema, handle: exp.Expr, key_of: KeyOf) -> exp.Expr:
-    """The array of the tuple with these keys in a resident array."""
-    position, _ = _place_of_row(schema, key_of)
+def resident_row(schema: Schema, handle: exp.Expr, key_of: KeyOf) -> exp.Expr:
+    """The array of the tuple with these keys, read from the resident array of a handle."""
+    position, _ = _row_position(schema, key_of)
     size = schema.list_length
     return call("tensor_row", handle, position, integer(size), _element(schema))
 
 
 def _element(schema: Schema) -> exp.Expr:
-    """The fill as an element of an array; of complex arrays, whose fill is 0 here, a part of it."""
+    """The fill as an element of an array.
+
+    Complex arrays have an element for each real and imaginary part; their fill is 0 here.
+    """
     dtype = schema.tensor.dtype
     return exp.cast(integer(0), number_type(dtype)) if is_complex(dtype) else constant(schema.tensor.fill, dtype)
 
 
 def convert_select(relation: Convert, source: Source) -> exp.Select:
-    """Values as users see them: truth, where kernels compute with 0 and 1."""
+    """The SELECT of values as users see them: booleans, where kernels compute with 0 and 1."""
     value = converted(
         source.value("t"), type_named(stored_type(relation.schema.tensor.dtype, relation.schema.is_scalar))
     )

@@ -1,4 +1,4 @@
-"""Render: the statement of an output in, the same with natural keys in place of indices out."""
+"""Render: the statement of an output, with natural keys in place of indices."""
 
 from dataclasses import replace
 
@@ -11,11 +11,11 @@ from sparseeinsum.statistics.dictionaries import with_keys
 
 
 def with_natural_keys(statement: Statement, schema: Schema) -> Statement:
-    """The statement with the keys of dictionaries in the key columns of axes that have one; others stay as they are.
+    """The statement with natural keys in the key columns of axes that have a dictionary, and other columns unchanged.
 
     Args:
-        statement: The SELECT of an output.
-        schema: Of what it returns.
+        statement: The statement that returns an output.
+        schema: The schema of what it returns.
     """
     dictionaries = key_dictionaries(schema.tensor, schema.decomposition)
     if not schema.has_dictionaries:
@@ -24,9 +24,9 @@ def with_natural_keys(statement: Statement, schema: Schema) -> Statement:
     with_ = query.args.get("with_")
     query.set("with_", None)
     comments, query.comments = query.comments, None
-    known = {table.name.lower() for table in statement.query.find_all(exp.Table)}
+    table_names = {table.name.lower() for table in statement.query.find_all(exp.Table)}
     name = f"{statement.name}_by_index"
-    while name.lower() in known:
+    while name.lower() in table_names:
         name += "_"
     rows = exp.alias_(exp.table_(exp.to_identifier(name)), "t", table=True)
     select = with_keys(rows, list(zip(schema.keys, dictionaries, strict=True)), [VALUE_COLUMN])

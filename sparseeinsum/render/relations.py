@@ -1,4 +1,4 @@
-"""Render: operators into SELECTs; every operator becomes a named block, which a statement has as a CTE."""
+"""Render: operators as SELECTs; every operator becomes a named block, which is a CTE of a statement."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import (
+    AllKeys,
     Computed,
     Contract,
     Convert,
     Densify,
-    Indices,
-    Kept,
+    Materialized,
     Relation,
     Resident,
     Restrict,
@@ -26,10 +26,10 @@ from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join, is_grouped
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import (
+    all_keys_select,
     convert_select,
+    densify_from_keys_select,
     densify_select,
-    filled_select,
-    indices_of_keys,
     resident_select,
     slice_select,
     stack_select,
@@ -37,7 +37,7 @@ from sparseeinsum.render.layouts import (
 from sparseeinsum.render.sources import (
     Source,
     indices_select,
-    kept_source,
+    materialized_source,
     plain_source,
     restricted_source,
     stored_source,
@@ -49,13 +49,13 @@ class Block:
     """A named SELECT.
 
     Attributes:
-        name: Of the CTE.
-        select: Its body.
-        comment: A line that says what it is.
-        is_aggregated: Whether its values are those of aggregates, not of single rows.
+        name: The name of the CTE.
+        select: The body of the CTE.
+        comment: A line that says what it computes.
+        is_aggregated: Whether its values are those of groups, not of single rows.
         is_materialized: Whether it must be computed on its own, whoever reads it.
-        detects_nonfinite: Whether a value of it that turned NaN or infinite must end the statement, even of a row that
-            nothing is joined with.
+        detects_nonfinite: Whether a NaN or infinite value that it computes must end the statement, even in a row that
+            no join reads.
         is_fenced: Whether its rows must be computed before they are joined.
     """
 
@@ -70,55 +70,68 @@ class Block:
 
 @dataclass
 class Renderer:
-    """Turns relations into blocks; a relation that is met again is read from the block that it has.
+    """Turns relations into blocks; a relation that occurs again is read from its block.
 
     Attributes:
-        dialect: Of the engine.
+        dialect: The dialect of the engine.
         tables: Tables that hold results already, by tensor.
         boundaries: Row numbers at which to split the scans of inputs, by tensor.
-        kept: Tables that hold relations already.
-        blocks: What was rendered so far, in order.
+        materialized: Tables that hold relations already.
+        blocks: The blocks so far, in order.
     """
 
     dialect: Dialect
     tables: Mapping[str, exp.Table]
     boundaries: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    kept: Mapping[Kept, exp.Table] = field(default_factory=dict)
+    materialized: Mapping[Materialized, exp.Table] = field(default_factory=dict)
     blocks: list[Block] = field(default_factory=list)
     _sources: dict[Relation, Source] = field(default_factory=dict)
-    _names: set[str] = field(default_factory=lambda: {"recursive"})  # WITH recursive would say something else
+    _names: set[str] = field(default_factory=lambda: {"recursive"})  # WITH recursive has another meaning
 
     def source(self, relation: Relation) -> Source:
-        """What to select from to read a relation; its block is made where there is none."""
+        """What to select from to read a relation; its block is made if there is none."""
         if relation not in self._sources:
             self._sources[relation] = self._make_source(relation)
         return self._sources[relation]
 
     def define(self, name: str, relation: Contract, comment: str) -> None:
-        """Make the block of an EinSum's result."""
+        """Make the block of an EinSum's result.
+
+        Args:
+            name: The name of the result.
+            relation: The EinSum.
+            comment: A line that says what it computes.
+        """
         self._sources[Computed(relation.schema)] = self._contracted(name, relation, comment)
 
     def _contracted(self, name: str, relation: Contract, comment: str) -> Source:
         """The block of an EinSum over relations."""
         sources = [self.source(operand) for operand in relation.inputs]
         if is_cross_join(relation):
-            sources = [self._apart_from_joins(source) for source in sources]
+            sources = [self._separated_from_joins(source) for source in sources]
         select = contract_select(relation, sources, self.dialect)
         for source, alias in zip(sources, ALIASES, strict=False):
             if len(sources) == 2 or _uses_of_value(select, alias) > 1:
                 self._compute_once(source)
-        joins = len(sources) == 2 and relation.indexed is None  # one row beside all others leaves them as they are
+        joins = len(sources) == 2 and relation.indexed is None  # one row of a handle leaves rows as they are
         is_aggregated = is_grouped(relation)
-        is_joined = not is_aggregated and (joins or any(each.is_joined for each in sources))
+        is_joined = not is_aggregated and (joins or any(source.is_joined for source in sources))
         block = Block(name, select, comment, is_aggregated, detects_nonfinite=relation.detects_nonfinite)
         return self._add_block(block, relation.schema, is_joined)
 
     def provide(self, schema: Schema, source: Source) -> None:
-        """Let a relation be read where a source says."""
+        """Let a relation be read from a source."""
         self._sources[Computed(schema)] = source
 
     def add(self, schema: Schema, select: exp.Select, comment: str, is_joined: bool) -> None:
-        """Make the block of a relation from its SELECT."""
+        """Make the block of a relation from its SELECT.
+
+        Args:
+            schema: The schema of the relation.
+            select: The SELECT of its tuples.
+            comment: A line that says what it computes.
+            is_joined: Whether its rows come straight out of a join.
+        """
         block = Block(schema.tensor.name, select, comment, is_aggregated=False)
         self.provide(schema, self._add_block(block, schema, is_joined))
 
@@ -127,45 +140,45 @@ class Renderer:
             case Stored(stored) if stored.column_dictionaries:
                 comment = f"{write_schema(relation.schema)}, with indices for its keys"
                 block = Block(f"{stored.tensor.name}_indices", indices_select(stored, self.dialect), comment, False)
-                found = self._add_block(block, relation.schema, is_joined=True)
+                source = self._add_block(block, relation.schema, is_joined=True)
                 columns = dict(zip(relation.schema.keys, stored.keys, strict=True))
-                return replace(found, columns=columns, stored=stored)
+                return replace(source, columns=columns, stored=stored)
             case Stored(stored):
                 return stored_source(stored, self.dialect, self.boundaries.get(stored.tensor.name, ()))
             case Computed(schema):
-                return kept_source(self.tables[schema.tensor.name], schema, self.dialect)
-            case Kept() if relation in self.kept:
-                return kept_source(self.kept[relation], relation.schema, self.dialect)
-            case Kept():
+                return materialized_source(self.tables[schema.tensor.name], schema, self.dialect)
+            case Materialized() if relation in self.materialized:
+                return materialized_source(self.materialized[relation], relation.schema, self.dialect)
+            case Materialized():
                 return self.source(relation.input)
             case Contract():
                 return self._contracted(relation.schema.tensor.name, relation, _comment_of(relation))
             case Restrict():
-                return restricted_source(relation, self._apart_from_joins(self.source(relation.input)))
-            case Slice() | Stack() | Indices() | Densify() | Resident() | Convert():
+                return restricted_source(relation, self._separated_from_joins(self.source(relation.input)))
+            case Slice() | Stack() | AllKeys() | Densify() | Resident() | Convert():
                 select = self._select(relation)
                 block = Block(_name_of(relation), select, _comment_of(relation), isinstance(relation, Stack))
                 return self._add_block(block, relation.schema, is_joined=isinstance(relation, Densify))
             case _:
                 raise TypeError(f"unsupported relation {type(relation).__name__}")
 
-    def _select(self, relation: Slice | Stack | Indices | Densify | Resident | Convert) -> exp.Select:
+    def _select(self, relation: Slice | Stack | AllKeys | Densify | Resident | Convert) -> exp.Select:
         """The SELECT of a relation that is no EinSum."""
-        if isinstance(relation, Indices):
-            return indices_of_keys(relation.schema)
+        if isinstance(relation, AllKeys):
+            return all_keys_select(relation.schema)
         source = self.source(relation.input)
-        if isinstance(relation, Densify) and relation.indices is not None:
-            return filled_select(source, self.source(relation.indices))
+        if isinstance(relation, Densify) and relation.all_keys is not None:
+            return densify_from_keys_select(source, self.source(relation.all_keys))
         if isinstance(relation, Slice):
-            source = self._apart_from_joins(source)
+            source = self._separated_from_joins(source)
             self._compute_once(source)
         return _SELECTS[type(relation)](relation, source)
 
-    def _apart_from_joins(self, source: Source) -> Source:
-        """The source, computed on its own if its rows come straight out of a join.
+    def _separated_from_joins(self, source: Source) -> Source:
+        """The source, materialised if its rows come straight out of a join.
 
-        DuckDB 2.0.0 hands columns out of a hash join as dictionaries, and stops for good ("global dictionary column
-        changed identity") when UNNEST or a cross product turns some of them into constants further on.
+        DuckDB 2.0.0 returns columns of a hash join as dictionary vectors, and fails for good ("global dictionary column
+        changed identity") when UNNEST or a cross product turns some of them into constants later.
         """
         if source.is_joined and not self.dialect.moves_expressions:
             name = source.table.name
@@ -175,9 +188,9 @@ class Renderer:
         return source
 
     def _compute_once(self, source: Source) -> None:
-        """Fence what a SELECT reads whose values it would otherwise compute for every pair of a join, or several times.
+        """Fence what a SELECT reads if it would otherwise compute the values for every pair of a join, or repeatedly.
 
-        PostgreSQL puts the expressions of a query in place of the columns that an outer one reads.
+        PostgreSQL puts the expressions of a query in the place of the columns that an outer query reads.
         """
         if self.dialect.moves_expressions:
             read = {table.name for table in source.table.find_all(exp.Table)}
@@ -187,7 +200,7 @@ class Renderer:
             ]
 
     def _add_block(self, block: Block, schema: Schema, is_joined: bool) -> Source:
-        """Add a block, under a name that no other has."""
+        """Add a block, under a name that no other block has."""
         unique = next(
             candidate
             for candidate in itertools.chain([block.name], (f"{block.name}_{number}" for number in itertools.count(2)))
@@ -211,23 +224,23 @@ def _uses_of_value(select: exp.Select, alias: str) -> int:
     return sum(column.table == alias and column.name == VALUE_COLUMN for column in select.find_all(exp.Column))
 
 
-def _name_of(relation: Slice | Stack | Indices | Densify | Resident | Convert) -> str:
+def _name_of(relation: Slice | Stack | AllKeys | Densify | Resident | Convert) -> str:
     schema = relation.schema
     name = f"{schema.tensor.name}_by_{'_'.join(schema.keys)}" if schema.keys else f"{schema.tensor.name}_whole"
     if isinstance(relation, Convert):
         return f"{schema.tensor.name}_{schema.tensor.dtype}"
     if isinstance(relation, Resident):
         return f"{schema.tensor.name}_resident"
-    if isinstance(relation, Indices):
+    if isinstance(relation, AllKeys):
         return f"{name}_indices"
     return f"{name}_dense" if isinstance(relation, Densify) else name
 
 
-def _comment_of(relation: Slice | Stack | Indices | Densify | Resident | Convert | Contract) -> str:
+def _comment_of(relation: Slice | Stack | AllKeys | Densify | Resident | Convert | Contract) -> str:
     notation = write_schema(relation.schema)
     if isinstance(relation, Resident):
         return f"{notation}, all tuples in one array in memory while the statement runs"
-    if isinstance(relation, Indices):
+    if isinstance(relation, AllKeys):
         return f"all keys of {notation}"
     if isinstance(relation, Contract):
         return f"{notation}, parts of groups"
@@ -235,7 +248,7 @@ def _comment_of(relation: Slice | Stack | Indices | Densify | Resident | Convert
 
 
 def write_schema(schema: Schema) -> str:
-    """A relation in upper-case-lower-case notation, as in T[I, k]."""
+    """A relation in upper-case-lower-case notation, such as T[I, k]."""
     named = zip((axis.name for axis in schema.tensor.axes), schema.decomposition.tiles, strict=True)
     tiles = {name: tile for name, tile in named if tile != DEMOTED}
     return write_reference(Reference(schema.tensor.name, tuple(axis.name for axis in schema.tensor.axes)), tiles)

@@ -11,19 +11,19 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.implementation.placements import Spread
-from sparseeinsum.algebra.implementation.plans import (
+from sparseeinsum.algebra.implementation.placements import PlacementKind
+from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalAggregation,
     LocalFilter,
     LocalJoin,
     LocalMap,
     Placed,
-    Plan,
     Shuffle,
+    SitePlan,
 )
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.algebra.relational.compositions import Cut
+from sparseeinsum.algebra.relational.compositions import SplitAxis
 from sparseeinsum.algebra.relational.expressions import (
     Aggregation,
     Concat,
@@ -35,31 +35,31 @@ from sparseeinsum.algebra.relational.expressions import (
     Tile,
     Transform,
 )
-from sparseeinsum.algebra.relational.folds import Concatenation
+from sparseeinsum.algebra.relational.folds import ConcatFold
 from sparseeinsum.algebra.relational.kernels import IDENTITY, einsum_kernel
 from sparseeinsum.algebra.relational.keys import (
-    Copy,
+    CopyNumber,
+    Integer,
     KeyExpression,
     KeyMap,
+    KeyPart,
     Operation,
-    Position,
-    Whole,
-    identity,
-    selected,
-    substituted,
+    identity_map,
+    projection,
+    substitute,
 )
-from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
-from sparseeinsum.render import spreading
 from sparseeinsum.render.broadcasts import is_everywhere, with_broadcasts_sent
 from sparseeinsum.render.calls import call, integer
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.expressions import ExpressionQuery, expression_query, schema_of
-from sparseeinsum.render.packing import kept_type
-from sparseeinsum.render.sources import Source, kept_select, kept_source, plain_source
+from sparseeinsum.render.packing import materialized_type
+from sparseeinsum.render.sources import Source, materialized_select, materialized_source, plain_source
 from sparseeinsum.render.statements import Statement
+from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.statistics.columns import computed_type, table_by_name
 
 # A distribution column that is made of several parts of a key is below their product, which a BIGINT holds.
@@ -73,12 +73,12 @@ class SiteResult:
     Attributes:
         select: Its tuples: keys, then values.
         schema: Of those.
-        spread: How a table is spread that takes the tuples where they are; None where no rule says where.
+        distribution: How a table is spread that takes the tuples where they are; None where no rule says where.
     """
 
     select: exp.Select
     schema: Schema
-    spread: spreading.Spread | None = None
+    distribution: TableDistribution | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class SitePlanQuery:
 
 
 def site_plan_query(
-    plans: Sequence[Plan],
+    plans: Sequence[SitePlan],
     stored: Mapping[str, StoredTensor],
     dialect: Dialect,
     table_of: Callable[[str], exp.Table],
@@ -120,7 +120,7 @@ def site_plan_query(
     Raises:
         AlgebraError: They have what SQL does not compute.
     """
-    nodes = {id(each): each for plan in plans for each in in_order(plan)}
+    nodes = {id(each): each for plan in plans for each in topological_order(plan)}
     writer = _Writer(list(nodes.values()), stored, dialect, table_of, parts)
     for each in writer.nodes:
         writer.write(each)
@@ -129,7 +129,7 @@ def site_plan_query(
     spread = [
         table_by_name(stored[each.input.name], dialect.name)
         for each in writer.nodes
-        if isinstance(each, Placed) and each.placement.spread == Spread.PARTITIONED
+        if isinstance(each, Placed) and each.placement.kind == PlacementKind.PARTITIONED
     ]
     stages = with_broadcasts_sent(writer.stages, writer.broadcasts, others, spread)
     return SitePlanQuery(stages, results, tuple(writer.repeated))
@@ -172,7 +172,7 @@ class _Writer:
         known: Of operators, by id.
     """
 
-    nodes: list[Plan]
+    nodes: list[SitePlan]
     stored: Mapping[str, StoredTensor]
     dialect: Dialect
     table_of: Callable[[str], exp.Table]
@@ -183,7 +183,7 @@ class _Writer:
     repeated: list[tuple[int, exp.Select]] = field(default_factory=list)
     known: dict[int, _Known] = field(default_factory=dict)
 
-    def write(self, node: Plan) -> None:
+    def write(self, node: SitePlan) -> None:
         """Make what computes an operator, whose inputs are there, and its table if it gets one."""
         inputs = [self.known[id(operand)] for operand in node.inputs]
         found = self._computed(node, inputs)
@@ -195,7 +195,7 @@ class _Writer:
                 self.broadcasts.add(self.stages[-1].name)
         self.known[id(node)] = found
 
-    def result(self, plan: Plan) -> SiteResult:
+    def result(self, plan: SitePlan) -> SiteResult:
         """The tuples of a plan."""
         known = self.known[id(plan)]
         query = self._query(known.expression)
@@ -207,10 +207,10 @@ class _Writer:
         if known.positions != tuple(range(known.expression.type.arity)):
             whole = exp.select(*columns, exp.column(VALUE_COLUMN, table="t")).from_(whole.subquery("t"))
         named = [name for at, name in zip(known.positions, schema.keys, strict=True) if at == known.site]
-        spread = spreading.Spread(named[0]) if named else None
-        return SiteResult(whole, schema, spread)
+        distribution = TableDistribution(named[0]) if named else None
+        return SiteResult(whole, schema, distribution)
 
-    def _has_table(self, node: Plan) -> bool:
+    def _has_table(self, node: SitePlan) -> bool:
         """Whether an operator that moves nothing fills a table, for what reads it to be of tables alone."""
         readers = [each for each in self.nodes if any(operand is node for operand in each.inputs)]
         if isinstance(node, Placed) or not readers or node.placement.pending is not None:
@@ -231,16 +231,16 @@ class _Writer:
         name = f"stage{len(self.stages)}"
         table = self.table_of(name)
         schema = query.schema
-        spread = spreading.Spread(None if site is None else schema.keys[site], is_replicated=site is None)
-        kept, values = kept_select(query.select, schema, self.dialect), kept_type(schema, self.dialect)
-        self.stages.append(Statement(name, kept, (), table, self.dialect, spread=spread, value_type=values))
-        self.tables[name] = kept_source(table, schema, self.dialect)
+        distribution = TableDistribution(None if site is None else schema.keys[site], is_replicated=site is None)
+        kept, values = materialized_select(query.select, schema, self.dialect), materialized_type(schema, self.dialect)
+        self.stages.append(Statement(name, kept, (), table, self.dialect, distribution=distribution, value_type=values))
+        self.tables[name] = materialized_source(table, schema, self.dialect)
         return _Known(Input(name, known.expression.type), known.positions, site)
 
-    def _computed(self, node: Plan, inputs: Sequence[_Known]) -> _Known:
+    def _computed(self, node: SitePlan, inputs: Sequence[_Known]) -> _Known:
         match node:
             case Placed(given, placement):
-                site = placement.dims[0] if placement.spread == Spread.PARTITIONED else None
+                site = placement.dims[0] if placement.kind == PlacementKind.PARTITIONED else None
                 return _Known(given, tuple(range(node.type.arity)), site)
             case Broadcast():
                 return replace(inputs[0], site=None)
@@ -287,11 +287,11 @@ class _Writer:
         is_pending = node.placement.pending is not None
         extra: tuple[int, ...] = ()
         if given.site is not None and given.site not in kept:
-            is_within = node.placement.spread == Spread.PARTITIONED and not is_pending
+            is_within = node.placement.kind == PlacementKind.PARTITIONED and not is_pending
             if is_within or (is_pending and of.frontier[given.site] <= self.parts):
                 extra = (given.site,)
         group_by = (*kept, *extra)
-        if isinstance(node.fold, Concatenation):
+        if isinstance(node.fold, ConcatFold):
             return _concatenated(given, node.fold, kept, extra, lacks_none=node.input.type.is_continuous)
         site = group_by.index(given.site) if given.site in group_by else None
         return _Known(Aggregation(given.expression, group_by, node.fold), tuple(range(len(kept))), site)
@@ -301,24 +301,24 @@ class _Writer:
         arity = given.expression.type.arity
         if node.keys.is_identity:
             return replace(given, expression=Transform(given.expression, node.kernel))
-        if isinstance(node.kernel, Cut):
+        if isinstance(node.kernel, SplitAxis):
             tiled = Tile(given.expression, node.kernel.axis, node.kernel.size)
             return _Known(tiled, (*given.positions, arity), given.site)
         if node.keys.copies == 1:
             if node.kernel != IDENTITY:
                 given = replace(given, expression=Transform(given.expression, node.kernel))
-            return self._rekeyed(given, node.keys, is_kept=node.placement.spread == Spread.PARTITIONED)
+            return self._rekeyed(given, node.keys, is_kept=node.placement.kind == PlacementKind.PARTITIONED)
         return self._rekeyed(self._copied(given, node.keys.copies), node.keys, is_kept=False)
 
     def _rekeyed(self, given: _Known, keys: KeyMap, is_kept: bool) -> _Known:
         """Other keys; if the distribution column stays, it is one of them, or one more part."""
         arity = given.expression.type.arity
-        sources = [*_positions(given.positions), *([] if keys.copies == 1 else [Position(arity - 1)])]
+        sources = [*_positions(given.positions), *([] if keys.copies == 1 else [KeyPart(arity - 1)])]
         parts = [_without_copies(part, len(given.positions)) for part in keys.parts]
-        made = [substituted(part, sources) for part in parts]
+        made = [substitute(part, sources) for part in parts]
         site = None
         if is_kept and given.site is not None:
-            column = Position(given.site)
+            column = KeyPart(given.site)
             site = made.index(column) if column in made else len(made)
             made += [] if column in made else [column]
         expression = Rekey(given.expression, KeyMap(arity, tuple(made)))
@@ -340,7 +340,7 @@ class _Writer:
 
 
 def _concatenated(
-    given: _Known, fold: Concatenation, kept: Sequence[int], extra: Sequence[int], lacks_none: bool
+    given: _Known, fold: ConcatFold, kept: Sequence[int], extra: Sequence[int], lacks_none: bool
 ) -> _Known:
     """Arrays put together in the order of the part of the keys that groups do not keep; of other parts nothing stays.
 
@@ -348,7 +348,7 @@ def _concatenated(
     """
     before = sorted((*given.positions, *extra))
     (key,) = (at for at, position in enumerate(before) if position not in (*kept, *extra))
-    keys = selected(given.expression.type.arity, before)
+    keys = projection(given.expression.type.arity, before)
     parts = given.expression if keys.is_identity else Rekey(given.expression, keys)
     after = [position for position in before if position != before[key]]
     site = after.index(given.site) if given.site in after else None
@@ -361,23 +361,23 @@ def _shuffled(given: _Known, dims: Sequence[int]) -> _Known:
     if len(dims) == 1:
         return replace(given, site=given.positions[dims[0]])
     arity = given.expression.type.arity
-    site: KeyExpression = Whole(0)
+    site: KeyExpression = Integer(0)
     for number, position in enumerate(given.at(dims)):
-        before = Operation("*", Operation("%", site, Whole(_MODULUS)), Whole(_FACTOR))
-        site = Operation("+", before, Position(position)) if number else Position(position)
-    keys = KeyMap(arity, (*identity(arity).parts, site))
+        before = Operation("*", Operation("%", site, Integer(_MODULUS)), Integer(_FACTOR))
+        site = Operation("+", before, KeyPart(position)) if number else KeyPart(position)
+    keys = KeyMap(arity, (*identity_map(arity).parts, site))
     return _Known(Rekey(given.expression, keys), given.positions, arity)
 
 
 def _positions(positions: Sequence[int]) -> list[KeyExpression]:
-    return [Position(position) for position in positions]
+    return [KeyPart(position) for position in positions]
 
 
 def _without_copies(part: KeyExpression, last: int) -> KeyExpression:
     """A function of keys in which the number of the copy is one more part of the key."""
     match part:
-        case Copy():
-            return Position(last)
+        case CopyNumber():
+            return KeyPart(last)
         case Operation(symbol, left, right):
             return Operation(symbol, _without_copies(left, last), _without_copies(right, last))
         case _:

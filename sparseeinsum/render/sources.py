@@ -1,4 +1,4 @@
-"""Render: what a SELECT reads from, and the small pieces that all SELECTs share."""
+"""Render: what a SELECT reads from, and small pieces that all SELECTs share."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,9 +14,9 @@ from sparseeinsum.render.packing import is_packed, packed, unpacked
 from sparseeinsum.statistics.columns import table_of_rows, value_of
 from sparseeinsum.statistics.dictionaries import rows_with_indices
 
-# A part of a scan below these sizes is not worth a task of its own (measured: bench/gcn.py).
-_LEAST_ROWS = 256
-_LEAST_VALUES = 16_384
+# A smaller part of a scan is not worth a task of its own (measured: bench/gcn.py).
+_MIN_ROWS = 256
+_MIN_VALUES = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +24,13 @@ class Source:
     """A table, view, file or CTE that holds a tensor relation.
 
     Attributes:
-        table: For the FROM clause, without an alias.
-        schema: What it holds.
-        columns: Column of every key, by axis name.
-        stored: Where a table of the user's holds it; its values may need a cast.
+        table: The table or query for the FROM clause, without an alias.
+        schema: The schema of the relation.
+        columns: The column of every key, by axis name.
+        stored: The stored tensor, if a table of the user's holds the relation; its values may need a cast.
         is_joined: Whether its rows come straight out of a join, with no aggregation or table between.
-        is_table: Whether its rows are kept in a table, not computed where they are read.
-        is_packed: Whether that holds arrays as bytes.
+        is_table: Whether its rows are in a table, and not computed where they are read.
+        is_packed: Whether the table holds arrays as bytes.
     """
 
     table: exp.Expr
@@ -42,11 +42,11 @@ class Source:
     is_packed: bool = False
 
     def key(self, axis: str, alias: str) -> exp.Expr:
-        """A key column."""
+        """The key column of an axis, qualified by the alias of the table."""
         return exp.column(self.columns[axis], table=alias)
 
     def value(self, alias: str) -> exp.Expr:
-        """The value of a tuple."""
+        """The value of a tuple, qualified by the alias of the table."""
         if self.stored is not None:
             return value_of(self.stored, alias)
         column = exp.column(VALUE_COLUMN, table=alias)
@@ -54,17 +54,20 @@ class Source:
 
 
 def plain_source(rows: exp.Expr, schema: Schema, is_joined: bool = False) -> Source:
-    """A relation whose columns are named as its axes."""
+    """The source of a relation whose key columns are named as its axes."""
     return Source(rows, schema, {key: key for key in schema.keys}, is_joined=is_joined)
 
 
-def kept_source(table: exp.Table, schema: Schema, dialect: Dialect) -> Source:
-    """A relation that a run keeps in a table."""
+def materialized_source(table: exp.Table, schema: Schema, dialect: Dialect) -> Source:
+    """The source of a relation that a run has materialised in a table."""
     return replace(plain_source(table, schema), is_table=True, is_packed=is_packed(schema, dialect))
 
 
-def kept_select(select: exp.Select, schema: Schema, dialect: Dialect) -> exp.Select:
-    """The SELECT of a relation as the table of a run keeps its rows; of keys alone, as it is."""
+def materialized_select(select: exp.Select, schema: Schema, dialect: Dialect) -> exp.Select:
+    """The SELECT that fills the table of a relation in a run: arrays become bytes where the engine needs that.
+
+    A SELECT of keys alone is returned as it is.
+    """
     *keys, value = select.selects
     if value.alias_or_name != VALUE_COLUMN or not is_packed(schema, dialect):
         return select
@@ -72,11 +75,11 @@ def kept_select(select: exp.Select, schema: Schema, dialect: Dialect) -> exp.Sel
 
 
 def stored_source(stored: StoredTensor, dialect: Dialect, boundaries: Sequence[int] = ()) -> Source:
-    """A stored tensor under the column names that its table has.
+    """The source of a stored tensor, under the column names of its table.
 
     Args:
         stored: The tensor.
-        dialect: Of the engine.
+        dialect: The dialect of the engine.
         boundaries: Row numbers at which to split the scan of its table, ascending.
     """
     schema = Schema(stored.tensor, stored.decomposition)
@@ -86,25 +89,30 @@ def stored_source(stored: StoredTensor, dialect: Dialect, boundaries: Sequence[i
 
 
 def indices_select(stored: StoredTensor, dialect: Dialect) -> exp.Select:
-    """The rows of a table that holds natural keys, with their indices in the columns of the same names."""
+    """The SELECT of a table that holds natural keys, with their indices in the columns of the same names."""
     return rows_with_indices(stored, aliased(table_of_rows(stored, dialect.name), "t"))
 
 
 def scan_boundaries(stored: StoredTensor, rows: int, threads: int, dialect: Dialect) -> tuple[int, ...]:
-    """Row numbers at which to split the scan of a table that too few threads would scan; none where it pays not."""
-    parts = min(
-        threads, rows // _LEAST_ROWS, rows * stored.decomposition.array_size(stored.tensor.shape) // _LEAST_VALUES
-    )
-    is_split = dialect.row_number is not None and stored.is_owned and not stored.holds_keys
-    # A thread whose part is half of what others scan helps as much as one that is given more at the price of a filter.
-    has_parts = 2 * rows >= (2 * threads - 1) * dialect.rows_per_thread
-    if not is_split or parts < 2 or has_parts:
+    """The row numbers at which to split the scan of a table that too few threads would scan; none if that does not pay.
+
+    Args:
+        stored: The tensor in the table.
+        rows: How many rows the table has.
+        threads: How many threads the engine has.
+        dialect: The dialect of the engine.
+    """
+    parts = min(threads, rows // _MIN_ROWS, rows * stored.decomposition.array_size(stored.tensor.shape) // _MIN_VALUES)
+    can_split = dialect.row_number is not None and stored.is_owned and not stored.holds_keys
+    # If every thread has work already, and the last one half a share, filters by row number would cost more than help.
+    is_shared = 2 * rows >= (2 * threads - 1) * dialect.rows_per_thread
+    if not can_split or parts < 2 or is_shared:
         return ()
     return tuple(rows * part // parts for part in range(1, parts))
 
 
 def _in_ranges(table: exp.Expr, boundaries: Sequence[int], row_number: str | None) -> exp.Expr:
-    """The table, or all of it by ranges of its rows, which an engine scans in parallel."""
+    """The table, or, with boundaries, a UNION ALL of ranges of its rows, which an engine scans in parallel."""
     if not boundaries or row_number is None:
         return table
     ranges = []
@@ -119,7 +127,7 @@ def _in_ranges(table: exp.Expr, boundaries: Sequence[int], row_number: str | Non
 
 
 def restricted_source(relation: Restrict, source: Source) -> Source:
-    """The tuples of a source in a range of keys; an engine looks for them as near to the tables as it can."""
+    """The tuples of a source whose keys are in a range, as a subquery that filters close to the tables."""
     column = exp.column(source.columns[relation.schema.tensor.axes[relation.axis].name], table="t")
     low, high = exp.Literal.number(relation.first), exp.Literal.number(relation.last)
     condition = exp.Between(this=column, low=low, high=high)
@@ -127,7 +135,10 @@ def restricted_source(relation: Restrict, source: Source) -> Source:
 
 
 def with_inline_arrays(source: Source, largest_inline: int) -> Source:
-    """A relation in whose rows the arrays lie, so that a join fetches each of them once."""
+    """The source with its arrays copied into the rows, so that a join fetches each of them once.
+
+    PostgreSQL stores arrays above `largest_inline` bytes outside of the rows, and fetches them at every use.
+    """
     schema = source.schema
     size = 0 if schema.is_scalar else schema.array_size * ITEM_BYTES[schema.tensor.dtype]
     if not source.is_table or size <= largest_inline:
@@ -135,7 +146,7 @@ def with_inline_arrays(source: Source, largest_inline: int) -> Source:
     keys = [key_column(source, key, "t") for key in schema.keys]
     table, array = source.table, source.value("t")
     if source.is_packed:
-        # Of a table that is the coordinator's alone, Citus sends what the innermost query computes: here bytes.
+        # Citus sends what the innermost query of a coordinator's table computes, so this one keeps the bytes.
         table = exp.select("*").from_(aliased(table, "t"))
     else:
         array = call("ARRAY_CAT", array, exp.array())  # copies, and adds nothing
@@ -144,16 +155,16 @@ def with_inline_arrays(source: Source, largest_inline: int) -> Source:
 
 
 def fenced(select: exp.Select) -> exp.Select:
-    """A SELECT that PostgreSQL computes row by row where it stands, not in the place of each of its columns.
+    """The SELECT, fenced off: PostgreSQL computes it row by row, and does not move its expressions into an outer query.
 
-    It puts no query that has an order in the place of another's columns, and sorts by no constant. Processes share the
-    rows of such a query, and machines, too, which they do not where some are skipped, be it none.
+    PostgreSQL does not merge a query that has an ORDER BY into another one, and does not sort by a constant. Unlike
+    OFFSET 0, which would do the same, this can be computed by several processes or machines.
     """
     return select.order_by(exp.cast(exp.null(), "int"))
 
 
 def aliased(table: exp.Expr, alias: str) -> exp.Expr:
-    """A table or query under an alias, for a FROM clause."""
+    """The table or query under an alias, for a FROM clause."""
     if isinstance(table, exp.Subquery):
         return exp.alias_(table.this.copy().subquery(), alias, table=True)
     if isinstance(table, exp.Query):
@@ -162,17 +173,17 @@ def aliased(table: exp.Expr, alias: str) -> exp.Expr:
 
 
 def key_column(source: Source, axis: str, alias: str) -> exp.Expr:
-    """A key for a SELECT list, under the name of its axis."""
+    """The key of an axis for a SELECT list, under the name of the axis."""
     return named(source.key(axis, alias), axis)
 
 
 def named(column: exp.Expr, name: str) -> exp.Expr:
-    """An expression for a SELECT list under a name, which a column that has it already needs not be given."""
+    """The expression for a SELECT list under a name; a column that has this name already needs no alias."""
     return column if isinstance(column, exp.Column) and column.name == name else exp.alias_(column, name)
 
 
 def unused(name: str, schema: Schema) -> str:
-    """A column name that no axis of the schema has."""
+    """A column name that no axis of the schema has: `name`, with underscores appended if needed."""
     names = {axis.name.lower() for axis in schema.tensor.axes}
     while name in names:
         name += "_"

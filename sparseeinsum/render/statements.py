@@ -1,4 +1,4 @@
-"""Render: definitions into statements: one with CTEs, or staged tables and what reads them."""
+"""Render: definitions as statements: one with CTEs, or several that fill temporary tables and read them."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,22 +12,22 @@ from sparseeinsum.algebra.operators import (
     Contract,
     Convert,
     Densify,
-    Kept,
+    Materialized,
     Relation,
     Resident,
     Restrict,
     Slice,
     Stack,
 )
-from sparseeinsum.algebra.translate import Definition, kept_in
+from sparseeinsum.algebra.translate import Definition, materialized_relations
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.calls import integer
 from sparseeinsum.render.dialects import Dialect, write_sql
-from sparseeinsum.render.packing import kept_type
+from sparseeinsum.render.packing import materialized_type
 from sparseeinsum.render.relations import Block, Renderer
-from sparseeinsum.render.sources import aliased, fenced, kept_select, key_column, named
-from sparseeinsum.render.spreading import Spread, spread_of, spread_of_output
+from sparseeinsum.render.sources import aliased, fenced, key_column, materialized_select, named
+from sparseeinsum.render.table_distribution import TableDistribution, output_distribution, stage_distribution
 
 
 @dataclass(frozen=True)  # no slots: its text is written once and kept
@@ -36,15 +36,15 @@ class Statement:
 
     Attributes:
         name: The tensor that it computes.
-        query: Its SELECT, with CTEs; of the first of several passes.
-        computes: Results of EinSums that it computes: its own, and those inlined into it.
+        query: Its SELECT, with CTEs; if there are several passes, that of the first.
+        computes: The results of EinSums that it computes: its own, and those inlined into it.
         stage: The temporary table that keeps its rows; None for the last statement of an output.
-        dialect: Of the engine.
-        passes: SELECTs of the passes after the first, whose rows go into the same table.
-        keeps: The relation whose rows these are, where that is no result of an EinSum as it is computed.
-        spread: How the rows of the table are spread over machines, or of one that takes the output; None where one has
-            them.
-        value_type: SQL type of the values in the table.
+        dialect: The dialect of the engine.
+        passes: The SELECTs of the passes after the first, whose rows go into the same table.
+        materializes: The relation whose rows these are, if that is not the result of an EinSum as it is computed.
+        distribution: How the rows of the table, or of a table that takes the output, are distributed over machines;
+            None if one machine has them.
+        value_type: The SQL type of the value column of the table.
     """
 
     name: str
@@ -53,8 +53,8 @@ class Statement:
     stage: exp.Table | None
     dialect: Dialect
     passes: tuple[exp.Select, ...] = ()
-    keeps: Kept | None = None
-    spread: Spread | None = None
+    materializes: Materialized | None = None
+    distribution: TableDistribution | None = None
     value_type: str = ""
 
     @cached_property
@@ -64,47 +64,47 @@ class Statement:
 
     @property
     def text(self) -> str:
-        """All commands, a semicolon between two."""
+        """The text of all commands, separated by semicolons."""
         return ";\n\n".join(self.texts)
 
     @property
     def commands(self) -> tuple[exp.Expr, ...]:
-        """What to execute: the query, or the creation of its table and what each pass adds to it."""
+        """The commands to execute: the query, or those that create its table and insert the rows of each pass."""
         if self.stage is None:
             return (self.query,)
-        if self.spread is not None:
-            return self.spread.filling(self.stage, (self.query, *self.passes), self.value_type)
-        added = (exp.Insert(this=self.stage.copy(), expression=query) for query in self.passes)
-        return (created(self.stage, self.query), *added)
+        if self.distribution is not None:
+            return self.distribution.filling(self.stage, (self.query, *self.passes), self.value_type)
+        inserts = (exp.Insert(this=self.stage.copy(), expression=query) for query in self.passes)
+        return (create_table_as(self.stage, self.query), *inserts)
 
 
-def created(stage: exp.Table, query: exp.Select) -> exp.Create:
-    """The creation of a temporary table that keeps the rows of a query."""
+def create_table_as(stage: exp.Table, query: exp.Select) -> exp.Create:
+    """The command that creates a temporary table from the rows of a query."""
     properties = exp.Properties(expressions=[exp.TemporaryProperty()])
     return exp.Create(this=stage.copy(), kind="TABLE", properties=properties, expression=query)
 
 
 def staged_statements(
     definitions: Sequence[Definition],
-    deliveries: Mapping[str, Relation],
+    delivered: Mapping[str, Relation],
     staged: Mapping[str, exp.Table],
     dialect: Dialect,
     boundaries: Mapping[str, Sequence[int]],
-    kept: Mapping[Kept, exp.Table],
+    materialized: Mapping[Materialized, exp.Table],
 ) -> tuple[Statement, ...]:
-    """Temporary tables for some results and relations, and a SELECT for every output.
+    """The statements of a plan: those that fill temporary tables, and a SELECT for every output.
 
     Args:
         definitions: All EinSums, in topological order.
-        deliveries: For every output, the relation to deliver.
-        staged: Temporary tables, by the result to keep there.
-        dialect: Of the engine.
+        delivered: For every output, the relation to deliver.
+        staged: Temporary tables for results, by the name of the result.
+        dialect: The dialect of the engine.
         boundaries: Row numbers at which to split the scans of inputs, by tensor.
-        kept: Temporary tables of relations that are put together on their own; one without a table is computed where
-            it is read.
+        materialized: Temporary tables of materialised relations; a relation without a table is computed where it is
+            read.
     """
-    compiler = _Compiler(tuple(definitions), staged, dialect, boundaries, kept)
-    return tuple(compiler.statements(deliveries))
+    compiler = _Compiler(tuple(definitions), staged, dialect, boundaries, materialized)
+    return tuple(compiler.statements(delivered))
 
 
 def result_query(
@@ -114,7 +114,7 @@ def result_query(
     dialect: Dialect,
     boundaries: Mapping[str, Sequence[int]],
 ) -> exp.Select:
-    """The SELECT of one result, which reads those that `tables` names from there; see `staged_statements`."""
+    """The SELECT of one result, which reads other results from `tables`; the rest is as for `staged_statements`."""
     compiler = _Compiler(tuple(definitions), tables, dialect, boundaries, {})
     definition = _named(definitions, name)
     return compiler.deliver(name, Computed(definition.relation.schema)).query
@@ -126,13 +126,13 @@ def result_statements(
     tables: Mapping[str, exp.Table],
     dialect: Dialect,
     boundaries: Mapping[str, Sequence[int]],
-    kept: Mapping[Kept, exp.Table],
+    materialized: Mapping[Materialized, exp.Table],
 ) -> tuple[Statement, ...]:
-    """What fills the table of one result, and before it those of relations that it reads; see `staged_statements`."""
+    """The statements that fill the table of one result, and of relations that it reads; see `staged_statements`."""
     definition = _named(definitions, name)
-    read = {relation: kept[relation] for relation in definition.kept()}
+    read = {relation: materialized[relation] for relation in definition.materialized_operands()}
     compiler = _Compiler(tuple(definitions), tables, dialect, boundaries, read)
-    return tuple(compiler.staging(definition, dict(read)))
+    return tuple(compiler.staging(definition, dict(read)))  # a copy: entries are removed as tables are filled
 
 
 def _named(definitions: Sequence[Definition], name: str) -> Definition:
@@ -140,75 +140,86 @@ def _named(definitions: Sequence[Definition], name: str) -> Definition:
 
 
 def relation_query(relation: Relation, dialect: Dialect) -> exp.Select:
-    """The SELECT of a relation that reads stored tensors alone."""
+    """The SELECT of a relation that reads nothing but stored tensors."""
     return _Compiler((), {}, dialect, {}, {}).deliver("", relation).query
 
 
 @dataclass(frozen=True, slots=True)
 class _Compiler:
+    """Makes statements of definitions and relations; see `staged_statements` for its attributes."""
+
     definitions: tuple[Definition, ...]
     staged: Mapping[str, exp.Table]
     dialect: Dialect
     boundaries: Mapping[str, Sequence[int]]
-    kept: Mapping[Kept, exp.Table]
+    materialized: Mapping[Materialized, exp.Table]
 
-    def statements(self, deliveries: Mapping[str, Relation]) -> Iterator[Statement]:
-        """All of them, each after those whose tables it reads."""
-        waiting = dict(self.kept)
+    def statements(self, delivered: Mapping[str, Relation]) -> Iterator[Statement]:
+        """All statements, each after those whose tables it reads."""
+        unfilled = dict(self.materialized)
         for definition in self.definitions:
-            yield from self.staging(definition, waiting)
-        for name, delivered in deliveries.items():
-            for relation in kept_in(delivered):
-                yield from self._keep(relation, waiting)
-            yield self.deliver(name, delivered)
+            yield from self.staging(definition, unfilled)
+        for name, output in delivered.items():
+            for relation in materialized_relations(output):
+                yield from self._materialize(relation, unfilled)
+            yield self.deliver(name, output)
 
-    def staging(self, definition: Definition, waiting: dict[Kept, exp.Table]) -> Iterator[Statement]:
-        """The statements that fill the table of a result, if it has one, and those of relations that it reads."""
-        for relation in definition.kept():
-            yield from self._keep(relation, waiting)
+    def staging(self, definition: Definition, unfilled: dict[Materialized, exp.Table]) -> Iterator[Statement]:
+        """The statement that fills the table of a result, if it has one, after those of relations that it reads.
+
+        Args:
+            definition: The result.
+            unfilled: Tables of relations that no statement has filled yet; those filled here are removed.
+        """
+        for relation in definition.materialized_operands():
+            yield from self._materialize(relation, unfilled)
         if definition.name in self.staged:
             yield self.stage(definition)
 
-    def _keep(self, relation: Kept, waiting: dict[Kept, exp.Table]) -> Iterator[Statement]:
+    def _materialize(self, relation: Materialized, unfilled: dict[Materialized, exp.Table]) -> Iterator[Statement]:
         """The statement that fills the table of a relation, unless it has none or has been filled."""
-        table = waiting.pop(relation, None)
+        table = unfilled.pop(relation, None)
         if table is not None:
             name = table.name
             first, *others = (self._statement(name, part, table) for part in relation.passes())
-            spread = spread_of(relation.schema, relation.distribution)
-            yield replace(first, passes=tuple(other.query for other in others), keeps=relation, spread=spread)
+            distribution = stage_distribution(relation.schema, relation.distribution)
+            yield replace(
+                first, passes=tuple(other.query for other in others), materializes=relation, distribution=distribution
+            )
 
     def stage(self, definition: Definition) -> Statement:
-        """The statement that fills a temporary table, in as many passes as planned."""
+        """The statement that fills the temporary table of a result, in as many passes as planned."""
         stage = self.staged[definition.name]
         first, *others = (
             self._in_pass(definition, relation)._statement(definition.name, Computed(relation.schema), stage)
             for relation in definition.passes()
         )
-        spread = spread_of(definition.relation.schema, definition.distribution)
-        return replace(first, passes=tuple(other.query for other in others), spread=spread)
+        distribution = stage_distribution(definition.relation.schema, definition.distribution)
+        return replace(first, passes=tuple(other.query for other in others), distribution=distribution)
 
     def _in_pass(self, definition: Definition, relation: Contract) -> "_Compiler":
-        """A compiler that takes a definition for another relation."""
-        defined = replace(definition, relation=relation)
-        return replace(self, definitions=tuple(defined if each is definition else each for each in self.definitions))
+        """A compiler in which a definition computes another relation, that of one pass."""
+        in_pass = replace(definition, relation=relation)
+        definitions = tuple(in_pass if other is definition else other for other in self.definitions)
+        return replace(self, definitions=definitions)
 
     def deliver(self, name: str, relation: Relation) -> Statement:
         """The statement that returns an output."""
-        places = {definition.name: definition.distribution for definition in self.definitions}
+        distributions = {definition.name: definition.distribution for definition in self.definitions}
         return replace(
-            self._statement(name, relation, None), spread=spread_of_output(relation.schema, places.get(name))
+            self._statement(name, relation, None),
+            distribution=output_distribution(relation.schema, distributions.get(name)),
         )
 
     def _statement(self, name: str, relation: Relation, stage: exp.Table | None) -> Statement:
         tables = {tensor: table for tensor, table in self.staged.items() if table != stage}
-        renderer = Renderer(self.dialect, tables, self.boundaries, self.kept)
+        renderer = Renderer(self.dialect, tables, self.boundaries, self.materialized)
         inlined = self._needed(relation, tables)
         for definition in inlined:
             renderer.define(definition.name, definition.relation, definition.step.notation)
         source = renderer.source(relation)
         blocks = renderer.blocks
-        if source.is_table or source.stored is not None:  # as its table has them
+        if source.is_table or source.stored is not None:  # the rows of the table, unchanged
             keys = [key_column(source, key, "t") for key in source.schema.keys]
             query = exp.select(*keys, named(source.value("t"), VALUE_COLUMN)).from_(aliased(source.table, "t"))
         elif blocks and source.table.name == blocks[-1].name:
@@ -222,40 +233,46 @@ class _Compiler:
         if stage is None and source.schema.tensor.fill:
             query.add_comments([f" what has no row holds {write_number(source.schema.tensor.fill)} "])
         computes = tuple(definition.name for definition in inlined)
-        kept = query if stage is None else kept_select(query, source.schema, self.dialect)
-        whole = with_blocks(kept, blocks, self.dialect)
-        value_type = kept_type(source.schema, self.dialect)
-        return Statement(name, whole, computes, stage, self.dialect, value_type=value_type)
+        stored_query = query if stage is None else materialized_select(query, source.schema, self.dialect)
+        with_ctes = with_blocks(stored_query, blocks, self.dialect)
+        value_type = materialized_type(source.schema, self.dialect)
+        return Statement(name, with_ctes, computes, stage, self.dialect, value_type=value_type)
 
     def _needed(self, relation: Relation, tables: Mapping[str, object]) -> list[Definition]:
-        """The definitions that a statement must contain: of what is computed and not kept in a table, in order."""
+        """The definitions that a statement must contain, in order: of results that it does not read from a table."""
         by_name = {definition.name: definition for definition in self.definitions}
         needed: set[str] = set()
-        waiting = [relation]
-        while waiting:
-            match waiting.pop():
+        unfilled = [relation]
+        while unfilled:
+            match unfilled.pop():
                 case Computed(schema):
                     name = schema.tensor.name
                     if name not in tables and name not in needed:
                         needed.add(name)
-                        waiting += by_name[name].relation.inputs
-                case Kept() as kept if kept in self.kept:
+                        unfilled += by_name[name].relation.inputs
+                case Materialized() as materialized if materialized in self.materialized:
                     pass
                 case Contract(inputs=inputs):
-                    waiting += inputs
-                case Slice() | Stack() | Densify() | Resident() | Convert() | Restrict() | Kept() as reading:
-                    waiting.append(reading.input)
-                    if isinstance(reading, Densify) and reading.indices is not None:
-                        waiting.append(reading.indices)
+                    unfilled += inputs
+                case Slice() | Stack() | Densify() | Resident() | Convert() | Restrict() | Materialized() as reading:
+                    unfilled.append(reading.input)
+                    if isinstance(reading, Densify) and reading.all_keys is not None:
+                        unfilled.append(reading.all_keys)
         return [definition for definition in self.definitions if definition.name in needed]
 
 
 def with_blocks(query: exp.Select, blocks: Sequence[Block], dialect: Dialect) -> exp.Select:
-    """A query with the blocks that it reads before it, each materialized where that is right."""
+    """The query with the blocks that it reads as CTEs, each materialised where that is necessary.
+
+    Args:
+        query: The SELECT that reads the blocks.
+        blocks: The blocks, in order.
+        dialect: The dialect of the engine.
+    """
     selects = [query, *(block.select for block in blocks)]
     references = Counter(table.name for select in selects for table in select.find_all(exp.Table))
     joined = _beneath_joins(query, blocks)
-    # Joins have no rows computed that meet none, where they can; what turns NaN there is to be found all the same.
+    # An engine may skip rows that meet no partner in a join; NaN must be detected in such rows, too.
     detected = {block.name for block in blocks if block.detects_nonfinite and block.name in joined}
     for block in blocks:
         body = block.select.copy()
@@ -271,15 +288,15 @@ def with_blocks(query: exp.Select, blocks: Sequence[Block], dialect: Dialect) ->
 
 
 def _is_read(name: str) -> exp.Expr:
-    """Always true; to know that, an engine reads all rows."""
+    """A condition that is always true, for which an engine must read all rows of a block."""
     rows = exp.select(exp.Count(this=exp.Star())).from_(exp.to_identifier(name))
     return exp.GTE(this=rows.subquery(), expression=integer(0))
 
 
 def _beneath_joins(query: exp.Select, blocks: Sequence[Block]) -> set[str]:
-    """Names of the blocks that a join reads, or what it reads does."""
-    found: set[str] = set()
+    """The names of the blocks that a join reads, directly or through other blocks."""
+    names: set[str] = set()
     for name, select in [("", query), *((block.name, block.select) for block in reversed(blocks))]:
-        if name in found or any(each.args.get("joins") for each in select.find_all(exp.Select)):
-            found |= {table.name for table in select.find_all(exp.Table)}
-    return found
+        if name in names or any(query.args.get("joins") for query in select.find_all(exp.Select)):
+            names |= {table.name for table in select.find_all(exp.Table)}
+    return names

@@ -1,4 +1,4 @@
-"""Render: what an EinSum computes for one pair of tuples, and over a group of them, as SQL expressions."""
+"""Render: the value column of an EinSum's SELECT: what one pair of tuples, or a group of pairs, gives."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ from sparseeinsum.render.calls import (
     integers,
     text,
 )
-from sparseeinsum.render.conditions import truth_as_number
+from sparseeinsum.render.conditions import condition_as_number
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.scalars import aggregated_number, compensating_number, number_expression
+from sparseeinsum.render.scalars import aggregate_expression, number_expression, repeated_contribution
 from sparseeinsum.statistics.columns import IS_TRUTH, NUMBER_TYPES, array_type, number_type
 from sparseeinsum.statistics.extents import Extent, product
 
@@ -39,13 +39,13 @@ MAX_LABELS_INSIDE = 16  # of udfs/contraction.py
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
-    """An operand's value in one tuple.
+class OperandValue:
+    """The value of an operand in one tuple.
 
     Attributes:
-        value: SQL of a number or an array.
-        inside: Labels inside the array, in axis order; none for a number.
-        dtype: Of the value.
+        value: SQL of a number or of an array.
+        inside: The labels inside the array, in axis order; empty for a number.
+        dtype: The dtype of the value.
     """
 
     value: exp.Expr
@@ -54,25 +54,25 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    """What a tuple of a result holds.
+class ResultValue:
+    """The value of a result in one tuple, as SQL.
 
     Attributes:
-        einsum: What is computed.
-        terms: The operands' values.
-        inside: Labels inside the result's arrays, in axis order.
-        extents: Indices that an array holds of every label inside it.
-        is_grouped: Whether tuples are aggregated.
-        has_keys: Whether the result has a tuple for every one of several keys.
-        output: The tensor computed.
-        computed_in: Dtype of the arithmetic.
-        compensation: What is put in for pairs of tuples that are left out.
-        detects_nonfinite: Whether a value that is NaN or infinite, and not the fill, ends the run.
-        dialect: Of the engine.
+        einsum: The EinSum that is computed.
+        terms: The values of its operands.
+        inside: The labels inside the arrays of the result, in axis order.
+        extents: For every label inside an array, how many of its indices the array holds.
+        is_grouped: Whether the SELECT groups tuples.
+        has_keys: Whether the result has key columns. Without, it has one tuple, also if there are no rows to aggregate.
+        output: The tensor that is computed.
+        computed_in: The dtype of the arithmetic.
+        compensation: What the pairs of tuples that the join omits contribute.
+        detects_nonfinite: Whether a value that is NaN or infinite, and not the fill, must end the run.
+        dialect: The dialect of the engine.
     """
 
     einsum: EinSum
-    terms: Sequence[Term]
+    terms: Sequence[OperandValue]
     inside: tuple[str, ...]
     extents: Mapping[str, Extent]
     is_grouped: bool
@@ -84,89 +84,94 @@ class Value:
     dialect: Dialect
 
     def write(self) -> exp.Expr:
-        """As SQL, of the result's type.
+        """The SQL of the value, of the type of the result.
 
         Raises:
-            PlanError: There are more labels inside arrays than kernels take.
+            PlanError: More labels are inside arrays than the kernels take.
         """
         if len(self.extents) > MAX_LABELS_INSIDE:
             name = self.einsum.output.tensor
             raise PlanError(f"{name} has {len(self.extents)} labels inside arrays; kernels take {MAX_LABELS_INSIDE}")
         terms = [_converted(term, self.computed_in) for term in self.terms]
-        writer = _Writer(self.einsum, terms, self.inside, self.extents, self.computed_in, self.dialect)
-        value = writer.number(self.is_grouped) if writer.is_number else writer.array(self.is_grouped)
+        builder = _ValueBuilder(self.einsum, terms, self.inside, self.extents, self.computed_in, self.dialect)
+        value = builder.number(self.is_grouped) if builder.is_number else builder.array(self.is_grouped)
         if self.compensation is not None and self.is_grouped:
-            value = self._compensated(value, self.compensation, writer)
-        value = self._of_result(value, writer.is_number)
-        return self._watched(value) if self.detects_nonfinite else value
+            value = self._compensated(value, self.compensation, builder)
+        value = self._as_output_dtype(value, builder.is_number)
+        return self._with_finite_check(value) if self.detects_nonfinite else value
 
-    def _compensated(self, value: exp.Expr, compensation: Compensation, writer: "_Writer") -> exp.Expr:
-        """The value folded with what the pairs contribute that are not in the group."""
+    def _compensated(self, value: exp.Expr, compensation: Compensation, builder: "_ValueBuilder") -> exp.Expr:
+        """Fold what the pairs that are missing from the group contribute into its value."""
         aggregate = self.einsum.aggregate
         assert aggregate is not None
-        times = product(extent for label, extent in self.extents.items() if label not in self.inside)
-        if isinstance(times, int):
-            if times == 0:
+        # One pair of tuples contributes once for every index of the labels that its arrays aggregate.
+        repeats = product(extent for label, extent in self.extents.items() if label not in self.inside)
+        if isinstance(repeats, int):
+            if repeats == 0:
                 return value
             missing = exp.Sub(this=integer(compensation.pairs), expression=exp.Count(this=exp.Star()))
-        else:  # arrays differ in size: indices are counted, instead of pairs of tuples
-            present = exp.cast(exp.Sum(this=times), "bigint")
-            counted = exp.func("coalesce", present, integer(0))
-            missing, times = exp.Sub(this=integer(compensation.indices), expression=counted), 1
+        else:  # the arrays differ in size, so that indices are counted instead of pairs
+            present_sum = exp.cast(exp.Sum(this=repeats), "bigint")
+            present_indices = exp.func("coalesce", present_sum, integer(0))
+            missing, repeats = exp.Sub(this=integer(compensation.indices), expression=present_indices), 1
         if aggregate in USERS_AGGREGATES:
-            number = integer(times) if isinstance(times, int) else times
-            folded = writer.merged(
+            number = integer(repeats) if isinstance(repeats, int) else repeats
+            folded = builder.merged(
                 value, compensation.constant, exp.Mul(this=in_parentheses(missing), expression=number)
             )
             return self._unless_complete(value, folded, compensation.pairs)
-        one = aggregate_repeated(aggregate, np.asarray(compensation.constant), times, self.computed_in)
-        folded = writer.folded(value, aggregate, one, missing)
-        if aggregate == "sum" and np.isfinite(one):  # nothing times a finite number adds nothing
+        contribution = aggregate_repeated(aggregate, np.asarray(compensation.constant), repeats, self.computed_in)
+        folded = builder.folded(value, aggregate, contribution, missing)
+        if aggregate == "sum" and np.isfinite(contribution):  # 0 times a finite number is 0
             return folded
         return self._unless_complete(value, folded, compensation.pairs)
 
     def _unless_complete(self, value: exp.Expr, folded: exp.Expr, pairs: int) -> exp.Expr:
-        """What is folded, but the value alone where no pair is missing."""
+        """Return `folded`, but `value` unchanged where no pair of the group is missing."""
         cases = exp.case()
-        if not self.has_keys:  # one group also of no rows, which holds the fill
+        if not self.has_keys:  # without rows there is one group, too: NULL, which becomes the fill
             cases = cases.when(exp.EQ(this=exp.Count(this=exp.Star()), expression=integer(0)), exp.null())
         none_is_missing = exp.EQ(this=exp.Count(this=exp.Star()), expression=integer(pairs))
         return cases.when(none_is_missing, value.copy()).else_(folded)
 
-    def _of_result(self, value: exp.Expr, is_number: bool) -> exp.Expr:
-        """From the type computed in to that of the result."""
-        wanted = self.output.dtype
-        if is_complex(self.computed_in) and not is_complex(wanted):
+    def _as_output_dtype(self, value: exp.Expr, is_number: bool) -> exp.Expr:
+        """Convert a value from the dtype of the arithmetic to that of the result."""
+        dtype = self.output.dtype
+        if is_complex(self.computed_in) and not is_complex(dtype):
             value = call("tensor_complex_real", value)
             value = value if self.inside else first_element(value)
             is_number = not self.inside
-        if NUMBER_TYPES[self.computed_in] == NUMBER_TYPES[wanted]:
+        if NUMBER_TYPES[self.computed_in] == NUMBER_TYPES[dtype]:
             return value
         if value.meta.get(IS_TRUTH):
-            return truth_as_number(value.this.unnest(), wanted)
-        return converted(value, number_type(wanted) if is_number else array_type(wanted))
+            return condition_as_number(value.this.unnest(), dtype)
+        return converted(value, number_type(dtype) if is_number else array_type(dtype))
 
-    def _watched(self, value: exp.Expr) -> exp.Expr:
+    def _with_finite_check(self, value: exp.Expr) -> exp.Expr:
         fill = constant(self.output.fill, self.output.dtype)
         return call(function_named("finite", self.output.dtype), text(self.output.name), value, fill)
 
 
-def _converted(term: Term, dtype: str) -> Term:
-    """A term of the dtype computed in."""
+def _converted(term: OperandValue, dtype: str) -> OperandValue:
+    """Convert an operand's value to the dtype of the arithmetic."""
     if is_complex(dtype) and not is_complex(term.dtype):
         array = term.value if term.inside else exp.array(term.value)
         real = array if NUMBER_TYPES[term.dtype] == NUMBER_TYPES[dtype] else converted(array, array_type(dtype))
-        return Term(call("tensor_complex_from", real), term.inside, dtype)
+        return OperandValue(call("tensor_complex_from", real), term.inside, dtype)
     if NUMBER_TYPES[term.dtype] == NUMBER_TYPES[dtype]:
-        return Term(term.value, term.inside, dtype)
+        return OperandValue(term.value, term.inside, dtype)
     is_array = bool(term.inside) or is_complex(dtype)
-    return Term(converted(term.value, array_type(dtype) if is_array else number_type(dtype)), term.inside, dtype)
+    return OperandValue(
+        converted(term.value, array_type(dtype) if is_array else number_type(dtype)), term.inside, dtype
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _Writer:
+class _ValueBuilder:
+    """Builds the SQL of a value in the dtype of the arithmetic, without compensation and conversion."""
+
     einsum: EinSum
-    terms: Sequence[Term]
+    terms: Sequence[OperandValue]
     inside: tuple[str, ...]
     extents: Mapping[str, Extent]
     dtype: str
@@ -174,11 +179,11 @@ class _Writer:
 
     @property
     def is_number(self) -> bool:
-        """Whether the result is a number; complex ones are arrays of their two parts."""
+        """Whether the result is a number. A complex number is an array of its two parts."""
         return not self.inside and not is_complex(self.dtype)
 
     def number(self, is_grouped: bool) -> exp.Expr:
-        """A result that is a number."""
+        """The SQL of a result that is a number."""
         if self.einsum.aggregate in USERS_AGGREGATES:
             return first_element(self._states(is_grouped))
         if self.einsum.along is not None:
@@ -186,10 +191,10 @@ class _Writer:
         value = self._number_of_pair()
         if not is_grouped:
             return value
-        return aggregated_number(self.einsum.aggregate or "sum", value, self.dtype, self.dialect)
+        return aggregate_expression(self.einsum.aggregate or "sum", value, self.dtype, self.dialect)
 
     def array(self, is_grouped: bool) -> exp.Expr:
-        """A result that is an array."""
+        """The SQL of a result that is an array."""
         if is_grouped and self.einsum.is_multilinear and len(self.terms) == 2:
             return self._sum_of_products()
         if self.einsum.aggregate in USERS_AGGREGATES:
@@ -200,7 +205,7 @@ class _Writer:
         return self._call(str(self.einsum.aggregate), value) if is_grouped else value
 
     def _along(self, along: str) -> exp.Expr:
-        """The values of one operand up to each index of a label, folded; or those at one index of it."""
+        """Scan one operand along a label, or, for aggregates such as `first`, pick the values at one index of it."""
         pick = PICKS.get(str(self.einsum.aggregate))
         inside = self.inside if pick is None else (*self.inside, along)
         extents = [self.extents[label] for label in inside]
@@ -209,44 +214,48 @@ class _Writer:
             return self._call("scan", text(str(self.einsum.base_aggregate)), values, axis, integers(extents))
         extent = extents[-1]
         assert isinstance(extent, int), "the label is demoted"
-        if extent == 0:  # then the result is as empty
+        if extent == 0:  # the result is empty, too
             return values
         return self._call("slice", values, axis, integer(pick.position % extent), integers(extents))
 
     def _states(self, is_grouped: bool) -> exp.Expr:
-        """States of a user's aggregate, whose numbers lie side by side."""
-        places = [place for each in aggregate_arguments(self.einsum) for place in operands_in_order(each)]
+        """The states of a user's aggregate, as an array of numbers with one axis more."""
+        positions = [
+            position for argument in aggregate_arguments(self.einsum) for position in operands_in_order(argument)
+        ]
         arrays = self._arrays
-        inside = [self.terms[place].inside for place in places]
-        kept = tuple(label for label in self.inside if label != self.einsum.state)
+        inside = [self.terms[position].inside for position in positions]
+        output_labels = tuple(label for label in self.inside if label != self.einsum.state)
         extents = integers([self.extents[label] for label in self._labels_of(inside)])
-        spec = text(self._spec_of(inside, kept))
+        spec = text(self._spec_of(inside, output_labels))
         name = text(str(self.einsum.aggregate))
-        folded = call("tensor_fold", name, spec, *(arrays[place].copy() for place in places), extents)
+        folded = call("tensor_fold", name, spec, *(arrays[position].copy() for position in positions), extents)
         return call("tensor_merge", name.copy(), folded) if is_grouped else folded
 
     def merged(self, value: exp.Expr, constant_value: Number, missing: exp.Expr) -> exp.Expr:
-        """States of a group, merged with what a number is as often as `missing` says."""
+        """Merge `missing` repetitions of a constant into the states of a group, for a user's aggregate."""
         name, number = text(str(self.einsum.aggregate)), constant(constant_value, self.dtype)
         states = exp.array(value) if self.is_number else value
-        found = call("tensor_merge_repeated", name, states, number, missing)
-        return first_element(found) if self.is_number else found
+        merged_states = call("tensor_merge_repeated", name, states, number, missing)
+        return first_element(merged_states) if self.is_number else merged_states
 
-    def folded(self, value: exp.Expr, aggregate: str, one: Number, missing: exp.Expr) -> exp.Expr:
-        """A value of a group, folded with a number as often as `missing` says."""
+    def folded(self, value: exp.Expr, aggregate: str, contribution: Number, missing: exp.Expr) -> exp.Expr:
+        """Fold `missing` repetitions of one contribution into the value of a group."""
         combined = Call(AGGREGATES[aggregate].combine, (U, V))
         if is_complex(self.dtype):
             times = self._call("from", exp.array(exp.cast(missing, number_type(self.dtype))))
             spelled = text(write(AGGREGATES[aggregate].repeated))
-            once = constant(one, self.dtype)
-            other = self._call("reduce", text("sum"), spelled, text(",->"), once, times, integers(()))
+            once = constant(contribution, self.dtype)
+            contributions = self._call("reduce", text("sum"), spelled, text(",->"), once, times, integers(()))
         else:
-            other = compensating_number(aggregate, one, missing, self.dtype, self.dialect)
+            contributions = repeated_contribution(aggregate, contribution, missing, self.dtype, self.dialect)
             if self.is_number:
-                return number_expression(combined, [value, in_parentheses(other)], self.dtype, self.dialect)
-            other = exp.array(other)
+                return number_expression(combined, [value, in_parentheses(contributions)], self.dtype, self.dialect)
+            contributions = exp.array(contributions)
         size = product(self.extents[label] for label in self.inside)
-        return self._call("reduce", text("sum"), text(write(combined)), text("i,->i"), value, other, integers([size]))
+        return self._call(
+            "reduce", text("sum"), text(write(combined)), text("i,->i"), value, contributions, integers([size])
+        )
 
     def _call(self, operation: str, *arguments: exp.Expr) -> exp.Expr:
         return call(function_named(operation, self.dtype), *arguments)
@@ -257,7 +266,7 @@ class _Writer:
 
     @property
     def _arrays(self) -> list[exp.Expr]:
-        """The operands as arrays, numbers as arrays of one."""
+        """The operands as arrays: a number becomes an array of one element."""
         are_arrays = is_complex(self.dtype)
         return [term.value if term.inside or are_arrays else exp.array(term.value) for term in self.terms]
 
@@ -273,10 +282,10 @@ class _Writer:
     def _labels_of(inside: Sequence[Sequence[str]]) -> list[str]:
         return list(dict.fromkeys(label for labels in inside for label in labels))
 
-    def _spec_of(self, inside: Sequence[Sequence[str]], kept: Sequence[str]) -> str:
+    def _spec_of(self, inside: Sequence[Sequence[str]], output_labels: Sequence[str]) -> str:
         letters = dict(zip(self._labels_of(inside), _LETTERS, strict=False))
         inputs = ",".join("".join(letters[label] for label in labels) for labels in inside)
-        return f"{inputs}->{''.join(letters[label] for label in kept)}"
+        return f"{inputs}->{''.join(letters[label] for label in output_labels)}"
 
     def _extents(self) -> exp.Expr:
         return integers([self.extents[label] for label in self._labels])
@@ -300,7 +309,7 @@ class _Writer:
         return self._call("reduce", aggregate, spelled, text(self._spec), *self._arrays, self._extents())
 
     def _mapped(self) -> exp.Expr | None:
-        """Element by element, if a function of its own does that and no axis moves."""
+        """Apply the join expression element by element, if a kernel does that and no axis moves; otherwise None."""
         if all(term.inside == self.inside for term in self.terms):
             if len(self.terms) == 1:
                 return self._call("map", text(_map_text(self.einsum.join)), self.terms[0].value)
@@ -309,11 +318,11 @@ class _Writer:
                     return self._call(name, *self._arrays)
         return None
 
-    def _rearranged(self, wanted: tuple[str, ...]) -> exp.Expr:
-        """The values of one operand with these labels, in order."""
+    def _rearranged(self, labels: tuple[str, ...]) -> exp.Expr:
+        """The values of the only operand with these labels, in this order."""
         (term,) = self.terms
-        spec = text(self._spec_of([term.inside], wanted))
-        return term.value if term.inside == wanted else self._call("einsum", spec, term.value, self._extents())
+        spec = text(self._spec_of([term.inside], labels))
+        return term.value if term.inside == labels else self._call("einsum", spec, term.value, self._extents())
 
     def _product(self) -> exp.Expr:
         if is_complex(self.dtype):
@@ -351,7 +360,7 @@ class _Writer:
 
 
 def _map_text(join: Scalar) -> str:
-    """`relu` rather than `relu(u)`."""
+    """The text of a function for `tensor_map`: `relu` rather than `relu(u)`."""
     match join:
         case Call(function, (Operand(0),)) if function != "neg":
             return function

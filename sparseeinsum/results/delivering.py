@@ -49,7 +49,7 @@ def deliver(engine: Engine, statement: Statement, keyed: Statement, schema: Sche
     known = engine.columns_of(table) if target.mode == "append" else None
     if known is None:
         key = () if schema.has_dictionaries else schema.keys  # an index of long keys could not be built
-        count = engine.replace_table(table, keyed.query, key, keyed.spread)
+        count = engine.replace_table(table, keyed.query, key, keyed.distribution)
         if not schema.has_dictionaries:
             describe_table(engine, table, schema)
         return count

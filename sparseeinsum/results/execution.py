@@ -12,7 +12,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.algebra.translate import delivery, kept_in
+from sparseeinsum.algebra.translate import delivered_relation, materialized_relations
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory import MemoryGuard, memory_guard
 from sparseeinsum.plans.explain import EinSumRun, Replanning
@@ -207,7 +207,7 @@ class _Run:
         while self._waiting:
             plan, statement = self._waiting.pop(0)
             if statement.stage is None:
-                found[statement.name] = delivery(plan.decomposed, statement.name).schema, statement
+                found[statement.name] = delivered_relation(plan.decomposed, statement.name).schema, statement
                 begin[statement.name] = partial(self._memory.begin, plan, statement.computes)
             else:
                 self._go_on(plan, statement)
@@ -222,7 +222,7 @@ class _Run:
         self._memory.begin(plan, statement.computes)
         tuples = self._tuples(plan, statement)
         self._runs.append(StatementRun(statement, tuples, time.perf_counter() - start))
-        if statement.stage is not None and statement.keeps is None:
+        if statement.stage is not None and statement.materializes is None:
             self._tables[statement.name] = tuples
             self._look()
 
@@ -236,7 +236,7 @@ class _Run:
         """Run a statement; the tuples that it left or returned."""
         if statement.stage is not None:
             return self._engine.stage(statement)
-        schema = delivery(plan.decomposed, statement.name).schema
+        schema = delivered_relation(plan.decomposed, statement.name).schema
         target = self._into.get(statement.name)
         if target is not None:
             tuples = deliver(self._engine, statement, plan.with_keys(statement), schema, target)
@@ -262,8 +262,10 @@ class _Run:
         """Whether a statement of the plan only delivers what is in a table by now, or puts that together to do so."""
         if statement.stage is None:
             return statement.name in self._tables
-        delivered = (delivery(self._plan.decomposed, name) for name in self._plan.outputs if name in self._tables)
-        return any(statement.keeps in kept_in(relation) for relation in delivered)
+        delivered = (
+            delivered_relation(self._plan.decomposed, name) for name in self._plan.outputs if name in self._tables
+        )
+        return any(statement.materializes in materialized_relations(relation) for relation in delivered)
 
 
 def _drop(engine: Engine, table: exp.Table) -> None:

@@ -8,7 +8,7 @@ from sparseeinsum.decompose.clusters.pricing import Machines
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import ShapeError
 from sparseeinsum.language.tensors import Decomposition, StoredTensor, Tensor
-from sparseeinsum.render.spreading import Spread
+from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.statistics.columns import table_by_name
 
 REPLICATED = "replicated"  # in place of an axis, for a tensor that every machine has whole
@@ -16,7 +16,7 @@ REPLICATED = "replicated"  # in place of an axis, for a tensor that every machin
 
 def spread_for(
     tensor: Tensor, decomposition: Decomposition, distribute: str | None, size_bytes: int | None, engine: Engine
-) -> Spread | None:
+) -> TableDistribution | None:
     """How the table of a tensor is spread over machines.
 
     Args:
@@ -40,11 +40,11 @@ def spread_for(
     keys = [tensor.axes[position].name for position in decomposition.promoted]
     if distribute is None:
         is_small = size_bytes is not None and size_bytes <= SMALL_BYTES
-        return Spread(None, is_replicated=True) if is_small or not keys else Spread(keys[0])
+        return TableDistribution(None, is_replicated=True) if is_small or not keys else TableDistribution(keys[0])
     if distribute.lower() in keys:
-        return Spread(distribute.lower())
+        return TableDistribution(distribute.lower())
     if distribute == REPLICATED:
-        return Spread(None, is_replicated=True)
+        return TableDistribution(None, is_replicated=True)
     raise ShapeError(
         f"tensor {tensor.name} has no key column {distribute} to distribute its rows by; it has "
         f"{', '.join(keys) or 'none'}; or pass distribute='{REPLICATED}'"

@@ -12,8 +12,8 @@ from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import DataError, ShapeError
 from sparseeinsum.language.tensors import VALUE_COLUMN, Axis, Decomposition, StoredTensor, Tensor
 from sparseeinsum.operators.dtypes import is_complex
-from sparseeinsum.render.spreading import Spread
 from sparseeinsum.render.statements import relation_query
+from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.statistics.columns import computed_type, coordinate, relation_of, stored_type, type_named, value_of
 from sparseeinsum.statistics.measure import check_rows
 
@@ -36,7 +36,7 @@ class Arrangement:
     decomposition: Decomposition
     sums: bool = False
     order: tuple[str, ...] = ()
-    spread: Spread | None = None
+    spread: TableDistribution | None = None
 
 
 def checked_order(tensor: Tensor, decomposition: Decomposition, order: Sequence[str]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from sparseeinsum.algebra.relational.dense import absent_of, frontier_of
 from sparseeinsum.algebra.relational.evaluate import Relation
-from sparseeinsum.algebra.relational.keys import Key, every_key
+from sparseeinsum.algebra.relational.keys import Key, all_keys
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor
 from sparseeinsum.operators.dtypes import Array
 
@@ -21,7 +21,7 @@ def relation_of(array: Array, tensor: Tensor, decomposition: Decomposition, keep
         keeps_fill: Whether tuples that hold only the fill are there.
     """
     found: Relation = {}
-    for key in every_key(frontier_of(tensor, decomposition)):
+    for key in all_keys(frontier_of(tensor, decomposition)):
         part = array[_place(key, decomposition)].reshape(absent_of(tensor, decomposition).array(key).shape)
         if keeps_fill or (part != tensor.fill).any():
             found[key] = part

@@ -9,33 +9,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_relations import Problem, problems, scale_of
 
-from sparseeinsum.algebra.implementation.compile import translated
-from sparseeinsum.algebra.implementation.placements import SCATTERED, Spread, partitioned
-from sparseeinsum.algebra.implementation.plans import (
+from sparseeinsum.algebra.implementation.compile import table1_plan
+from sparseeinsum.algebra.implementation.placements import SCATTERED, PlacementKind, partitioned
+from sparseeinsum.algebra.implementation.rewriting import RULES, rewritten_plans
+from sparseeinsum.algebra.implementation.simulate import replay, simulate
+from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalAggregation,
     LocalFilter,
     LocalJoin,
     LocalMap,
     Placed,
-    Plan,
     Shuffle,
+    SitePlan,
     transformed,
 )
-from sparseeinsum.algebra.implementation.rewriting import RULES, rewritten
-from sparseeinsum.algebra.implementation.simulate import replay, simulate
 from sparseeinsum.algebra.relational.compositions import Duplicate
 from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
 from sparseeinsum.algebra.relational.expressions import Input
-from sparseeinsum.algebra.relational.folds import Aggregate, Mapped
+from sparseeinsum.algebra.relational.folds import AggregateFold, MappedFold
 from sparseeinsum.algebra.relational.kernels import ADD, MATRIX_PRODUCT, einsum_kernel, elementwise
-from sparseeinsum.algebra.relational.key_functions import read_key_map, read_predicate
-from sparseeinsum.algebra.relational.keys import appended, selected
-from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.algebra.relational.key_functions import trace_key_map, trace_predicate
+from sparseeinsum.algebra.relational.keys import projection, with_copy_number
+from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.errors import AlgebraError
 
-SUM = Aggregate("sum")
+SUM = AggregateFold("sum")
 
 
 def expect_equal(found: Relation, wanted: Relation) -> None:
@@ -44,28 +44,28 @@ def expect_equal(found: Relation, wanted: Relation) -> None:
         np.testing.assert_allclose(found[key], array, rtol=0, atol=scale_of(wanted) * 1e-9, err_msg=str(key))
 
 
-def expect_placed(plan: Plan, inputs: dict[str, Relation], sites: int) -> None:
+def expect_placed(plan: SitePlan, inputs: dict[str, Relation], sites: int) -> None:
     """Every operator's result lies where its placement says, and is of its type."""
-    for each in in_order(plan):
+    for each in topological_order(plan):
         run = simulate(each, inputs, sites)
         if each.placement.pending is None:
             run.relation()  # no key has two arrays
             assert run.is_everywhere() or not each.placement.is_everywhere
             assert run.is_partitioned(_dims(each)) or each.placement.is_everywhere
         keys = {key for site in run.sites for key, _ in site}
-        assert len(keys) == each.type.places or not each.type.is_continuous
+        assert len(keys) == each.type.key_count or not each.type.is_continuous
         assert all(part < most for key in keys for part, most in zip(key, each.type.frontier, strict=True))
 
 
-def _dims(plan: Plan) -> Iterable[int]:
+def _dims(plan: SitePlan) -> Iterable[int]:
     """What a relation is partitioned by: of one whose tuples are scattered, the whole key."""
-    return plan.placement.dims if plan.placement.spread == Spread.PARTITIONED else range(plan.type.arity)
+    return plan.placement.dims if plan.placement.kind == PlacementKind.PARTITIONED else range(plan.type.arity)
 
 
 @settings(max_examples=80, deadline=None)
 @given(problems(), st.sampled_from([1, 2, 3, 5]))
 def test_table_1(problem: Problem, sites: int) -> None:
-    plan = translated(problem.expression, problem.placements)
+    plan = table1_plan(problem.expression, problem.placements)
     expect_equal(simulate(plan, problem.inputs, sites).relation(), evaluate(problem.expression, problem.inputs))
     expect_placed(plan, problem.inputs, sites)
 
@@ -77,10 +77,10 @@ def test_rules() -> None:
     @settings(max_examples=160, deadline=None)
     @given(problems(), st.sampled_from([2, 3, 4]), st.data())
     def run(problem: Problem, sites: int, data: st.DataObject) -> None:
-        plan = translated(problem.expression, problem.placements)
+        plan = table1_plan(problem.expression, problem.placements)
         wanted = evaluate(problem.expression, problem.inputs)
         for _ in range(4):
-            steps = {name: list(rewritten(plan, [rule])) for name, rule in RULES.items()}
+            steps = {name: list(rewritten_plans(plan, [rule])) for name, rule in RULES.items()}
             names = [name for name, others in steps.items() if others]
             if not names:
                 break
@@ -101,13 +101,13 @@ STORED: dict[str, Relation] = {
 }
 SQUARE = RelationType((4, 4), (2, 2))
 X, Y = (Placed(Input(name, SQUARE), SCATTERED) for name in "XY")
-IS_DIAGONAL = read_predicate(lambda i, j: i == j, 2)
-FIRST = read_predicate(lambda i, j: i < 2, 2)
+IS_DIAGONAL = trace_predicate(lambda i, j: i == j, 2)
+FIRST = trace_predicate(lambda i, j: i < 2, 2)
 DIAGONAL = einsum_kernel("ii->i")
 RELU = elementwise("relu", 1)
 
 
-def join(left: Plan, right: Plan, keys: tuple[tuple[int, ...], tuple[int, ...]] = ((1,), (0,))) -> LocalJoin:
+def join(left: SitePlan, right: SitePlan, keys: tuple[tuple[int, ...], tuple[int, ...]] = ((1,), (0,))) -> LocalJoin:
     return LocalJoin(left, right, *keys, MATRIX_PRODUCT)
 
 
@@ -115,21 +115,21 @@ def shuffled_join() -> LocalJoin:
     return join(Shuffle(X, (0, 1)), Shuffle(Y, (0, 1)), ((0, 1), (0, 1)))
 
 
-def summed(given: Plan, *group_by: int) -> LocalAggregation:
+def summed(given: SitePlan, *group_by: int) -> LocalAggregation:
     return LocalAggregation(given, group_by, SUM)
 
 
 BY_ROW = Placed(Input("X", SQUARE), partitioned(0))
 
 # What each rule makes of what; and what is so like it that only the rule's condition fails.
-APPLIED: list[tuple[str, Plan, int]] = [
+APPLIED: list[tuple[str, SitePlan, int]] = [
     ("R1-1", LocalFilter(LocalFilter(X, FIRST), IS_DIAGONAL), 1),
-    ("R1-2", LocalMap(transformed(X, RELU), selected(2, (1, 0)), DIAGONAL), 1),
+    ("R1-2", LocalMap(transformed(X, RELU), projection(2, (1, 0)), DIAGONAL), 1),
     ("R1-3", transformed(LocalFilter(X, FIRST), RELU), 1),
     ("R1-3", LocalFilter(transformed(X, RELU), FIRST), 1),
     ("R1-4", transformed(summed(BY_ROW, 0), DIAGONAL), 2),
     ("R1-4", transformed(summed(BY_ROW, 0), RELU), 1),  # not of every array: relu is not additive
-    ("R1-5", LocalFilter(summed(BY_ROW, 0), read_predicate(lambda i: i < 2, 1)), 1),
+    ("R1-5", LocalFilter(summed(BY_ROW, 0), trace_predicate(lambda i: i < 2, 1)), 1),
     ("R1-5", summed(LocalFilter(BY_ROW, FIRST), 0), 1),
     ("R1-6", LocalFilter(shuffled_join(), FIRST), 1),
     ("R1-7", transformed(join(Broadcast(X), Y), RELU), 1),
@@ -147,22 +147,22 @@ APPLIED: list[tuple[str, Plan, int]] = [
     ("R2-7", Shuffle(join(Shuffle(X, (1,)), Shuffle(Y, (0,))), (0, 1)), 1),
     ("BMM, CMM, RMM", summed(Shuffle(join(Broadcast(X), Y), (0, 2)), 0, 2), 3),
 ]
-REFUSED: list[tuple[str, Plan]] = [
-    ("R1-3", LocalMap(LocalFilter(X, FIRST), selected(2, (1, 0)), RELU)),
-    ("R1-4", LocalMap(summed(BY_ROW, 0), read_key_map(lambda i: i + 1, 1), DIAGONAL)),
+REFUSED: list[tuple[str, SitePlan]] = [
+    ("R1-3", LocalMap(LocalFilter(X, FIRST), projection(2, (1, 0)), RELU)),
+    ("R1-4", LocalMap(summed(BY_ROW, 0), trace_key_map(lambda i: i + 1, 1), DIAGONAL)),
     ("R1-5", summed(LocalFilter(Shuffle(X, (0,)), IS_DIAGONAL), 0)),
-    ("R1-6", LocalFilter(join(Broadcast(X), Y), read_predicate(lambda i, k, j: i == j, 3))),
+    ("R1-6", LocalFilter(join(Broadcast(X), Y), trace_predicate(lambda i, k, j: i == j, 3))),
     ("R2-1", Shuffle(BY_ROW, (1,))),
-    ("R2-3", Shuffle(LocalMap(X, selected(2, (1, 0)), RELU), (0,))),
+    ("R2-3", Shuffle(LocalMap(X, projection(2, (1, 0)), RELU), (0,))),
     ("R2-4", summed(Shuffle(BY_ROW, (1,)), 1)),
-    ("R2-5", LocalAggregation(Shuffle(X, (1,)), (1,), Mapped(SUM, after=RELU))),
+    ("R2-5", LocalAggregation(Shuffle(X, (1,)), (1,), MappedFold(SUM, after=RELU))),
     ("R2-6", join(Placed(Input("X", SQUARE), partitioned(1)), Placed(Input("Y", SQUARE), partitioned(0)))),
     ("R2-7", Shuffle(shuffled_join(), (0,))),
 ]
 
 
 @pytest.mark.parametrize(("name", "plan", "count"), APPLIED)
-def test_rule_applies(name: str, plan: Plan, count: int) -> None:
+def test_rule_applies(name: str, plan: SitePlan, count: int) -> None:
     found = list(RULES[name](plan))
     assert len(found) == count
     wanted = simulate(plan, STORED, SITES).relation()
@@ -172,12 +172,12 @@ def test_rule_applies(name: str, plan: Plan, count: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "plan"), REFUSED)
-def test_rule_is_refused(name: str, plan: Plan) -> None:
+def test_rule_is_refused(name: str, plan: SitePlan) -> None:
     assert list(RULES[name](plan)) == []
 
 
 def test_maps_that_make_several_are_not_merged() -> None:
-    problem_maps = transformed(LocalMap(X, appended(2, 2), Duplicate(2)), RELU)
+    problem_maps = transformed(LocalMap(X, with_copy_number(2, 2), Duplicate(2)), RELU)
     assert list(RULES["R1-2"](problem_maps)) == []
 
 
@@ -205,11 +205,14 @@ def test_printed_condition_of_shuffled_joins_fails() -> None:
         (lambda: join(Shuffle(X, (0,)), Shuffle(Y, (0,))), "do not meet in a join"),
         (lambda: join(summed(X, 1, 0), Broadcast(Y)), "joined before those of the same key are folded"),
         (lambda: transformed(summed(X, 0), RELU), "cannot be applied before tuples of the same key are folded"),
-        (lambda: LocalAggregation(summed(X, 0), (0,), Aggregate("max")), "wait to be folded by sum are folded by max"),
+        (
+            lambda: LocalAggregation(summed(X, 0), (0,), AggregateFold("max")),
+            "wait to be folded by sum are folded by max",
+        ),
         (lambda: summed(summed(X, 0), 0), "are shuffled by the keys of their groups before"),
-        (lambda: LocalAggregation(X, (0,), Mapped(SUM, after=RELU)), "cannot be computed of parts"),
+        (lambda: LocalAggregation(X, (0,), MappedFold(SUM, after=RELU)), "cannot be computed of parts"),
         (lambda: Shuffle(X, (2,)), "cannot be partitioned by"),
-        (lambda: LocalMap(X, appended(2, 2), RELU), "makes 2 keys, and relu\\(u\\) 1 arrays"),
+        (lambda: LocalMap(X, with_copy_number(2, 2), RELU), "makes 2 keys, and relu\\(u\\) 1 arrays"),
     ],
 )
 def test_plans_that_would_compute_something_else_cannot_be_made(make: object, message: str) -> None:
@@ -231,7 +234,7 @@ def test_floats_that_move_are_counted() -> None:
 @settings(max_examples=60, deadline=None)
 @given(problems(), st.sampled_from([2, 3, 4]))
 def test_replay_without_arrays(problem: Problem, sites: int) -> None:
-    plan = translated(problem.expression, problem.placements)
-    for each in [plan, *rewritten(plan, RULES.values())]:
+    plan = table1_plan(problem.expression, problem.placements)
+    for each in [plan, *rewritten_plans(plan, RULES.values())]:
         found = [(moved.sent, moved.received) for moved in replay(each, sites)]
         assert found == [(moved.sent, moved.received) for moved in simulate(each, problem.inputs, sites).traffic]

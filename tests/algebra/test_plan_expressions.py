@@ -12,7 +12,7 @@ from random_runs import random_runs
 
 import sparseeinsum as se
 from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
-from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.statistics.measure import is_complete
 
 pytestmark = pytest.mark.engines("duckdb", reason="nothing runs in the database")
@@ -74,7 +74,7 @@ T
     assert str(plan.algebra()) == written
     tiled = db.plan("T[i, m] = sum(A[i, j] * H[j, m])", pin={"T": {"i": 2, "m": 3}}, layout="any")
     (expression,) = tiled.algebra().einsums.values()
-    assert {type(each).__name__ for each in in_order(expression)} >= {"Rekey", "Tile", "Concat", "Join"}
+    assert {type(each).__name__ for each in topological_order(expression)} >= {"Rekey", "Tile", "Concat", "Join"}
 
 
 def test_it_is_distributed(db: se.Database) -> None:

@@ -9,22 +9,22 @@ from random_relations import Problem, problems
 from random_runs import random_runs
 from test_implementation_algebra import expect_equal
 
-from sparseeinsum.algebra.implementation.compile import translated
+from sparseeinsum.algebra.implementation.compile import table1_plan
 from sparseeinsum.algebra.implementation.cost import Sites, cost_of
-from sparseeinsum.algebra.implementation.plans import Plan
-from sparseeinsum.algebra.implementation.rewriting import RULES, Rule, rewritten
+from sparseeinsum.algebra.implementation.rewriting import RULES, Rule, rewritten_plans
 from sparseeinsum.algebra.implementation.search import best_plans
 from sparseeinsum.algebra.implementation.simulate import simulate
+from sparseeinsum.algebra.implementation.site_operators import SitePlan
 from sparseeinsum.algebra.relational.evaluate import evaluate
 
 
-def reachable(plan: Plan, rules: Iterable[Rule], most: int) -> list[Plan]:
+def reachable(plan: SitePlan, rules: Iterable[Rule], most: int) -> list[SitePlan]:
     """The plans that rules lead to, the given one first; no more than so many, those of the fewest steps."""
     chosen = tuple(rules)
     found = {plan: None}
     waiting = deque([plan])
     while waiting and len(found) < most:
-        for other in rewritten(waiting.popleft(), chosen):
+        for other in rewritten_plans(waiting.popleft(), chosen):
             if other not in found:
                 found[other] = None
                 waiting.append(other)
@@ -37,6 +37,6 @@ def test_nothing_that_rules_lead_to_is_cheaper(problem: Problem, count: int) -> 
     sites = Sites(count)
     plan = best_plans([problem.expression], problem.placements, sites)[0]
     expect_equal(simulate(plan, problem.inputs, count).relation(), evaluate(problem.expression, problem.inputs))
-    every = reachable(translated(problem.expression, problem.placements), RULES.values(), 150)
+    every = reachable(table1_plan(problem.expression, problem.placements), RULES.values(), 150)
     cheapest = min(every, key=lambda each: cost_of(each, sites).total(sites))
     assert cost_of(plan, sites).total(sites) <= cost_of(cheapest, sites).total(sites) * (1 + 1e-9), (plan, cheapest)

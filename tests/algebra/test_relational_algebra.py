@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from random_relations import sum_of
 
-from sparseeinsum.algebra.building import read_kernel
+from sparseeinsum.algebra.building import parse_kernel
 from sparseeinsum.algebra.relational.absence import Absent, Extent
 from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
 from sparseeinsum.algebra.relational.expressions import (
@@ -22,7 +22,7 @@ from sparseeinsum.algebra.relational.expressions import (
     Tile,
     Transform,
 )
-from sparseeinsum.algebra.relational.folds import Aggregate, Repeated
+from sparseeinsum.algebra.relational.folds import AggregateFold, KernelFold
 from sparseeinsum.algebra.relational.kernels import (
     ADD,
     MATRIX_PRODUCT,
@@ -32,8 +32,8 @@ from sparseeinsum.algebra.relational.kernels import (
     einsum_kernel,
     elementwise,
 )
-from sparseeinsum.algebra.relational.key_functions import read_key_map, read_predicate
-from sparseeinsum.algebra.relational.keys import KeyMap, selected
+from sparseeinsum.algebra.relational.key_functions import trace_key_map, trace_predicate
+from sparseeinsum.algebra.relational.keys import KeyMap, projection
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.algebra.relational.writing import write_expression
 from sparseeinsum.errors import AlgebraError
@@ -73,7 +73,7 @@ def test_aggregation_by_the_second_key() -> None:
 
 
 def test_aggregation_of_everything() -> None:
-    expect(Aggregation(R_A, (), Repeated(ADD)), {(): [[28, 32], [36, 40]]})
+    expect(Aggregation(R_A, (), KernelFold(ADD)), {(): [[28, 32], [36, 40]]})
 
 
 def test_matrix_product() -> None:
@@ -84,9 +84,9 @@ def test_matrix_product() -> None:
 
 
 def test_diagonal_blocks() -> None:
-    on_diagonal = Filter(R_A, read_predicate(lambda i, j: i == j, 2))
+    on_diagonal = Filter(R_A, trace_predicate(lambda i, j: i == j, 2))
     assert (on_diagonal.type.frontier, on_diagonal.type.is_continuous) == ((2, 2), False)
-    rekeyed = Rekey(on_diagonal, read_key_map(lambda i, j: i, 2))
+    rekeyed = Rekey(on_diagonal, trace_key_map(lambda i, j: i, 2))
     assert rekeyed.type == RelationType((2,), (2, 2))  # without holes
     expect(Transform(rekeyed, DIAGONAL), {(0,): [1, 4], (1,): [13, 16]})
 
@@ -95,7 +95,7 @@ def test_tile_rekey_and_concat() -> None:
     tiled = Tile(R_B, 1, 2)
     wanted: Relation = {(0, 0): B[:, :2], (0, 1): B[:, 2:4], (1, 0): B[:, 4:6], (1, 1): B[:, 6:]}
     expect(tiled, wanted)
-    numbered = Rekey(tiled, read_key_map(lambda k0, k1: 2 * k0 + k1, 2))
+    numbered = Rekey(tiled, trace_key_map(lambda k0, k1: 2 * k0 + k1, 2))
     assert numbered.type == RelationType((4,), (2, 2))
     expect(numbered, {(number,): array for number, array in enumerate(wanted.values())})
     expect(Concat(tiled, 1, 1), dict(STORED["B"]))
@@ -114,7 +114,7 @@ def test_tiles_that_do_not_divide() -> None:
 
 
 def test_order_of_groups() -> None:
-    columns_first = Aggregation(R_A, (1, 0), Aggregate("max"))
+    columns_first = Aggregation(R_A, (1, 0), AggregateFold("max"))
     expect(columns_first, {(j, i): array for (i, j), array in STORED["A"].items()})
 
 
@@ -152,7 +152,7 @@ def test_nearest_neighbour() -> None:
     types = {"q": ((2,), (2,)), "X": ((2, 2), (3, 2)), "A": ((2, 2), (2, 2)), "number": ((2,), (3,))}
     q, x, metrics, number = (Input(name, RelationType(*each)) for name, each in types.items())
     less = einsum_kernel("j,nj->nj", join=SUBTRACT.expression)
-    difference = Rekey(Join(q, x, (0,), (1,), less), selected(2, (1, 0)))
+    difference = Rekey(Join(q, x, (0,), (1,), less), projection(2, (1, 0)))
     projected = sum_of(Join(difference, metrics, (1,), (0,), MATRIX_PRODUCT), [0, 2])
     products = Join(projected, difference, (0, 1), (0, 1), elementwise("mul", 2))
     distances = Transform(sum_of(products, [0]), einsum_kernel("nj->n"))
@@ -165,7 +165,7 @@ def test_nearest_neighbour() -> None:
         lambda d, n: (2,),
         operands=2,
     )
-    nearest = Aggregation(Join(distances, number, (0,), (0,), least), (), Repeated(lesser))
+    nearest = Aggregation(Join(distances, number, (0,), (0,), least), (), KernelFold(lesser))
     found = evaluate(nearest, stored)[()]
     every = np.einsum("ni,ij,nj->n", query - points, metric, query - points)
     assert found[1] == every.argmin()
@@ -175,28 +175,28 @@ def test_nearest_neighbour() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Rekey(R_A, read_key_map(lambda i, j: i, 2)), "makes the key <0> of several; keys must be unique"),
-        (lambda: Rekey(R_A, read_key_map(lambda i, j: (i - 1, j), 2)), "a part is below 0: <-1, 0>"),
-        (lambda: Rekey(R_A, read_key_map(lambda i: i, 1)), "maps keys of 1 parts, and is given keys of 2"),
-        (lambda: Rekey(R_A, KeyMap(2, selected(2, (0, 1)).parts, 2)), "a rekey makes one key of one"),
+        (lambda: Rekey(R_A, trace_key_map(lambda i, j: i, 2)), "makes the key <0> of several; keys must be unique"),
+        (lambda: Rekey(R_A, trace_key_map(lambda i, j: (i - 1, j), 2)), "a part is below 0: <-1, 0>"),
+        (lambda: Rekey(R_A, trace_key_map(lambda i: i, 1)), "maps keys of 1 parts, and is given keys of 2"),
+        (lambda: Rekey(R_A, KeyMap(2, projection(2, (0, 1)).parts, 2)), "a rekey makes one key of one"),
         (lambda: Join(R_A, R_A, (1,), (), MATRIX_PRODUCT), "1 keys of the left relation are to equal 0"),
         (lambda: Join(R_A, R_A, (2,), (0,), MATRIX_PRODUCT), "names the part 2 of keys that have 2"),
         (lambda: Join(R_A, R_B, (1,), (0,), einsum_kernel("ij,kj->ik")), "the label j has 2 indices, and 4"),
         (lambda: Join(R_A, R_B, (1,), (0,), ADD), r"needs arrays of one bound, and they have \(2, 2\) and \(2, 4\)"),
         (lambda: Join(R_A, R_A, (0,), (0,), ADD, JoinKind.FULL), "must be on all keys of the side"),
         (lambda: Join(R_A, R_A, (0, 1), (0, 1), ADD, JoinKind.LEFT), "must know what the missing side holds"),
-        (lambda: Aggregation(R_A, (0, 0), Aggregate("sum")), "names a part of the key twice"),
-        (lambda: Aggregation(R_A, (0,), Repeated(SUBTRACT)), "associative and commutative"),
-        (lambda: Aggregate("mean"), "'mean' is no aggregate"),
+        (lambda: Aggregation(R_A, (0, 0), AggregateFold("sum")), "names a part of the key twice"),
+        (lambda: Aggregation(R_A, (0,), KernelFold(SUBTRACT)), "associative and commutative"),
+        (lambda: AggregateFold("mean"), "'mean' is no aggregate"),
         (lambda: Transform(R_A, ADD), "takes 2 arrays, and is given 1"),
         (lambda: Tile(R_A, 2, 1), "arrays of 2 axes have no axis 2"),
         (lambda: Tile(R_A, 1, 0), "they have 1 or more"),
         (lambda: Concat(R_A, 2, 0), "have no part 2 to be concatenated by"),
-        (lambda: Filter(R_A, read_predicate(lambda i: i < 1, 1)), "a filter of keys of 1 parts"),
-        (lambda: read_predicate(lambda i, j: i, 2), "a filter needs a condition"),
-        (lambda: read_predicate(lambda i, j: i == 0 and j == 0, 2), "write & | ~ instead"),
-        (lambda: read_key_map(lambda i: i // 0, 1), "divided by whole numbers above 0"),
-        (lambda: read_key_map(lambda i: 1.5, 1), "1.5 is none"),
+        (lambda: Filter(R_A, trace_predicate(lambda i: i < 1, 1)), "a filter of keys of 1 parts"),
+        (lambda: trace_predicate(lambda i, j: i, 2), "a filter needs a condition"),
+        (lambda: trace_predicate(lambda i, j: i == 0 and j == 0, 2), "write & | ~ instead"),
+        (lambda: trace_key_map(lambda i: i // 0, 1), "divided by whole numbers above 0"),
+        (lambda: trace_key_map(lambda i: 1.5, 1), "1.5 is none"),
         (lambda: einsum_kernel("ij->k"), "specifies no kernel"),
     ],
 )
@@ -220,13 +220,13 @@ def test_relations_that_break_their_type_are_refused(relation: Relation, message
 
 
 def test_predicates_can_be_negated() -> None:
-    kept = read_predicate(lambda i, j: ~((i == j) | (i < 1)), 2)
+    kept = trace_predicate(lambda i, j: ~((i == j) | (i < 1)), 2)
     assert str(kept) == "k0 != k1 & k0 >= 1"
     assert list(evaluate(Filter(R_A, kept), STORED)) == [(1, 0)]
 
 
 def test_a_part_that_is_missing_is_told_of() -> None:
-    with_hole = Filter(R_A, read_predicate(lambda i, j: i + j < 2, 2))
+    with_hole = Filter(R_A, trace_predicate(lambda i, j: i + j < 2, 2))
     with pytest.raises(AlgebraError, match="2 of 4 indices are there to be concatenated; give it a fill"):
         evaluate(Concat(with_hole, 1, 1), STORED)
     found = evaluate(Concat(with_hole, 1, 1, fill=0), STORED)
@@ -264,7 +264,7 @@ OF_TWO = {
 @pytest.mark.parametrize("text", SCALARS)
 def test_laws_hold(text: str) -> None:
     """Whatever a kernel is said to commute with, it commutes with, and most of what it commutes with is known."""
-    kernel = read_kernel(f"w[i] = {text}", 1)
+    kernel = parse_kernel(f"w[i] = {text}", 1)
     rng = np.random.default_rng(0)
     u, v = rng.normal(size=(2, 50))
     for law, names in OF_TWO.items():
@@ -282,8 +282,8 @@ def test_laws_hold(text: str) -> None:
 def test_declared_kernels() -> None:
     """A function in Python may be said to commute with sums; what it returns is checked."""
     trace = PythonKernel("trace", np.trace, lambda bound: (), laws=frozenset({Law.SUM}))
-    assert commutes(trace, Aggregate("sum").law)
-    assert not commutes(trace, Aggregate("max").law)
+    assert commutes(trace, AggregateFold("sum").law)
+    assert not commutes(trace, AggregateFold("max").law)
     expect(Transform(R_A, trace), {key: np.trace(array) for key, array in STORED["A"].items()})
     wrong = PythonKernel("wrong", np.trace, lambda bound: bound)
     with pytest.raises(AlgebraError, match=r"wrong returned an array of shape \(\); it is declared to be \(2, 2\)"):

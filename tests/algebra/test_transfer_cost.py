@@ -31,31 +31,31 @@ from bench.relational_plans import (
     vertical,
     whole_cost,
 )
-from sparseeinsum.algebra.implementation.compile import translated
+from sparseeinsum.algebra.implementation.compile import table1_plan
 from sparseeinsum.algebra.implementation.cost import Sites, cost_by_operator, cost_of, transfer
 from sparseeinsum.algebra.implementation.placements import SCATTERED, Placement, partitioned
-from sparseeinsum.algebra.implementation.plans import (
+from sparseeinsum.algebra.implementation.rewriting import RULES, rewritten_plans
+from sparseeinsum.algebra.implementation.search import best_plans
+from sparseeinsum.algebra.implementation.simulate import replay, simulate
+from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalJoin,
     Placed,
-    Plan,
     Shuffle,
+    SitePlan,
 )
-from sparseeinsum.algebra.implementation.rewriting import RULES, rewritten
-from sparseeinsum.algebra.implementation.search import best_plans
-from sparseeinsum.algebra.implementation.simulate import replay, simulate
 from sparseeinsum.algebra.relational.evaluate import Relation
 from sparseeinsum.algebra.relational.expressions import Expression, Input, Join
-from sparseeinsum.algebra.relational.folds import Aggregate
+from sparseeinsum.algebra.relational.folds import AggregateFold
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT, einsum_kernel
-from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.errors import AlgebraError
 
-SUM = Aggregate("sum")
+SUM = AggregateFold("sum")
 
 
-def best_plan(expression: Expression, placements: dict[str, Placement], sites: Sites) -> Plan:
+def best_plan(expression: Expression, placements: dict[str, Placement], sites: Sites) -> SitePlan:
     return best_plans([expression], placements, sites)[0]
 
 
@@ -77,8 +77,8 @@ def test_search_finds_the_winner_of_table_4(name: str, way: str) -> None:
     plan = best_plan(expression, {}, sites)
     ways = (product(left, right).broadcast(), product(left, right).cross(), product(left, right).replicated())
     assert cost_of(plan, sites).total(sites) <= min(cost_of(each, sites).total(sites) for each in ways)
-    joins = [each for each in in_order(plan) if isinstance(each, LocalJoin)]
-    broadcasts = any(isinstance(each, Broadcast) for each in in_order(plan))
+    joins = [each for each in topological_order(plan) if isinstance(each, LocalJoin)]
+    broadcasts = any(isinstance(each, Broadcast) for each in topological_order(plan))
     if way != "any":
         assert broadcasts == (way == "broadcast")
         assert (joins[0].placement.dims == (1,)) == (way == "cross")
@@ -165,15 +165,15 @@ def test_training_steps_compute_the_same() -> None:
 def test_dense_counts_are_exact_and_transfer_bounds_what_moves(
     problem: Problem, sites: int, data: st.DataObject
 ) -> None:
-    plan = translated(problem.expression, problem.placements)
+    plan = table1_plan(problem.expression, problem.placements)
     for _ in range(2):
-        others = list(rewritten(plan, RULES.values()))
+        others = list(rewritten_plans(plan, RULES.values()))
         plan = data.draw(st.sampled_from(others)) if others else plan
     moved = {id(each.plan): each.floats for each in simulate(plan, problem.inputs, sites).traffic}
     for each, counts, cost in cost_by_operator([plan], Sites(sites)):
         run = simulate(each, problem.inputs, sites)
         tuples = sum(map(len, run.sites)) / (sites if each.placement.is_everywhere else 1)
-        if all(operand.type.is_continuous for operand in in_order(each)):
+        if all(operand.type.is_continuous for operand in topological_order(each)):
             if each.placement.pending is None:
                 assert counts.tuples == tuples
             assert counts.tuples >= tuples

@@ -11,7 +11,7 @@ import sparseeinsum as se
 from sparseeinsum.algebra.relational.dense import type_of
 from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
 from sparseeinsum.algebra.relational.expressions import Input
-from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.algebra.relational.traversal import topological_order
 
 BOTH = pytest.mark.engines("duckdb", "postgresql")
 
@@ -118,7 +118,7 @@ def test_random_expressions(shared_db: se.Database) -> None:
     @given(problems(4), st.data())
     def run(problem: Problem, data: st.DataObject) -> None:
         nonlocal computed
-        for each in in_order(problem.expression):
+        for each in topological_order(problem.expression):
             if isinstance(each, Input):
                 keys, bound = each.type.frontier, each.type.bound
                 array = np.zeros((*keys, *bound))

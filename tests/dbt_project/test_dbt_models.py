@@ -19,7 +19,7 @@ from reading import engine_of
 from render_dbt import new_project, render, run
 
 import sparseeinsum as se
-from sparseeinsum.algebra.translate import delivery
+from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.cli import main
 from sparseeinsum.results.results import TensorResult
 from sparseeinsum.semantics.dense import evaluate_program
@@ -64,7 +64,7 @@ def build(db: se.Database, project: Path, name: str = "prog") -> None:
 
 def result(db: se.Database, plan: se.Plan, name: str) -> Array:
     """What a model left, as an array."""
-    schema = delivery(plan.decomposed, name).schema
+    schema = delivered_relation(plan.decomposed, name).schema
     columns = ", ".join([*schema.keys, "val"])
     rows = engine_of(db).arrow(f'SELECT {columns} FROM "prog_{name.lower()}"')
     return TensorResult(schema, rows).to_numpy()

@@ -11,14 +11,14 @@ from random_programs import Case, cases
 from random_runs import random_runs
 
 import sparseeinsum as se
-from sparseeinsum.algebra.implementation.compile import computed
-from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement, Spread
-from sparseeinsum.algebra.implementation.plans import LocalAggregation, Placed, Plan, Shuffle
+from sparseeinsum.algebra.implementation.compile import local_operator
+from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement, PlacementKind
+from sparseeinsum.algebra.implementation.site_operators import LocalAggregation, Placed, Shuffle, SitePlan
 from sparseeinsum.algebra.operators import Computed, Contract, Densify, Relation, Schema, Slice, Stack
 from sparseeinsum.algebra.placement import placement_of
 from sparseeinsum.algebra.plan_expressions import PlanExpressions
 from sparseeinsum.algebra.relational.expressions import Complete, Expression, Input
-from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Scattered
 from sparseeinsum.decompose.clusters.local_strategies import (
     LocalStrategy,
@@ -42,15 +42,15 @@ def operand(schema: Schema, number: int) -> Computed:
     return Computed(replace(schema, tensor=replace(schema.tensor, name=f"operand{number}")))
 
 
-def on_machines(expression: Expression, places: dict[str, Placement]) -> tuple[Plan, bool]:
+def on_machines(expression: Expression, places: dict[str, Placement]) -> tuple[SitePlan, bool]:
     """An expression over inputs that lie in places; whether parts of groups had to be put together in one place.
 
     Raises:
         AlgebraError: It cannot be computed there.
     """
-    found: dict[int, Plan] = {}
+    found: dict[int, SitePlan] = {}
     gathers = False
-    for node in in_order(expression):
+    for node in topological_order(expression):
         if isinstance(node, Input):
             found[id(node)] = Placed(node, places[node.name])
             continue
@@ -59,7 +59,7 @@ def on_machines(expression: Expression, places: dict[str, Placement]) -> tuple[P
         if isinstance(node, Complete) and pending is not None:  # of a result without keys
             gathers = True
             inputs = (LocalAggregation(Shuffle(inputs[0], ()), tuple(range(inputs[0].type.arity)), pending),)
-        found[id(node)] = computed(node, inputs)
+        found[id(node)] = local_operator(node, inputs)
     plan = found[id(expression)]
     return plan, gathers or plan.placement.pending is not None
 
@@ -81,7 +81,7 @@ def check(relation: Relation, operands: Sequence[Schema], way: LocalStrategy) ->
     if isinstance(way.result, Hashed):
         assert plan.placement == placed(way.result, relation.schema)
     elif isinstance(way.result, Scattered):
-        assert plan.placement.spread in (Spread.SCATTERED, Spread.PARTITIONED)
+        assert plan.placement.kind in (PlacementKind.SCATTERED, PlacementKind.PARTITIONED)
     else:
         assert way.result == Central()
         assert way.gathers or plan.placement.is_everywhere

@@ -52,8 +52,8 @@ def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def filling_queries(plan: se.Plan) -> list[str]:
     """What fills tables of a run on all machines."""
-    spread = [each for each in plan.staged_statements if each.stage is not None and each.spread is not None]
-    return [write_sql(each.query, each.dialect) for each in spread if each.spread and each.spread.column]
+    spread = [each for each in plan.staged_statements if each.stage is not None and each.distribution is not None]
+    return [write_sql(each.query, each.dialect) for each in spread if each.distribution and each.distribution.column]
 
 
 def explained(db: se.Database, query: str) -> str:

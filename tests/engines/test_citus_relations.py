@@ -12,29 +12,36 @@ from random_runs import random_runs
 from reading import contents, engine_of, relation_in
 
 import sparseeinsum as se
-from sparseeinsum.algebra.implementation.compile import translated
+from sparseeinsum.algebra.implementation.compile import table1_plan
 from sparseeinsum.algebra.implementation.placements import Placement, partitioned
-from sparseeinsum.algebra.implementation.plans import Broadcast, LocalAggregation, LocalJoin, Placed, Plan, Shuffle
 from sparseeinsum.algebra.implementation.product_rules import Product
-from sparseeinsum.algebra.implementation.rewriting import rewritten
+from sparseeinsum.algebra.implementation.rewriting import rewritten_plans
+from sparseeinsum.algebra.implementation.site_operators import (
+    Broadcast,
+    LocalAggregation,
+    LocalJoin,
+    Placed,
+    Shuffle,
+    SitePlan,
+)
 from sparseeinsum.algebra.placement import placement_of
 from sparseeinsum.algebra.relational.evaluate import evaluate
 from sparseeinsum.algebra.relational.expressions import Input
-from sparseeinsum.algebra.relational.folds import Aggregate
+from sparseeinsum.algebra.relational.folds import AggregateFold
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT
-from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.api.relational_queries import SQL_RULES, compute_plans, plan_query
 from sparseeinsum.storage.placement import distribution_of
 
-SUM = Aggregate("sum")
+SUM = AggregateFold("sum")
 NOT_IN_SQL = ("several sizes", "concatenated in SQL")
 
 
 def load(db: se.Database, problem: Problem, data: st.DataObject) -> dict[str, Placement]:
     """The inputs of a problem, each somewhere on the cluster."""
     placements = {}
-    for each in (each for each in in_order(problem.expression) if isinstance(each, Input)):
+    for each in (each for each in topological_order(problem.expression) if isinstance(each, Input)):
         keys, bound = each.type.frontier, each.type.bound
         array = np.zeros((*keys, *bound))
         for key, block in problem.inputs[each.name].items():
@@ -70,10 +77,10 @@ def test_random_expressions_and_plans(citus: se.Database) -> None:
 
         try:
             check(citus.compute(se.TensorRelation(problem.expression)))
-            plan = translated(problem.expression, placements)
+            plan = table1_plan(problem.expression, placements)
             for _ in range(data.draw(st.integers(0, 2))):
                 check(*compute_plans([plan], engine_of(citus)))
-                others = [each for each in rewritten(plan, SQL_RULES) if each.placement.pending is None]
+                others = [each for each in rewritten_plans(plan, SQL_RULES) if each.placement.pending is None]
                 plan = data.draw(st.sampled_from(others)) if others else plan
         except se.AlgebraError as error:
             assert any(text in str(error) for text in NOT_IN_SQL), str(error)
@@ -100,7 +107,7 @@ def product(citus: se.Database) -> tuple[Product, np.ndarray]:
     return Product(pairs, left, right, (0, 2), SUM), x @ y
 
 
-def ways_of(product: Product) -> Mapping[str, Plan]:
+def ways_of(product: Product) -> Mapping[str, SitePlan]:
     """The paper's three ways, and those that add up what each machine has before it is sent."""
     left, right = product.left, product.right
     by_inner = LocalJoin(Shuffle(left, (1,)), Shuffle(right, (0,)), (1,), (0,), MATRIX_PRODUCT)

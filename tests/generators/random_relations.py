@@ -20,17 +20,17 @@ from sparseeinsum.algebra.relational.expressions import (
     Tile,
     Transform,
 )
-from sparseeinsum.algebra.relational.folds import Aggregate
+from sparseeinsum.algebra.relational.folds import AggregateFold
 from sparseeinsum.algebra.relational.kernels import ADD, MULTIPLY, SUBTRACT, Elementwise, Kernel, einsum_kernel
 from sparseeinsum.algebra.relational.keys import (
+    Integer,
     KeyExpression,
     KeyMap,
+    KeyPart,
     KeyPredicate,
     Operation,
-    Position,
-    Whole,
-    every_key,
-    selected,
+    all_keys,
+    projection,
 )
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.operators.expressions import Call, Literal, Operand
@@ -80,7 +80,7 @@ class Drawn:
         )
         name = f"R{len(self.inputs)}"
         rng = np.random.default_rng(self.draw(st.integers(0, 999)))
-        self.inputs[name] = {key: rng.integers(-2, 3, of.bound).astype(float) for key in every_key(of.frontier)}
+        self.inputs[name] = {key: rng.integers(-2, 3, of.bound).astype(float) for key in all_keys(of.frontier)}
         self.placements[name] = self.placement(of.arity)
         return Input(name, of)
 
@@ -93,14 +93,14 @@ class Drawn:
         """One operator more, if one drawn can be."""
         kinds = (self.aggregation, self.join, self.rekey, self.filter, self.transform, self.tile, self.concat)
         found: Expression | None = self.choose(kinds)(given)
-        if found is None or found.type.places > MOST_TUPLES or found.type.places * found.type.size > MOST_NUMBERS:
+        if found is None or found.type.key_count > MOST_TUPLES or found.type.key_count * found.type.size > MOST_NUMBERS:
             return given
         return found
 
     def aggregation(self, given: Expression) -> Expression | None:
         order = self.draw(st.permutations(range(given.type.arity)))
         kept = [position for position in order if self.draw(st.booleans())]
-        return Aggregation(given, tuple(kept), Aggregate(self.choose(FOLDS)))
+        return Aggregation(given, tuple(kept), AggregateFold(self.choose(FOLDS)))
 
     def join(self, given: Expression) -> Expression | None:
         left = given.type
@@ -127,21 +127,21 @@ class Drawn:
         match self.choose(["order", "merge", "divide"]):
             case "merge" if arity >= 2:
                 first, second, *rest = self.draw(st.permutations(range(arity)))
-                number = Operation("+", Operation("*", Position(first), Whole(frontier[second])), Position(second))
-                return Rekey(given, KeyMap(arity, (number, *map(Position, rest)))) if frontier[second] else None
+                number = Operation("+", Operation("*", KeyPart(first), Integer(frontier[second])), KeyPart(second))
+                return Rekey(given, KeyMap(arity, (number, *map(KeyPart, rest)))) if frontier[second] else None
             case "divide" if arity:
                 at = self.choose(range(arity))
-                parts: list[KeyExpression] = [*map(Position, range(arity))]
-                parts[at : at + 1] = [Operation("//", Position(at), Whole(2)), Operation("%", Position(at), Whole(2))]
+                parts: list[KeyExpression] = [*map(KeyPart, range(arity))]
+                parts[at : at + 1] = [Operation("//", KeyPart(at), Integer(2)), Operation("%", KeyPart(at), Integer(2))]
                 return Rekey(given, KeyMap(arity, tuple(parts)))
             case _:
-                return Rekey(given, selected(arity, self.draw(st.permutations(range(arity)))))
+                return Rekey(given, projection(arity, self.draw(st.permutations(range(arity)))))
 
     def filter(self, given: Expression) -> Expression | None:
         if not given.type.arity:
             return None
-        first, second = (Position(self.choose(range(given.type.arity))) for _ in range(2))
-        other = self.choose([second, Whole(1)])
+        first, second = (KeyPart(self.choose(range(given.type.arity))) for _ in range(2))
+        other = self.choose([second, Integer(1)])
         return Filter(given, KeyPredicate(given.type.arity, Operation(self.choose(["==", "<", ">="]), first, other)))
 
     def transform(self, given: Expression) -> Expression | None:
@@ -192,4 +192,4 @@ def scale_of(relation: Relation) -> float:
 
 def sum_of(given: Expression, group_by: Sequence[int]) -> Aggregation:
     """The aggregation that adds up."""
-    return Aggregation(given, tuple(group_by), Aggregate("sum"))
+    return Aggregation(given, tuple(group_by), AggregateFold("sum"))

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from test_golden_sql import PRODUCT, check_golden
 
 import sparseeinsum as se
-from sparseeinsum.algebra.placement import PlacedDefinitions, place
+from sparseeinsum.algebra.placement import PlacedDefinitions, place_definitions
 from sparseeinsum.api.examples import citation_graph, gcn_inputs
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.decompose.alternatives import choices_of
@@ -38,7 +38,7 @@ def placed(plan: se.Plan, cluster: Cluster, **stored: Distribution) -> tuple[Pla
     alternatives = replace(plan.alternatives, machines=Machines(costs, stored))
     cluster_plan = alternatives.priced(choices_of(plan.decomposed)).cluster_plan
     assert cluster_plan is not None
-    found = place(plan.definitions, cluster_plan, alternatives.model)
+    found = place_definitions(plan.definitions, cluster_plan, alternatives.model)
     return found, replace(plan, definitions=found.definitions, dialect=CITUS)
 
 
@@ -74,7 +74,7 @@ def test_colocated_operands_go_nowhere(db: se.Database) -> None:
     found, _ = placed(product(db, 30, 20, 10, "ij"), TWO, A=Hashed(0), B=Replicated())
     (definition,) = found.definitions
     assert (found.total_bytes, definition.distribution) == (0.0, Hashed(0))
-    assert definition.kept() == ()
+    assert definition.materialized_operands() == ()
 
 
 @pytest.mark.parametrize(("rows", "columns", "moved"), [(2000, 3, "B"), (20, 300, "A")])
@@ -83,7 +83,7 @@ def test_the_smaller_operand_is_broadcast(db: se.Database, rows: int, columns: i
     plan = product(db, rows, 50, columns, "ijk")
     found, _ = placed(plan, TWO, A=Hashed(0), B=Hashed(1) if len(plan.stored["B"].keys) > 1 else Hashed(0))
     (definition,) = found.definitions
-    broadcast = [each for each in definition.kept() if each.distribution == Central()]
+    broadcast = [each for each in definition.materialized_operands() if each.distribution == Central()]
     assert [each.schema.tensor.name for each in broadcast] == [moved]
     sent, gathered = found.transferred_bytes[definition.relation], found.transferred_bytes[broadcast[0]]
     assert sent == 2 * gathered > 0
@@ -95,7 +95,7 @@ def test_groups_that_span_machines_are_gathered_where_that_is_less(db: se.Databa
     plan = db.plan("s[j] = sum(A[i, j])", optimizer="relational", indexes=False)
     found, _ = placed(plan, TWO, A=Hashed(0))
     (definition,) = found.definitions
-    assert definition.kept() == ()
+    assert definition.materialized_operands() == ()
     assert 0.0 < found.total_bytes < 10_000  # of some 400,000 in A
     assert definition.distribution == Hashed(0)  # where results stay that nobody reads on the way
     at_keys, _ = placed(plan, TWO, A=Hashed(1))

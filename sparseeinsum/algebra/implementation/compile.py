@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from sparseeinsum.algebra.implementation.placements import SCATTERED, Placement
-from sparseeinsum.algebra.implementation.plans import (
+from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalAggregation,
     LocalComplete,
@@ -11,8 +11,8 @@ from sparseeinsum.algebra.implementation.plans import (
     LocalJoin,
     LocalMap,
     Placed,
-    Plan,
     Shuffle,
+    SitePlan,
     transformed,
 )
 from sparseeinsum.algebra.relational.expressions import (
@@ -28,19 +28,19 @@ from sparseeinsum.algebra.relational.expressions import (
     Transform,
 )
 from sparseeinsum.algebra.relational.kernels import IDENTITY
-from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.semantics.exactness import JoinKind
 
 
-def translated(expression: Expression, placements: Mapping[str, Placement]) -> Plan:
+def table1_plan(expression: Expression, placements: Mapping[str, Placement]) -> SitePlan:
     """The plan of table 1: joins broadcast their left side, aggregations shuffle by the keys of their groups.
 
     Args:
         expression: Of the tensor relational algebra.
         placements: Where inputs lie; scattered if it says nothing.
     """
-    found: dict[int, Plan] = {}
-    for each in in_order(expression):
+    found: dict[int, SitePlan] = {}
+    for each in topological_order(expression):
         if isinstance(each, Input):
             found[id(each)] = Placed(each, placements.get(each.name, SCATTERED))
         else:
@@ -48,27 +48,27 @@ def translated(expression: Expression, placements: Mapping[str, Placement]) -> P
     return found[id(expression)]
 
 
-def moved_and_computed(node: Expression, inputs: tuple[Plan, ...]) -> Plan:
+def moved_and_computed(node: Expression, inputs: tuple[SitePlan, ...]) -> SitePlan:
     """One operator in the way of table 1."""
     match node:
         case Join(_, _, left_keys, right_keys, _, kind):
             left, right = inputs
             if kind in (JoinKind.INNER, JoinKind.RIGHT):
-                return computed(node, (Broadcast(left), right))
+                return local_operator(node, (Broadcast(left), right))
             if kind == JoinKind.LEFT:
-                return computed(node, (left, Broadcast(right)))
-            return computed(node, (Shuffle(left, left_keys), Shuffle(right, right_keys)))
+                return local_operator(node, (left, Broadcast(right)))
+            return local_operator(node, (Shuffle(left, left_keys), Shuffle(right, right_keys)))
         case Aggregation(_, group_by, _):
-            return computed(node, (Shuffle(inputs[0], group_by),))
+            return local_operator(node, (Shuffle(inputs[0], group_by),))
         case Concat():
-            return computed(node, (Shuffle(inputs[0], node.group_by),))
+            return local_operator(node, (Shuffle(inputs[0], node.group_by),))
         case Complete():
-            return computed(node, (Shuffle(inputs[0], tuple(range(node.type.arity))),))
+            return local_operator(node, (Shuffle(inputs[0], tuple(range(node.type.arity))),))
         case _:
-            return computed(node, inputs)
+            return local_operator(node, inputs)
 
 
-def computed(node: Expression, inputs: tuple[Plan, ...]) -> Plan:
+def local_operator(node: Expression, inputs: tuple[SitePlan, ...]) -> SitePlan:
     """One operator on inputs that lie where it needs them.
 
     Raises:

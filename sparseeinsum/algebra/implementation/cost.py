@@ -9,17 +9,17 @@ would often move little because it computes all on one site.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sparseeinsum.algebra.implementation.counts import Counts, busiest_share, counted
+from sparseeinsum.algebra.implementation.counts import TupleCounts, busiest_share, count_tuples
 from sparseeinsum.algebra.implementation.movement_rules import moves_nothing
-from sparseeinsum.algebra.implementation.plans import (
+from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalAggregation,
     LocalJoin,
     LocalMap,
-    Plan,
     Shuffle,
+    SitePlan,
 )
-from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.algebra.relational.traversal import topological_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Cost:
         )
 
 
-def operator_cost(plan: Plan, inputs: Sequence[Counts], made: Counts, sites: Sites) -> Cost:
+def operator_cost(plan: SitePlan, inputs: Sequence[TupleCounts], made: TupleCounts, sites: Sites) -> Cost:
     """Of one operator, from the tuples that it reads and makes."""
     shares = [
         busiest_share(counts, each.placement, sites.count) for counts, each in zip(inputs, plan.inputs, strict=True)
@@ -107,25 +107,25 @@ def operator_cost(plan: Plan, inputs: Sequence[Counts], made: Counts, sites: Sit
     return Cost(broadcast, shuffled, waited, operations, memory)
 
 
-def cost_by_operator(plans: Iterable[Plan], sites: Sites) -> list[tuple[Plan, Counts, Cost]]:
+def cost_by_operator(plans: Iterable[SitePlan], sites: Sites) -> list[tuple[SitePlan, TupleCounts, Cost]]:
     """Tuples and cost of every operator of some plans, in order; of one that several of them read, once."""
-    counts: dict[int, Counts] = {}
+    counts: dict[int, TupleCounts] = {}
     found = []
     for plan in plans:
-        for each in in_order(plan):
+        for each in topological_order(plan):
             if id(each) in counts:
                 continue
             inputs = [counts[id(operand)] for operand in each.inputs]
-            counts[id(each)] = counted(each, inputs, sites.count)
+            counts[id(each)] = count_tuples(each, inputs, sites.count)
             found.append((each, counts[id(each)], operator_cost(each, inputs, counts[id(each)], sites)))
     return found
 
 
-def cost_of(plan: Plan, sites: Sites) -> Cost:
+def cost_of(plan: SitePlan, sites: Sites) -> Cost:
     """Of a whole plan."""
     return sum((cost for _, _, cost in cost_by_operator([plan], sites)), Cost())
 
 
-def transfer(plan: Plan, sites: int) -> float:
+def transfer(plan: SitePlan, sites: int) -> float:
     """Floats that a plan moves between so many sites."""
     return cost_of(plan, Sites(sites)).transfer

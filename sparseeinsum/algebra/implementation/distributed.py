@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sparseeinsum.algebra.implementation.compile import translated
+from sparseeinsum.algebra.implementation.compile import table1_plan
 from sparseeinsum.algebra.implementation.cost import Cost, Sites, cost_by_operator
-from sparseeinsum.algebra.implementation.counts import Counts
+from sparseeinsum.algebra.implementation.counts import TupleCounts
 from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement, PlacementLike, partitioned
-from sparseeinsum.algebra.implementation.plans import (
+from sparseeinsum.algebra.implementation.search import best_plans
+from sparseeinsum.algebra.implementation.simulate import replay
+from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalAggregation,
     LocalComplete,
@@ -15,11 +17,9 @@ from sparseeinsum.algebra.implementation.plans import (
     LocalJoin,
     LocalMap,
     Placed,
-    Plan,
     Shuffle,
+    SitePlan,
 )
-from sparseeinsum.algebra.implementation.search import best_plans
-from sparseeinsum.algebra.implementation.simulate import replay
 from sparseeinsum.algebra.relational.expressions import Expression
 from sparseeinsum.algebra.relational.keys import Key
 from sparseeinsum.algebra.relational.writing import write_positions, write_tree
@@ -36,9 +36,9 @@ class DistributedPlans:
         plain: The plans that table 1 of the paper makes, with no rule applied.
     """
 
-    plans: Mapping[str, Plan]
+    plans: Mapping[str, SitePlan]
     sites: Sites
-    plain: tuple[Plan, ...]
+    plain: tuple[SitePlan, ...]
 
     @property
     def cost(self) -> Cost:
@@ -69,7 +69,7 @@ class DistributedPlans:
         traffic = {id(each.plan): each.floats for plan in self.plans.values() for each in replay(plan, count, keys)}
         return sum(traffic.values())
 
-    def _operators(self) -> list[tuple[Plan, Counts, Cost]]:
+    def _operators(self) -> list[tuple[SitePlan, TupleCounts, Cost]]:
         return cost_by_operator(self.plans.values(), self.sites)
 
     def __str__(self) -> str:
@@ -106,7 +106,7 @@ def distribute(
     placements = {name: _placement(name, lies) for name, lies in stored.items()}
     asked = Sites(sites, memory_floats)
     plans = best_plans(list(expressions.values()), placements, asked)
-    plain = tuple(translated(expression, placements) for expression in expressions.values())
+    plain = tuple(table1_plan(expression, placements) for expression in expressions.values())
     return DistributedPlans(dict(zip(expressions, plans, strict=True)), asked, plain)
 
 
@@ -122,13 +122,13 @@ def _placement(name: str, lies: PlacementLike) -> Placement:
     return partitioned(*lies)
 
 
-def _line(plan: Plan, floats: float) -> str:
+def _line(plan: SitePlan, floats: float) -> str:
     """An operator, where its result lies, and what it moves."""
     moved = f", {floats:,.0f} floats" if floats else ""
     return f"{_operator(plan)}: {plan.type}, {plan.placement}{moved}"
 
 
-def _operator(plan: Plan) -> str:
+def _operator(plan: SitePlan) -> str:
     match plan:
         case Placed(given):
             return given.name

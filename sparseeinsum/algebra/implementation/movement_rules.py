@@ -8,20 +8,20 @@ joined keys that are all among those to shuffle by (R2-7).
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from sparseeinsum.algebra.implementation.placements import Spread
-from sparseeinsum.algebra.implementation.plans import (
+from sparseeinsum.algebra.implementation.placements import PlacementKind
+from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalAggregation,
     LocalFilter,
     LocalJoin,
     LocalMap,
-    Plan,
     Shuffle,
+    SitePlan,
 )
 from sparseeinsum.errors import AlgebraError
 
 
-def skip_movement(plan: Plan) -> Iterator[Plan]:
+def skip_movement(plan: SitePlan) -> Iterator[SitePlan]:
     """R2-1: only the last of several movements counts; one that leaves tuples where they are is none."""
     match plan:
         case Broadcast(Broadcast(given) | Shuffle(given)):
@@ -37,10 +37,10 @@ def moves_nothing(plan: Broadcast | Shuffle) -> bool:
     given = plan.input.placement
     if isinstance(plan, Broadcast):
         return given.is_everywhere
-    return given.spread == Spread.PARTITIONED and given.dims == plan.dims
+    return given.kind == PlacementKind.PARTITIONED and given.dims == plan.dims
 
 
-def exchange_movement_and_filter(plan: Plan) -> Iterator[Plan]:
+def exchange_movement_and_filter(plan: SitePlan) -> Iterator[SitePlan]:
     """R2-2: a filter before a movement, or after it."""
     match plan:
         case Broadcast(LocalFilter(given, predicate)):
@@ -53,7 +53,7 @@ def exchange_movement_and_filter(plan: Plan) -> Iterator[Plan]:
             yield Shuffle(LocalFilter(given, predicate), dims)
 
 
-def exchange_movement_and_map(plan: Plan) -> Iterator[Plan]:
+def exchange_movement_and_map(plan: SitePlan) -> Iterator[SitePlan]:
     """R2-3: a map before a movement, or after it; before a shuffle only one that leaves keys as they are."""
     match plan:
         case Broadcast(LocalMap(given, keys, kernel)):
@@ -66,7 +66,7 @@ def exchange_movement_and_map(plan: Plan) -> Iterator[Plan]:
             yield Shuffle(LocalMap(given, keys, kernel), dims)
 
 
-def skip_shuffle_before_aggregation(plan: Plan) -> Iterator[Plan]:
+def skip_shuffle_before_aggregation(plan: SitePlan) -> Iterator[SitePlan]:
     """R2-4: no shuffle where tuples of a group are on one site as they are."""
     match plan:
         case LocalAggregation(Shuffle(given, dims), group_by, fold) if set(dims) <= set(group_by):
@@ -74,7 +74,7 @@ def skip_shuffle_before_aggregation(plan: Plan) -> Iterator[Plan]:
                 yield LocalAggregation(given, group_by, fold)
 
 
-def aggregate_in_two_phases(plan: Plan) -> Iterator[Plan]:
+def aggregate_in_two_phases(plan: SitePlan) -> Iterator[SitePlan]:
     """R2-5: tuples of a group are folded where they are, then shuffled, then folded again."""
     match plan:
         case LocalAggregation(Shuffle(given, dims), group_by, fold) if set(dims) <= set(group_by):
@@ -84,7 +84,7 @@ def aggregate_in_two_phases(plan: Plan) -> Iterator[Plan]:
                 yield LocalAggregation(Shuffle(first, places), tuple(range(len(group_by))), fold)
 
 
-def join_in_other_ways(plan: Plan) -> Iterator[Plan]:
+def join_in_other_ways(plan: SitePlan) -> Iterator[SitePlan]:
     """R2-6: a join broadcasts its left side or its right one, or shuffles both by the keys that it joins on."""
     if not isinstance(plan, LocalJoin):
         return
@@ -99,7 +99,7 @@ def join_in_other_ways(plan: Plan) -> Iterator[Plan]:
         yield from joins_of(plan, ways)
 
 
-def joins_of(plan: LocalJoin, ways: Iterable[tuple[Plan, Plan]]) -> Iterator[Plan]:
+def joins_of(plan: LocalJoin, ways: Iterable[tuple[SitePlan, SitePlan]]) -> Iterator[SitePlan]:
     """The join of other sides, of those that meet."""
     for left, right in ways:
         try:
@@ -108,15 +108,15 @@ def joins_of(plan: LocalJoin, ways: Iterable[tuple[Plan, Plan]]) -> Iterator[Pla
             continue
 
 
-def _unmoved(plan: Plan) -> Plan:
+def _unmoved(plan: SitePlan) -> SitePlan:
     return plan.input if isinstance(plan, Broadcast | Shuffle) else plan
 
 
-def skip_shuffle_after_join(plan: Plan) -> Iterator[Plan]:
+def skip_shuffle_after_join(plan: SitePlan) -> Iterator[SitePlan]:
     """R2-7: no shuffle of a join that is partitioned by joined keys which are among those to shuffle by."""
     match plan:
         case Shuffle(LocalJoin(left=Shuffle(), right=Shuffle(), keys=None) as join, dims):
-            if join.placement.spread == Spread.PARTITIONED and set(join.placement.dims) <= set(dims):
+            if join.placement.kind == PlacementKind.PARTITIONED and set(join.placement.dims) <= set(dims):
                 yield join
 
 

@@ -10,7 +10,7 @@ from sparseeinsum.algebra.relational.keys import Key
 _FACTOR = 1_000_003  # odd, so that digits of keys reach all sites, also where their number is a power of 2
 
 
-class Spread(StrEnum):
+class PlacementKind(StrEnum):
     """How tuples are spread over sites."""
 
     EVERYWHERE = "everywhere"  # ALL: every tuple on every site
@@ -26,51 +26,51 @@ class Placement:
     the same site. The order of the parts counts.
 
     Attributes:
-        spread: Over the sites.
+        kind: How tuples are distributed over the sites.
         dims: Of a partitioned relation, the positions in the key.
         pending: What has still to fold tuples of the same key, which may be several; None where keys are unique.
     """
 
-    spread: Spread
+    kind: PlacementKind
     dims: tuple[int, ...] = ()
     pending: Fold | None = None
 
     @property
     def is_everywhere(self) -> bool:
         """Whether ALL holds."""
-        return self.spread == Spread.EVERYWHERE
+        return self.kind == PlacementKind.EVERYWHERE
 
     def is_within(self, positions: Sequence[int]) -> bool:
         """Whether tuples whose keys agree at these positions are on one site: PART of them holds, or ALL."""
-        return self.is_everywhere or (self.spread == Spread.PARTITIONED and set(self.dims) <= set(positions))
+        return self.is_everywhere or (self.kind == PlacementKind.PARTITIONED and set(self.dims) <= set(positions))
 
     def moved(self, position_of: Callable[[int], int | None]) -> "Placement":
         """The same where keys are others, of which a function tells where a part of the old ones stands now."""
-        if self.spread != Spread.PARTITIONED:
+        if self.kind != PlacementKind.PARTITIONED:
             return self
         found = [position_of(position) for position in self.dims]
         known = tuple(position for position in found if position is not None)
         if len(known) < len(found):
-            return Placement(Spread.SCATTERED, pending=self.pending)
-        return Placement(self.spread, known, self.pending)
+            return Placement(PlacementKind.SCATTERED, pending=self.pending)
+        return Placement(self.kind, known, self.pending)
 
     def __str__(self) -> str:
-        parts = f" by <{', '.join(map(str, self.dims))}>" if self.spread == Spread.PARTITIONED else ""
-        return f"{self.spread.value}{parts}" + (f", {self.pending} pending" if self.pending is not None else "")
+        parts = f" by <{', '.join(map(str, self.dims))}>" if self.kind == PlacementKind.PARTITIONED else ""
+        return f"{self.kind.value}{parts}" + (f", {self.pending} pending" if self.pending is not None else "")
 
 
 PlacementLike = Placement | Sequence[int] | str  # positions that a relation is partitioned by, or `everywhere`
 
-EVERYWHERE = Placement(Spread.EVERYWHERE)
-SCATTERED = Placement(Spread.SCATTERED)
+EVERYWHERE = Placement(PlacementKind.EVERYWHERE)
+SCATTERED = Placement(PlacementKind.SCATTERED)
 
 
 def partitioned(*dims: int) -> Placement:
     """Partitioned by parts of the key."""
-    return Placement(Spread.PARTITIONED, dims)
+    return Placement(PlacementKind.PARTITIONED, dims)
 
 
-def site_of(parts: Sequence[int], sites: int) -> int:
+def site_of_parts(parts: Sequence[int], sites: int) -> int:
     """The site of the tuples whose keys have these parts.
 
     >>> [site_of((part,), 4) for part in range(6)]
@@ -82,6 +82,6 @@ def site_of(parts: Sequence[int], sites: int) -> int:
     return found % sites
 
 
-def site_by(dims: Sequence[int], key: Key, sites: int) -> int:
+def site_of_key(dims: Sequence[int], key: Key, sites: int) -> int:
     """The site of a key in a relation that is partitioned by these parts."""
-    return site_of([key[position] for position in dims], sites)
+    return site_of_parts([key[position] for position in dims], sites)

@@ -8,17 +8,17 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sparseeinsum.algebra.implementation.plans import (
+from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalAggregation,
     LocalJoin,
     LocalMap,
-    Plan,
     Shuffle,
+    SitePlan,
 )
 from sparseeinsum.algebra.relational.compositions import Duplicate
 from sparseeinsum.algebra.relational.folds import Fold
-from sparseeinsum.algebra.relational.keys import Copy, KeyExpression, KeyMap, Operation, Position, Whole
+from sparseeinsum.algebra.relational.keys import CopyNumber, Integer, KeyExpression, KeyMap, KeyPart, Operation
 from sparseeinsum.semantics.exactness import JoinKind
 
 
@@ -35,27 +35,27 @@ class Product:
     """
 
     join: LocalJoin
-    left: Plan
-    right: Plan
+    left: SitePlan
+    right: SitePlan
     group_by: tuple[int, ...]
     fold: Fold
 
-    def _paired(self, left: Plan, right: Plan) -> LocalJoin:
+    def _paired(self, left: SitePlan, right: SitePlan) -> LocalJoin:
         join = self.join
         return LocalJoin(left, right, join.left_keys, join.right_keys, join.kernel)
 
-    def broadcast(self) -> Plan:
+    def broadcast(self) -> SitePlan:
         """BMM: the left side goes everywhere."""
         pairs = self._paired(Broadcast(self.left), self.right)
         return LocalAggregation(Shuffle(pairs, self.group_by), self.group_by, self.fold)
 
-    def cross(self) -> Plan:
+    def cross(self) -> SitePlan:
         """CMM: both sides are partitioned by the joined keys, which are columns of the one and rows of the other."""
         join = self.join
         pairs = self._paired(Shuffle(self.left, join.left_keys), Shuffle(self.right, join.right_keys))
         return LocalAggregation(Shuffle(pairs, self.group_by), self.group_by, self.fold)
 
-    def replicated(self) -> Plan:
+    def replicated(self) -> SitePlan:
         """RMM: blocks of each side are copied for every block of the other that they meet, and go where those are.
 
         A relational version of the 3D algorithm of Agarwal et al.
@@ -68,7 +68,7 @@ class Product:
         pairs = LocalJoin(*shuffled, left_keys=every, right_keys=every, kernel=self.join.kernel)
         return LocalAggregation(pairs, self.group_by, self.fold)
 
-    def _copied(self, side: Plan, places: dict[int, int]) -> Plan:
+    def _copied(self, side: SitePlan, places: dict[int, int]) -> SitePlan:
         """A side, once for every value of the parts of a pair's key that it lacks, with keys like those of pairs."""
         frontier = self.join.type.frontier
         copies = math.prod(max(values, 1) for at, values in enumerate(frontier) if at not in places)
@@ -76,7 +76,7 @@ class Product:
         parts: list[KeyExpression] = []
         for position, values in enumerate(frontier):
             if position in places:
-                parts.append(Position(places[position]))
+                parts.append(KeyPart(places[position]))
             else:
                 parts.append(_digit(below, max(values, 1), copies))
                 below *= max(values, 1)
@@ -85,11 +85,11 @@ class Product:
 
 def _digit(below: int, base: int, copies: int) -> KeyExpression:
     """A digit of the number of a copy, of so many values."""
-    number: KeyExpression = Copy() if below == 1 else Operation("//", Copy(), Whole(below))
-    return number if below * base == copies else Operation("%", number, Whole(base))
+    number: KeyExpression = CopyNumber() if below == 1 else Operation("//", CopyNumber(), Integer(below))
+    return number if below * base == copies else Operation("%", number, Integer(base))
 
 
-def product_of(plan: Plan) -> Product | None:
+def product_of(plan: SitePlan) -> Product | None:
     """What a plan multiplies and adds up, in whichever of the three ways; None where it is no such plan."""
     match plan:
         case LocalAggregation(Shuffle(LocalJoin(kind=JoinKind.INNER, keys=None) as join), group_by, fold):
@@ -99,7 +99,7 @@ def product_of(plan: Plan) -> Product | None:
             return None
 
 
-def multiply_in_other_ways(plan: Plan) -> Iterator[Plan]:
+def multiply_in_other_ways(plan: SitePlan) -> Iterator[SitePlan]:
     """BMM, CMM and RMM are equal."""
     product = product_of(plan)
     if product is not None:

@@ -5,16 +5,16 @@ from typing import TypeAlias
 
 from sparseeinsum.algebra.implementation.kernel_rules import KERNEL_RULES
 from sparseeinsum.algebra.implementation.movement_rules import MOVEMENT_RULES
-from sparseeinsum.algebra.implementation.plans import Plan, with_inputs
 from sparseeinsum.algebra.implementation.product_rules import PRODUCT_RULES
+from sparseeinsum.algebra.implementation.site_operators import SitePlan, with_inputs
 from sparseeinsum.errors import AlgebraError
 
-Rule: TypeAlias = Callable[[Plan], Iterator[Plan]]
+Rule: TypeAlias = Callable[[SitePlan], Iterator[SitePlan]]
 
 RULES: Mapping[str, Rule] = {**KERNEL_RULES, **MOVEMENT_RULES, **PRODUCT_RULES}
 
 
-def rewritten(plan: Plan, rules: Iterable[Rule]) -> Iterator[Plan]:
+def rewritten_plans(plan: SitePlan, rules: Iterable[Rule]) -> Iterator[SitePlan]:
     """All plans that one application of one rule leads to, at the root or below it.
 
     One whose tuples would then not lie where an operator above needs them is none, nor one that leaves groups unfolded.
@@ -23,7 +23,7 @@ def rewritten(plan: Plan, rules: Iterable[Rule]) -> Iterator[Plan]:
     for rule in chosen:
         yield from rule(plan)
     for number, operand in enumerate(plan.inputs):
-        for other in rewritten(operand, chosen):
+        for other in rewritten_plans(operand, chosen):
             try:
                 found = with_inputs(plan, (*plan.inputs[:number], other, *plan.inputs[number + 1 :]))
             except AlgebraError:

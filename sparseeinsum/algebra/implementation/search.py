@@ -14,20 +14,20 @@ from functools import cached_property
 from itertools import count
 
 from sparseeinsum.algebra.implementation.cost import Cost, Sites, cost_by_operator
-from sparseeinsum.algebra.implementation.options import (
-    Options,
-    Priced,
+from sparseeinsum.algebra.implementation.operator_plans import (
+    PlansByPlacement,
+    PricedPlan,
     by,
-    of_input,
-    options_of,
-    replications,
+    plans_of_input,
+    plans_of_operator,
+    replicated_joins,
     subsets,
 )
 from sparseeinsum.algebra.implementation.placements import EVERYWHERE, SCATTERED, Placement
-from sparseeinsum.algebra.implementation.plans import Placed, Plan, with_inputs
-from sparseeinsum.algebra.implementation.rewriting import RULES, Rule, rewritten
+from sparseeinsum.algebra.implementation.rewriting import RULES, Rule, rewritten_plans
+from sparseeinsum.algebra.implementation.site_operators import Placed, SitePlan, with_inputs
 from sparseeinsum.algebra.relational.expressions import Aggregation, Concat, Expression, Input, Join
-from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.errors import AlgebraError
 
 _MOST_EXPANDED = 8  # plans whose neighbours are looked at
@@ -39,7 +39,7 @@ def best_plans(
     placements: Mapping[str, Placement],
     sites: Sites,
     rules: Iterable[Rule] = tuple(RULES.values()),
-) -> tuple[Plan, ...]:
+) -> tuple[SitePlan, ...]:
     """The cheapest plans found for expressions that may have parts in common, which are computed once.
 
     Args:
@@ -53,7 +53,7 @@ def best_plans(
     """
     chosen = _Search(tuple(expressions), placements, sites).plans()
     plans = _improved(_shared(chosen), sites, tuple(rules))
-    if total(plans, sites) == float("inf"):
+    if total_cost(plans, sites) == float("inf"):
         raise AlgebraError(
             f"a site has memory for {sites.memory_floats:,.0f} floats, and every plan that was found has an operator "
             "that needs more; take more sites, or smaller tiles"
@@ -61,13 +61,13 @@ def best_plans(
     return plans
 
 
-def total(plans: Sequence[Plan], sites: Sites) -> float:
+def total_cost(plans: Sequence[SitePlan], sites: Sites) -> float:
     """Cost of plans that may have parts in common."""
     return sum((cost for _, _, cost in cost_by_operator(plans, sites)), Cost()).total(sites)
 
 
-Fixed = dict[int, Priced]  # what is chosen for expressions that are read several times, by id
-Table = dict[int, Options]  # the cheapest plans of expressions, by id
+Fixed = dict[int, PricedPlan]  # what is chosen for expressions that are read several times, by id
+Table = dict[int, PlansByPlacement]  # the cheapest plans of expressions, by id
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class _Search:
     placements: Mapping[str, Placement]
     sites: Sites
 
-    def plans(self) -> tuple[Plan, ...]:
+    def plans(self) -> tuple[SitePlan, ...]:
         """The cheapest plan of every expression that is wanted."""
         _, table = self._settled()
         return tuple(table[id(each)].best().plan for each in self.expressions)
@@ -86,7 +86,7 @@ class _Search:
         """All operators, in order."""
         found: dict[int, Expression] = {}
         for expression in self.expressions:
-            found |= {id(each): each for each in in_order(expression)}
+            found |= {id(each): each for each in topological_order(expression)}
         return list(found.values())
 
     @cached_property
@@ -119,13 +119,13 @@ class _Search:
                 break
         return fixed, table
 
-    def _paid(self, chosen: Priced) -> Options:
+    def _paid(self, chosen: PricedPlan) -> PlansByPlacement:
         """The one plan of what is read several times, which costs its readers nothing."""
-        options = Options(self.sites)
+        options = PlansByPlacement(self.sites)
         options.offer(replace(chosen, cost=Cost()))
         return options
 
-    def _with(self, node: Expression, chosen: Priced, fixed: Fixed, table: Table) -> tuple[Fixed, Table]:
+    def _with(self, node: Expression, chosen: PricedPlan, fixed: Fixed, table: Table) -> tuple[Fixed, Table]:
         """The same with another plan for one expression, and for what reads it."""
         fixed = {**fixed, id(node): chosen}
         table = {**table, id(node): self._paid(chosen)}
@@ -146,38 +146,38 @@ class _Search:
         costs += [table[id(each)].best().cost for each in self.expressions]
         return sum(costs, Cost()).total(self.sites)
 
-    def _options_of(self, each: Expression, table: Table) -> Options:
+    def _options_of(self, each: Expression, table: Table) -> PlansByPlacement:
         if isinstance(each, Input):
-            return of_input(Placed(each, self.placements.get(each.name, SCATTERED)), self.sites)
-        options = options_of(each, [table[id(operand)] for operand in each.inputs], self.sites)
+            return plans_of_input(Placed(each, self.placements.get(each.name, SCATTERED)), self.sites)
+        options = plans_of_operator(each, [table[id(operand)] for operand in each.inputs], self.sites)
         if isinstance(each, Aggregation | Concat) and isinstance(each.input, Join):
             left, right = (table[id(operand)] for operand in each.input.inputs)
-            for other in replications(each, left, right, self.sites):
+            for other in replicated_joins(each, left, right, self.sites):
                 options.offer(other)
         return options
 
-    def _alternatives(self, node: Expression, table: Table) -> list[Priced]:
+    def _alternatives(self, node: Expression, table: Table) -> list[PricedPlan]:
         """Plans for something that is read several times: as it may come out, or moved."""
         options = self._options_of(node, table)
         goals = [EVERYWHERE, *map(by, subsets(range(node.type.arity)))]
         return [*options.found.values(), *(options.near(goal) for goal in goals if goal not in options.found)]
 
 
-def _shared(plans: tuple[Plan, ...]) -> tuple[Plan, ...]:
+def _shared(plans: tuple[SitePlan, ...]) -> tuple[SitePlan, ...]:
     """The same plans, what is equal in them being one."""
-    known: dict[Plan, Plan] = {}
-    made: dict[int, Plan] = {}
+    known: dict[SitePlan, SitePlan] = {}
+    made: dict[int, SitePlan] = {}
     for plan in plans:
-        for each in in_order(plan):
+        for each in topological_order(plan):
             if id(each) not in made:
                 again = with_inputs(each, tuple(made[id(operand)] for operand in each.inputs))
                 made[id(each)] = known.setdefault(again, again)
     return tuple(made[id(plan)] for plan in plans)
 
 
-def _improved(plans: tuple[Plan, ...], sites: Sites, rules: tuple[Rule, ...]) -> tuple[Plan, ...]:
+def _improved(plans: tuple[SitePlan, ...], sites: Sites, rules: tuple[Rule, ...]) -> tuple[SitePlan, ...]:
     """The cheapest plans that rules lead to, looking at neighbours of the cheapest first."""
-    best, lowest = plans, total(plans, sites)
+    best, lowest = plans, total_cost(plans, sites)
     order = count()
     waiting = [(lowest, next(order), plans)]
     seen = {plans}
@@ -189,7 +189,7 @@ def _improved(plans: tuple[Plan, ...], sites: Sites, rules: tuple[Rule, ...]) ->
             if other in seen:
                 continue
             seen.add(other)
-            found = total(other, sites)
+            found = total_cost(other, sites)
             if found < lowest:
                 best, lowest = other, found
             if found <= cost:
@@ -197,9 +197,9 @@ def _improved(plans: tuple[Plan, ...], sites: Sites, rules: tuple[Rule, ...]) ->
     return best
 
 
-def _neighbours(plans: tuple[Plan, ...], rules: tuple[Rule, ...]) -> list[tuple[Plan, ...]]:
+def _neighbours(plans: tuple[SitePlan, ...], rules: tuple[Rule, ...]) -> list[tuple[SitePlan, ...]]:
     return [
         _shared((*plans[:number], other, *plans[number + 1 :]))
         for number, plan in enumerate(plans)
-        for other in rewritten(plan, rules)
+        for other in rewritten_plans(plan, rules)
     ]

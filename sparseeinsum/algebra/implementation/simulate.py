@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sparseeinsum.algebra.implementation.placements import Spread, site_by
-from sparseeinsum.algebra.implementation.plans import (
+from sparseeinsum.algebra.implementation.placements import PlacementKind, site_of_key
+from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalAggregation,
     LocalComplete,
@@ -19,17 +19,17 @@ from sparseeinsum.algebra.implementation.plans import (
     LocalJoin,
     LocalMap,
     Placed,
-    Plan,
     Shuffle,
+    SitePlan,
 )
 from sparseeinsum.algebra.relational.kernels import IDENTITY
-from sparseeinsum.algebra.relational.keys import Key, every_key
-from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.algebra.relational.keys import Key, all_keys
+from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.tuples import ARRAYS, BOUNDS, Payloads, Tuples, completed, folded, mapped
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.operators.dtypes import Array
 
-Sites: TypeAlias = list[Tuples]
+TuplesBySite: TypeAlias = list[Tuples]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class OperatorTraffic:
         received: Floats that each site received from others.
     """
 
-    plan: Plan
+    plan: SitePlan
     sent: tuple[int, ...]
     received: tuple[int, ...]
 
@@ -53,7 +53,7 @@ class OperatorTraffic:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SimulatedRun:
     """A plan that ran on simulated sites.
 
     Attributes:
@@ -61,7 +61,7 @@ class Run:
         traffic: What moved, in order.
     """
 
-    sites: Sites
+    sites: TuplesBySite
     traffic: tuple[OperatorTraffic, ...]
 
     @property
@@ -101,7 +101,7 @@ class Run:
         return True
 
 
-def simulate(plan: Plan, inputs: Mapping[str, Mapping[Key, Array]], sites: int) -> Run:
+def simulate(plan: SitePlan, inputs: Mapping[str, Mapping[Key, Array]], sites: int) -> SimulatedRun:
     """Run a plan on so many sites.
 
     Args:
@@ -110,10 +110,10 @@ def simulate(plan: Plan, inputs: Mapping[str, Mapping[Key, Array]], sites: int) 
         sites: How many there are.
     """
     stored = {name: [(key, np.asarray(array)) for key, array in found.items()] for name, found in inputs.items()}
-    return Run(*_Simulation(ARRAYS, stored, sites).run(plan))
+    return SimulatedRun(*_Simulation(ARRAYS, stored, sites).run(plan))
 
 
-def replay(plan: Plan, sites: int, keys: Mapping[str, Iterable[Key]] | None = None) -> tuple[OperatorTraffic, ...]:
+def replay(plan: SitePlan, sites: int, keys: Mapping[str, Iterable[Key]] | None = None) -> tuple[OperatorTraffic, ...]:
     """What a plan moves between so many sites, from keys and bounds alone.
 
     Args:
@@ -126,7 +126,7 @@ def replay(plan: Plan, sites: int, keys: Mapping[str, Iterable[Key]] | None = No
     """
     given = {name: list(each) for name, each in (keys or {}).items()}
     stored: dict[str, Tuples] = {}
-    for each in in_order(plan):
+    for each in topological_order(plan):
         if isinstance(each, Placed) and each.input.name not in stored:
             found = given[each.input.name] if each.input.name in given else _all_keys(each)
             stored[each.input.name] = [(key, each.type.bound) for key in found]
@@ -148,10 +148,10 @@ class _Simulation:
     stored: Mapping[str, Tuples]
     sites: int
 
-    def run(self, plan: Plan) -> tuple[Sites, tuple[OperatorTraffic, ...]]:
-        found: dict[int, Sites] = {}
+    def run(self, plan: SitePlan) -> tuple[TuplesBySite, tuple[OperatorTraffic, ...]]:
+        found: dict[int, TuplesBySite] = {}
         traffic: list[OperatorTraffic] = []
-        for each in in_order(plan):
+        for each in topological_order(plan):
             inputs = [found[id(operand)] for operand in each.inputs]
             match each:
                 case Placed():
@@ -163,26 +163,26 @@ class _Simulation:
                     found[id(each)] = [self._local(each, number, *parts) for number, parts in _by_site(inputs)]
         return found[id(plan)], tuple(traffic)
 
-    def _placed(self, plan: Placed) -> Sites:
+    def _placed(self, plan: Placed) -> TuplesBySite:
         if plan.input.name not in self.stored:
             raise AlgebraError(f"no relation {plan.input.name} is given; there are {', '.join(self.stored) or 'none'}")
         tuples, placement = self.stored[plan.input.name], plan.placement
         if placement.is_everywhere:
             return [list(tuples) for _ in range(self.sites)]
-        found: Sites = [[] for _ in range(self.sites)]
+        found: TuplesBySite = [[] for _ in range(self.sites)]
         for number, (key, value) in enumerate(tuples):
-            is_partitioned = placement.spread == Spread.PARTITIONED
-            site = site_by(placement.dims, key, self.sites) if is_partitioned else number % self.sites
+            is_partitioned = placement.kind == PlacementKind.PARTITIONED
+            site = site_of_key(placement.dims, key, self.sites) if is_partitioned else number % self.sites
             found[site].append((key, value))
         return found
 
-    def _moved(self, plan: Broadcast | Shuffle, given: Sites) -> tuple[Sites, OperatorTraffic]:
-        found: Sites = [[] for _ in range(self.sites)]
+    def _moved(self, plan: Broadcast | Shuffle, given: TuplesBySite) -> tuple[TuplesBySite, OperatorTraffic]:
+        found: TuplesBySite = [[] for _ in range(self.sites)]
         sent, received = [0] * self.sites, [0] * self.sites
         is_everywhere = plan.inputs[0].placement.is_everywhere
         for origin, tuples in enumerate(given):
             for key, value in tuples:
-                goals = range(self.sites) if isinstance(plan, Broadcast) else (site_by(plan.dims, key, self.sites),)
+                goals = range(self.sites) if isinstance(plan, Broadcast) else (site_of_key(plan.dims, key, self.sites),)
                 for goal in goals:
                     if is_everywhere and goal != origin:
                         continue  # it is there already
@@ -192,7 +192,7 @@ class _Simulation:
                         received[goal] += self.payloads.size(value)
         return found, OperatorTraffic(plan, tuple(sent), tuple(received))
 
-    def _local(self, plan: Plan, site: int, given: Tuples, other: Tuples | None = None) -> Tuples:
+    def _local(self, plan: SitePlan, site: int, given: Tuples, other: Tuples | None = None) -> Tuples:
         match plan:
             case LocalJoin():
                 assert other is not None
@@ -205,13 +205,13 @@ class _Simulation:
             case LocalMap(_, keys, kernel):
                 return mapped(given, keys, kernel, self.payloads)
             case LocalComplete(_, absent):
-                dims, every = plan.placement.dims, every_key(plan.type.frontier)
+                dims, every = plan.placement.dims, all_keys(plan.type.frontier)
                 if not plan.placement.is_everywhere:
-                    every = [key for key in every if site_by(dims, key, self.sites) == site]
+                    every = [key for key in every if site_of_key(dims, key, self.sites) == site]
                 return completed(given, absent, every, self.payloads)
             case _:
                 raise TypeError(f"no local operator: {plan!r}")
 
 
-def _by_site(inputs: Sequence[Sites]) -> Iterable[tuple[int, tuple[Tuples, ...]]]:
+def _by_site(inputs: Sequence[TuplesBySite]) -> Iterable[tuple[int, tuple[Tuples, ...]]]:
     return enumerate(zip(*inputs, strict=True))

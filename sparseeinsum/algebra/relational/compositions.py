@@ -10,7 +10,7 @@ from sparseeinsum.operators.records import Law
 
 
 @dataclass(frozen=True, slots=True)
-class Composed(Kernel):
+class ComposedKernel(Kernel):
     """A kernel of one array, of what another kernel gives.
 
     Attributes:
@@ -48,7 +48,7 @@ class Composed(Kernel):
 
 
 @dataclass(frozen=True, slots=True)
-class AfterEach(Kernel):
+class OperandwiseKernel(Kernel):
     """A kernel of two arrays, each taken through a kernel of one before.
 
     Attributes:
@@ -82,11 +82,11 @@ class AfterEach(Kernel):
         return f"({self.outer}) of each ({self.inner})"
 
 
-def composed(outer: Kernel, inner: Kernel) -> Kernel:
+def compose(outer: Kernel, inner: Kernel) -> Kernel:
     """A kernel of what another one gives; identities vanish."""
     if outer.is_identity:
         return inner
-    return outer if inner.is_identity else Composed(outer, inner)
+    return outer if inner.is_identity else ComposedKernel(outer, inner)
 
 
 class _Moving(Kernel):
@@ -133,7 +133,7 @@ class Duplicate(_Moving):
         """One of them."""
         return arrays[0]
 
-    def pieces(self, array: Array) -> list[Array]:
+    def outputs(self, array: Array) -> list[Array]:
         """All of them."""
         return [array] * self.count
 
@@ -147,7 +147,7 @@ class Duplicate(_Moving):
 
 
 @dataclass(frozen=True, slots=True)
-class Cut(_Moving):
+class SplitAxis(_Moving):
     """An array in pieces along an axis: the paper's arrayTileOp; the last one may be shorter.
 
     Attributes:
@@ -177,15 +177,15 @@ class Cut(_Moving):
 
     def apply(self, *arrays: Array) -> Array:
         """The first piece."""
-        return self.pieces(arrays[0])[0]
+        return self.outputs(arrays[0])[0]
 
-    def pieces(self, array: Array) -> list[Array]:
+    def outputs(self, array: Array) -> list[Array]:
         """All of them; fewer of an array that is shorter."""
         starts = range(0, array.shape[self.axis], self.size)
         before = (slice(None),) * self.axis
         return [array[(*before, slice(start, start + self.size))] for start in starts]
 
-    def bounds_of_pieces(self, bound: Bound) -> list[Bound]:
+    def output_bounds(self, bound: Bound) -> list[Bound]:
         """The last one is what is left."""
         extents = [min(self.size, bound[self.axis] - start) for start in range(0, bound[self.axis], self.size)]
         return [(*bound[: self.axis], extent, *bound[self.axis + 1 :]) for extent in extents]

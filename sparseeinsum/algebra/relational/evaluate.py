@@ -22,8 +22,8 @@ from sparseeinsum.algebra.relational.expressions import (
     Transform,
 )
 from sparseeinsum.algebra.relational.kernels import IDENTITY
-from sparseeinsum.algebra.relational.keys import Key, every_key, identity
-from sparseeinsum.algebra.relational.traversal import in_order
+from sparseeinsum.algebra.relational.keys import Key, all_keys, identity_map
+from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.tuples import ARRAYS, completed, folded, mapped
 from sparseeinsum.algebra.relational.types import RelationType, check_keys
 from sparseeinsum.errors import AlgebraError
@@ -43,7 +43,7 @@ def evaluate(expression: Expression, inputs: Mapping[str, Mapping[Key, Array]]) 
         AlgebraError: A relation is not of the type that it should be.
     """
     found: dict[int, Relation] = {}
-    for each in in_order(expression):
+    for each in topological_order(expression):
         if isinstance(each, Input):
             if each.name not in inputs:
                 raise AlgebraError(f"no relation {each.name} is given; there are {', '.join(inputs) or 'none'}")
@@ -67,8 +67,8 @@ def check_relation(relation: Mapping[Key, Array], of: RelationType) -> None:
         larger = len(array.shape) != of.rank or any(map(int.__gt__, array.shape, of.bound))
         if larger or (array.shape != of.bound and not of.is_ragged):
             raise AlgebraError(f"the array of the key {key} is {array.shape}; the relation's bound is {of.bound}")
-    if of.is_continuous and len(relation) < of.places:
-        raise AlgebraError(f"{of.places - len(relation)} of the {of.places} keys below {of.frontier} are absent")
+    if of.is_continuous and len(relation) < of.key_count:
+        raise AlgebraError(f"{of.key_count - len(relation)} of the {of.key_count} keys below {of.frontier} are absent")
 
 
 @singledispatch
@@ -102,7 +102,7 @@ def _filter(node: Filter, given: Relation) -> Relation:
 
 @_computed.register
 def _transform(node: Transform, given: Relation) -> Relation:
-    return dict(mapped(given.items(), identity(node.type.arity), node.kernel, ARRAYS))
+    return dict(mapped(given.items(), identity_map(node.type.arity), node.kernel, ARRAYS))
 
 
 @_computed.register
@@ -117,4 +117,4 @@ def _concat(node: Concat, given: Relation) -> Relation:
 
 @_computed.register
 def _complete(node: Complete, given: Relation) -> Relation:
-    return dict(completed(given.items(), node.absent, every_key(node.type.frontier), ARRAYS))
+    return dict(completed(given.items(), node.absent, all_keys(node.type.frontier), ARRAYS))

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from sparseeinsum.algebra.relational.absence import Absent, Extent
-from sparseeinsum.algebra.relational.compositions import Cut
-from sparseeinsum.algebra.relational.folds import Concatenation, Fold
+from sparseeinsum.algebra.relational.compositions import SplitAxis
+from sparseeinsum.algebra.relational.folds import ConcatFold, Fold
 from sparseeinsum.algebra.relational.kernels import Kernel
-from sparseeinsum.algebra.relational.keys import Key, KeyMap, KeyPredicate, appended
+from sparseeinsum.algebra.relational.keys import Key, KeyMap, KeyPredicate, with_copy_number
 from sparseeinsum.algebra.relational.traversal import OneInput
 from sparseeinsum.algebra.relational.tuples import Pairing
 from sparseeinsum.algebra.relational.types import (
@@ -197,12 +197,12 @@ class Tile(OneInput["Expression"]):
     @property
     def keys(self) -> KeyMap:
         """What becomes of keys."""
-        return appended(self.input.type.arity, self.cut.copies)
+        return with_copy_number(self.input.type.arity, self.cut.copies)
 
     @property
-    def cut(self) -> Cut:
+    def cut(self) -> SplitAxis:
         """What becomes of arrays."""
-        return Cut(self.axis, self.size, max(self.type.frontier[-1], 1))
+        return SplitAxis(self.axis, self.size, max(self.type.frontier[-1], 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,11 +240,11 @@ class Concat(OneInput["Expression"]):
         return tuple(position for position in range(self.input.type.arity) if position != self.key)
 
     @property
-    def concatenation(self) -> Concatenation:
+    def concatenation(self) -> ConcatFold:
         """What becomes of the arrays of a group."""
         tile = self.input.type.bound[self.axis]
         most = tile * self.input.type.frontier[self.key]
-        return Concatenation(self.axis, tile, self.extent or Extent(most, most, None), self.fill)
+        return ConcatFold(self.axis, tile, self.extent or Extent(most, most, None), self.fill)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ class Fold(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate(Fold):
+class AggregateFold(Fold):
     """An aggregate of numbers, element by element.
 
     Attributes:
@@ -98,7 +98,7 @@ class Aggregate(Fold):
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated(Fold):
+class KernelFold(Fold):
     """A kernel of two arrays, applied until one is left.
 
     Attributes:
@@ -139,7 +139,7 @@ class Repeated(Fold):
 
 
 @dataclass(frozen=True, slots=True)
-class Compensated(Fold):
+class CompensatedFold(Fold):
     """An aggregate of groups of which arrays were left out that all hold one number.
 
     Attributes:
@@ -150,7 +150,7 @@ class Compensated(Fold):
             the group does not share (its number among those, tile, bound), or the same in all.
     """
 
-    aggregate: Aggregate
+    aggregate: AggregateFold
     constant: Number
     indices: int
     extents: tuple[Extent, ...]
@@ -175,7 +175,7 @@ class Compensated(Fold):
 
 
 @dataclass(frozen=True, slots=True)
-class Concatenation(Fold):
+class ConcatFold(Fold):
     """Arrays put one after the other along an axis, in the order of their keys: the paper's arrayConcatOp.
 
     Attributes:
@@ -222,38 +222,38 @@ class Concatenation(Fold):
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped(Fold):
+class MappedFold(Fold):
     """A fold, with a kernel before, of every array, or after, of the result.
 
     Attributes:
-        fold_of: What folds.
+        inner: What folds.
         before: Of every array.
         after: Of the result, once.
     """
 
-    fold_of: Fold
+    inner: Fold
     before: Kernel | None = None
     after: Kernel | None = None
 
     def bound(self, bound: Bound) -> Bound:
         """As the kernels and the fold say."""
         given = bound if self.before is None else self.before.bound(bound)
-        folded = self.fold_of.bound(given)
+        folded = self.inner.bound(given)
         return folded if self.after is None else self.after.bound(folded)
 
     def fold(self, group: Key, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
         """One after the other."""
         given = arrays if self.before is None else [self.before.apply(array) for array in arrays]
-        folded = self.fold_of.fold(group, keys, given)
+        folded = self.inner.fold(group, keys, given)
         return folded if self.after is None else self.after.apply(folded)
 
     def __str__(self) -> str:
         before = "" if self.before is None else f" of each ({self.before})"
-        return f"{self.fold_of}{before}" if self.after is None else f"({self.after}) of ({self.fold_of}{before})"
+        return f"{self.inner}{before}" if self.after is None else f"({self.after}) of ({self.inner}{before})"
 
 
 def as_fold(value: Fold | Kernel | str) -> Fold:
     """A fold, or what a kernel of two arrays or an aggregate's name stands for."""
     if isinstance(value, str):
-        return Aggregate(value)
-    return Repeated(value) if isinstance(value, Kernel) else value
+        return AggregateFold(value)
+    return KernelFold(value) if isinstance(value, Kernel) else value

@@ -62,11 +62,11 @@ class Kernel(ABC):
         """Whether it is a function to one array, not to several, of which there may be one by chance."""
         return True
 
-    def pieces(self, array: Array) -> list[Array]:
+    def outputs(self, array: Array) -> list[Array]:
         """All arrays that it makes of one."""
         return [self.apply(array)]
 
-    def bounds_of_pieces(self, bound: Bound) -> list[Bound]:
+    def output_bounds(self, bound: Bound) -> list[Bound]:
         """Bounds of all arrays that it makes of one."""
         return [self.bound(bound)] * self.copies
 

@@ -38,21 +38,21 @@ LARGEST_GRID = 1 << 18  # keys that are looked at one by one
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class KeyPart:
     """The part of the key at a position."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class Integer:
     """A whole number."""
 
     value: int
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class CopyNumber:
     """The number of the copy, where a function makes several keys of one."""
 
 
@@ -65,54 +65,54 @@ class Operation:
     right: "KeyExpression"
 
     def __post_init__(self) -> None:
-        if self.symbol in ("//", "%") and not (isinstance(self.right, Whole) and self.right.value > 0):
+        if self.symbol in ("//", "%") and not (isinstance(self.right, Integer) and self.right.value > 0):
             raise AlgebraError(f"keys are divided by whole numbers above 0 alone, not by {write_key(self.right)}")
         for side in (self.left, self.right):
-            if self.symbol in LOGIC and not is_truth(side):
+            if self.symbol in LOGIC and not is_condition(side):
                 raise AlgebraError(f"{self.symbol} joins comparisons, and {write_key(side)} is none")
-            if self.symbol in _ARITHMETIC and is_truth(side):
+            if self.symbol in _ARITHMETIC and is_condition(side):
                 raise AlgebraError(f"{write_key(side)} is true or false; {self.symbol} takes numbers")
 
 
-KeyExpression = Position | Whole | Copy | Operation
+KeyExpression = KeyPart | Integer | CopyNumber | Operation
 
 
-def is_truth(expression: KeyExpression) -> bool:
+def is_condition(expression: KeyExpression) -> bool:
     """Whether the value is true or false."""
     return isinstance(expression, Operation) and expression.symbol not in _ARITHMETIC
 
 
-def value_of(expression: KeyExpression, key: Any, copy: int = 0) -> Any:  # noqa: ANN401  # numbers or arrays
+def evaluate_key(expression: KeyExpression, key: Any, copy: int = 0) -> Any:  # noqa: ANN401  # numbers or arrays
     """The value for one key, or for many whose parts are arrays."""
     match expression:
-        case Position(index):
+        case KeyPart(index):
             return key[index]
-        case Whole(value):
+        case Integer(value):
             return value
-        case Copy():
+        case CopyNumber():
             return copy
         case Operation(symbol, left, right):
-            return _OPERATIONS[symbol](value_of(left, key, copy), value_of(right, key, copy))
+            return _OPERATIONS[symbol](evaluate_key(left, key, copy), evaluate_key(right, key, copy))
 
 
-def positions_of(expression: KeyExpression) -> frozenset[int]:
+def positions_in(expression: KeyExpression) -> frozenset[int]:
     """Positions of the key that an expression depends on."""
     match expression:
-        case Position(index):
+        case KeyPart(index):
             return frozenset((index,))
         case Operation(_, left, right):
-            return positions_of(left) | positions_of(right)
+            return positions_in(left) | positions_in(right)
         case _:
             return frozenset()
 
 
-def substituted(expression: KeyExpression, parts: Sequence[KeyExpression]) -> KeyExpression:
+def substitute(expression: KeyExpression, parts: Sequence[KeyExpression]) -> KeyExpression:
     """The expression of a key whose parts are expressions themselves."""
     match expression:
-        case Position(index):
+        case KeyPart(index):
             return parts[index]
         case Operation(symbol, left, right):
-            return Operation(symbol, substituted(left, parts), substituted(right, parts))
+            return Operation(symbol, substitute(left, parts), substitute(right, parts))
         case _:
             return expression
 
@@ -124,11 +124,11 @@ def write_key(expression: KeyExpression, binding: int = 0) -> str:
     '(k0 + 1) * 2'
     """
     match expression:
-        case Position(index):
+        case KeyPart(index):
             return f"k{index}"
-        case Whole(value):
+        case Integer(value):
             return str(value)
-        case Copy():
+        case CopyNumber():
             return "c"
         case Operation(symbol, left, right):
             precedence = _PRECEDENCE[symbol]
@@ -137,7 +137,7 @@ def write_key(expression: KeyExpression, binding: int = 0) -> str:
             return f"({text})" if precedence < binding else text
 
 
-def grid(frontier: Sequence[int]) -> NDArray[np.int64] | None:
+def key_grid(frontier: Sequence[int]) -> NDArray[np.int64] | None:
     """All keys below a frontier, as columns: (arity, count); None where they are too many to look at."""
     count = int(np.prod(np.asarray(frontier, dtype=object))) if frontier else 1
     if count > LARGEST_GRID:
@@ -145,13 +145,13 @@ def grid(frontier: Sequence[int]) -> NDArray[np.int64] | None:
     return np.indices(tuple(frontier), np.int64).reshape(len(frontier), count)
 
 
-def every_key(frontier: Sequence[int]) -> list[Key]:
+def all_keys(frontier: Sequence[int]) -> list[Key]:
     """All keys below a frontier, one by one.
 
     Raises:
         AlgebraError: They are too many for that.
     """
-    columns = grid(frontier)
+    columns = key_grid(frontier)
     if columns is None:
         raise AlgebraError(f"there are too many keys below {tuple(frontier)} to look at one by one")
     return [tuple(key) for key in columns.T.tolist()]
@@ -174,7 +174,7 @@ class KeyMap:
     def __post_init__(self) -> None:
         for part in self.parts:
             _check_positions(part, self.arity)
-            if is_truth(part):
+            if is_condition(part):
                 raise AlgebraError(f"a part of a key is a number, and {write_key(part)} is true or false")
         if self.copies < 1:
             raise AlgebraError(f"a key becomes 1 key or more, not {self.copies}")
@@ -182,17 +182,17 @@ class KeyMap:
     @property
     def is_identity(self) -> bool:
         """Whether every key stays as it is."""
-        return self.copies == 1 and self.parts == tuple(map(Position, range(self.arity)))
+        return self.copies == 1 and self.parts == tuple(map(KeyPart, range(self.arity)))
 
     def apply(self, key: Key, copy: int = 0) -> Key:
         """The key that a key becomes, or one of its copies."""
-        return tuple(int(value_of(part, key, copy)) for part in self.parts)
+        return tuple(int(evaluate_key(part, key, copy)) for part in self.parts)
 
     def apply_to_columns(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
         """The same of many keys, as columns; those of each copy after those of the one before."""
         count = columns.shape[1]
         copies = [
-            np.stack([np.broadcast_to(value_of(part, columns, copy), count) for part in self.parts])
+            np.stack([np.broadcast_to(evaluate_key(part, columns, copy), count) for part in self.parts])
             if self.parts
             else np.zeros((0, count), np.int64)
             for copy in range(self.copies)
@@ -202,12 +202,12 @@ class KeyMap:
     def after(self, first: "KeyMap") -> "KeyMap":
         """This function of what another one gives, of which at most one makes copies."""
         assert self.copies == 1 or first.copies == 1
-        parts = tuple(substituted(part, first.parts) for part in self.parts)
+        parts = tuple(substitute(part, first.parts) for part in self.parts)
         return KeyMap(first.arity, parts, self.copies * first.copies)
 
     def kept(self, position: int) -> int | None:
         """Where a part of the key is found in the result, unchanged; None where it is nowhere."""
-        return next((at for at, part in enumerate(self.parts) if part == Position(position)), None)
+        return next((at for at, part in enumerate(self.parts) if part == KeyPart(position)), None)
 
     def __str__(self) -> str:
         given = ", ".join(f"k{index}" for index in range(self.arity))
@@ -215,25 +215,25 @@ class KeyMap:
         return f"<{given}> -> <{made}>" + (f" for c < {self.copies}" if self.copies > 1 else "")
 
 
-def identity(arity: int) -> KeyMap:
+def identity_map(arity: int) -> KeyMap:
     """The function that leaves keys as they are."""
-    return KeyMap(arity, tuple(map(Position, range(arity))))
+    return KeyMap(arity, tuple(map(KeyPart, range(arity))))
 
 
-def selected(arity: int, positions: Sequence[int]) -> KeyMap:
+def projection(arity: int, positions: Sequence[int]) -> KeyMap:
     """The function that keeps the parts at some positions, in this order."""
-    return KeyMap(arity, tuple(map(Position, positions)))
+    return KeyMap(arity, tuple(map(KeyPart, positions)))
 
 
-def appended(arity: int, copies: int) -> KeyMap:
+def with_copy_number(arity: int, copies: int) -> KeyMap:
     """The function that makes copies of a key and appends their number: the paper's keyTileOp."""
     return inserted(arity, arity, copies)
 
 
 def inserted(arity: int, position: int, copies: int) -> KeyMap:
     """The function that makes copies of a key and puts their number in at a position: the paper's insertDim."""
-    parts = [*map(Position, range(arity))]
-    return KeyMap(arity, (*parts[:position], Copy(), *parts[position:]), copies)
+    parts = [*map(KeyPart, range(arity))]
+    return KeyMap(arity, (*parts[:position], CopyNumber(), *parts[position:]), copies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,21 +245,21 @@ class KeyPredicate:
 
     def __post_init__(self) -> None:
         _check_positions(self.condition, self.arity)
-        if not is_truth(self.condition):
+        if not is_condition(self.condition):
             raise AlgebraError(f"a filter needs a condition, such as k0 == k1, and {write_key(self.condition)} is none")
 
     @property
     def positions(self) -> frozenset[int]:
         """Positions of the key that it looks at."""
-        return positions_of(self.condition)
+        return positions_in(self.condition)
 
     def holds(self, key: Key) -> bool:
         """Whether it is true of a key."""
-        return bool(value_of(self.condition, key))
+        return bool(evaluate_key(self.condition, key))
 
     def holds_in_columns(self, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether it is true of each of many keys, as columns."""
-        return np.broadcast_to(np.asarray(value_of(self.condition, columns), np.bool_), columns.shape[1])
+        return np.broadcast_to(np.asarray(evaluate_key(self.condition, columns), np.bool_), columns.shape[1])
 
     def both(self, other: "KeyPredicate") -> "KeyPredicate":
         """What is true where this one and the other one are."""
@@ -267,13 +267,13 @@ class KeyPredicate:
 
     def of(self, arity: int, parts: Sequence[KeyExpression]) -> "KeyPredicate":
         """The same of keys of another arity, from which the parts of the keys here are computed."""
-        return KeyPredicate(arity, substituted(self.condition, parts))
+        return KeyPredicate(arity, substitute(self.condition, parts))
 
     def __str__(self) -> str:
         return write_key(self.condition)
 
 
 def _check_positions(expression: KeyExpression, arity: int) -> None:
-    beyond = [index for index in positions_of(expression) if index >= arity]
+    beyond = [index for index in positions_in(expression) if index >= arity]
     if beyond:
         raise AlgebraError(f"{write_key(expression)} reads k{min(beyond)}, and the keys have {arity} parts")

@@ -26,7 +26,7 @@ class OneInput(Generic[Operand]):
         return (self.input,)
 
 
-def in_order(root: Node) -> list[Node]:
+def topological_order(root: Node) -> list[Node]:
     """All that a tree consists of, what is read before what reads it; what is read twice is there once."""
     found: dict[int, Node] = {}
     waiting: list[tuple[Node, bool]] = [(root, False)]

@@ -26,7 +26,7 @@ class Payloads(ABC):
         """What a kernel gives."""
 
     @abstractmethod
-    def pieces(self, kernel: Kernel, value: Any) -> Sequence[Any]:  # noqa: ANN401
+    def outputs(self, kernel: Kernel, value: Any) -> Sequence[Any]:  # noqa: ANN401
         """All that a kernel makes of one."""
 
     @abstractmethod
@@ -49,9 +49,9 @@ class Arrays(Payloads):
         """The array that it computes."""
         return kernel.apply(*values)
 
-    def pieces(self, kernel: Kernel, value: Array) -> Sequence[Array]:
+    def outputs(self, kernel: Kernel, value: Array) -> Sequence[Array]:
         """The arrays that it computes."""
-        return kernel.pieces(value)
+        return kernel.outputs(value)
 
     def fold(self, fold: Fold, group: Key, keys: Sequence[Key], values: Sequence[Array]) -> Array:
         """The array that it computes."""
@@ -73,9 +73,9 @@ class Bounds(Payloads):
         """The bound of what it would compute."""
         return kernel.bound(*values)
 
-    def pieces(self, kernel: Kernel, value: Bound) -> Sequence[Bound]:
+    def outputs(self, kernel: Kernel, value: Bound) -> Sequence[Bound]:
         """The bounds of what it would compute."""
-        return kernel.bounds_of_pieces(value)
+        return kernel.output_bounds(value)
 
     def fold(self, fold: Fold, group: Key, keys: Sequence[Key], values: Sequence[Bound]) -> Bound:
         """The bound of what it would compute."""
@@ -112,7 +112,7 @@ def mapped(tuples: Iterable[tuple[Key, Any]], keys: KeyMap, kernel: Kernel, payl
     return [
         (keys.apply(key, copy), piece)
         for key, value in tuples
-        for copy, piece in enumerate(payloads.pieces(kernel, value))
+        for copy, piece in enumerate(payloads.outputs(kernel, value))
     ]
 
 

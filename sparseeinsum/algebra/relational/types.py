@@ -15,16 +15,16 @@ from sparseeinsum.algebra.relational.folds import Fold
 from sparseeinsum.algebra.relational.kernels import Bound, Kernel
 from sparseeinsum.algebra.relational.keys import (
     LARGEST_GRID,
-    Copy,
+    CopyNumber,
+    Integer,
     Key,
     KeyExpression,
     KeyMap,
+    KeyPart,
     KeyPredicate,
     Operation,
-    Position,
-    Whole,
-    grid,
-    value_of,
+    evaluate_key,
+    key_grid,
 )
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.semantics.exactness import JoinKind
@@ -41,14 +41,14 @@ class RelationType:
         bound: Of the arrays.
         is_continuous: Whether there is a tuple for every key below the frontier.
         is_ragged: Whether arrays at the end of an axis may be smaller than the bound.
-        holes: Of a relation that is not continuous, its keys as columns, where they are known.
+        known_keys: Of a relation that is not continuous, its keys as columns, where they are known.
     """
 
     frontier: Key
     bound: Bound
     is_continuous: bool = True
     is_ragged: bool = False
-    holes: Keys | None = field(default=None, compare=False, repr=False)
+    known_keys: Keys | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, sizes in (("frontier", self.frontier), ("bound", self.bound)):
@@ -71,13 +71,13 @@ class RelationType:
         return math.prod(self.bound)
 
     @property
-    def places(self) -> int:
+    def key_count(self) -> int:
         """Keys below the frontier."""
         return math.prod(self.frontier)
 
     def keys(self) -> Keys | None:
         """All keys, as columns; None where they are not known, or too many to look at."""
-        return grid(self.frontier) if self.is_continuous else self.holes
+        return key_grid(self.frontier) if self.is_continuous else self.known_keys
 
     def __str__(self) -> str:
         holes = "" if self.is_continuous else " with holes"
@@ -105,7 +105,7 @@ def aggregated_type(given: RelationType, group_by: Sequence[int], fold: Fold) ->
     frontier = tuple(given.frontier[position] for position in group_by)
     bound, is_ragged = fold.bound(given.bound), given.is_ragged or fold.makes_ragged
     if given.is_continuous:
-        is_empty = given.places == 0
+        is_empty = given.key_count == 0
         return RelationType(frontier, bound, not is_empty or math.prod(frontier) == 0, is_ragged)
     keys = given.keys()
     if keys is None:
@@ -131,7 +131,7 @@ def joined_type(
     is_continuous = left.is_continuous and right.is_continuous
     if kind != JoinKind.INNER:
         kept = {JoinKind.LEFT: [left], JoinKind.RIGHT: [right]}.get(kind, [left, right])
-        is_continuous = any(each.is_continuous and each.places == math.prod(frontier) for each in kept)
+        is_continuous = any(each.is_continuous and each.key_count == math.prod(frontier) for each in kept)
     return RelationType(tuple(frontier), bound, is_continuous, left.is_ragged or right.is_ragged)
 
 
@@ -167,7 +167,7 @@ def _filtered(given: RelationType, predicate: KeyPredicate) -> RelationType:
 
 def _known_once(function: Callable[..., RelationType], given: RelationType, *arguments: object) -> RelationType:
     """A type that takes a look at every key is made once, but where it rests on holes, which types are not told by."""
-    return _remembered(function, given, *arguments) if given.holes is None else function(given, *arguments)
+    return _remembered(function, given, *arguments) if given.known_keys is None else function(given, *arguments)
 
 
 @lru_cache(maxsize=64)
@@ -184,15 +184,15 @@ def mapped_type(given: RelationType, mapping: KeyMap, bound: Bound) -> RelationT
     if mapping.arity != given.arity:
         raise AlgebraError(f"{mapping} maps keys of {mapping.arity} parts, and is given keys of {given.arity}")
     if mapping.is_identity:
-        return RelationType(given.frontier, bound, given.is_continuous, given.is_ragged, given.holes)
+        return RelationType(given.frontier, bound, given.is_continuous, given.is_ragged, given.known_keys)
     return _known_once(_mapped, given, mapping, bound)
 
 
 def _mapped(given: RelationType, mapping: KeyMap, bound: Bound) -> RelationType:
     frontier = tuple(_highest(part, given.frontier, mapping.copies) + 1 for part in mapping.parts)
     if given.is_continuous and _keeps_all(mapping, given.frontier):
-        frontier = frontier if given.places else (0,) * len(frontier)
-        return RelationType(frontier, bound, math.prod(frontier) == given.places * mapping.copies, given.is_ragged)
+        frontier = frontier if given.key_count else (0,) * len(frontier)
+        return RelationType(frontier, bound, math.prod(frontier) == given.key_count * mapping.copies, given.is_ragged)
     keys = given.keys()
     if keys is None or keys.shape[1] * mapping.copies > LARGEST_GRID:
         return RelationType(frontier, bound, False, given.is_ragged)
@@ -201,7 +201,7 @@ def _mapped(given: RelationType, mapping: KeyMap, bound: Bound) -> RelationType:
     return _with_keys(mapped, bound, given.is_ragged)
 
 
-def is_unique(given: RelationType, mapping: KeyMap) -> bool:
+def keeps_keys_unique(given: RelationType, mapping: KeyMap) -> bool:
     """Whether it is known that no two keys of a relation become one."""
     if mapping.is_identity or _keeps_all(mapping, given.frontier):
         return True
@@ -232,53 +232,53 @@ def _keeps_all(mapping: KeyMap, frontier: Sequence[int]) -> bool:
     pieces: set[KeyExpression] = set()
     for part in mapping.parts:
         match part:
-            case Position() | Copy():
+            case KeyPart() | CopyNumber():
                 pieces.add(part)
-            case Operation("+", Operation("*", Position() as high, Whole(base)), (Position() | Copy()) as low) if (
-                _highest(low, frontier, mapping.copies) < base
-            ):
+            case Operation(
+                "+", Operation("*", KeyPart() as high, Integer(base)), (KeyPart() | CopyNumber()) as low
+            ) if _highest(low, frontier, mapping.copies) < base:
                 pieces |= {high, low}
             case _:
                 pass
-    wanted = {*map(Position, range(mapping.arity))} | ({Copy()} if mapping.copies > 1 else set())
-    negative = any(isinstance(part, Operation | Whole) and lowest(part) < 0 for part in mapping.parts)
+    wanted = {*map(KeyPart, range(mapping.arity))} | ({CopyNumber()} if mapping.copies > 1 else set())
+    negative = any(isinstance(part, Operation | Integer) and lower_bound(part) < 0 for part in mapping.parts)
     return wanted <= pieces and not negative
 
 
 def _highest(part: KeyExpression, frontier: Sequence[int], copies: int) -> int:
     """The highest value of a part of a key, for keys below a frontier; the true one where nothing is subtracted."""
     match part:
-        case Position(index):
+        case KeyPart(index):
             return frontier[index] - 1
-        case Copy():
+        case CopyNumber():
             return copies - 1
-        case Whole(value):
+        case Integer(value):
             return value
         case Operation("-", left, right):
-            return _highest(left, frontier, copies) - lowest(right)
-        case Operation("%", left, Whole(base)):
-            return min(base - 1, _highest(left, frontier, copies)) if lowest(left) >= 0 else base - 1
-        case Operation("*", left, right) if lowest(left) < 0 or lowest(right) < 0:
+            return _highest(left, frontier, copies) - lower_bound(right)
+        case Operation("%", left, Integer(base)):
+            return min(base - 1, _highest(left, frontier, copies)) if lower_bound(left) >= 0 else base - 1
+        case Operation("*", left, right) if lower_bound(left) < 0 or lower_bound(right) < 0:
             raise AlgebraError("keys are multiplied by numbers of 0 or more")
         case Operation(symbol, left, right):
             values = (_highest(left, frontier, copies), _highest(right, frontier, copies))
-            return int(value_of(Operation(symbol, Whole(values[0]), Whole(values[1])), ()))
+            return int(evaluate_key(Operation(symbol, Integer(values[0]), Integer(values[1])), ()))
 
 
-def lowest(part: KeyExpression) -> int:
+def lower_bound(part: KeyExpression) -> int:
     """A number that no value of a part of a key is below."""
     match part:
-        case Whole(value):
+        case Integer(value):
             return value
         case Operation("+" | "*", left, right):
-            sides = (lowest(left), lowest(right))
+            sides = (lower_bound(left), lower_bound(right))
             return sides[0] + sides[1] if part.symbol == "+" else min(0, *sides)
-        case Operation("-", left, Whole(value)):
-            return lowest(left) - value
+        case Operation("-", left, Integer(value)):
+            return lower_bound(left) - value
         case Operation("-", _, _):
             return -(1 << 62)
-        case Operation("//", left, Whole(base)):
-            return lowest(left) // base
+        case Operation("//", left, Integer(base)):
+            return lower_bound(left) // base
         case _:
             return 0
 
@@ -286,7 +286,7 @@ def lowest(part: KeyExpression) -> int:
 def transformed_type(given: RelationType, kernel: Kernel) -> RelationType:
     """Of the same keys, with other arrays."""
     bound = kernel.bound(given.bound)
-    return RelationType(given.frontier, bound, given.is_continuous, given.is_ragged, given.holes)
+    return RelationType(given.frontier, bound, given.is_continuous, given.is_ragged, given.known_keys)
 
 
 def completed_type(given: RelationType, frontier: Key) -> RelationType:
@@ -306,7 +306,11 @@ def tiled_type(given: RelationType, axis: int, size: int) -> RelationType:
     bound = tuple(min(size, extent) if at == axis else extent for at, extent in enumerate(given.bound))
     is_ragged = given.is_ragged or given.bound[axis] % size != 0
     is_continuous = given.is_continuous and not given.is_ragged
-    holes = None if given.is_continuous or given.is_ragged or given.holes is None else _tiled_keys(given.holes, pieces)
+    holes = (
+        None
+        if given.is_continuous or given.is_ragged or given.known_keys is None
+        else _tiled_keys(given.known_keys, pieces)
+    )
     return RelationType((*given.frontier, pieces), bound, is_continuous, is_ragged, holes)
 
 

@@ -16,8 +16,8 @@ from sparseeinsum.engines.postgresql.read_consistency import ReadConsistency
 from sparseeinsum.engines.postgresql.sessions import Isolation, Session
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import CITUS, Dialect, write_sql
-from sparseeinsum.render.spreading import KEY_TYPE, Spread
 from sparseeinsum.render.statements import Statement
+from sparseeinsum.render.table_distribution import KEY_TYPE, TableDistribution
 
 _MACHINES = "pg_dist_node WHERE isactive AND shouldhaveshards AND noderole = 'primary'"
 _SHARDS = "current_setting('citus.shard_count')::INT"  # of a table
@@ -97,17 +97,17 @@ class Citus(PostgreSQL):
         found = Cluster(int(str(sites)), int(str(parts)))
         return replace(found, network_bytes_per_second=_speed(str(gbit))) if gbit else found
 
-    def spread_of(self, table: exp.Table) -> Spread | None:
+    def spread_of(self, table: exp.Table) -> TableDistribution | None:
         """How the rows of a table are spread over machines; None where one has them, or where it is a view."""
         for method, replication, column in self._session.fetch(_SPREAD, table.sql(self.dialect_name)):
             if method == "n":
-                return Spread(None, is_replicated=True) if replication == "t" else None
-            return Spread(None if column is None else str(column))
+                return TableDistribution(None, is_replicated=True) if replication == "t" else None
+            return TableDistribution(None if column is None else str(column))
         return None
 
     def stage(self, statement: Statement) -> int:
         """Run a statement that keeps its rows in a table of a run; returns how many there are."""
-        if statement.spread is None:
+        if statement.distribution is None:
             return super().stage(statement)
         assert statement.stage is not None
         tuples = 0
@@ -132,19 +132,19 @@ class Citus(PostgreSQL):
             )
         return shared
 
-    def load_table(self, table: exp.Table, rows: pa.Table, spread: Spread | None = None) -> None:
+    def load_table(self, table: exp.Table, rows: pa.Table, spread: TableDistribution | None = None) -> None:
         """Create a permanent table from an Arrow table, in place of one of that name; its rows go to their machines."""
         if spread is not None and spread.column is not None:
             place = rows.schema.get_field_index(spread.column)
             rows = rows.set_column(place, spread.column, rows.column(place).cast(pa.int64()))
         super().load_table(table, rows, spread)
 
-    def _columns_kept(self, columns: Sequence[Column], spread: Spread | None) -> Sequence[Column]:
+    def _columns_kept(self, columns: Sequence[Column], spread: TableDistribution | None) -> Sequence[Column]:
         """Columns of a table for rows of given columns: the distribution column has the type of all of them."""
         column = None if spread is None else spread.column
         return [Column(each.name, KEY_TYPE) if each.name == column else each for each in columns]
 
-    def _create_permanent(self, table: exp.Table, columns: Sequence[Column], spread: Spread | None) -> None:
+    def _create_permanent(self, table: exp.Table, columns: Sequence[Column], spread: TableDistribution | None) -> None:
         super()._create_permanent(table, columns, spread)
         if spread is not None:
             self.execute(spread.command(table))

@@ -21,8 +21,8 @@ from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import CatalogueError, EngineError
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
-from sparseeinsum.render.spreading import INLINE_ARRAYS, Spread
 from sparseeinsum.render.statements import Statement
+from sparseeinsum.render.table_distribution import INLINE_ARRAYS, TableDistribution
 from sparseeinsum.statistics.columns import number_type, type_named
 
 _UNDEFINED_COLUMN = "42703"  # SQLSTATEs
@@ -129,11 +129,11 @@ class PostgreSQL:
             listed = ", ".join(exp.to_identifier(name, quoted=True).sql(self.dialect_name) for name in columns)
             self.execute(f"ANALYZE {table.sql(self.dialect_name)} ({listed})")
 
-    def _columns_kept(self, columns: Sequence[Column], spread: Spread | None) -> Sequence[Column]:
+    def _columns_kept(self, columns: Sequence[Column], spread: TableDistribution | None) -> Sequence[Column]:
         """Columns of a table for rows of given columns."""
         return columns
 
-    def _create_permanent(self, table: exp.Table, columns: Sequence[Column], spread: Spread | None) -> None:
+    def _create_permanent(self, table: exp.Table, columns: Sequence[Column], spread: TableDistribution | None) -> None:
         """Create a table without rows, whose arrays are never compressed, and lie outside of rows that fill a page."""
         defined = [
             exp.ColumnDef(this=exp.to_identifier(each.name, quoted=True), kind=type_named(each.sql_type))
@@ -157,7 +157,7 @@ class PostgreSQL:
         return tuples
 
     def replace_table(
-        self, table: exp.Table, query: exp.Select, key: Sequence[str] = (), spread: Spread | None = None
+        self, table: exp.Table, query: exp.Select, key: Sequence[str] = (), spread: TableDistribution | None = None
     ) -> int:
         """Create a permanent table from a query, which may read a table of that name that it replaces; its rows."""
         old, new = self._old_and_new(table)
@@ -176,7 +176,7 @@ class PostgreSQL:
         self._analyze_permanent(table, self.columns(query))
         return tuples
 
-    def load_table(self, table: exp.Table, rows: pa.Table, spread: Spread | None = None) -> None:
+    def load_table(self, table: exp.Table, rows: pa.Table, spread: TableDistribution | None = None) -> None:
         """Create a permanent table from an Arrow table, in place of one of that name."""
         old, new = self._old_and_new(table)
         columns = [Column(each.name, copy_format.sql_type(each.type)) for each in rows.schema]
@@ -222,7 +222,7 @@ class PostgreSQL:
         """None: there is one machine."""
         return None
 
-    def spread_of(self, table: exp.Table) -> Spread | None:
+    def spread_of(self, table: exp.Table) -> TableDistribution | None:
         """None: one machine has all tables."""
         return None
 

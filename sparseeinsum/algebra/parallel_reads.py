@@ -19,7 +19,7 @@ _TABLE_SECONDS = 0.01
 _TABLE_SECONDS_PER_BYTE = 2e-9
 
 
-def shared_results(definitions: Sequence[Definition], model: CostModel, staged: Collection[str]) -> set[str]:
+def results_read_in_parallel(definitions: Sequence[Definition], model: CostModel, staged: Collection[str]) -> set[str]:
     """Results that joins read from tables in less time, besides those that are kept in tables anyway.
 
     Args:

@@ -1,7 +1,7 @@
-"""Render: tables whose rows are spread over machines, in the words of Citus.
+"""Render: tables whose rows are distributed over machines, in the terms of Citus.
 
-Source: the manual of Citus, "Citus Utility Functions": create_distributed_table, create_reference_table. Tables with
-distribution columns of one type and as many shards have equal keys on one machine, so that they are colocated.
+Source: the manual of Citus, "Citus Utility Functions": create_distributed_table, create_reference_table. Tables whose
+distribution columns have one type, and that have as many shards, are colocated: equal keys are on one machine.
 """
 
 from collections.abc import Sequence
@@ -17,17 +17,17 @@ from sparseeinsum.render.dialects import CITUS
 from sparseeinsum.render.packing import BYTES
 from sparseeinsum.statistics.columns import type_named
 
-# Arrays that fill a page lie in their rows.
+# Rows hold arrays of up to a page inline.
 INLINE_ARRAYS = exp.Property(this=exp.var("toast_tuple_target"), value=exp.Literal.number(8160))
-KEY_TYPE = "BIGINT"  # of every column that rows are distributed by, so that tables are colocated
+KEY_TYPE = "BIGINT"  # the one type of all distribution columns, so that tables are colocated
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """How the rows of a table are spread over machines.
+class TableDistribution:
+    """How the rows of a table are distributed over machines.
 
     Attributes:
-        column: The distribution column; None where there is none, or none that other tables are distributed by.
+        column: The distribution column; None if there is none, or one by which no other table is distributed.
         is_replicated: Whether every machine has all rows, as of a reference table.
     """
 
@@ -35,14 +35,20 @@ class Spread:
     is_replicated: bool = False
 
     def command(self, table: exp.Table) -> exp.Select:
-        """What spreads the rows that a table has, and will have."""
+        """The SELECT that distributes the rows of a table, those present and those inserted later."""
         name = exp.Literal.string(table.sql(CITUS.name))
         if self.column is None:
             return exp.select(call("create_reference_table", name))
         return exp.select(call("create_distributed_table", name, exp.Literal.string(self.column)))
 
     def filling(self, table: exp.Table, queries: Sequence[exp.Select], value_type: str) -> tuple[exp.Expr, ...]:
-        """What creates a table for a run, and fills it with the rows of queries."""
+        """The commands that create a table for a run, and fill it with the rows of queries.
+
+        Args:
+            table: The table.
+            queries: SELECTs of its rows, all with the same columns.
+            value_type: The SQL type of the value column.
+        """
         return (
             exp.Create(this=_columns(table, queries[0], value_type), kind="TABLE", properties=_unlogged(value_type)),
             self.command(table),
@@ -50,21 +56,21 @@ class Spread:
         )
 
 
-def spread_of(schema: Schema, distribution: Distribution | None) -> Spread | None:
-    """How the table of a relation of a run is spread; None where one machine has it."""
+def stage_distribution(schema: Schema, distribution: Distribution | None) -> TableDistribution | None:
+    """How the table of a relation in a run is distributed; None if one machine has it."""
     if not isinstance(distribution, Hashed):
         return None
-    return Spread(schema.tensor.axes[distribution.axis].name)
+    return TableDistribution(schema.tensor.axes[distribution.axis].name)
 
 
-def spread_of_output(schema: Schema, distribution: Distribution | None) -> Spread | None:
-    """How a table is spread that takes an output, as it is computed where its keys are the same."""
+def output_distribution(schema: Schema, distribution: Distribution | None) -> TableDistribution | None:
+    """How the table of an output is distributed, so that rows stay where they are computed if the keys agree."""
     if distribution is None or schema.has_dictionaries:  # natural keys have types of their own
         return None
     if not schema.keys:
-        return Spread(None, is_replicated=True)
+        return TableDistribution(None, is_replicated=True)
     name = schema.tensor.axes[distribution.axis].name if isinstance(distribution, Hashed) else schema.keys[0]
-    return Spread(name if name in schema.keys else schema.keys[0])
+    return TableDistribution(name if name in schema.keys else schema.keys[0])
 
 
 def _columns(table: exp.Table, query: exp.Select, value_type: str) -> exp.Schema:

@@ -7,13 +7,13 @@ that do not meet, cannot be made.
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement, Spread
+from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement, PlacementKind
 from sparseeinsum.algebra.relational.absence import Absent
-from sparseeinsum.algebra.relational.compositions import Cut
+from sparseeinsum.algebra.relational.compositions import SplitAxis
 from sparseeinsum.algebra.relational.expressions import Input
 from sparseeinsum.algebra.relational.folds import Fold
 from sparseeinsum.algebra.relational.kernels import Kernel, commutes
-from sparseeinsum.algebra.relational.keys import Key, KeyMap, KeyPredicate, identity
+from sparseeinsum.algebra.relational.keys import Key, KeyMap, KeyPredicate, identity_map
 from sparseeinsum.algebra.relational.traversal import OneInput
 from sparseeinsum.algebra.relational.tuples import Pairing
 from sparseeinsum.algebra.relational.types import (
@@ -42,16 +42,16 @@ class Placed:
         return self.input.type
 
     @property
-    def inputs(self) -> "tuple[Plan, ...]":
+    def inputs(self) -> "tuple[SitePlan, ...]":
         """None."""
         return ()
 
 
 @dataclass(frozen=True, slots=True)
-class Broadcast(OneInput["Plan"]):
+class Broadcast(OneInput["SitePlan"]):
     """Every tuple to every site."""
 
-    input: "Plan"
+    input: "SitePlan"
 
     @property
     def type(self) -> RelationType:
@@ -65,7 +65,7 @@ class Broadcast(OneInput["Plan"]):
 
 
 @dataclass(frozen=True, slots=True)
-class Shuffle(OneInput["Plan"]):
+class Shuffle(OneInput["SitePlan"]):
     """Every tuple to the site that parts of its key say.
 
     Attributes:
@@ -73,7 +73,7 @@ class Shuffle(OneInput["Plan"]):
         dims: Positions in the key.
     """
 
-    input: "Plan"
+    input: "SitePlan"
     dims: tuple[int, ...]
 
     def __post_init__(self) -> None:
@@ -88,7 +88,7 @@ class Shuffle(OneInput["Plan"]):
     @property
     def placement(self) -> Placement:
         """Partitioned."""
-        return Placement(Spread.PARTITIONED, self.dims, self.input.placement.pending)
+        return Placement(PlacementKind.PARTITIONED, self.dims, self.input.placement.pending)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,8 @@ class LocalJoin:
         keys: What becomes of the keys of pairs; None where they stay.
     """
 
-    left: "Plan"
-    right: "Plan"
+    left: "SitePlan"
+    right: "SitePlan"
     left_keys: tuple[int, ...]
     right_keys: tuple[int, ...]
     kernel: Kernel
@@ -136,7 +136,7 @@ class LocalJoin:
         if right.is_everywhere and (self.kind in (JoinKind.INNER, JoinKind.LEFT) or left.is_everywhere):
             return left
         pairs = set(zip(self.left_keys, self.right_keys, strict=True))
-        are_partitioned = left.spread == right.spread == Spread.PARTITIONED and len(left.dims) == len(right.dims)
+        are_partitioned = left.kind == right.kind == PlacementKind.PARTITIONED and len(left.dims) == len(right.dims)
         if are_partitioned and set(zip(left.dims, right.dims, strict=True)) <= pairs:
             return left
         raise AlgebraError(
@@ -151,13 +151,13 @@ class LocalJoin:
         return Pairing(self.left_keys, self.right_keys, arities, self.kernel, self.kind, self.absent)
 
     @property
-    def inputs(self) -> "tuple[Plan, ...]":
+    def inputs(self) -> "tuple[SitePlan, ...]":
         """Both sides."""
         return (self.left, self.right)
 
 
 @dataclass(frozen=True, slots=True)
-class LocalAggregation(OneInput["Plan"]):
+class LocalAggregation(OneInput["SitePlan"]):
     """One array for every group of tuples of the same site whose keys have these parts in common.
 
     Where a group may be on several sites, what comes out is pending: it has to be folded again.
@@ -168,7 +168,7 @@ class LocalAggregation(OneInput["Plan"]):
         fold: What becomes of the arrays of a group.
     """
 
-    input: "Plan"
+    input: "SitePlan"
     group_by: tuple[int, ...]
     fold: Fold
     type: RelationType = field(init=False, compare=False, repr=False)
@@ -197,7 +197,7 @@ class LocalAggregation(OneInput["Plan"]):
 
 
 @dataclass(frozen=True, slots=True)
-class LocalFilter(OneInput["Plan"]):
+class LocalFilter(OneInput["SitePlan"]):
     """The tuples whose keys a predicate holds of.
 
     Attributes:
@@ -205,7 +205,7 @@ class LocalFilter(OneInput["Plan"]):
         predicate: Of keys.
     """
 
-    input: "Plan"
+    input: "SitePlan"
     predicate: KeyPredicate
     type: RelationType = field(init=False, compare=False, repr=False)
 
@@ -219,7 +219,7 @@ class LocalFilter(OneInput["Plan"]):
 
 
 @dataclass(frozen=True, slots=True)
-class LocalMap(OneInput["Plan"]):
+class LocalMap(OneInput["SitePlan"]):
     """Tuples with other keys and other arrays, one or several for each: the multi-map.
 
     Attributes:
@@ -228,7 +228,7 @@ class LocalMap(OneInput["Plan"]):
         kernel: Of arrays; it makes as many of one as the function of keys does.
     """
 
-    input: "Plan"
+    input: "SitePlan"
     keys: KeyMap
     kernel: Kernel
     type: RelationType = field(init=False, compare=False, repr=False)
@@ -241,7 +241,7 @@ class LocalMap(OneInput["Plan"]):
             )
         if pending is not None and not (self.keys.copies == 1 and commutes(self.kernel, pending.law)):
             raise AlgebraError(f"{self.kernel} cannot be applied before tuples of the same key are folded by {pending}")
-        if isinstance(self.kernel, Cut):
+        if isinstance(self.kernel, SplitAxis):
             found = tiled_type(given, self.kernel.axis, self.kernel.size)
         else:
             found = mapped_type(given, self.keys, self.kernel.bound(given.bound))
@@ -254,7 +254,7 @@ class LocalMap(OneInput["Plan"]):
 
 
 @dataclass(frozen=True, slots=True)
-class LocalComplete(OneInput["Plan"]):
+class LocalComplete(OneInput["SitePlan"]):
     """The tuples put in that are absent on a site, among those that it would have.
 
     Attributes:
@@ -263,13 +263,13 @@ class LocalComplete(OneInput["Plan"]):
         frontier: Above all keys that there are to be.
     """
 
-    input: "Plan"
+    input: "SitePlan"
     absent: Absent
     frontier: Key
 
     def __post_init__(self) -> None:
         placement = self.input.placement
-        if placement.spread == Spread.SCATTERED or placement.pending is not None:
+        if placement.kind == PlacementKind.SCATTERED or placement.pending is not None:
             raise AlgebraError(f"no site knows which tuples of a relation {placement} are absent: shuffle it before")
 
     @property
@@ -283,10 +283,12 @@ class LocalComplete(OneInput["Plan"]):
         return self.input.placement
 
 
-Plan: TypeAlias = Placed | Broadcast | Shuffle | LocalJoin | LocalAggregation | LocalFilter | LocalMap | LocalComplete
+SitePlan: TypeAlias = (
+    Placed | Broadcast | Shuffle | LocalJoin | LocalAggregation | LocalFilter | LocalMap | LocalComplete
+)
 
 
-def with_inputs(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:
+def with_inputs(plan: SitePlan, inputs: tuple[SitePlan, ...]) -> SitePlan:
     """The same operator on other inputs.
 
     Raises:
@@ -301,6 +303,6 @@ def with_inputs(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:
             return replace(plan, input=inputs[0])
 
 
-def transformed(plan: Plan, kernel: Kernel) -> LocalMap:
+def transformed(plan: SitePlan, kernel: Kernel) -> LocalMap:
     """The map that leaves keys as they are."""
-    return LocalMap(plan, identity(plan.type.arity), kernel)
+    return LocalMap(plan, identity_map(plan.type.arity), kernel)
