@@ -1,6 +1,7 @@
 """Fixtures: databases in memory, settings of their own for every test run; at its end a count of random programs."""
 
 import os
+import secrets
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -32,8 +33,10 @@ from sparseeinsum.tracebacks import VARIABLE
 ENGINES = ("duckdb", "postgresql")
 
 os.environ[VARIABLE] = "full"  # so that failures show where they come from
-hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
-hypothesis.settings.load_profile("ci")
+# The same examples in every run; those of a seed where one is given, as every night.
+hypothesis.settings.register_profile("same", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.register_profile("seeded", deadline=None, derandomize=False, database=None, print_blob=True)
+hypothesis.settings.load_profile("same")
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -283,7 +286,22 @@ class _Collected:
                 terminalreporter.write_line(f"{number:>6,} {kind}")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Count in the process that reports."""
+    """Draw a seed for the night before the plugin of hypothesis reads it; count in the process that reports.
+
+    Worker processes get the options of the process that starts them, and so the same seed.
+    """
+    if config.option.nightly and config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = str(secrets.randbits(32))
+    if config.option.hypothesis_seed is not None:
+        hypothesis.settings.load_profile("seeded")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Collected())
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Print the seed, by which the run can be repeated."""
+    seed = session.config.option.hypothesis_seed
+    if seed is not None and not hasattr(session.config, "workerinput"):
+        session.config.get_terminal_writer().line(f"random examples of --hypothesis-seed={seed}")

@@ -1,4 +1,4 @@
-"""The implementation algebra: whatever plan rules lead to, it computes what the expression says, where it says."""
+"""Every plan that the rewrite rules reach computes its expression and leaves the result on the sites it names."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Every plan as expressions of the tensor relational algebra: evaluated, they give what numpy says."""
+"""Every plan, written as an expression of the tensor relational algebra, evaluates to numpy's result."""
 
 from collections.abc import Mapping
 

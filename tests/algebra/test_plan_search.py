@@ -1,4 +1,4 @@
-"""The search over the rules: nothing that they lead to costs less, and what it finds computes what was asked for."""
+"""The search over the rules finds a cheapest plan, and that plan computes the expression."""
 
 from collections import deque
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The tensor relational algebra: the paper's examples, types, and what breaks uniqueness and continuity."""
+"""The tensor relational algebra types and evaluates the paper's examples, and refuses ill-formed expressions."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Transfer cost: the worked numbers of the paper (tables 4, 6 and 9), and what simulated sites really move."""
+"""Transfer costs are the numbers of the paper's tables 4, 6 and 9, and what simulated sites move."""
 
 import math
 

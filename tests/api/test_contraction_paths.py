@@ -1,4 +1,4 @@
-"""se.contract_path: opt_einsum's table beside the work that sparse operands leave."""
+"""`se.contract_path` reports opt_einsum's path and the work that sparse operands leave."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""`se.einsum` is numpy's: the same subscripts on the same arrays give the same values in the same dtype."""
+"""`se.einsum` returns numpy's values and dtype for the same subscripts and arrays."""
 
 from typing import Any
 

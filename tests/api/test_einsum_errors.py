@@ -1,4 +1,4 @@
-"""Calls of `se.einsum` that make no sense, and what is said of them."""
+"""`se.einsum` explains what is wrong with a malformed call."""
 
 import re
 from typing import Any

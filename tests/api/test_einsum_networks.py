@@ -1,4 +1,4 @@
-"""`se.einsum` of networks of tensors: products of many operands that share labels, in any shape of network."""
+"""`se.einsum` contracts networks of many operands, of any shape, to numpy's result."""
 
 import itertools
 from typing import Any

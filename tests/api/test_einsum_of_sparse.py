@@ -1,4 +1,4 @@
-"""`se.einsum` of sparse matrices: every format of scipy's, and what no entry is stored of."""
+"""`se.einsum` takes every format of scipy's sparse matrices, with any fill."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Mistakes of users that other packages noticed first: each is an error of this package, and loses nothing."""
+"""Mistakes of users raise this package's errors, not those of numpy or DuckDB, and lose no data."""
 
 import json
 from collections.abc import Callable

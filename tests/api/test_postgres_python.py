@@ -1,4 +1,4 @@
-"""Programs at psql: the functions of sparseeinsum_python, which plan and run them inside the server."""
+"""The SQL functions of sparseeinsum_python plan and run programs inside the PostgreSQL server."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Expressions written by hand, computed in a database: what the reference evaluation says."""
+"""Relational expressions that users write give the reference evaluation's result in a database."""
 
 import numpy as np
 import pytest

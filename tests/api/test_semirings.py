@@ -1,4 +1,4 @@
-"""`se.einsum` with other joins than products and other aggregates than sums."""
+"""`se.einsum` computes with joins other than products and aggregates other than sums."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Programs in SQL of DuckDB: einsum() and what goes with it, on plain connections of the user's."""
+"""`einsum()` and its companions run programs in the SQL of any DuckDB connection."""
 
 import gc
 import subprocess

@@ -1,4 +1,4 @@
-"""Tracebacks of a user's mistakes: the user's line, and one frame of ours."""
+"""The traceback of a user's mistake shows the user's line and one frame of this package."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The benchmark on clusters: plans compute what numpy does, and replays move no more than the papers' formulas say."""
+"""Plans of the cluster benchmark compute numpy's results and move no more than the papers' formulas allow."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The benchmark of EinDecomp: what it says of the shapes of the paper's figures."""
+"""The EinDecomp benchmark agrees with what the paper says of its figures."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""The paper's tables of robustness: plans are made with what is wrong, and nothing of it stays behind."""
+"""The robustness tables plan with wrong statistics and constants, and restore the right ones afterwards."""
 
 import statistics
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The programs of the benchmarks: what they are called, and that they compute what they say."""
+"""Every benchmark program has a name and computes what its reference computes."""
 
 import numpy as np
 import pytest

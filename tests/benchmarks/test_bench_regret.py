@@ -1,4 +1,4 @@
-"""Regret: plans are run, stopped and ranked; of those that were run, none is left out."""
+"""The regret benchmark runs, stops and ranks plans, and reports every plan that it ran."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Checking programs: every line that is wrong is told, with its place, and what of them nothing reads."""
+"""`sparseeinsum check` reports every wrong line with its place, and every result that nothing reads."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The command line, as a user types it: what it prints, leaves behind, and says of bad input."""
+"""Every command prints, writes and refuses what its documentation says."""
 
 import io
 import json

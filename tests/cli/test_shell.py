@@ -1,4 +1,4 @@
-"""The shell: scripts on standard input on both engines, and the prompt on a terminal."""
+"""The shell runs scripts from standard input on both engines, and offers a prompt on a terminal."""
 
 import io
 import os

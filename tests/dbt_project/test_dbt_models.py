@@ -1,4 +1,4 @@
-"""Plans as dbt models: on whatever data they run, the result is numpy's, or they say what no longer holds."""
+"""Plans as dbt models give numpy's results on any data, or name the assumption that no longer holds."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A project of dbt, as its user builds it: seeds, compiled models, a Python model, and a query planned as it runs."""
+"""A dbt project with seeds, compiled models, a Python model and a query builds and runs."""
 
 import importlib.util
 import shutil

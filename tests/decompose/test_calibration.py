@@ -1,4 +1,4 @@
-"""Cost constants: fitted to timed work, kept for the user, and read back; a damaged file is named."""
+"""Cost constants are fitted to timed work, stored for the user and read back; a damaged file is named."""
 
 import json
 import math

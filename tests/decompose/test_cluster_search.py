@@ -1,4 +1,4 @@
-"""The search for plans on a cluster: decompositions and places together, against every one of them priced alone."""
+"""The search for a cluster's decompositions and placements finds the cheapest of all combinations."""
 
 import itertools
 import random

@@ -1,4 +1,4 @@
-"""Ways to compute operators on a cluster are those of the implementation algebra: it has each, and ends as told."""
+"""A cluster's strategies are those of the implementation algebra, and end in the placement they state."""
 
 import itertools
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The cost model: the paper's formulas term by term, and the embedded engine's variant."""
+"""The cost model computes the paper's formulas term by term, and their variant for an embedded engine."""
 
 import itertools
 from dataclasses import replace

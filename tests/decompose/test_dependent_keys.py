@@ -1,4 +1,4 @@
-"""Groups of one term, because one key says the others: none are formed, until a key no longer does."""
+"""Groups that a functional dependency makes single are not formed, until the dependency ends."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""EinDecomp: partition vectors, the floats that they move, and the search for those that move the fewest."""
+"""EinDecomp counts and prices partition vectors as the paper does, and its search finds the cheapest."""
 
 import math
 import random

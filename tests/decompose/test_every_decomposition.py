@@ -1,4 +1,4 @@
-"""Whatever decomposition is chosen, the result is numpy's."""
+"""Every decomposition of a program gives numpy's result."""
 
 import itertools
 import re

@@ -1,4 +1,4 @@
-"""Operands that are kept in memory and read by index: right wherever they may be, and chosen where that pays."""
+"""Operands kept in memory are read by index correctly, and chosen where that is cheaper."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What EinSums are expected to take of the memory, and the choices and passes that keep to a limit."""
+"""Memory estimates choose decompositions and passes that keep to a limit."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Optimizers: the dynamic programme against all choices there are, and the baselines."""
+"""The dynamic programme finds the cheapest of all choices, and the baselines are what they claim to be."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Partitions that people make by a rule, beside those that the search finds."""
+"""Partitions made by simple rules are priced correctly, and never beat those that the search finds."""
 
 import itertools
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Prices of many changes of a decomposition at once: those that each has by itself."""
+"""Tables of repartition costs hold the cost of every single change."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""The replay of partitioned programs, against workers that really execute them, and against the costs of the search."""
+"""The replay of a partitioned program moves what real workers move, and what the search priced."""
 
 import itertools
 import random

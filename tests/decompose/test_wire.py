@@ -1,4 +1,4 @@
-"""How many bytes tuples take between servers: as a server writes them, and as they were counted on a cluster."""
+"""Estimated bytes of tuples between servers are those that a server writes and a cluster counted."""
 
 import psycopg
 import pytest

@@ -1,4 +1,4 @@
-"""What README.md and the pages of docs/ show works as it stands there: a page is a test."""
+"""Every example of README.md and docs/ runs as printed."""
 
 import functools
 import os

@@ -1,4 +1,4 @@
-"""The pages about extending the package: what they add works as typed, in a copy of the project."""
+"""What the pages about extending the package add works as typed, in a copy of the project."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The way through the house: a room imports nothing from a room further right, and importing all of it stays light."""
+"""No room imports a room further right, and importing the package loads no heavy library."""
 
 import ast
 import graphlib

@@ -1,4 +1,4 @@
-"""Programs on a Citus cluster: results are numpy's, tables stay where they are, what fails leaves nothing behind."""
+"""Programs on a Citus cluster give numpy's results, leave tables in place, and fail without traces."""
 
 import itertools
 from functools import partial

@@ -1,4 +1,4 @@
-"""Expressions of the tensor relational algebra on a Citus cluster: what the reference evaluation says, however done."""
+"""Relational expressions on a Citus cluster give the reference evaluation's result under every plan."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext

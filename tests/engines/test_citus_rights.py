@@ -1,4 +1,4 @@
-"""Roles on a Citus cluster: what one wrote does not run with the rights of another, on whatever machine."""
+"""What one role wrote never runs with another role's rights, on any node of a Citus cluster."""
 
 from collections.abc import Iterator
 

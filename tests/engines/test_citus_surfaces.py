@@ -1,4 +1,4 @@
-"""What users do on a Citus cluster besides running programs: tables that grow, natural keys, views, shells, psql."""
+"""Growing tables, natural keys, views, shells and psql work on a Citus cluster."""
 
 from pathlib import Path
 

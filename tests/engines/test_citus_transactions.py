@@ -1,4 +1,4 @@
-"""Transactions on a Citus cluster: what runs set in them, those of users, and what is left after failures."""
+"""Runs on a Citus cluster keep users' transactions and settings, and failures leave nothing behind."""
 
 from contextlib import nullcontext
 

@@ -1,4 +1,4 @@
-"""Runs beside writers: all statements of a run see the same data, or the run is refused with the way out."""
+"""A run sees one state of the data while others write, or is refused with a suggestion."""
 
 import re
 import time

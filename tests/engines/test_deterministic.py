@@ -1,4 +1,4 @@
-"""Runs that fold groups in a fixed order: equal bits, whatever the threads."""
+"""Deterministic runs return the same bits for any number of threads."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Ctrl-C while DuckDB computes: Python's own error, and the database is as it was; kernels stop soon."""
+"""Ctrl-C stops statements and kernels soon, raises KeyboardInterrupt, and leaves the database unchanged."""
 
 import os
 import signal

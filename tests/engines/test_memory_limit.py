@@ -1,4 +1,4 @@
-"""memory_limit: runs keep to it, in passes and with a bound on the database's buffers, and results stay numpy's."""
+"""Runs keep to `memory_limit`, in several passes where needed, and still give numpy's results."""
 
 import json
 import subprocess

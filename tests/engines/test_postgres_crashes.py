@@ -1,4 +1,4 @@
-"""Runs in PostgreSQL that are killed half-way: no table is left or changed, and the server goes on."""
+"""A PostgreSQL run that is killed halfway leaves no table behind and changes none."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Roles of PostgreSQL: what one may do in the catalogue, and that none runs what another wrote with its own rights."""
+"""PostgreSQL roles change only their own catalogue entries, and never run another role's code."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

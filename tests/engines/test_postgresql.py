@@ -1,4 +1,4 @@
-"""What is PostgreSQL's own: its transactions, schemas, names and types, and the format in which rows go in and out."""
+"""Transactions, schemas, names, types and row formats work as PostgreSQL defines them."""
 
 import socket
 from pathlib import Path

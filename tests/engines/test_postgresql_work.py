@@ -1,4 +1,4 @@
-"""What a PostgreSQL server does for a run: workers where there is much to do, no value twice, keys of results."""
+"""PostgreSQL uses parallel workers for large data, computes no value twice, and keys the tables of results."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""One database in several threads, in asyncio, and in several processes."""
+"""One database serves several threads, asyncio tasks and processes."""
 
 import asyncio
 import pickle

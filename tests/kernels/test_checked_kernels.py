@@ -1,4 +1,4 @@
-"""Kernels for tests, in which an index that is out of bounds ends the process."""
+"""Checked kernels end the process at an index that is out of bounds."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The cache of compiled code: what is there is not compiled again, damaged files and lost ones are, and no more."""
+"""The cache compiles only code that is missing or damaged."""
 
 import os
 import shutil

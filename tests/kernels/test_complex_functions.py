@@ -1,4 +1,4 @@
-"""The functions of udfs/complex_functions.toml, for complex128 and complex64, with numpy as oracle."""
+"""The SQL functions for complex128 and complex64 compute what numpy computes."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The extension file: what it says of itself, where it can be loaded and where not."""
+"""The DuckDB extension file describes itself, and loads only in the versions that it is made for."""
 
 import ctypes
 import re

@@ -1,4 +1,4 @@
-"""Functions and programs in the `duckdb` command line, and in Python's DuckDB alone, by the extension file."""
+"""The extension file runs functions and programs in the `duckdb` command line, and in a Python without this package."""
 
 import itertools
 import re

@@ -1,4 +1,4 @@
-"""The functions of udfs/functions.toml for BIGINT: exact, or an error that says `int64 overflow`; numpy as oracle."""
+"""The SQL functions for BIGINT are exact, or raise `int64 overflow`."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Random calls of functions for BIGINT: as in unbounded integers, or an error where a part of it is no int64."""
+"""Random calls for BIGINT are exact, or raise an error where an intermediate value is no int64."""
 
 from collections.abc import Callable
 

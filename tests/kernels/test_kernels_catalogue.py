@@ -1,4 +1,4 @@
-"""What several places must know alike: functions.toml, the sources of udfs/, the language."""
+"""functions.toml, the kernels of udfs/ and the language agree on functions, codes, messages and limits."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Libraries of compiled code: loaded in whatever process, for each level of the processor, with or without a linker."""
+"""Libraries of compiled kernels load in any process, on every processor level, with or without a linker."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Which part of a contraction is a matrix product for BLAS, alone and in batches, and that its results are numpy's."""
+"""Contractions are split into BLAS matrix products, alone and batched, with numpy's results."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Arrays as bytes, which tables of a run hold on a cluster: the same numbers come back, and nothing else is taken."""
+"""Arrays stored as bytes on a cluster read back unchanged, and malformed bytes are refused."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Malformed calls in PostgreSQL: an error with an SQLSTATE that names the function, and a server that goes on."""
+"""A malformed call in PostgreSQL raises an SQLSTATE that names the function, and the server survives."""
 
 import random
 import re

@@ -1,4 +1,4 @@
-"""The PostgreSQL extension as files and in a database: built, installed, updated, refused where versions differ."""
+"""The PostgreSQL extension builds, installs and updates, and refuses servers of another version."""
 
 import struct
 import subprocess

@@ -1,4 +1,4 @@
-"""The functions and aggregates in PostgreSQL, over the same calls and with the same oracles as in DuckDB."""
+"""The functions and aggregates in PostgreSQL pass the same calls as in DuckDB."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The portable functions in PostgreSQL: those of the extension, with its results and its errors, in PL/pgSQL."""
+"""The functions in PL/pgSQL give the results and errors of the compiled extension."""
 
 import ast
 import random

@@ -1,4 +1,4 @@
-"""The files of sparseeinsum_python: for servers whose Python fits, of versions that go together."""
+"""The files of sparseeinsum_python install only for a matching Python and matching versions."""
 
 from collections.abc import Iterator
 from pathlib import Path

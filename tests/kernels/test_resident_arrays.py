@@ -1,4 +1,4 @@
-"""Resident arrays: read in place while a statement runs, never elsewhere, and gone with the statement."""
+"""Resident arrays are readable only within the statement that holds them."""
 
 import threading
 import time

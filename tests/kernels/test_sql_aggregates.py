@@ -1,4 +1,4 @@
-"""The aggregates of udfs/functions.toml, called in SQL as a shell user calls them, against numpy."""
+"""The SQL aggregates compute what numpy computes."""
 
 import numpy as np
 import pytest

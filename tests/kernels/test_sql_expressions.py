@@ -1,4 +1,4 @@
-"""Scalar expressions as tensor_map and tensor_reduce compute them: values against numpy, and what is no expression."""
+"""`tensor_map` and `tensor_reduce` evaluate scalar expressions as numpy does, and refuse malformed ones."""
 
 import re
 from collections.abc import Callable

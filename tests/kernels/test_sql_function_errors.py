@@ -1,4 +1,4 @@
-"""Malformed calls of the functions in SQL: errors that name the function and the sizes; the connection goes on."""
+"""A malformed call in DuckDB raises an error with the function's name and sizes, and the connection survives."""
 
 import duckdb
 import pytest

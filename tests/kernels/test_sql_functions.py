@@ -1,4 +1,4 @@
-"""The scalar functions of udfs/functions.toml, called in SQL as a shell user calls them, against numpy."""
+"""The scalar SQL functions compute what numpy computes."""
 
 from collections.abc import Callable
 from pathlib import Path

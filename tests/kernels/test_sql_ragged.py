@@ -1,4 +1,4 @@
-"""Extents that differ from row to row, as those of tiles do, in vectors of all rows and between rows of one group."""
+"""Functions and aggregates accept extents that differ from row to row, as those of tiles do."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Random calls of the functions in SQL: what numpy gives, or an error that names the function."""
+"""Random calls of the SQL functions give numpy's result, or an error that names the function."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Tiles in SQL: arrays cut into blocks of which the last are shorter, and blocks put together, against numpy."""
+"""Arrays are cut into tiles, of which the last may be shorter, and joined again as numpy does."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the database knows of the functions of udfs/functions.toml, and their examples."""
+"""The database lists every function of functions.toml with its description and a working example."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Users' functions in expressions: compiled from Python, called in SQL, refused where they could go wrong."""
+"""Users' Python functions compile into SQL expressions, or are refused where they could fail."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""Libraries for other systems, which `make wheel` leaves in build/libraries: what they export, what they leave open."""
+"""The libraries in build/libraries export what each system needs, and import nothing else."""
 
 from collections.abc import Iterable
 from pathlib import Path

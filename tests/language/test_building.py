@@ -1,4 +1,4 @@
-"""Programs built of Python expressions are those of the same text; what makes no sense says so."""
+"""Programs built of Python expressions equal those of the same text, and malformed ones are explained."""
 
 import itertools
 import re

@@ -1,4 +1,4 @@
-"""Programs built of Python expressions run in the database, and compute what numpy computes with arrays."""
+"""Programs built of Python expressions compute what numpy computes with arrays."""
 
 from collections.abc import Callable
 from typing import Any

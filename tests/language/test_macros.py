@@ -1,4 +1,4 @@
-"""Macros and generated vectors: what they expand to, and that it means what numpy computes."""
+"""Macros and generated vectors expand to statements that compute what numpy computes."""
 
 import re
 from collections.abc import Callable

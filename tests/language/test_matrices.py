@@ -1,4 +1,4 @@
-"""Linear algebra as programs: equal to numpy's on dense arrays, and refused where it makes no sense."""
+"""Linear algebra in Python expressions equals numpy's, and malformed expressions are refused."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Linear algebra in program text: numpy's on dense arrays, wherever text is read; refused where it makes no sense."""
+"""Linear algebra in program text equals numpy's, and malformed text is refused."""
 
 import io
 import sys

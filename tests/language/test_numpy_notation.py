@@ -1,4 +1,4 @@
-"""The program that a call of `se.einsum` stands for means what numpy computes; it is evaluated without SQL."""
+"""The program of a call in numpy's notation means what numpy computes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is said of program text that means nothing, and of programs that do not fit the tensors they name."""
+"""Errors in program text, and programs that do not fit their tensors, are explained with their place."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Programs in files: what they include, their parameters, and the tables that they name."""
+"""Program files include others, take parameters and name tables."""
 
 import io
 from pathlib import Path

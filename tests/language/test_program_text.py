@@ -1,4 +1,4 @@
-"""Program text: the statements and declarations that it means."""
+"""Program text is parsed into the statements and declarations that it means."""
 
 import numpy as np
 import pytest

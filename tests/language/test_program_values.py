@@ -1,4 +1,4 @@
-"""Values that programs compute, as numpy computes them: operators, functions and aggregates."""
+"""Operators, functions and aggregates of programs compute numpy's values."""
 
 from collections.abc import Callable
 from typing import Any

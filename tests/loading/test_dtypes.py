@@ -1,4 +1,4 @@
-"""Loading: tensors of every dtype and fill are read back exactly, and values are converted exactly or refused."""
+"""Tensors of every dtype and fill read back unchanged, and values convert exactly or are refused."""
 
 from collections.abc import Callable
 from decimal import Decimal

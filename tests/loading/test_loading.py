@@ -1,4 +1,4 @@
-"""Loading: every source is read back as it was."""
+"""Every kind of source reads back as it was loaded."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Loading: bad data are refused by name, with the database as it was."""
+"""Invalid data are refused by name, and the database stays as it was."""
 
 from dataclasses import dataclass, field
 from typing import Any

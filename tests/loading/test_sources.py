@@ -1,4 +1,4 @@
-"""Data of every kind that users have: each is read back as the package it comes from shows it."""
+"""Data of every supported package read back as that package shows them."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tensors of torch, where it is installed: it is too large to be a dependency of tests."""
+"""Tensors of torch load and read back where torch is installed; it is too large to be a dependency of tests."""
 
 from typing import Any
 

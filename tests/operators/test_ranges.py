@@ -1,4 +1,4 @@
-"""Ranges: wherever operands lie in theirs, an expression lies in its own; what is called exact or finite is so."""
+"""An expression's value lies in its computed range, and what is called exact or finite is so."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Real parts of complex expressions are computed as real numbers, as numpy does."""
+"""Real parts of complex expressions are computed in real arithmetic, as numpy does."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The greatest values of the rows of results, which are those of dense arrays."""
+"""The k largest or smallest values of each row are numpy's."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Functions that users register: named in programs, compiled for the database, called by Python for early values."""
+"""Functions that users register work in programs, compiled in the database or called by Python."""
 
 import math
 import subprocess

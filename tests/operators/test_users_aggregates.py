@@ -1,4 +1,4 @@
-"""Aggregates that users register: folds of states, compiled for the database; numpy is the oracle."""
+"""Aggregates that users register are compiled for the database and fold as numpy does."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The graph network and sparse attention: every way to compute them gives what scipy gives."""
+"""Every plan of the graph network and of sparse attention gives scipy's result."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Any program, any data: storage, decomposition and optimizer never change what numpy says."""
+"""Random programs on random data give numpy's results under every storage, decomposition and optimizer."""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Runs that see how large results are on the way, and plan the rest anew: the same results, and temporary tables go."""
+"""Runs that measure intermediate results and replan give the same results and drop their temporary tables."""
 
 import numpy as np
 import pytest

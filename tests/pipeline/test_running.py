@@ -1,4 +1,4 @@
-"""Running: results in every form, and the plans that give them."""
+"""Runs return results in every form, and the plans that computed them."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Running: what fails, is interrupted or changes on the way leaves the database as it was."""
+"""Runs that fail, are interrupted or meet changed data leave the database as it was."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a plan says of itself: sizes and times expected and actual, and the plans that it was chosen over."""
+"""`explain` reports expected and actual sizes and times, and the plans that lost."""
 
 import re
 

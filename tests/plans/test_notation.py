@@ -1,4 +1,4 @@
-"""Golden plans: for the programs of SparseEinSum the optimizer writes what the paper's tables 7 and 8 print."""
+"""The optimizer writes the plans that the paper's tables 7 and 8 print."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Programs cut among workers, without their data: `se.partition`."""
+"""`se.partition` cuts programs among workers without seeing their data."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Plans as pages: a drawing in which nothing overlaps, and everything in one file."""
+"""A plan's page is one self-contained file whose drawing has no overlaps."""
 
 import itertools
 import random

@@ -1,4 +1,4 @@
-"""What a user may ask of plans: labels promoted by hand, a limit of memory, several plans."""
+"""Users can pin promoted labels, limit memory and ask for several plans."""
 
 import itertools
 

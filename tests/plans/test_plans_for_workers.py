@@ -1,4 +1,4 @@
-"""Plans whose labels are cut among workers: what they promote, that results stay the same, and what they say."""
+"""Plans for a number of workers promote the labels to cut, and keep their results."""
 
 from collections.abc import Mapping
 

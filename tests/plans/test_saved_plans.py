@@ -1,4 +1,4 @@
-"""Plans saved as text: the same plan again, for the same data or for others, or what does not fit."""
+"""A saved plan reads back as the same plan, and fits other data or says why it does not."""
 
 import json
 from collections.abc import Callable

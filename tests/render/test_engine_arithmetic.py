@@ -1,4 +1,4 @@
-"""Numbers in fully relational plans: the SQL that is generated computes as numpy does, special values included."""
+"""The SQL of fully relational plans computes as numpy does, special values included."""
 
 import itertools
 import re

@@ -1,6 +1,6 @@
-"""The SQL of the paper's examples, as it was read and found good; every text is also run.
+"""The SQL of the paper's examples equals the reviewed texts, and each text runs.
 
-`UPDATE_GOLDEN=1 pytest tests/render/test_golden_sql.py` writes the files anew; read what changed.
+`UPDATE_GOLDEN=1 pytest tests/render/test_golden_sql.py` writes the files again; read the difference.
 """
 
 import itertools

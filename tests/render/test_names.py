@@ -1,4 +1,4 @@
-"""Words of SQL as names of tensors and labels: stored, computed, inlined, staged, delivered."""
+"""SQL keywords work as names of tensors and labels in every statement."""
 
 import numpy as np
 import pytest

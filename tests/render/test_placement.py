@@ -1,4 +1,4 @@
-"""Where plans put what they compute on several machines, and the SQL for that; no cluster is needed to tell."""
+"""Plans for several machines get cheap placements and the SQL that moves their data; no cluster is needed."""
 
 import itertools
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""SQL of plans, piped into psql as it is: it needs nothing but the extension, and gives what numpy gives."""
+"""A plan's SQL, piped into psql unchanged, gives numpy's results with nothing but the extension."""
 
 from pathlib import Path
 from typing import Any

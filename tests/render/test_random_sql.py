@@ -1,4 +1,4 @@
-"""The SQL that a plan shows is the SQL of its results: run by hand, in either style, it gives what numpy gives."""
+"""The SQL that a plan shows, run by hand in either style, gives numpy's results."""
 
 from typing import Any
 

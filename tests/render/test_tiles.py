@@ -1,4 +1,4 @@
-"""Tiles: keys that stand for several indices, in programs, tables, plans and results."""
+"""Tiled keys work in programs, tables, plans and results."""
 
 import numpy as np
 import pytest

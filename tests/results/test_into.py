@@ -1,4 +1,4 @@
-"""Results that go into tables and files: replaced or added to, whole or not at all; views on them stay."""
+"""Results replace or extend tables and files completely or not at all, and keep views on them."""
 
 from pathlib import Path
 

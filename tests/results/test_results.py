@@ -1,4 +1,4 @@
-"""Results: rows of every dtype, layout and fill as numpy, scipy, Arrow, pandas and polars."""
+"""Results of every dtype, layout and fill convert to numpy, scipy, Arrow, pandas and polars."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Running: results into tables of the user's, whole or not at all."""
+"""Runs write results into users' tables completely or not at all."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Streams: results in batches while they are computed; what ends one leaves the database as it was."""
+"""Streams return batches while they are computed, and leave the database as it was however they end."""
 
 import gc
 from collections.abc import Iterator

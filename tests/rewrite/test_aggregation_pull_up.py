@@ -1,4 +1,4 @@
-"""Sums of products that are taken once all factors are joined, where that is cheaper: the same results."""
+"""Sums pulled up above a join, where that is cheaper, give the same results."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Formulas are replaced by equal ones that are much cheaper, and give what numpy gives."""
+"""Formulas are replaced by equal and much cheaper ones, with numpy's results."""
 
 import os
 from collections.abc import Sequence

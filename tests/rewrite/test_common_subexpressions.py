@@ -1,4 +1,4 @@
-"""EinSums that compute the same are computed once, and every result that is asked for is delivered."""
+"""Equal EinSums are computed once, and every requested result is delivered."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Sums to which absent entries contribute, as sums of parts that are 0 at fills: the same numbers."""
+"""Sums to which absent entries contribute equal the sums of parts that are 0 at fills."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The order in which a network is contracted: exact for few factors, never worse than opt_einsum's, and found fast."""
+"""Contraction orders are optimal for few factors, never worse than opt_einsum's, and quick to find."""
 
 import functools
 import math

@@ -1,4 +1,4 @@
-"""argmax and argmin: as numpy's on dense arrays, whatever is stored; what is absent is made present only if cheap."""
+"""argmax and argmin return numpy's indices, and stay sparse where that is cheaper."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Sums that readers need only where a sparse tensor has entries are computed only there, and results stay numpy's."""
+"""Sums that are read only where a sparse tensor has entries are computed only there, with numpy's results."""
 
 from collections.abc import Callable
 from typing import Any

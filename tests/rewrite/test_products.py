@@ -1,4 +1,4 @@
-"""Products that several statements compute, computed in another order where that is cheaper: the same results."""
+"""Products that several statements share are reordered where that is cheaper, with the same results."""
 
 from pathlib import Path
 

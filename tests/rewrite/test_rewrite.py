@@ -1,4 +1,4 @@
-"""EinSums of many operands broken up: no number changes, and no work is done that another order saves."""
+"""EinSums of many operands are split without a change of results and without needless work."""
 
 import functools
 import os

@@ -1,4 +1,4 @@
-"""Equality saturation derives the hand-written sum-product rewrites of SystemML (SPORES, figure 14)."""
+"""Equality saturation derives the sum-product rewrites of SystemML (SPORES, figure 14)."""
 
 import functools
 import operator

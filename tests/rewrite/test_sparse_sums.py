@@ -1,4 +1,4 @@
-"""Sums to which absent entries contribute: taken apart into sparse sums where that is cheaper, and exact either way."""
+"""Sums to which absent entries contribute are split into sparse sums where that is cheaper, and stay exact."""
 
 import numpy as np
 import pytest

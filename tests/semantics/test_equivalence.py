@@ -1,4 +1,4 @@
-"""Whether two programs compute the same: proven by normal forms, or refuted by numbers."""
+"""Equal programs are proven equal by normal forms, and unequal ones are refuted by numbers."""
 
 from collections.abc import Callable
 from typing import Any

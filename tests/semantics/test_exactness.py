@@ -1,4 +1,4 @@
-"""Semantics: what absent tuples contribute, and the join that is exact, are decided from join, aggregate and fill."""
+"""Join, aggregate and fill decide what absent tuples contribute and which join is exact."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Sparse tensors with any fill: elementwise functions, reductions and products keep to numpy, and say their fill."""
+"""Functions, reductions and products of tensors with any fill give numpy's values and the right fill."""
 
 import itertools
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Counts and folds of fills that float64 would round, or that int64 does not hold: exact, or refused."""
+"""Counts and folds of fills that float64 or int64 cannot hold are exact or refused."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Semantics: whatever is left out of a join, results are those of dense arrays, and never approximate."""
+"""Whatever a join leaves out, results equal those of dense arrays."""
 
 from collections.abc import Callable, Iterator
 from itertools import product

@@ -1,4 +1,4 @@
-"""Numbers of non-empty blocks, counted by the database, are numpy's, however a tensor is stored."""
+"""The database counts non-empty blocks as numpy does, however a tensor is stored."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Estimated T and V of joins and results: hand-computed, possible, and close to the truth for entries spread evenly."""
+"""Estimates of T and V equal hand-computed values, and are close for evenly spread entries."""
 
 import math
 

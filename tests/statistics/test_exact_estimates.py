@@ -1,4 +1,4 @@
-"""Results counted by a query have the entries that numpy computes, for every set of promoted axes."""
+"""Counted estimates equal the entries of numpy's results, for every set of promoted axes."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Generated tensors: measured from their bounds as a scan of their rows would."""
+"""Statistics of generated tensors follow from their bounds and equal those of a scan."""
 
 import pytest
 from reading import engine_of

@@ -1,4 +1,4 @@
-"""Estimates from counts of entries at every index: counted as numpy does, close where entries crowd at few indices."""
+"""Estimates from counts per index are close even where entries crowd at few indices."""
 
 import itertools
 import math

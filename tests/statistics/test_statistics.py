@@ -1,4 +1,4 @@
-"""Statistics: T and V of stored tensors are numpy's counts, and of tuples equation 7, mended."""
+"""T and V of stored tensors are numpy's counts, and tuple counts follow the corrected equation 7."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""The catalogue: a database knows its tensors when it is opened again, by whom and however it is opened."""
+"""A database remembers its tensors, whoever opens it again and however."""
 
 import subprocess
 import sys

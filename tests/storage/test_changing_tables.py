@@ -1,4 +1,4 @@
-"""Tables of the user's as tensors: read as they are now, refused once they are no tensor any more."""
+"""Users' tables are read in their current state, and refused once they are no tensor any more."""
 
 from collections.abc import Callable
 from pathlib import Path

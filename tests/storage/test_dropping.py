@@ -1,4 +1,4 @@
-"""Tensors that are dropped: their own tables go, what is the user's stays."""
+"""Dropping a tensor removes its own tables and keeps the user's."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tables, views and files of the user's as tensors."""
+"""Users' tables, views and files serve as tensors."""
 
 from pathlib import Path
 

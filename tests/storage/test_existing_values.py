@@ -1,4 +1,4 @@
-"""Columns of values in users' tables: what dtype they have, and that reading them never changes one."""
+"""Value columns of users' tables keep their dtype, and are read without a change of value."""
 
 from decimal import Decimal
 

@@ -1,4 +1,4 @@
-"""Natural keys in tables, views and models of dbt: looked up whenever rows are read, where these lie."""
+"""Natural keys in tables, views and dbt models are looked up whenever their rows are read."""
 
 import datetime
 from pathlib import Path

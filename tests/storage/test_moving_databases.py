@@ -1,4 +1,4 @@
-"""Databases that move: dumped and restored, exported, replayed on a standby, kept from an earlier version."""
+"""Databases survive dumps, exports, replication and upgrades from an earlier version."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""Natural keys: texts, dates, UUIDs and gapped numbers as indices, in dictionaries that tensors share."""
+"""Texts, dates, UUIDs and gapped numbers index tensors, by dictionaries that tensors share."""
 
 import datetime
 import uuid

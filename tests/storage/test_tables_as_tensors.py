@@ -1,4 +1,4 @@
-"""Tables that programs read as tensors without any declaration."""
+"""Programs read tables as tensors without a declaration."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tables that results went into are tensors for later programs, with the bounds and fills of the results."""
+"""Tables of results are tensors for later programs, with the results' bounds and fills."""
 
 from pathlib import Path
 

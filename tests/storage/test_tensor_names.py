@@ -1,4 +1,4 @@
-"""Loading: names of tensors, axes and columns, and the tables of the user's that are in their way."""
+"""Tensors, axes and columns take any name, and leave users' tables of the same name alone."""
 
 import numpy as np
 import pandas as pd
