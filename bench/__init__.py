@@ -1,1 +1,1 @@
-"""Benchmarks: one runnable module for every table, our figures beside those of peers measured in the same run."""
+"""Benchmarks: one runnable module per table; each compares our figures with those of peers from the same run."""

@@ -1,11 +1,12 @@
-"""Programs on a Citus cluster: bytes that go from machine to machine, as planned and as counted, for several layouts.
+"""Programs on a Citus cluster: bytes sent between machines, as planned and as counted, for several layouts.
 
     unshare -n python -m bench.local_cluster --programs DIR -- python -m bench.citus --coordinator {url} [CASE ...]
 
-What is counted is what arrives at the network interface `lo` until results are ready to be returned, so that all
-machines of the cluster are servers on one machine that nothing else talks to over it, as `bench.local_cluster` starts
-them: with a client on a socket, by which the coordinator reads its own reference tables, too, as that goes between no
-machines. What is counted has headers, and what planning and creating tables takes. Results are compared with numpy's.
+The count is what arrives at the network interface `lo` until results are ready to be returned. All machines of the
+cluster must therefore be servers on one machine, and nothing else may use that interface; `bench.local_cluster`
+starts them so. The client connects by a socket, and so does the coordinator to read its own reference tables, because
+neither is transfer between machines. The count includes headers, planning and the creation of tables. Results are
+compared with numpy's.
 """
 
 import argparse

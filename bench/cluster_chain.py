@@ -1,4 +1,4 @@
-"""EinDecomp's matrix chain on a cluster: cut by its vectors, evenly, and by rows; figures 7 and 8."""
+"""EinDecomp's matrix chain on a cluster (figures 7 and 8), cut by its vectors, evenly, and by rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""The TRA paper's computations on a cluster: how tensors lie, plans by hand and by search, and what comes out.
+"""The TRA paper's computations on a cluster: placements of tensors, plans by hand and by search, and their results.
 
-Plans are those of `bench.relational_plans`, of matrices that are scaled down and cut into blocks. A program that
-computes the same goes with them, for what the planner of programs makes of it.
+The plans are those of `bench.relational_plans`, on matrices that are scaled down and cut into blocks. Each comes with
+a program that computes the same, to show the plan that `db.plan` makes of it.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Plans run on a Citus cluster, with results that stay there, and what arrived at lo meanwhile."""
+"""Runs plans on a Citus cluster, leaves the results there, and counts the bytes that arrive at lo meanwhile."""
 
 import time
 from collections.abc import Mapping, Sequence

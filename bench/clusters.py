@@ -1,14 +1,14 @@
-"""The papers' experiments on a Citus cluster: bytes that plans are expected to move beside those that they move.
+"""The papers' experiments on a Citus cluster: bytes that plans are expected to send, beside those that they send.
 
     unshare -n python -m bench.local_cluster --programs DIR --workers 2 -- python -m bench.clusters --coordinator {url}
 
-Tables 4, 6 and 9 of the TRA paper: its plans by hand, on blocks of matrices that are scaled down, what the search over
-its rules chooses, and what `db.plan` makes of a program. Figures 7 and 8 of EinDecomp: a matrix chain, cut by its
-vectors and by rules of thumb. Expected are the floats of the papers' formulas and those of replays, 8 bytes each, and
-what the placement of a program on Citus expects; counted is what arrives at lo (see `bench.citus`). Programs are
-planned for a network of 10 Gbit/s, which moves these few megabytes in less time than it takes to create a table, and
-for one that is so slow that bytes are all that counts. Results go into tables that stay distributed, and are compared
-with numpy's.
+Tables 4, 6 and 9 of the TRA paper: its plans by hand on scaled-down matrices in blocks, the plan that the search over
+its rules finds, and the plan that `db.plan` makes of a program. Figures 7 and 8 of EinDecomp: a matrix chain, cut by
+its vectors and by rules of thumb. Expected bytes are the floats of the papers' formulas and those of replays, 8 bytes
+each, and what the placement of a program on Citus expects. Counted bytes are those that arrive at lo (see
+`bench.citus`). Programs are planned for two networks: one of 10 Gbit/s, which sends these few megabytes faster than a
+table is created, and one so slow that only bytes count. Results go into tables that stay distributed, and are
+compared with numpy's.
 """
 
 import argparse

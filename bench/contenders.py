@@ -1,4 +1,4 @@
-"""The contenders of a program: its chosen plan, that as written, its relational plan, planning itself, and scipy."""
+"""The contenders of a program: its chosen plan, the plan as written, the relational plan, planning, and scipy."""
 
 import argparse
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""The graphs of the SparseEinSum paper's table 1: real where there is a folder of them, else twins of their sizes."""
+"""The graphs of table 1 of the SparseEinSum paper: the real ones from a folder, else generated twins of their sizes."""
 
 import argparse
 import os

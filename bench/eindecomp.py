@@ -1,11 +1,11 @@
-"""Floats that partitioned programs move, beside the partitions that people make by a rule, for 2 to 1,024 workers.
+"""Floats that partitioned programs send, beside the partitions that people make by a rule, for 2 to 1,024 workers.
 
     python -m bench.eindecomp
 
-Nothing is timed but the search, and nothing runs: what is moved at most is counted by the formulas of the EinDecomp
-paper, what is moved indeed by a replay of every call on its worker. The first tables have the shapes of the paper's
-figures 7 and 8 (matrix chains), 9 (a classifier's training step) and 10 (a layer of LLaMA). EinDecomp's are the best
-vectors of all, where tables are not too large; those of longest paths are what the paper does where results are shared.
+Nothing runs, and only the search is timed. Upper bounds follow the formulas of the EinDecomp paper; actual floats
+come from a replay of every call on its worker. The first tables have the shapes of the paper's figures 7 and 8
+(matrix chains), 9 (a training step of a classifier) and 10 (a layer of LLaMA). EinDecomp's vectors are the best of
+all, unless tables grow too large; those of longest paths are what the paper does where results are shared.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""How far estimates of results are from the truth, how long they take, and what plans they lead to, by estimator.
+"""Errors of estimated sizes, the time that estimates take, and the plans that they lead to, by estimator.
 
     python -m bench.estimates
 
-The error of an estimate is max(estimate / actual, actual / estimate). Counted are the entries of every result of a
-program, and its tuples with any of its axes promoted. Milliseconds are those of the estimator itself with what it
-measures of the inputs, of all other planning, and of the plan that is chosen.
+The error of an estimate is max(estimate / actual, actual / estimate), for the entries of every result of a program
+and for its tuples with any of its axes promoted. Milliseconds are those of the estimator (with what it measures of
+the inputs), of all other planning, and of the plan that is chosen.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""Scalar expressions inside kernels: interpreted block by block, against each compiled to a loop of its own.
+"""Scalar expressions inside kernels: interpreted block by block, beside each compiled to a loop of its own.
 
-What a compiled expression takes is measured with a function of a user's that computes the same: kernels call its
-machine code, a loop over blocks, wherever the expression names it. Compiling one takes some 0.3 s, beside.
+The time of a compiled expression is measured with a user's function that computes the same: kernels call its machine
+code, a loop over blocks, wherever the expression names it. Compiling one takes some 0.3 s, which is not included.
 """
 
 import argparse

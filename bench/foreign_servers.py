@@ -1,10 +1,11 @@
-"""Plain PostgreSQL servers behind postgres_fdw: what of a product runs where the data lie, and how long it takes.
+"""Plain PostgreSQL servers behind postgres_fdw: which parts of a product run on the nodes, and how long it takes.
 
     python -m bench.foreign_servers --coordinator URL --node URL --node URL
 
-Databases with the extension, the coordinator's with postgres_fdw, too. A sparse matrix of 13,752 rows and 491,722
-entries lies on the nodes by row, rows of 256 numbers on each of them; all of it on the coordinator, too. Prints what
-the coordinator sends to a node, and the seconds of the product beside those of the coordinator alone.
+The databases need the extension, the coordinator's also postgres_fdw. A sparse matrix of 13,752 rows and 491,722
+entries is distributed over the nodes by row, and rows of 256 numbers are on each of them; the coordinator has all of
+both. Prints what the coordinator sends to a node, and the seconds of the product beside those of the coordinator
+alone.
 """
 
 import argparse

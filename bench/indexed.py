@@ -1,10 +1,10 @@
-"""A sparse matrix times a dense one: joined, and with the dense one in memory and read by index; beside scipy.
+"""A sparse matrix times a dense one: joined, and with the dense one as a resident array; beside scipy.
 
     python -m bench.indexed --edges 500_000 --nodes 13_752 --width 767
 
-Sources and targets of edges follow a power law. Edges lie in the order of the rows of the result, as loading stores
-them, or in random order. Compute only: tensors are loaded before, and statements run alone, each into a table.
-Besides, the scores of sparse attention: a product of two dense matrices at the edges alone.
+Sources and targets of edges follow a power law. Edges are stored in the order of the rows of the result, as loading
+does, or in random order. Compute only: tensors are loaded before, and each statement runs alone, into a table. A
+second table has the scores of sparse attention: a product of two dense matrices, only at the edges.
 """
 
 import argparse

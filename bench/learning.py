@@ -2,8 +2,8 @@
 
     python -m bench.learning [--rows 8000] [--steps 5]
 
-runs the loops, and prints what each step finds (SPORES, section 4.2). X is sparse, rows by columns; U, V and the like
-are dense and narrow, others are vectors.
+Runs the loops and prints the result of each step (SPORES, section 4.2). X is sparse, rows by columns; U, V and the
+like are dense and narrow, all others are vectors.
 """
 
 import argparse

@@ -1,12 +1,12 @@
-"""Loading random entries, from memory, from streams and from files: seconds, and memory at the peak.
+"""Loading random entries from memory, from streams and from files: seconds, and peaks of memory.
 
     python -m bench.loading --entries 10_000_000
     python -m bench.loading --url postgresql://user@host/database
     python -m bench.loading --peaks
 
-The database only copies the columns into a table in `plain`, with which the others are compared; ours also check every
-row, keep rows in the order of the axes, and record the tensor. Peaks are beyond what is there before, each in a process
-of its own, in multiples of the data: of two whole numbers and a float of 8 bytes an entry.
+In `plain`, the database only copies the columns into a table; the other ways are compared with it. They also check
+every row, store rows in the order of the axes, and record the tensor. Peaks are measured beyond the memory in use
+before, each in a process of its own, as multiples of the data: two whole numbers and a float of 8 bytes per entry.
 """
 
 import argparse

@@ -2,9 +2,9 @@
 
     unshare -n python -m bench.local_cluster --programs DIR --workers 2 -- python -m bench.clusters --coordinator {url}
 
-In a network namespace of their own, which `unshare -n` makes, servers talk to each other over an interface `lo` that
-nothing else uses: what arrives there is what goes between them. The client comes in by a socket, and so does the
-coordinator where it reads its own reference tables. `{url}` in the command is the coordinator's database.
+`unshare -n` makes a network namespace in which only these servers use the interface `lo`, so that everything that
+arrives there is transfer between them. The client connects by a socket, and so does the coordinator to read its own
+reference tables. `{url}` in the command becomes the URL of the coordinator's database.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""Peak memory of runs under memory limits: what a process takes at its peak, less what it takes at rest.
+"""Peak memory of runs under memory limits: the peak of a process less its memory at rest.
 
     python -m bench.memory --limits none 300MB 150MB 100MB 64MB
 
 Every run has a process of its own, which loads the tensors, plans, and returns free memory to the system before it
-runs; its largest resident size from there on is the kernel's own count (VmHWM), so that no peak is missed.
+runs. The kernel counts the largest resident size from there on (VmHWM), so no peak is missed.
 """
 
 import argparse

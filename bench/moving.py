@@ -1,11 +1,11 @@
-"""What moving tables takes on a Citus cluster: where the defaults of `TransferCosts` come from.
+"""The cost of tables and transfers on a Citus cluster: the source of the defaults of `TransferCosts`.
 
     unshare -n python -m bench.local_cluster --programs DIR --workers 2 -- python -m bench.moving --coordinator {url}
 
-Tables of single numbers and of arrays, large and small, are copied in place, shuffled, gathered by the coordinator,
-spread from there, and sent to all machines with a statement that joins them, as runs do it. What a table, a row and a
-byte take is fitted to that as `TransferCosts` has it. Last, Citus's aggregates gather groups that have one row each.
-All servers share one machine: it should have a processor for each that works at a time, and nothing else to do.
+Tables of single numbers and of arrays, large and small, are copied in place, shuffled, gathered on the coordinator,
+distributed from there, and sent to all machines with a statement that joins them, as runs do. The costs per table,
+row and byte of `TransferCosts` are fitted to the times. Last, Citus's aggregates gather groups of one row each. All
+servers share one machine: it should be idle and have a processor for each server that works at the same time.
 """
 
 import argparse

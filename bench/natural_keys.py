@@ -1,10 +1,10 @@
-"""Natural keys beside indices: loading them, and computing with a table that is read where it is or was copied.
+"""Natural keys beside indices: loading them, and computing with a table that is read in place or was copied.
 
     python -m bench.natural_keys --entries 10_000_000 --keys 100_000
     python -m bench.natural_keys --url postgresql://user@host/database
 
-`indices` loads the same entries without keys; a plan of a copy, which has indices, is compared with one that looks up
-the keys of both columns in every row.
+`indices` loads the same entries without keys. A plan on a copy, which has indices, is compared with a plan that looks
+up the keys of both columns in every row.
 """
 
 import argparse

@@ -1,12 +1,12 @@
-"""What greedy search, wrong cost constants and wrong sizes do to plans: tables 9, 11 and 12 of the SparseEinSum paper.
+"""The effect of greedy search, wrong cost constants and wrong sizes: tables 9, 11 and 12 of the SparseEinSum paper.
 
     python -m bench.paper_tables planetoid_cora --data DIR --tables 9,12
 
-9: a greedy search instead of the dynamic programme, for the programs of bench/programs.py, too. 11: planned with one of
-the cost constants too small or too large. 12: planned with every result's estimated entries times a random number of
-Gamma(a, 1/a), which is 1 on average, ten times each. Plans are found with what is wrong, then run as they are;
-rewriting is that of the right costs throughout. A plan is stopped after ten times what the chosen one takes, and
-counted as having taken that long.
+Table 9: greedy search instead of the dynamic programme, also for the programs of bench/programs.py. Table 11: one of
+the cost constants is too small or too large. Table 12: the estimated entries of every result are multiplied by a
+random number of Gamma(a, 1/a), which is 1 on average, ten times each. Plans are searched with the wrong numbers, then
+run; rewriting always uses the right costs. A plan is stopped after ten times the time of the chosen one, and counted
+as having taken that long.
 """
 
 import argparse

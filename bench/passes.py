@@ -1,9 +1,9 @@
-"""What passes cost: runs of plans that differ in nothing but their passes, and the ratios that were expected.
+"""The cost of passes: runs of plans that differ only in their passes, and the ratios that were expected.
 
     python -m bench.passes --repeat 7
 
-Every program has a plan in one pass and, under memory limits, the same in several. They run in turns without the limit
-of the database lowered, so that passes alone make the difference.
+Every program has a plan in one pass and, under memory limits, the same plan in several. They run in turns. The limit
+of the database is not lowered, so that only the passes make a difference.
 """
 
 import argparse

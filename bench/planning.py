@@ -1,4 +1,4 @@
-"""How long planning takes, by stage: programs of some 20 EinSums that share results, as networks and training do.
+"""Planning times by stage: programs of some 20 EinSums that share results, as networks and training do.
 
 python -m bench.planning
 """

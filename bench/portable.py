@@ -1,9 +1,9 @@
-"""Portable functions in PostgreSQL beside those of the extension: calls of some, and GCN forward.
+"""Portable functions in PostgreSQL beside those of the extension: calls of some functions, and GCN forward.
 
     python -m bench.portable planetoid_cora --data DATA --extension URL --portable URL
 
-Two databases of one server, of which one has the extension and the other one the portable functions. They take turns;
-tensors are loaded before.
+Two databases of one server: one has the extension, the other the portable functions. They take turns; tensors are
+loaded before.
 """
 
 from functools import partial

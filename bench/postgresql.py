@@ -1,9 +1,9 @@
-"""GCN forward and sparse attention in PostgreSQL: ours, in DuckDB and in PostgreSQL, and purely relational PostgreSQL.
+"""GCN forward and sparse attention: ours in DuckDB and in PostgreSQL, and purely relational PostgreSQL.
 
     python -m bench.postgresql planetoid_cora --data DIR --url postgresql://user@host/database
 
-Compute only: tensors are loaded before, into the database that the URL names, which has the extension. Ours take turns;
-the relational plan, whose tensors are stored relationally, runs once, and is stopped after --bound seconds.
+Compute only: tensors are loaded before, into the database of the URL, which has the extension. Our plans take turns.
+The relational plan, whose tensors are stored relationally, runs once, and is stopped after --bound seconds.
 """
 
 import math

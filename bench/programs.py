@@ -1,6 +1,6 @@
-"""Twenty programs with their data, each of which its best plan runs in less than half a second on two cores.
+"""Twenty programs with their data; the best plan of each runs in less than half a second on two cores.
 
-Graphs are real where there is a folder of them; all other tensors are drawn, always the same.
+Graphs are real if a folder has them; all other tensors are random, with fixed seeds.
 """
 
 import math

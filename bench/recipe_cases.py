@@ -1,6 +1,6 @@
-"""The recipes of the documentation at sizes that mean something: inputs, program, SQL by hand, and numpy or scipy.
+"""The recipes of the documentation at realistic sizes: inputs, program, SQL by hand, and numpy or scipy.
 
-SQL by hand reads tables of the inputs with a row for an entry: columns dim_0, dim_1, ..., val.
+SQL by hand reads tables of the inputs with one row per entry: columns dim_0, dim_1, ..., val.
 """
 
 import itertools

@@ -2,8 +2,8 @@
 
     python -m bench.recipes planetoid_cora amazon_photo --data DIR
 
-Tensors are loaded before, those of SQL by hand with a row for an entry. All results are compared. Planning is a
-row of its own.
+Tensors are loaded before; those of SQL by hand have one row per entry. All results are compared. Planning has a row
+of its own.
 """
 
 from collections.abc import Callable, Iterator

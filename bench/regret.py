@@ -2,9 +2,9 @@
 
     python -m bench.regret --programs gcn_2,distances --plans 30 --data DIR
 
-For every program of bench/programs.py, its cheapest and half as many random plans are run; a plan is stopped after
-three times what the chosen one takes, and one that may be among the fastest is run twice. The fastest five are then
-timed again, in turn with the chosen one. What was found is kept after every program.
+For every program of bench/programs.py, this runs its cheapest plans and half as many random ones. A plan is stopped
+after three times the time of the chosen one; a plan that may be among the fastest runs twice. The fastest five are
+then timed again, in turn with the chosen one. Results are saved after every program.
 """
 
 import argparse

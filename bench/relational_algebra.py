@@ -1,10 +1,10 @@
-"""Floats that plans of the tensor relational algebra move: the paper's tables 4, 6 and 9, and up to 1,024 sites.
+"""Floats that plans of the tensor relational algebra send: the paper's tables 4, 6 and 9, and up to 1,024 sites.
 
     python -m bench.relational_algebra
 
-Nothing is timed, and nothing runs: costs are those of section 5.3, what really moves is replayed from keys and bounds.
-The plans are the paper's, by hand; "chosen" is what the search over the rules finds for the same expression, from
-blocks that are cut as the paper's best plan wants them, and lie as it has them.
+Nothing runs, and nothing is timed: costs are those of section 5.3, and actual transfers are replayed from keys and
+bounds. The plans are the paper's, by hand. "chosen" is the plan that the search over the rules finds for the same
+expression, starting from the blocks and the placement of the paper's best plan.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""Plans of the tensor relational algebra paper, by hand: matrix products, nearest neighbours, a step of training.
+"""Plans of the tensor relational algebra paper, by hand: matrix products, nearest neighbours, a training step.
 
-What it prints of them (tables 4, 6 and 9) is beside them.
+The numbers that the paper prints for them (tables 4, 6 and 9) are beside the plans.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,10 +1,10 @@
-"""What it brings to plan the rest of a run anew where sizes are not as expected, and what it costs where they are.
+"""The gain of replanning where estimated sizes are wrong, and its cost where they are right.
 
     python -m bench.replanning
 
-Estimates know how many entries every row and every column has, not which meet. Programs whose operands hang together
-in other ways are run with and without planning anew, in turn; so are programs whose estimates are right, which should
-take as long either way.
+Estimates know how many entries every row and every column has, but not which entries meet. Programs whose operands
+are correlated in ways that estimates cannot see run with and without replanning, in turn. So do programs whose
+estimates are right, which should take the same time either way.
 """
 
 import argparse

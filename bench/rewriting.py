@@ -1,11 +1,11 @@
-"""Formulas of machine learning, rewritten and as they are written, on sparse data of growing size.
+"""Formulas of machine learning, rewritten and as written, on sparse data of growing size.
 
     python -m bench.rewriting [--rows 2000 8000 32000] [--only ALS]
 
-X has half as many columns as rows, and one entry in a thousand. Where the formula as written would compute too many
-numbers, it is left out. Results of both are compared. Then: what planning takes, and what the stages of rewriting take
-(SPORES, figures 16 and 17): saturation with few matches of rules that would explode, and with all; and the choice of a
-formula greedily and by integer programming.
+X has half as many columns as rows, and one entry in a thousand. The formula as written is left out where it would
+compute too many numbers. Results of both are compared. Further tables show planning times and the times of the stages
+of rewriting (SPORES, figures 16 and 17): saturation with a limit on the matches of rules that would explode, and
+without; and the choice of a formula greedily and by integer programming.
 """
 
 import argparse

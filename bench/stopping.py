@@ -1,4 +1,4 @@
-"""Runs of plans that are stopped where they take too long."""
+"""Runs plans and stops those that take too long."""
 
 import math
 import time

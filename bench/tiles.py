@@ -2,9 +2,9 @@
 
     python -m bench.tiles
 
-Compute only: tensors are loaded before, the block-sparse matrix as entries and once more in blocks. Results stay in
-the decomposition that is cheapest for each plan. Purely relational plans run on the smaller of two sizes of the dense
-product, whose pairs of entries would else be too many.
+Compute only: tensors are loaded before, the block-sparse matrix as entries and again in blocks. Results stay in the
+cheapest decomposition of each plan. Purely relational plans run only on the smaller of two sizes of the dense
+product; on the larger one they would join too many pairs of entries.
 """
 
 import argparse
