@@ -26,7 +26,7 @@ import sparseeinsum as se
 from bench.timing import CONSOLE
 from sparseeinsum.api.examples import citation_graph, gcn_inputs
 from sparseeinsum.api.graphs import GCN
-from sparseeinsum.engines.duckdb import parse_bytes
+from sparseeinsum.engines.byte_sizes import parse_bytes
 
 Data = NDArray[np.float64] | sp.csr_array
 UNLIMITED = "none"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack, overload
 import duckdb
 import pyarrow as pa
 
-from sparseeinsum.engines.duckdb import open_duckdb
+from sparseeinsum.engines.duckdb_opening import open_duckdb
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import lock_of, synchronized
 from sparseeinsum.engines.postgresql.names import is_postgresql

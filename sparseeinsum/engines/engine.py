@@ -1,4 +1,4 @@
-"""Engines: what the rest of the package may ask of a database, whichever it is."""
+"""Engines: the interface to a database that the rest of the package uses, the same for every database."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -20,8 +20,8 @@ class Column:
     """A column of a query.
 
     Attributes:
-        name: As the database spells it.
-        sql_type: In the spelling of `statistics.columns`, or the database's own where that does not know the type.
+        name: The name as the database spells it.
+        sql_type: The type as `statistics.columns` spells it, or as the database does if that module lacks the type.
     """
 
     name: str
@@ -33,10 +33,10 @@ class Relation:
     """A table or view.
 
     Attributes:
-        catalog: The database that it lies in; None for the current one.
-        schema: Of that database.
-        name: As the database spells it.
-        comment: That the database keeps with it.
+        catalog: The database that contains it; None for the current one.
+        schema: Its schema in that database.
+        name: The name as the database spells it.
+        comment: The comment that the database stores for it; None if there is none.
     """
 
     catalog: str | None
@@ -47,13 +47,13 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class RelationAccess:
-    """A relation that is to be read.
+    """A relation that is to be read or written.
 
     Attributes:
         title: What messages call it, as in `tensor A`.
         table: The relation, with its schema.
-        owner: The role that entered it in the catalogue; None where the user names it.
-        is_written: Whether rows are to be added to it, too.
+        owner: The role that recorded it in the catalogue; None if the user names the relation.
+        is_written: Whether rows are to be added to it as well.
     """
 
     title: str
@@ -62,15 +62,15 @@ class RelationAccess:
     is_written: bool = False
 
     @property
-    def parts(self) -> tuple[str, str]:
-        """Its schema and its name."""
+    def schema_and_name(self) -> tuple[str, str]:
+        """The schema of the relation and its name."""
         return self.table.db, self.table.name
 
 
 class Engine(Protocol):
     """A connection to a database that has the functions of this package.
 
-    Statements that the database refuses raise EngineError, whose cause is the error of its driver.
+    A statement that the database refuses raises EngineError, whose cause is the driver's error.
     """
 
     @property
@@ -83,157 +83,172 @@ class Engine(Protocol):
 
     @property
     def dialect(self) -> Dialect:
-        """How statements are written."""
+        """How SQL is written for this engine."""
 
     @property
     def dialect_name(self) -> str:
-        """Name of the SQL dialect."""
+        """The name of the SQL dialect."""
 
     @property
     def constants_name(self) -> str:
-        """Name of the constants of its costs."""
+        """The name under which the constants of the cost model are calibrated and stored."""
 
     def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
-        """All rows of a query."""
+        """Run a query and return all its rows."""
 
     def execute(self, statement: exp.Expr | str) -> None:
-        """Run a statement whose rows do not matter."""
+        """Run a statement and ignore its rows."""
 
     def stage_namer(self, seconds: float) -> Callable[[str], exp.Table]:
-        """Names tables that keep results while a plan of so many expected seconds runs."""
+        """Return a function that names the stages of a plan; `seconds` is the plan's predicted time."""
 
     def create_temporary(self, table: exp.Table, query: exp.Select) -> int:
-        """Create a table that is there for a run from a query; returns its rows."""
+        """Create a table for the duration of a run from a query; return the number of its rows."""
 
     def stage(self, statement: Statement) -> int:
-        """Run a statement that keeps its rows in a temporary table; returns how many there are."""
+        """Run a statement that stores its rows in a stage; return their number."""
 
     def replace_table(
         self, table: exp.Table, query: exp.Select, key: Sequence[str] = (), spread: TableDistribution | None = None
     ) -> int:
-        """Create a permanent table from a query, which may read a table of that name that it replaces; its rows.
+        """Create a permanent table from a query, or replace the table of that name.
 
-        No two rows have the same values in all columns of the key, if there is one; an engine may have use for that.
-        On a cluster, its rows are spread over the machines where that is asked for.
+        Args:
+            table: The table, which `query` may read if it exists.
+            query: Its rows.
+            key: Columns that identify a row, if there are any; an engine may create an index for them.
+            spread: How a cluster distributes the rows over its machines.
+
+        Returns:
+            The number of rows.
         """
 
     def insert(self, table: exp.Table, query: exp.Select) -> int:
-        """Add the rows of a query to a permanent table; returns how many."""
+        """Add the rows of a query to a permanent table; return their number."""
 
     def load_table(self, table: exp.Table, rows: pa.Table, spread: TableDistribution | None = None) -> None:
-        """Create a permanent table from an Arrow table, in place of one of that name; see `replace_table`."""
+        """Create a permanent table from an Arrow table, or replace the table of that name; see `replace_table`."""
 
     def cluster(self) -> Cluster | None:
-        """The machines that tables are spread over; None where there is only one."""
+        """Return the machines that tables are distributed over; None if there is only one."""
 
     def spread_of(self, table: exp.Table) -> TableDistribution | None:
-        """How the rows of a table are spread over machines; None where one has them, or where it is a view."""
+        """Return how a table is distributed over machines; None for a view or if one machine has all rows."""
 
     def arrow(self, statement: exp.Expr | str) -> pa.Table:
-        """The result of a query as an Arrow table."""
+        """Run a query and return its result as an Arrow table."""
 
     def batches(self, statement: exp.Expr | str, rows: int) -> Iterator[pa.Table]:
-        """The result of a query while it is computed, so many rows at once; one table at least, which may be empty.
+        """Yield the result of a query in tables of `rows` rows while it is computed: at least one, perhaps empty.
 
-        Until the last one, or until the generator is closed, the connection takes no other statement.
+        The connection accepts no other statement until the last batch, or until the generator is closed.
         """
 
     def columns(self, query: exp.Expr | str) -> list[Column]:
-        """Columns of a query; it is not run."""
+        """Return the columns of a query without running it."""
 
     def columns_of(self, table: exp.Table) -> list[Column] | None:
-        """Columns of a table or view; None where there is none of that name."""
+        """Return the columns of a table or view; None if it does not exist."""
 
     def transaction(self) -> AbstractContextManager[None]:
-        """All of the statements within take effect, or none."""
+        """Run the statements of the context in a transaction: all of them take effect, or none."""
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """A transaction in which all statements see the data as they were at one time, whoever writes meanwhile.
+        """Run the statements of the context in a transaction in which all see the same data, whoever writes meanwhile.
 
-        That holds of relations that `check_access` was asked for within.
+        This holds for the relations that `check_access` was called for in the context.
         """
 
     def protected(self) -> AbstractContextManager[None]:
-        """Within, what was checked stays as it is, and names in SQL of ours mean what is meant.
+        """Keep relations that were checked unchanged, and fix what names in this package's SQL refer to.
 
-        That is so within a transaction, too. Where nobody but the user could change that, nothing is done.
+        The context may be inside a transaction. An engine whose users cannot interfere with each other does nothing.
         """
 
     def another_connection(self) -> AbstractContextManager[Self]:
-        """Another connection to the same database, which sees what is committed, whatever happens on this one."""
+        """Open another connection to the same database, which sees committed data even if this connection failed."""
 
     def registered(self, rows: object, name: str) -> AbstractContextManager[exp.Table]:
-        """An Arrow table, batches that are read once, or a relation of the database's, as a table of that name."""
+        """Make data readable as a table named `name`.
+
+        Args:
+            rows: An Arrow table, batches that can be read once, or a relation of this database.
+            name: The name of the table.
+        """
 
     def has_relation(self, relation: object) -> bool:
-        """Whether a relation of DuckDB's Python is one of this database."""
+        """Return whether a relation of DuckDB's Python API belongs to this database."""
 
     def location(self) -> tuple[str, str]:
-        """The database and the schema in which a bare name stands for a new table."""
+        """Return the database and the schema in which a table is created if its name has no schema."""
 
     def catalogue_columns(self, schema: str, name: str) -> Mapping[str, str] | None:
-        """Columns of a table of the catalogue, with their types; None where there is none.
+        """Return the columns of a table of the catalogue with their types; None if it does not exist.
 
         Raises:
             RightsError: It belongs to a role whose triggers and policies the user should not run.
         """
 
-    def check_access(self, readings: Sequence[RelationAccess]) -> None:
-        """Refuse relations that would run what other roles wrote with the rights of the user; hold the rest.
+    def check_access(self, accesses: Sequence[RelationAccess]) -> None:
+        """Refuse relations that would run other roles' code with the user's rights; keep the rest unchanged.
 
         Raises:
-            RightsError: Naming the first such relation, and why.
-            EngineError: The relations cannot be held as they are, or somebody has changed one; see `is_conflict`.
+            RightsError: Names the first such relation and the reason.
+            EngineError: A relation cannot be kept unchanged, or was changed already; see `is_conflict`.
         """
 
     def role_owns(self, role: str | None, table: exp.Table) -> bool:
-        """Whether a table belongs to the role that entered it in the catalogue, so that it may be dropped with that."""
+        """Return whether `table` belongs to the role that recorded it, so that it may be dropped with its tensor."""
 
     def is_conflict(self, error: EngineError) -> bool:
-        """Whether a transaction failed only because of what others wrote at the same time, and may be tried again."""
+        """Return whether a transaction failed only because of concurrent writes, so that it can be retried."""
 
     def grant(self, role: str) -> None:
-        """Let a role use the catalogue, which is there.
+        """Let a role use the catalogue, which must exist.
 
         Raises:
-            EngineError: There is no such role, or the user may not grant that.
+            EngineError: There is no such role, or the user may not grant this.
         """
 
     def is_permission_error(self, error: EngineError) -> bool:
-        """Whether a statement was refused because the user has no right to it."""
+        """Return whether a statement was refused because the user lacks a privilege."""
 
     def relations_named(self, name: str) -> Sequence[Relation]:
-        """What a bare name may mean, first what it does mean."""
+        """Return the relations that a name without a schema may refer to; the first is the one that it refers to."""
 
     def is_missing_column_error(self, error: EngineError) -> bool:
-        """Whether a statement was refused because there is no column of some name."""
+        """Return whether a statement was refused because it names a column that does not exist."""
 
     def is_out_of_memory_error(self, error: EngineError) -> bool:
-        """Whether a statement failed because its memory, or the disk that it spills to, was not enough."""
+        """Return whether a statement failed because memory, or disk space to spill to, ran out."""
 
     def overflows_float32(self, value: exp.Expr) -> exp.Expr:
-        """Whether a number of type DOUBLE, which is no infinity, would become one as a float32."""
+        """Return a condition: a finite number of type DOUBLE becomes infinite as a float32."""
 
     def is_changed_by_cast(self, value: exp.Expr, sql_type: str, dtype: str) -> exp.Expr:
-        """Whether a number of a type would be another one as a dtype; one of them is of whole numbers or truth."""
+        """Return a condition: `value` of type `sql_type` differs after a cast to `dtype`.
+
+        One of the two types is an integer or Boolean type.
+        """
 
     def memory_limit(self) -> int:
-        """Bytes that the database may use."""
+        """Return how many bytes the database may use."""
 
     def memory_in_use(self) -> int | None:
-        """Bytes of this process's memory that the database takes now; None for a server, which has its own."""
+        """Return how many bytes of this process the database uses now; None for a server, which has its own memory."""
 
     def memory_limited_to(self, limit_bytes: float, threads: int) -> AbstractContextManager[Callable[[float], None]]:
-        """Within, the database may use so much of this process's memory, and so many threads; a server stays as it is.
+        """Limit the database's memory in this process, and its threads, in the context; a server stays as it is.
 
-        What comes sets another limit, and returns memory that is free to the system.
+        Yields:
+            A function that sets another limit, which makes the database return free memory to the system.
         """
 
     def single_threaded(self) -> AbstractContextManager[None]:
-        """Within a transaction, statements run in one thread, which reads tables from their beginning."""
+        """Run the statements of the context, which is in a transaction, in one thread that reads tables in order."""
 
     def threads(self) -> int:
-        """Threads that the database runs statements with."""
+        """Return how many threads the database runs statements with."""
 
     def close(self) -> None:
-        """Close the connection, if it was opened here."""
+        """Close the connection if it was opened here."""

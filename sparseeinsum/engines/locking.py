@@ -1,4 +1,4 @@
-"""Engines: one call at a time on a connection, from whichever thread it comes."""
+"""Engines: calls from several threads take turns on a connection."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -11,27 +11,30 @@ from sparseeinsum.tracebacks import shortened
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-_LOCKS: "WeakKeyDictionary[Any, Any]" = WeakKeyDictionary()  # RLock is no type
-_NEW = Lock()
+_LOCKS: "WeakKeyDictionary[Any, Any]" = WeakKeyDictionary()  # by connection; values are RLocks, which have no type
+_LOCKS_GUARD = Lock()
 
 
 def lock_of(connection: object) -> Any:  # noqa: ANN401  # RLock is no type
-    """The lock of a driver's connection, the same for all who use that; a thread that has it may take it again."""
-    with _NEW:
+    """Return the reentrant lock of a driver's connection: the same one for all objects that use the connection."""
+    with _LOCKS_GUARD:
         try:
             return _LOCKS.setdefault(connection, RLock())
-        except TypeError:  # of what is no connection, but a number, say
+        except TypeError:  # no connection, but a number, say, which takes no weak reference
             return RLock()
 
 
 def synchronized(method: Method) -> Method:
-    """A method of what has a `connection`: it waits for other threads' calls, and its errors show one frame of ours."""
+    """Decorate a method of an object with a `connection`: calls from several threads wait for each other.
+
+    The traceback of an error that the method raises shows one frame of this package.
+    """
 
     @wraps(method)
-    def locked(self: Any, /, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401  # whatever the method has
+    def locked(self: Any, /, *arguments: Any, **keywords: Any) -> Any:  # noqa: ANN401  # those of the method
         with lock_of(self.connection):
             try:
-                return method(self, *arguments, **named)
+                return method(self, *arguments, **keywords)
             except SparseEinsumError as error:
                 raise shortened(error) from error.__cause__
 

@@ -1,4 +1,4 @@
-"""Engines: the memory limit of a database, lowered while a run keeps to one of its own."""
+"""Engines: lowers the memory limit of a database while a run has a memory limit of its own."""
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -12,50 +12,51 @@ from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.plans.plan import Plan
 from sparseeinsum.render.statements import Statement
 
-# A limit that would hardly change is left alone: other runs need not wait.
+# A limit above this share of the present one is not set: it would change little, and other runs would have to wait.
 _WORTH_SETTING = 0.95
 
-# Expectations are off: where no more than this share of a limit is expected to be taken, the limit needs no keeping.
+# If a run is expected to use at most this share of its limit, the limit is not enforced. The share is small because
+# predictions have errors.
 _LITTLE = 0.25
 
-# The limit is global to a database, and runs in one process share its memory: those with limits take turns.
-_TURNS = SettingsLock()
+# The limit is global to a database, and the runs of a process share its memory: only one of them sets limits at a time.
+_SETTINGS_LOCK = SettingsLock()
 
 
 class OutOfMemoryError(EngineError):
-    """What a memory limit leaves a database is not enough for a statement."""
+    """A statement needs more memory than the memory limit of a run leaves the database."""
 
 
 @contextmanager
-def deterministic_order(engine: Engine, is_wanted: bool = True) -> Iterator[None]:
-    """Within, if that is wanted, groups are folded in the same order whenever a statement runs on the same tables.
+def deterministic_order(engine: Engine, is_requested: bool = True) -> Iterator[None]:
+    """Aggregate the rows of a group in the same order in every run on the same tables, if `is_requested`.
 
-    On DuckDB, that is a setting of the whole database.
+    On DuckDB, this changes a setting of the whole database.
 
     Raises:
-        PlanError: There are several machines.
+        PlanError: The database is on several machines.
     """
-    if not is_wanted:
+    if not is_requested:
         yield
         return
     if engine.dialect.distributes:
         raise PlanError("a cluster adds up what its machines send as it comes: no run of it is deterministic")
-    is_server = engine.memory_in_use() is None  # whose settings are those of a transaction
-    with nullcontext() if is_server else _TURNS.taken(), engine.single_threaded():
+    is_server = engine.memory_in_use() is None  # its settings end with the transaction, so that no lock is needed
+    with nullcontext() if is_server else _SETTINGS_LOCK.acquired(), engine.single_threaded():
         yield
 
 
 @contextmanager
 def limited_memory(engine: Engine, limit_bytes: float | None, expected_bytes: float = math.inf) -> Iterator[None]:
-    """Let a database take so many bytes more than it takes now, and no more than it may anyway.
+    """Let a database use `limit_bytes` more than it uses now, but no more than its own limit allows.
 
-    The limit is that of the whole database, other connections to it included, until the end. What hash tables and
-    temporary tables take beyond it, DuckDB spills to its `temp_directory`. A server is left as it is.
+    The limit applies to the whole database, other connections included, until the end of the context. DuckDB spills
+    hash tables and temporary tables that need more to its `temp_directory`. A server is left as it is.
 
     Args:
         engine: A connection to the database.
-        limit_bytes: What its buffers may grow by; at least 24 MB are granted. None leaves the database its own limit.
-        expected_bytes: What they will grow by at most; the limit of the database stays as it is where that is little.
+        limit_bytes: How much its buffers may grow, at least 24 MB; None keeps the database's own limit.
+        expected_bytes: How much they are expected to grow; if that is little, the database's own limit is kept.
     """
     needs_none = limit_bytes is None or expected_bytes <= _LITTLE * limit_bytes
     in_use = None if needs_none else engine.memory_in_use()
@@ -69,48 +70,56 @@ def limited_memory(engine: Engine, limit_bytes: float | None, expected_bytes: fl
 
 @contextmanager
 def _limited(
-    engine: Engine, limit_bytes: float, threads: int, failure: type[EngineError] = EngineError
+    engine: Engine, limit_bytes: float, threads: int, error_type: type[EngineError] = EngineError
 ) -> Iterator[Callable[[float], None]]:
-    """Lower the limit of a database, and its threads, which may be lower; what comes sets another limit.
+    """Lower the memory limit of a database and the number of its threads; neither is ever raised.
 
-    Raises:
-        EngineError: A statement within takes more; of the type that is given.
+    Args:
+        engine: A connection to the database.
+        limit_bytes: The limit.
+        threads: The number of threads.
+        error_type: What is raised if a statement of the context needs more memory.
+
+    Yields:
+        A function that sets another limit.
     """
-    in_use, now = engine.memory_in_use() or 0, limit_bytes
+    in_use, current_limit = engine.memory_in_use() or 0, limit_bytes
 
-    def limit(size: float) -> None:
-        nonlocal now
-        now = min(size, most)
-        set_limit(now)
+    def set_limit(size: float) -> None:
+        nonlocal current_limit
+        current_limit = min(size, largest_limit)
+        set_database_limit(current_limit)
 
     try:
-        with _TURNS.taken():
-            most, threads_now = engine.memory_limit(), engine.threads()
-            if limit_bytes > _WORTH_SETTING * most and threads >= threads_now:
-                now = most
-                yield _left_alone
+        with _SETTINGS_LOCK.acquired():
+            largest_limit, largest_threads = engine.memory_limit(), engine.threads()
+            if limit_bytes > _WORTH_SETTING * largest_limit and threads >= largest_threads:
+                current_limit = largest_limit
+                yield _keep_limit
                 return
-            with engine.memory_limited_to(min(limit_bytes, most), min(threads, threads_now)) as set_limit:
-                yield limit
+            limited = engine.memory_limited_to(min(limit_bytes, largest_limit), min(threads, largest_threads))
+            with limited as set_database_limit:
+                yield set_limit
     except EngineError as error:
         if not engine.is_out_of_memory_error(error):
             raise
-        raise failure(
-            f"memory_limit leaves {engine.title} {math.floor(now - in_use):,} bytes for what it keeps, which are "
-            "not enough for what it cannot write to a disk; raise memory_limit",
+        raise error_type(
+            f"memory_limit leaves {engine.title} {math.floor(current_limit - in_use):,} bytes of memory, which is not "
+            "enough for what it cannot spill to disk; raise memory_limit",
             error.statement,
         ) from error.__cause__
 
 
-def _left_alone(_: float) -> None:
-    """The limit of the database is no higher."""
+def _keep_limit(_: float) -> None:
+    """Do nothing: the database's own limit is no higher than the one that would be set."""
 
 
 class MemoryGuard:
-    """Bounds what the database takes, so that with arrays, aggregation states and results a run keeps to its memory.
+    """Limits the memory of a database, so that it fits the run's limit together with arrays, states and results.
 
-    To lower the limit of a database makes short runs twice as long, as all of its memory that is free goes back to the
-    system: it is left alone where the user gave none, and where a plan is expected to take little of it.
+    Arrays, aggregation states and results are outside of what the database counts. To lower the limit of a database
+    makes short runs twice as long, because the database then returns all its free memory to the system. So the limit is
+    kept if the user gave none, and if a plan is expected to use little of it.
     """
 
     def __init__(self, engine: Engine, elsewhere: Collection[str], limits: ExitStack) -> None:
@@ -119,45 +128,56 @@ class MemoryGuard:
         self._limits = limits
         self._in_use = engine.memory_in_use()
         self._returned: dict[str, float] = {}
-        self._limit: Callable[[float], None] | None = None
+        self._set_limit: Callable[[float], None] | None = None
 
-    def follow(self, plan: Plan, statements: Sequence[Statement]) -> None:
-        """Keep to the memory of a plan, the first one or one for the rest of it, from here on."""
+    def adopt_plan(self, plan: Plan, statements: Sequence[Statement]) -> None:
+        """Keep to the memory limit of a plan from now on: the plan of a run, or a new one for the rest of it.
+
+        Args:
+            plan: The plan.
+            statements: Those of its statements that will run.
+        """
         if self._in_use is None:
             return
-        first = not self._returned
+        is_first = not self._returned
         self._returned |= {name: plan.delivered_bytes(name) for name in plan.outputs if name not in self._elsewhere}
         returned = sum(self._returned.values())
         if plan.memory_limit is None and returned <= LEAST_BUFFER_BYTES:
-            return  # without a look at every statement, which would take longer than small ones run
+            return  # without looking at every statement, which would take longer than small statements run
         sizes = _largest([plan.sizes_of(statement.computes) for statement in statements])
-        if first:
+        if is_first:
             _check_room(plan, sizes, self._returned)
-        if plan.memory_limit is None or self._limit is not None:
+        if plan.memory_limit is None or self._set_limit is not None:
             return
-        more = max(self._engine.threads() / plan.threads, 1)  # that is taken if threads are left as they are
-        if sizes.all_bytes * more + returned > _LITTLE * plan.memory_limit:
-            most = self._in_use + plan.alternatives.model.memory.available_bytes
-            limited = _limited(self._engine, most, plan.threads, OutOfMemoryError)
-            self._limit = self._limits.enter_context(limited)
+        # Without a limit, the database would run with all its threads, each of which needs memory.
+        thread_ratio = max(self._engine.threads() / plan.threads, 1)
+        if sizes.all_bytes * thread_ratio + returned > _LITTLE * plan.memory_limit:
+            limit_bytes = self._in_use + plan.alternatives.model.memory.available_bytes
+            limited = _limited(self._engine, limit_bytes, plan.threads, OutOfMemoryError)
+            self._set_limit = self._limits.enter_context(limited)
 
-    def begin(self, plan: Plan, computed: Collection[str]) -> None:
-        """Before a statement that computes some results of a plan: leave room for what the database does not count."""
-        if self._limit is not None and self._in_use is not None:
+    def make_room(self, plan: Plan, computed: Collection[str]) -> None:
+        """Before a statement that computes the results `computed`, leave room for what the database does not count."""
+        if self._set_limit is not None and self._in_use is not None:
             sizes = plan.sizes_of(computed)
-            left = max(_left(plan, sizes, self._returned), sizes.vector_bytes + LEAST_BUFFER_BYTES)
-            self._limit(self._in_use + left)
+            room = max(_room(plan, sizes, self._returned), sizes.vector_bytes + LEAST_BUFFER_BYTES)
+            self._set_limit(self._in_use + room)
 
 
 @contextmanager
 def memory_guard(engine: Engine, elsewhere: Collection[str]) -> Iterator[MemoryGuard]:
-    """For one run, some of whose results go elsewhere than to memory, bound what the database takes."""
+    """Limit the memory of a database during one run.
+
+    Args:
+        engine: A connection to the database.
+        elsewhere: Names of the results that go into tables or files, and not into memory.
+    """
     with ExitStack() as limits:
         yield MemoryGuard(engine, elsewhere, limits)
 
 
 def _largest(sizes: Sequence[StatementSizes]) -> StatementSizes:
-    """The most of everything that one of several statements takes."""
+    """Return for every size the largest one of several statements."""
     return StatementSizes(
         max((size.states_bytes for size in sizes), default=0.0),
         max((size.vector_bytes for size in sizes), default=0.0),
@@ -166,19 +186,20 @@ def _largest(sizes: Sequence[StatementSizes]) -> StatementSizes:
     )
 
 
-def _left(plan: Plan, sizes: StatementSizes, returned: Mapping[str, float]) -> float:
-    """What is left of the memory limit beside what the engine does not count: states, results and split scans."""
+def _room(plan: Plan, sizes: StatementSizes, returned: Mapping[str, float]) -> float:
+    """Return the memory limit less what the engine does not count: states, results and split scans, in bytes."""
     memory = plan.alternatives.model.memory
     uncounted = memory.margins.states * sizes.states_bytes + sizes.returned_bytes + plan.split_bytes
     return memory.available_bytes - uncounted - sum(returned.values())
 
 
 def _check_room(plan: Plan, sizes: StatementSizes, returned: Mapping[str, float]) -> None:
-    if sum(returned.values()) <= LEAST_BUFFER_BYTES or _left(plan, sizes, returned) >= sizes.vector_bytes:
+    """Refuse a run whose results in memory, `returned` with their bytes, leave statements too little memory."""
+    if sum(returned.values()) <= LEAST_BUFFER_BYTES or _room(plan, sizes, returned) >= sizes.vector_bytes:
         return
-    name = max(returned, key=lambda each: returned[each])
+    largest = max(returned, key=lambda name: returned[name])
     raise PlanError(
         f"results that are returned are expected to take {math.ceil(sum(returned.values())):,} bytes, most of it "
-        f"{name}, which leaves too little of the memory limit of {plan.alternatives.model.memory.total_bytes:,} bytes; "
-        f"give {name} a table, as in into={{{name!r}: ...}}, or raise memory_limit"
+        f"{largest}, which leaves too little of the memory limit of {plan.alternatives.model.memory.total_bytes:,} "
+        f"bytes; give {largest} a table, as in into={{{largest!r}: ...}}, or raise memory_limit"
     )

@@ -1,4 +1,4 @@
-"""Engines: work in a snapshot of a database, tried again where others wrote at the same time."""
+"""Engines: transactions that are retried after a conflict with concurrent writes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -13,31 +13,31 @@ Value = TypeVar("Value")
 
 
 def in_snapshot(engine: Engine, work: Callable[[], Value]) -> Value:
-    """Do work in a snapshot; where it conflicts with what others wrote, do it again, three times at most.
+    """Call `work` in a snapshot; retry as `with_retries` does.
 
     Raises:
-        EngineError: It conflicts still, or the database refused a statement.
+        EngineError: The last attempt conflicts, too, or the database refused a statement.
     """
 
-    def whole() -> Value:
+    def work_in_snapshot() -> Value:
         with engine.snapshot():
             return work()
 
-    return with_retries(engine, whole)
+    return with_retries(engine, work_in_snapshot)
 
 
 @contextmanager
 def retried_context(engine: Engine, make: Callable[[], AbstractContextManager[Value]]) -> Iterator[Value]:
-    """Enter a context, as `in_snapshot` does work; what follows within is not done again."""
+    """Enter the context that `make` returns, with retries; the body of the `with` statement is not retried."""
     with ExitStack() as stack:
         yield with_retries(engine, lambda: stack.enter_context(make()))
 
 
 def with_retries(engine: Engine, work: Callable[[], Value]) -> Value:
-    """Do work in a transaction of its own; where that conflicts with what others wrote, again, three times at most.
+    """Call `work`, which has a transaction of its own; call it again after a conflict, at most three times.
 
     Raises:
-        EngineError: It conflicts still, or the database refused a statement.
+        EngineError: The last attempt conflicts, too, or the database refused a statement.
     """
     for _ in range(_ATTEMPTS - 1):
         try:

@@ -1,4 +1,4 @@
-"""Engines: turns of runs that change settings of a whole database."""
+"""Engines: a lock for runs that change settings of a whole database."""
 
 import threading
 from collections.abc import Iterator
@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 
 class SettingsLock:
-    """A lock that a thread may take again while it has it, and that any thread may give back.
+    """A reentrant lock that any thread may release.
 
-    A stream of results may be closed by another thread than opened it.
+    `threading.RLock` does not fit: a stream of results may be closed by another thread than the one that opened it.
     """
 
     def __init__(self) -> None:
@@ -17,8 +17,8 @@ class SettingsLock:
         self._depth = 0
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
-        """Wait for a turn, and give it back at the end."""
+    def acquired(self) -> Iterator[None]:
+        """Wait for the lock, and release it at the end of the context."""
         thread = threading.get_ident()
         if self._holder != thread:
             self._lock.acquire()

@@ -1,32 +1,32 @@
-"""Engines: what no database takes as text of a statement."""
+"""Engines: characters that no database accepts in statements."""
 
 import re
 
 from sparseeinsum.errors import EngineError
 
-_REFUSED = re.compile("[\0\ud800-\udfff]")  # halves of surrogate pairs have no UTF-8
+_UNSUPPORTED = re.compile("[\0\ud800-\udfff]")  # NUL; and halves of surrogate pairs, which UTF-8 cannot encode
 
 
 def check_text(text: str) -> None:
-    """Refuse a statement with a NUL or with half of a surrogate pair, as names and texts of users may have them.
+    """Refuse a statement with a character that no database stores, which a user's names and texts may contain.
 
     Raises:
-        EngineError: It has one.
+        EngineError: The statement has a NUL or half of a surrogate pair.
     """
-    refused = refused_character(text)
-    if refused is not None:
+    character = unsupported_character(text)
+    if character is not None:
         raise EngineError(
-            f"a name or text has the character {refused!a}, which databases do not store; choose another",
+            f"a name or text has the character {character!a}, which databases do not store; choose another",
             ascii(text),
         )
 
 
 def has_line_break(name: str) -> bool:
-    """Whether a name is of several lines, which writing SQL in lines would change."""
+    """Return whether a name has a line break; formatting SQL in several lines would change such a name."""
     return "\n" in name or "\r" in name
 
 
-def refused_character(text: str) -> str | None:
-    """The first character of a text that no database stores; None where there is none."""
-    refused = _REFUSED.search(text)
-    return None if refused is None else refused[0]
+def unsupported_character(text: str) -> str | None:
+    """Return the first character of `text` that no database stores, or None."""
+    match = _UNSUPPORTED.search(text)
+    return None if match is None else match[0]

@@ -1,10 +1,10 @@
-"""Engines: names of tables that are gone when a transaction ends."""
+"""Engines: names of temporary tables."""
 
 import secrets
 
-_TOKEN = secrets.token_hex(3)  # of this process, so that no table of a user has such a name
+_TOKEN = secrets.token_hex(3)  # differs between processes, so that no table of a user has such a name
 
 
 def temporary_name(name: str) -> str:
-    """What a table for something of a name is called."""
+    """Return the name of a temporary table; `name` says what it is for."""
     return f"sparseeinsum_{_TOKEN}_{name}"

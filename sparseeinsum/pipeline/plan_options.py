@@ -7,7 +7,7 @@ from typing import TypedDict, Unpack
 
 from sparseeinsum.decompose.eindecomp.vectors import check_workers
 from sparseeinsum.decompose.tiling import TILES
-from sparseeinsum.engines.duckdb import parse_bytes
+from sparseeinsum.engines.byte_sizes import parse_bytes
 from sparseeinsum.errors import PlanError
 from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR
 

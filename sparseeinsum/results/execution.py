@@ -208,7 +208,7 @@ class _Run:
             plan, statement = self._waiting.pop(0)
             if statement.stage is None:
                 found[statement.name] = delivered_relation(plan.decomposed, statement.name).schema, statement
-                begin[statement.name] = partial(self._memory.begin, plan, statement.computes)
+                begin[statement.name] = partial(self._memory.make_room, plan, statement.computes)
             else:
                 self._go_on(plan, statement)
         keys = natural_keys(self._engine, [schema for schema, _ in found.values()])
@@ -219,7 +219,7 @@ class _Run:
         total = len(self._runs) + 1 + len(self._waiting)
         self._progress(len(self._runs), total, statement.name)
         start = time.perf_counter()
-        self._memory.begin(plan, statement.computes)
+        self._memory.make_room(plan, statement.computes)
         tuples = self._tuples(plan, statement)
         self._runs.append(StatementRun(statement, tuples, time.perf_counter() - start))
         if statement.stage is not None and statement.materializes is None:
@@ -229,7 +229,7 @@ class _Run:
     def _follow(self, plan: Plan) -> list[tuple[Plan, Statement]]:
         """The statements of a plan, whose memory is kept to from here on."""
         statements = plan.staged_statements if self._replan is None else plan.checkpointed_statements
-        self._memory.follow(plan, statements)
+        self._memory.adopt_plan(plan, statements)
         return [(plan, statement) for statement in statements]
 
     def _tuples(self, plan: Plan, statement: Statement) -> int:
@@ -283,10 +283,10 @@ def run_each(plan: Plan, engine: Engine) -> dict[str, EinSumRun]:
     tables: dict[str, exp.Table] = {}
     found: dict[str, EinSumRun] = {}
     with memory_guard(engine, ()) as memory:
-        memory.follow(plan, plan.checkpointed_statements)
+        memory.adopt_plan(plan, plan.checkpointed_statements)
         for step in plan.decomposed.steps:
             name = step.einsum.output.tensor
-            memory.begin(plan, (name,))
+            memory.make_room(plan, (name,))
             if step.passes is not None or plan.expected_sizes(name).expected_bytes <= limit:
                 found[name] = _run_alone(plan.stage_alone(name, tables), engine)
                 tables[name] = plan.stage_of(name)

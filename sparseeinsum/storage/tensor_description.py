@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sparseeinsum.engines.statement_text import has_line_break, refused_character
+from sparseeinsum.engines.statement_text import has_line_break, unsupported_character
 from sparseeinsum.errors import DataError, SemanticsError, ShapeError
 from sparseeinsum.language.tensors import Axis, Dictionary, Tensor
 from sparseeinsum.operators.dtypes import ITEM_BYTES, Number, as_number, is_complex
@@ -91,7 +91,7 @@ class TensorDescription:
         if not all(found):
             raise ShapeError(f"tensor {self.name} has an axis without a name; name it in axes=[...]")
         for axis in found:
-            refused = refused_character(axis)
+            refused = unsupported_character(axis)
             if refused is not None:
                 raise ShapeError(
                     f"tensor {self.name} has the axis {axis!a}, a name with {refused!a}, which databases do not store; "

@@ -17,7 +17,8 @@ from random_programs import Case, cases
 from random_runs import random_runs
 
 import sparseeinsum as se
-from sparseeinsum.engines.duckdb import DuckDB, open_duckdb
+from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.duckdb_opening import open_duckdb
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory import limited_memory, memory_guard
 from sparseeinsum.render.statements import Statement
@@ -284,12 +285,12 @@ class TestSettingsOfOthers:
         """As a run does that is planned anew on the way: what it lowered itself is no reason to leave it."""
         plan = product.plan(f"{self.TEXT}\ny[i] = max(C[i, k])", memory_limit="100MB")
         engine = open_duckdb(product.connection)
-        with memory_guard(engine, ()) as keeping:
+        with memory_guard(engine, ()) as guard:
             limits = []
             for _ in range(2):
-                keeping.follow(plan, plan.staged_statements)
+                guard.adopt_plan(plan, plan.staged_statements)
                 for computed in ("C", "y"):
-                    keeping.begin(plan, (computed,))
+                    guard.make_room(plan, (computed,))
                     limits.append(engine.memory_limit())
         assert limits[0] != limits[1]
         assert limits[:2] == limits[2:]

@@ -1,4 +1,4 @@
-"""Engines: PostgreSQL with Citus, whose tables are spread over machines; a session is one with the coordinator."""
+"""Engines: PostgreSQL with Citus, which distributes tables over machines; sessions are with the coordinator."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,18 +14,20 @@ from sparseeinsum.engines.postgresql.engine import PostgreSQL
 from sparseeinsum.engines.postgresql.installed_functions import Variant
 from sparseeinsum.engines.postgresql.read_consistency import ReadConsistency
 from sparseeinsum.engines.postgresql.sessions import Isolation, Session
+from sparseeinsum.engines.postgresql.stage_names import shared_stages
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import CITUS, Dialect, write_sql
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.render.table_distribution import KEY_TYPE, TableDistribution
 
 _MACHINES = "pg_dist_node WHERE isactive AND shouldhaveshards AND noderole = 'primary'"
-_SHARDS = "current_setting('citus.shard_count')::INT"  # of a table
-_CONNECTIONS = "current_setting('citus.max_adaptive_executor_pool_size')::INT"  # with a machine, at most
+_SHARDS = "current_setting('citus.shard_count')::INT"  # per table
+_CONNECTIONS = "current_setting('citus.max_adaptive_executor_pool_size')::INT"  # to a machine, at most
 
-# Tables with a distribution column of our type are in one colocation group, the first of as many shards: others, such
-# as those of users who ask for a group of their own, have equal keys on other machines. A reference table has no
-# distribution column, and is replicated by two-phase commit ('t'); a local table that Citus knows is not.
+# This package's distributed tables are in one colocation group: the first one with the type of their distribution
+# column and their number of shards. Tables of another group, such as those of users who ask for a group of their own,
+# have equal keys on other machines. A reference table has no distribution column and is replicated by two-phase commit
+# ('t'); a local table that Citus knows is not.
 _SPREAD = """
 SELECT
   p.partmethod,
@@ -41,39 +43,38 @@ CROSS JOIN (
 ) AS ours
 WHERE p.logicalrelid = pg_catalog.to_regclass($1)"""
 
-# A machine that does not answer is no reason to refuse the others: statements that need it say so.
-_LACKING = """
+# A machine that does not answer is no reason to refuse the cluster: statements that need it fail with a message.
+_WORKERS_WITHOUT_EXTENSION = """
 SELECT nodename, nodeport
 FROM run_command_on_workers('SELECT COUNT(*) FROM pg_catalog.pg_extension WHERE extname = ''sparseeinsum''')
 WHERE success AND result = '0'
 ORDER BY nodename, nodeport"""
 
-# For transactions of ours. With the first of them, what is set for the rest of a transaction goes to the workers, too:
-# the others, and those of every engine. What the coordinator has of reference tables is read over a connection, as of
-# any other machine: a transaction that read it directly cannot write to all machines afterwards. Of tables that only
-# the coordinator has, statements that work on all machines have the rows sent there, however many these are.
+# For transactions that this package begins. The first setting must come first: it sends all settings that follow to the
+# workers, too. The second one reads the coordinator's copy of a reference table over a connection, as from any other
+# machine: a transaction that has read it directly cannot write to all machines afterwards. With the other two, rows of
+# tables that only the coordinator has are sent to the machines that need them, however many rows there are.
 _SETTINGS = {
     "citus.propagate_set_commands": "local",
     "citus.enable_local_execution": "off",
     "citus.local_table_join_policy": "prefer-local",
     "citus.max_intermediate_result_size": "-1",
 }
-# Within a transaction that was open before, which may have written reference tables: what was written there over
-# several connections cannot be joined, because none of them sees what another one has written.
-_SETTINGS_WITHIN = {**_SETTINGS, "citus.multi_shard_modify_mode": "sequential"}
-
+# For a transaction that the user began, and that may have written reference tables. Rows that are written over several
+# connections cannot be joined in the same transaction, because no connection sees what another one has written.
+_NESTED_SETTINGS = {**_SETTINGS, "citus.multi_shard_modify_mode": "sequential"}
 
 _NETWORK = "sparseeinsum.network_gbit_per_second"
 
 
 def _speed(gbit: str) -> float:
-    """Bytes per second, from the value of a setting."""
+    """Return bytes per second from the value of a setting in Gbit per second."""
     try:
-        found = float(gbit) * 1e9 / 8
+        speed = float(gbit) * 1e9 / 8
     except ValueError:
-        found = 0.0
-    if 0 < found < math.inf:
-        return found
+        speed = 0.0
+    if 0 < speed < math.inf:
+        return speed
     raise EngineError(f"the setting {_NETWORK} is {gbit!r}; it must be a number above 0, such as 10")
 
 
@@ -82,23 +83,25 @@ class Citus(PostgreSQL):
 
     title = "PostgreSQL with Citus"
     dialect: Dialect = CITUS
-    # Each shard of a machine has a statement.
     _isolation = Isolation.READ_COMMITTED
-    _sharing = f"(SELECT LEAST(CEIL({_SHARDS} / GREATEST(COUNT(*), 1)::NUMERIC), {_CONNECTIONS})::INT FROM {_MACHINES})"
+    # A machine runs one statement per shard at the same time, but no more than it accepts connections.
+    _statements_per_machine = (
+        f"(SELECT LEAST(CEIL({_SHARDS} / GREATEST(COUNT(*), 1)::NUMERIC), {_CONNECTIONS})::INT FROM {_MACHINES})"
+    )
 
     def cluster(self) -> Cluster:
-        """The machines that have shards, how many shards a table has, and what users say of the network.
+        """Return the number of machines with shards, of shards per table, and the speed of the network if it is set.
 
         Raises:
-            EngineError: That is no speed.
+            EngineError: The setting of the speed is no number above 0.
         """
         speed = f"current_setting('{_NETWORK}', TRUE)"
         ((sites, parts, gbit),) = self.rows(f"SELECT COUNT(*), {_SHARDS}, {speed} FROM {_MACHINES}")
-        found = Cluster(int(str(sites)), int(str(parts)))
-        return replace(found, network_bytes_per_second=_speed(str(gbit))) if gbit else found
+        cluster = Cluster(int(str(sites)), int(str(parts)))
+        return replace(cluster, network_bytes_per_second=_speed(str(gbit))) if gbit else cluster
 
     def spread_of(self, table: exp.Table) -> TableDistribution | None:
-        """How the rows of a table are spread over machines; None where one has them, or where it is a view."""
+        """Return how a table is distributed over machines; None for a view or if one machine has all rows."""
         for method, replication, column in self._session.fetch(_SPREAD, table.sql(self.dialect_name)):
             if method == "n":
                 return TableDistribution(None, is_replicated=True) if replication == "t" else None
@@ -106,7 +109,7 @@ class Citus(PostgreSQL):
         return None
 
     def stage(self, statement: Statement) -> int:
-        """Run a statement that keeps its rows in a table of a run; returns how many there are."""
+        """Run a statement that stores its rows in a stage; return their number."""
         if statement.distribution is None:
             return super().stage(statement)
         assert statement.stage is not None
@@ -119,12 +122,12 @@ class Citus(PostgreSQL):
         return tuples
 
     def stage_namer(self, seconds: float) -> Callable[[str], exp.Table]:
-        """Names tables that keep results while a plan runs, which cannot be temporary on several machines.
+        """Return a function that names the stages of a plan, which cannot be temporary tables on several machines.
 
         Raises:
-            EngineError: The user may create none.
+            EngineError: The user may not create tables.
         """
-        shared = self._shared_stages()
+        shared = shared_stages(self._session, self._user_path().first)
         if shared is None:
             raise EngineError(
                 "on a Citus cluster a run keeps results in tables of the first schema on the search_path, where this "
@@ -133,71 +136,77 @@ class Citus(PostgreSQL):
         return shared
 
     def load_table(self, table: exp.Table, rows: pa.Table, spread: TableDistribution | None = None) -> None:
-        """Create a permanent table from an Arrow table, in place of one of that name; its rows go to their machines."""
+        """Create a permanent table from an Arrow table, or replace the table of that name, and distribute its rows."""
         if spread is not None and spread.column is not None:
-            place = rows.schema.get_field_index(spread.column)
-            rows = rows.set_column(place, spread.column, rows.column(place).cast(pa.int64()))
+            position = rows.schema.get_field_index(spread.column)
+            rows = rows.set_column(position, spread.column, rows.column(position).cast(pa.int64()))
         super().load_table(table, rows, spread)
 
-    def _columns_kept(self, columns: Sequence[Column], spread: TableDistribution | None) -> Sequence[Column]:
-        """Columns of a table for rows of given columns: the distribution column has the type of all of them."""
-        column = None if spread is None else spread.column
-        return [Column(each.name, KEY_TYPE) if each.name == column else each for each in columns]
+    def _stored_columns(self, columns: Sequence[Column], spread: TableDistribution | None) -> Sequence[Column]:
+        """Return the columns of a table for the rows of a query; all distribution columns have the same type."""
+        distribution = None if spread is None else spread.column
+        return [Column(column.name, KEY_TYPE) if column.name == distribution else column for column in columns]
 
     def _create_permanent(self, table: exp.Table, columns: Sequence[Column], spread: TableDistribution | None) -> None:
         super()._create_permanent(table, columns, spread)
         if spread is not None:
             self.execute(spread.command(table))
 
-    def _how_to_hold(self, is_within: bool) -> ReadConsistency:
-        """By locks: machines have a snapshot each, taken at various times, and no common one.
+    def _required_consistency(self, is_nested: bool) -> ReadConsistency:
+        """Return that relations are kept unchanged by locks: each machine has a snapshot of its own.
 
         Raises:
-            EngineError: The transaction has snapshots, which may be older than locks.
+            EngineError: The transaction has snapshots, which may be older than the locks.
         """
-        if is_within and self._has_snapshot():
+        if is_nested and self._has_snapshot():
             raise EngineError(
                 "machines of a Citus cluster have no common snapshot, so that programs run in no transaction that is "
                 "REPEATABLE READ or SERIALIZABLE; begin it with ISOLATION LEVEL READ COMMITTED"
             )
         return ReadConsistency.BY_LOCKS
 
-    def _own_settings(self, is_within: bool) -> Mapping[str, str]:
-        """Settings of this engine's own, for a transaction that may be within one that was open before."""
-        return _SETTINGS_WITHIN if is_within else _SETTINGS
+    def _engine_settings(self, is_nested: bool) -> Mapping[str, str]:
+        """Return the settings of this engine for a transaction, which is part of the user's if `is_nested`."""
+        return _NESTED_SETTINGS if is_nested else _SETTINGS
 
-    def _set(self, values: Mapping[str, str]) -> None:
-        """Settings for the rest of a transaction, on all machines."""
-        assigned = (exp.EQ(this=exp.var(name), expression=exp.Literal.string(to)) for name, to in values.items())
-        settings = (exp.Set(expressions=[exp.SetItem(this=each, kind="LOCAL")]) for each in assigned)
-        self._session.write("; ".join(write_sql(each, self.dialect) for each in settings))
+    def _set_local(self, settings: Mapping[str, str]) -> None:
+        """Change settings for the rest of the transaction, on all machines."""
+        assignments = (
+            exp.EQ(this=exp.var(name), expression=exp.Literal.string(value)) for name, value in settings.items()
+        )
+        commands = (exp.Set(expressions=[exp.SetItem(this=item, kind="LOCAL")]) for item in assignments)
+        self._session.write("; ".join(write_sql(command, self.dialect) for command in commands))
 
     @contextmanager
     def another_connection(self) -> Iterator["Citus"]:
-        """Another connection to the same database, which sees what is committed, whatever happens on this one."""
-        with self._session.another_connection() as other:
-            yield Citus(other, self._functions)
+        """Open another connection to the same database, which sees committed data even if this connection failed."""
+        with self._session.another_connection() as session:
+            yield Citus(session, self._functions)
 
 
 def has_machines(session: Session) -> bool:
-    """Whether a session is one with the coordinator of a cluster that may have shards."""
+    """Return whether a session is connected to the coordinator of a cluster that has machines for shards."""
     if not session.fetch("SELECT 1 FROM pg_catalog.pg_extension WHERE extname = 'citus'"):
         return False
     return len(session.fetch(f"SELECT 1 FROM {_MACHINES} LIMIT 1")) > 0
 
 
 def check_machines(session: Session, variant: Variant) -> None:
-    """Refuse a cluster that lacks the functions of this package on some machine.
+    """Check that all machines of a cluster have the functions of this package.
+
+    Args:
+        session: A session with the coordinator.
+        variant: The functions that the coordinator has.
 
     Raises:
-        EngineError: It does, or has portable functions, which machines do not share.
+        EngineError: A machine lacks them, or they are portable functions, which machines do not share.
     """
     if variant is not Variant.EXTENSION:
         raise EngineError(
             "this is the coordinator of a Citus cluster, whose database has portable functions; drop them and run "
             "CREATE EXTENSION sparseeinsum, which Citus does on every machine"
         )
-    for host, port in session.fetch(_LACKING):
+    for host, port in session.fetch(_WORKERS_WITHOUT_EXTENSION):
         raise EngineError(
             f"the machine {host}:{port} of this Citus cluster lacks the functions of this package; run `sparseeinsum "
             "install postgres` on it, and in its database CREATE EXTENSION sparseeinsum"

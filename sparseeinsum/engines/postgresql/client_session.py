@@ -1,4 +1,4 @@
-"""Engines: sessions with a PostgreSQL server, through psycopg."""
+"""Engines: sessions of a client with a PostgreSQL server, through psycopg."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     import psycopg
 
 
-_TO_A_MACHINE = "failure on connection"  # of a coordinator to a worker; some have no SQLSTATE of their own
+_WORKER_FAILURE = "failure on connection"  # of a coordinator to a worker; some of these errors have no SQLSTATE
 
 
 def load_driver() -> Any:  # noqa: ANN401  # a module
-    """psycopg, which is an optional dependency.
+    """Import psycopg, which is an optional dependency.
 
     Raises:
         EngineError: It is not installed.
@@ -34,9 +34,9 @@ def load_driver() -> Any:  # noqa: ANN401  # a module
 
 
 class ClientSession:
-    """A connection of psycopg's.
+    """A connection of psycopg.
 
-    Statements take effect at once where nobody began a transaction, even on a connection that commits by hand.
+    Without an open transaction every statement is committed at once, even on a connection without autocommit.
     """
 
     def __init__(self, connection: "psycopg.Connection[Any]", driver: ModuleType, is_owned: bool) -> None:
@@ -47,25 +47,25 @@ class ClientSession:
 
     @property
     def version(self) -> int:
-        """Of the server, as in 150018."""
+        """The version of the server as a number, such as 150018."""
         return self.connection.info.server_version
 
     def fetch(self, text: str, *parameters: str) -> Sequence[tuple[object, ...]]:
-        """All rows of a query, whose parameters are $1, $2, ..."""
-        rows = self._driver.rows.tuple_row  # whatever rows the connection makes for its user
+        """Run a query with the parameters $1, $2, ... and return all its rows."""
+        row_factory = self._driver.rows.tuple_row  # the connection of a user may have another one
         for parameter in parameters:
             check_text(parameter)
-        with self._errors(text), self._driver.RawCursor(self.connection, row_factory=rows) as cursor:
-            found: Sequence[tuple[object, ...]] = cursor.execute(text, parameters or None, prepare=False).fetchall()
-            return found
+        with self._errors(text), self._driver.RawCursor(self.connection, row_factory=row_factory) as cursor:
+            rows: Sequence[tuple[object, ...]] = cursor.execute(text, parameters or None, prepare=False).fetchall()
+            return rows
 
     def write(self, text: str) -> int:
-        """Run a statement; returns how many rows it wrote, where it writes any."""
+        """Run a statement; return how many rows it wrote."""
         with self._errors(text):
             return self.connection.execute(text, prepare=False).rowcount
 
     def columns(self, query: str) -> list[Column]:
-        """Columns of a query; it is not run: Citus runs parts of one even where no row is asked for."""
+        """Return the columns of a query, which is prepared but not run: with LIMIT 0, Citus would run parts of it."""
         libpq, encoding = self.connection.pgconn, self.connection.info.encoding
         with self._errors(query):
             for described in (libpq.prepare(b"", query.encode(encoding)), libpq.describe_prepared(b"")):
@@ -81,44 +81,44 @@ class ClientSession:
         return Column(name.decode(self.connection.info.encoding), column_type(shown))
 
     def read(self, query: str) -> pa.Table:
-        """The result of a query as an Arrow table."""
+        """Run a query and return its result as an Arrow table."""
         columns = self.columns(query)
         with self._errors(query), self.connection.cursor() as cursor:
             data = bytearray()
-            is_text = all(each.sql_type == copy_format.TEXT for each in columns)
-            way = "(FORMAT CSV, FORCE_QUOTE *)" if is_text else "(FORMAT BINARY)"
-            with cursor.copy(f"COPY ({query}) TO STDOUT {way}") as copy:
-                for piece in copy:  # waits for it
+            is_text = all(column.sql_type == copy_format.TEXT for column in columns)
+            copy_options = "(FORMAT CSV, FORCE_QUOTE *)" if is_text else "(FORMAT BINARY)"
+            with cursor.copy(f"COPY ({query}) TO STDOUT {copy_options}") as copy:
+                for piece in copy:  # waits for the next piece
                     data += piece
                     if not is_text:
-                        self._take_arrived(data)
-        names = [each.name for each in columns]
+                        self._append_received(data)
+        names = [column.name for column in columns]
         if is_text:
             return text_format.decode(data, names)
-        return copy_format.decode(data, names, [each.sql_type for each in columns])
+        return copy_format.decode(data, names, [column.sql_type for column in columns])
 
     def batches(self, query: str, rows: int) -> Iterator[pa.Table]:
-        """The result of a query while it is computed, so many rows at once; one table at least, which may be empty."""
+        """Yield the result of a query in tables of `rows` rows while it is computed: at least one, perhaps empty."""
         columns = self.columns(query)
         command = f"COPY ({query}) TO STDOUT (FORMAT BINARY)"
-        # In a savepoint: to leave off half-way cancels the statement, which undoes the transaction that it is in.
+        # In a savepoint, because to stop before the end cancels the statement, which would undo an open transaction.
         with (
             self._errors(query),
             self.connection.transaction(),
             self.connection.cursor() as cursor,
             cursor.copy(command) as copy,
         ):
-            names, types = [each.name for each in columns], [each.sql_type for each in columns]
+            names, types = [column.name for column in columns], [column.sql_type for column in columns]
             self._is_copying = True
             try:
                 yield from copy_format.decode_batches(copy, names, types, rows)
             finally:
                 self._is_copying = False
 
-    def _take_arrived(self, data: bytearray) -> None:
-        """Add the rows of a binary COPY that are here by now: the driver prepares to wait for every single one.
+    def _append_received(self, data: bytearray) -> None:
+        """Append the rows of a binary COPY that libpq has received; psycopg would prepare to wait for each of them.
 
-        What looks like the end is left to the driver, which then asks for the result of the whole.
+        It stops at what looks like the trailer, so that psycopg fetches the result of the whole command.
         """
         libpq = self.connection.pgconn
         while not data.endswith(copy_format.TRAILER):
@@ -127,29 +127,29 @@ class ClientSession:
                 return
             if size < 0:
                 failed = libpq.get_result()
-                while libpq.get_result() is not None:  # until the connection is free again
+                while libpq.get_result() is not None:  # until the connection accepts statements again
                     pass
                 raise self._driver.errors.error_from_result(failed, encoding=self.connection.info.encoding)
             data += piece
 
     def load(self, rows: pa.Table | pa.RecordBatchReader, name: str) -> None:
-        """Add the rows of an Arrow table, or batches, to a table, of which the whole name is given as SQL has it."""
-        has_text = any(copy_format.sql_type(each.type) == copy_format.TEXT for each in rows.schema)
+        """Add the rows of an Arrow table, or batches, to the table with the qualified, quoted name `name`."""
+        has_text = any(copy_format.sql_type(field.type) == copy_format.TEXT for field in rows.schema)
         command = f"COPY {name} FROM STDIN (FORMAT {'CSV' if has_text else 'BINARY'})"
         with self._errors(command), self.connection.cursor() as cursor, cursor.copy(command) as copy:
             for piece in (text_format if has_text else copy_format).encode(rows):
                 copy.write(piece)
 
     def is_in_transaction(self) -> bool:
-        """Whether statements are in a transaction that somebody began."""
+        """Return whether a transaction is open."""
         return bool(self.connection.info.transaction_status != self._driver.pq.TransactionStatus.IDLE)
 
     @contextmanager
     def transaction(self, isolation: Isolation | None = None) -> Iterator[None]:
-        """All of the statements within take effect, or none; in a transaction that is open, once that is committed.
+        """Run the statements of the context in a transaction, or in a savepoint of one that is open.
 
         Args:
-            isolation: That one that begins here has; else it is what the user has by default.
+            isolation: The isolation level of a transaction that begins here; None for the user's default.
         """
         self._check_free()
         try:
@@ -160,7 +160,7 @@ class ClientSession:
 
     @contextmanager
     def _isolated(self, isolation: Isolation | None) -> Iterator[None]:
-        """Within, a transaction that begins is so isolated."""
+        """Set the isolation level of a transaction that begins in the context."""
         if self.is_in_transaction() or isolation is None:
             yield
             return
@@ -174,6 +174,7 @@ class ClientSession:
 
     @contextmanager
     def _errors(self, text: str) -> Iterator[None]:
+        """Raise errors of the driver as EngineError; `text` is the statement that the context runs."""
         self._check_free()
         check_text(text)
         try:
@@ -183,7 +184,7 @@ class ClientSession:
             raise self._engine_error(error, text) from error
 
     def _check_free(self) -> None:
-        """Refuse a statement for which psycopg would wait until somebody else has read the last batch."""
+        """Refuse a statement while batches are read: psycopg would wait until the last batch is read."""
         if self._is_copying:
             raise EngineError(
                 "this connection has a result that is being read in batches; read it to its end or drop it"
@@ -193,26 +194,27 @@ class ClientSession:
         lost = ""
         if self.connection.closed:
             lost = "the connection to the server is lost; connect again: "
-        elif isinstance(error, self._driver.errors.ConnectionFailure) or _TO_A_MACHINE in str(error):
+        elif isinstance(error, self._driver.errors.ConnectionFailure) or _WORKER_FAILURE in str(error):
             lost = "a machine of the cluster does not answer; bring it back, or remove it from the cluster: "
         return EngineError(f"{lost}{error}", statement)
 
     def _own_transaction(self) -> AbstractContextManager[object]:
-        is_alone = not self.is_in_transaction() and not self.connection.autocommit
-        return self.connection.transaction() if is_alone else nullcontext()
+        """Open a transaction for one statement, if none is open and the connection would begin one by itself."""
+        needs_one = not self.is_in_transaction() and not self.connection.autocommit
+        return self.connection.transaction() if needs_one else nullcontext()
 
     @contextmanager
     def another_connection(self) -> Iterator["ClientSession"]:
-        """Another connection to the same database, which sees what is committed, whatever happens on this one."""
+        """Open another connection to the same database, which sees committed data even if this connection failed."""
         info = self.connection.info
         try:
-            other = self._driver.connect(info.dsn, password=info.password or None, autocommit=True)
+            connection = self._driver.connect(info.dsn, password=info.password or None, autocommit=True)
         except self._driver.Error as error:
             raise EngineError(f"cannot connect again: {error}") from error
-        with other:
-            yield ClientSession(other, self._driver, is_owned=False)
+        with connection:
+            yield ClientSession(connection, self._driver, is_owned=False)
 
     def close(self) -> None:
-        """Close the connection, if it was opened here."""
+        """Close the connection if it was opened here."""
         if self._is_owned:
             self.connection.close()

@@ -1,7 +1,9 @@
-"""Engines: Arrow tables as PostgreSQL's binary COPY format, and back.
+"""Engines: Arrow tables in PostgreSQL's binary COPY format, and back.
+
+Rows of one size are encoded and decoded as one structured array of numpy.
 
 Source: the PostgreSQL manual, COPY, "Binary Format": a row is the number of its fields, then the length and the bytes
-of each, all big-endian; an array is its dimensions, each element with a length of its own.
+of every field, all big-endian; an array is its dimensions, then every element with a length of its own.
 """
 
 import math
@@ -24,13 +26,13 @@ _CHUNK_BYTES = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class _Element:
-    """A fixed-size type.
+    """A type whose values have a fixed size.
 
     Attributes:
-        oid: Its number in PostgreSQL.
-        wire: As numpy reads it off the wire.
-        arrow: As Arrow has it.
-        epoch: What Arrow counts from 1970 to 2000, from which PostgreSQL counts.
+        oid: Its object identifier in PostgreSQL.
+        wire: The numpy dtype of the values that are sent.
+        arrow: The type of a column of Arrow.
+        epoch: The year 2000, from which PostgreSQL counts dates, in Arrow's count from 1970; 0 for other types.
     """
 
     oid: int
@@ -40,16 +42,16 @@ class _Element:
 
     @property
     def native(self) -> Any:  # noqa: ANN401  # numpy's types
-        """Its dtype in numpy."""
+        """The numpy dtype of the values in this machine's byte order."""
         return np.dtype(self.wire).newbyteorder("=") if self.epoch or self.is_bytes else self.arrow.to_pandas_dtype()
 
     @property
     def is_bytes(self) -> bool:
-        """Whether values are bytes, and no numbers."""
+        """Whether the values are bytes and not numbers."""
         return self.wire.startswith("V")
 
     def column(self, numbers: NDArray[Any]) -> pa.Array:
-        """Numbers as they come as a column."""
+        """Return a column of Arrow from values that were received."""
         if self.is_bytes:
             data = pa.py_buffer(np.ascontiguousarray(numbers).tobytes())
             return pa.ExtensionArray.from_storage(
@@ -59,10 +61,10 @@ class _Element:
         return pa.array(numbers.astype(self.native) + self.epoch).view(self.arrow) if self.epoch else plain
 
     def numbers(self, column: pa.ChunkedArray) -> NDArray[Any]:
-        """A column as the numbers that go."""
+        """Return the values of a column of Arrow as they are sent."""
         if self.is_bytes:
-            chunks = [np.frombuffer(b"".join(chunk.storage.to_pylist()), self.wire) for chunk in column.chunks]
-            return np.concatenate([np.empty(0, self.wire), *chunks])
+            parts = [np.frombuffer(b"".join(chunk.storage.to_pylist()), self.wire) for chunk in column.parts]
+            return np.concatenate([np.empty(0, self.wire), *parts])
         if self.epoch:
             return np.asarray(column.cast(pa.from_numpy_dtype(self.native)).to_numpy() - self.epoch)
         return np.asarray(column.to_numpy())
@@ -81,21 +83,25 @@ _ELEMENTS = {
     "UUID": _Element(2950, "V16", pa.uuid()),
 }
 _TYPES = {element.arrow: name for name, element in _ELEMENTS.items()}
-TEXT = "TEXT"  # of no fixed size: see `text_format`
+TEXT = "TEXT"  # has no fixed size: see `text_format`
 
 
 def sql_type(kind: pa.DataType) -> str:
-    """The type of a column that holds an Arrow column, in the spelling of `statistics.columns`."""
+    """Return the SQL type for a column of Arrow, in the spelling of `statistics.columns`."""
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return f"{_TYPES[kind.value_type]}[]"
     return TEXT if pa.types.is_large_string(kind) else _TYPES[kind]
 
 
 def arrow_type(name: str, kind: str) -> pa.DataType:
-    """The type of the Arrow column for a column of a result; its type in the spelling of `statistics.columns`.
+    """Return the Arrow type for a column of a result.
+
+    Args:
+        name: The name of the column, for messages.
+        kind: Its SQL type, in the spelling of `statistics.columns`.
 
     Raises:
-        EngineError: It is one that no tensor has.
+        EngineError: No tensor has values of this type.
     """
     element = kind.removesuffix("[]")
     if element not in _ELEMENTS:
@@ -105,11 +111,11 @@ def arrow_type(name: str, kind: str) -> pa.DataType:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A column of rows that are all of one size.
+    """A column of rows that all have the same size.
 
     Attributes:
-        element: Of what type its numbers are.
-        length: Numbers in its arrays; None where it has no arrays.
+        element: The type of its values or elements.
+        length: The number of elements in its arrays; None if it has no arrays.
     """
 
     element: _Element
@@ -117,7 +123,7 @@ class _Field:
 
     @property
     def payload(self) -> np.dtype[Any]:
-        """What follows the length of the field."""
+        """The dtype of what follows the length of the field."""
         if self.length is None:
             return np.dtype(self.element.wire)
         header = [("ndim", ">i4"), ("nulls", ">i4"), ("oid", ">i4")]
@@ -127,59 +133,66 @@ class _Field:
         return np.dtype([*header, ("extent", ">i4"), ("first", ">i4"), ("items", item, (self.length,))])
 
 
-def _row_type(fields: Sequence[_Field]) -> np.dtype[Any]:
+def _row_dtype(fields: Sequence[_Field]) -> np.dtype[Any]:
+    """Return the dtype of a row with these fields."""
     parts: list[tuple[str, Any]] = [("count", ">i2")]
-    for place, field in enumerate(fields):
-        parts += [(f"bytes_{place}", ">i4"), (f"field_{place}", field.payload)]
+    for position, field in enumerate(fields):
+        parts += [(f"bytes_{position}", ">i4"), (f"field_{position}", field.payload)]
     return np.dtype(parts)
 
 
 def encode(rows: pa.Table | pa.RecordBatchReader) -> Iterator[bytes]:
-    """An Arrow table or batches without NULL, in pieces; rows whose arrays are longer than others' come first."""
+    """Yield the encoding of an Arrow table, or of batches, without NULL, in pieces.
+
+    Rows are sorted by the lengths of their arrays, longest first.
+    """
     yield _HEADER
     for table in [rows] if isinstance(rows, pa.Table) else map(pa.table, rows):
-        for part in _of_equal_lengths(table):
+        for part in _parts_of_equal_lengths(table):
             yield from _encoded_rows(part)
     yield TRAILER
 
 
-def _of_equal_lengths(table: pa.Table) -> Iterator[pa.Table]:
-    """The rows of a table, those together whose arrays are as long."""
+def _parts_of_equal_lengths(table: pa.Table) -> Iterator[pa.Table]:
+    """Split a table into parts whose rows have arrays of the same lengths."""
     for name, column in zip(table.column_names, table.columns, strict=True):
-        lengths = pc.list_value_length(column).unique().to_pylist() if _holds_arrays(column) else []
+        lengths = pc.list_value_length(column).unique().to_pylist() if _is_array_column(column) else []
         if len(lengths) > 1:
             for length in sorted(lengths, reverse=True):
                 part = table.filter(pc.equal(pc.list_value_length(table[name]), length))
-                yield from _of_equal_lengths(part)
+                yield from _parts_of_equal_lengths(part)
             return
     yield table
 
 
-def _holds_arrays(column: pa.ChunkedArray) -> bool:
+def _is_array_column(column: pa.ChunkedArray) -> bool:
     return bool(pa.types.is_list(column.type) or pa.types.is_large_list(column.type))
 
 
 def _encoded_rows(table: pa.Table) -> Iterator[bytes]:
-    columns = [_numbers(column) for column in table.columns]
+    """Yield the encoding of rows that all have the same size."""
+    columns = [_to_numbers(column) for column in table.columns]
     fields = [
         _Field(_ELEMENTS[sql_type(column.type).removesuffix("[]")], None if numbers.ndim == 1 else numbers.shape[1])
         for column, numbers in zip(table.columns, columns, strict=True)
     ]
-    kind = _row_type(fields)
-    rows = max(1, _CHUNK_BYTES // kind.itemsize)
-    for start in range(0, table.num_rows, rows):
-        chunk = np.zeros(min(rows, table.num_rows - start), kind)
+    row_type = _row_dtype(fields)
+    rows_per_chunk = max(1, _CHUNK_BYTES // row_type.itemsize)
+    for start in range(0, table.num_rows, rows_per_chunk):
+        chunk = np.zeros(min(rows_per_chunk, table.num_rows - start), row_type)
         chunk["count"] = len(fields)
-        for place, (field, numbers) in enumerate(zip(fields, columns, strict=True)):
-            chunk[f"bytes_{place}"] = field.payload.itemsize
-            _put(chunk[f"field_{place}"], field, numbers[start : start + len(chunk)], chunk, f"field_{place}")
+        for position, (field, numbers) in enumerate(zip(fields, columns, strict=True)):
+            chunk[f"bytes_{position}"] = field.payload.itemsize
+            _fill_field(chunk, f"field_{position}", field, numbers[start : start + len(chunk)])
         yield chunk.tobytes()
 
 
-def _put(payload: NDArray[Any], field: _Field, numbers: NDArray[Any], chunk: NDArray[Any], name: str) -> None:
+def _fill_field(chunk: NDArray[Any], name: str, field: _Field, numbers: NDArray[Any]) -> None:
+    """Write numbers into the field `name` of the rows in `chunk`."""
     if field.length is None:
         chunk[name] = numbers
         return
+    payload = chunk[name]
     payload["oid"] = field.element.oid
     if field.length:
         payload["ndim"], payload["extent"], payload["first"] = 1, field.length, 1
@@ -187,9 +200,9 @@ def _put(payload: NDArray[Any], field: _Field, numbers: NDArray[Any], chunk: NDA
         payload["items"]["number"] = numbers
 
 
-def _numbers(column: pa.ChunkedArray) -> NDArray[Any]:
-    """A column as numbers, a row of them for every array."""
-    if not _holds_arrays(column):
+def _to_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Return a column as an array of numbers; a column of arrays has two axes, rows and elements."""
+    if not _is_array_column(column):
         return _ELEMENTS[_TYPES[column.type]].numbers(column)
     flat = np.asarray(column.combine_chunks().flatten().to_numpy(zero_copy_only=False))
     rows = len(column)
@@ -197,12 +210,12 @@ def _numbers(column: pa.ChunkedArray) -> NDArray[Any]:
 
 
 def decode(data: bytes | bytearray, names: Sequence[str], types: Sequence[str]) -> pa.Table:
-    """What COPY ... TO STDOUT (FORMAT BINARY) wrote, as an Arrow table.
+    """Return the output of COPY ... TO STDOUT (FORMAT BINARY) as an Arrow table.
 
     Args:
-        data: All of it.
-        names: Of the columns.
-        types: Of the columns, in the spelling of `statistics.columns`.
+        data: The whole output.
+        names: The names of the columns.
+        types: Their types, in the spelling of `statistics.columns`.
 
     Raises:
         EngineError: A column has a type that no tensor has, or holds NULL.
@@ -213,18 +226,19 @@ def decode(data: bytes | bytearray, names: Sequence[str], types: Sequence[str]) 
 def decode_batches(
     pieces: Iterable[bytes | bytearray | memoryview], names: Sequence[str], types: Sequence[str], rows: int
 ) -> Iterator[pa.Table]:
-    """What COPY ... TO STDOUT (FORMAT BINARY) writes, while it does: so many rows at once, and one table at least.
+    """Yield the output of COPY ... TO STDOUT (FORMAT BINARY) as Arrow tables while it arrives: at least one.
 
     Args:
-        pieces: As libpq hands them out: each ends where a row does.
-        names: As for `decode`; so are types.
-        rows: Of all tables but the last, give or take one.
+        pieces: The output as libpq returns it: every piece ends at the end of a row.
+        names: The names of the columns.
+        types: Their types, in the spelling of `statistics.columns`.
+        rows: The number of rows of all tables but the last, give or take one.
 
     Raises:
         EngineError: A column has a type that no tensor has, or holds NULL.
     """
     yield _decode_rows(memoryview(b""), names, types)
-    data, last = bytearray(), b""  # the last piece ends the data, and may come with a row
+    data, last = bytearray(), b""  # one piece is held back: the last one contains the trailer, perhaps after a row
     count, skipped = 0, len(_HEADER)
     for piece in pieces:
         data += last
@@ -238,6 +252,7 @@ def decode_batches(
 
 
 def _decode_rows(body: memoryview, names: Sequence[str], types: Sequence[str]) -> pa.Table:
+    """Return rows as an Arrow table: all at once if they have the same size, else one by one."""
     for name, kind in zip(names, types, strict=True):
         arrow_type(name, kind)
     elements = [_ELEMENTS[kind.removesuffix("[]")] for kind in types]
@@ -246,8 +261,8 @@ def _decode_rows(body: memoryview, names: Sequence[str], types: Sequence[str]) -
     if rows is None:
         return pa.table(_columns_row_by_row(body, elements, are_arrays), names=list(names))
     columns = [
-        _column(rows[f"field_{place}"], element, is_array)
-        for place, (element, is_array) in enumerate(zip(elements, are_arrays, strict=True))
+        _column(rows[f"field_{position}"], element, is_array)
+        for position, (element, is_array) in enumerate(zip(elements, are_arrays, strict=True))
     ]
     return pa.table(columns, names=list(names))
 
@@ -255,28 +270,28 @@ def _decode_rows(body: memoryview, names: Sequence[str], types: Sequence[str]) -
 def _rows_of_one_size(
     body: memoryview, elements: Sequence[_Element], are_arrays: Sequence[bool]
 ) -> NDArray[Any] | None:
-    """All rows, if they are laid out as the first one is; else None."""
+    """Return all rows as a structured array, if they have the layout of the first row; else None."""
     fields = []
-    place = 2
+    offset = 2
     for element, is_array in zip(elements, are_arrays, strict=True):
         length = None
         if len(body) and is_array:
-            size, ndim = struct.unpack_from(">ii", body, place) if place + 8 <= len(body) else (0, 0)
-            length = struct.unpack_from(">i", body, place + 16)[0] if size > 12 and ndim == 1 else 0
+            size, ndim = struct.unpack_from(">ii", body, offset) if offset + 8 <= len(body) else (0, 0)
+            length = struct.unpack_from(">i", body, offset + 16)[0] if size > 12 and ndim == 1 else 0
         elif is_array:
             length = 0
         fields.append(_Field(element, length))
-        place += 4 + fields[-1].payload.itemsize
-    kind = _row_type(fields)
-    if len(body) % kind.itemsize:
+        offset += 4 + fields[-1].payload.itemsize
+    row_dtype = _row_dtype(fields)
+    if len(body) % row_dtype.itemsize:
         return None
-    rows = np.frombuffer(body, kind)
+    rows = np.frombuffer(body, row_dtype)
     for number, field in enumerate(fields):
-        is_alike = (rows[f"bytes_{number}"] == field.payload.itemsize).all()
-        if is_alike and field.length:
+        is_same = (rows[f"bytes_{number}"] == field.payload.itemsize).all()
+        if is_same and field.length:
             payload = rows[f"field_{number}"]
-            is_alike = (payload["extent"] == field.length).all() and not payload["nulls"].any()
-        if not is_alike:
+            is_same = (payload["extent"] == field.length).all() and not payload["nulls"].any()
+        if not is_same:
             return None
     return rows
 
@@ -293,19 +308,19 @@ def _column(payload: NDArray[Any], element: _Element, is_array: bool) -> pa.Arra
 
 
 def _columns_row_by_row(body: memoryview, elements: Sequence[_Element], are_arrays: Sequence[bool]) -> list[pa.Array]:
-    """Columns of rows whose arrays differ in length."""
-    found: list[list[NDArray[Any]]] = [[] for _ in elements]
-    place = 0
-    while place < len(body):
-        place += 2
+    """Return the columns of rows whose arrays differ in length."""
+    fields: list[list[NDArray[Any]]] = [[] for _ in elements]
+    offset = 0
+    while offset < len(body):
+        offset += 2
         for column, (element, is_array) in enumerate(zip(elements, are_arrays, strict=True)):
-            (size,) = struct.unpack_from(">i", body, place)
+            (size,) = struct.unpack_from(">i", body, offset)
             if size < 0:
                 raise EngineError("a result holds NULL, which no tensor has")
-            found[column].append(_field(body[place + 4 : place + 4 + size], element, is_array))
-            place += 4 + size
+            fields[column].append(_field_numbers(body[offset + 4 : offset + 4 + size], element, is_array))
+            offset += 4 + size
     columns = []
-    for arrays, element, is_array in zip(found, elements, are_arrays, strict=True):
+    for arrays, element, is_array in zip(fields, elements, are_arrays, strict=True):
         flat = np.concatenate(arrays).astype(element.arrow.to_pandas_dtype())
         offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int64)
         values = pa.array(flat)
@@ -313,7 +328,8 @@ def _columns_row_by_row(body: memoryview, elements: Sequence[_Element], are_arra
     return columns
 
 
-def _field(payload: memoryview, element: _Element, is_array: bool) -> NDArray[Any]:
+def _field_numbers(payload: memoryview, element: _Element, is_array: bool) -> NDArray[Any]:
+    """Return the number, or the elements of the array, of one field."""
     if not is_array:
         return np.frombuffer(payload, element.wire)
     ndim, nulls = struct.unpack_from(">ii", payload)

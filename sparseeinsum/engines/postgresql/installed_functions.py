@@ -1,4 +1,7 @@
-"""Engines: this package's functions in a PostgreSQL database: those of the extension, or portable ones, put there."""
+"""Engines: finds this package's functions in a PostgreSQL database, and installs the portable ones.
+
+A database has the functions of the extension, or portable functions that need no library on the server.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,7 +19,7 @@ _INSTALL = "sparseeinsum install postgres --portable URL"
 
 
 class Variant(StrEnum):
-    """Where functions come from; the value names the folder of stats/ that tells what they cost."""
+    """Where functions come from; the value is the name of their folder in stats/, which has the cost constants."""
 
     EXTENSION = "postgresql"
     PORTABLE = "postgresql_portable"
@@ -24,19 +27,19 @@ class Variant(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InstalledFunctions:
-    """The functions of a database.
+    """The functions of this package in a database.
 
     Attributes:
         variant: Where they come from.
-        schema: That they are in.
+        schema: Their schema.
     """
 
     variant: Variant
     schema: str
 
 
-# Of the extension wherever it is; else those that a bare name stands for.
-_FOUND = """
+# The functions of the extension in any schema, else functions on the search_path.
+_FIND_FUNCTIONS = """
 SELECT l.lanname OPERATOR(pg_catalog.=) 'c', CAST(n.nspname AS pg_catalog.text)
 FROM pg_catalog.pg_proc AS p
 JOIN pg_catalog.pg_language AS l ON l.oid OPERATOR(pg_catalog.=) p.prolang
@@ -49,15 +52,15 @@ LIMIT 1"""
 
 
 def find_functions(session: Session) -> InstalledFunctions:
-    """The functions of the extension, or the portable ones that bare names stand for.
+    """Find the functions of the extension, or else the portable ones on the search_path.
 
     Raises:
         EngineError: There are none, or portable ones of another version; the message says what to run.
     """
-    found = session.fetch(_FOUND, _PROBE)
-    if not found:
-        raise EngineError(_what_is_missing(session))
-    ((is_extension, schema),) = found
+    rows = session.fetch(_FIND_FUNCTIONS, _PROBE)
+    if not rows:
+        raise EngineError(_missing_functions_message(session))
+    ((is_extension, schema),) = rows
     if is_extension:
         return InstalledFunctions(Variant.EXTENSION, str(schema))
     ((version,),) = session.fetch(f"SELECT {quoted(str(schema), 'sparseeinsum_version')}()")
@@ -69,30 +72,31 @@ def find_functions(session: Session) -> InstalledFunctions:
     return InstalledFunctions(Variant.PORTABLE, str(schema))
 
 
-def _what_is_missing(session: Session) -> str:
+def _missing_functions_message(session: Session) -> str:
     if session.fetch("SELECT 1 FROM pg_catalog.pg_available_extensions WHERE name = $1", _EXTENSION):
-        way = f"run CREATE EXTENSION {_EXTENSION} in it, or put the schema of the portable ones on the search_path"
+        remedy = f"run CREATE EXTENSION {_EXTENSION} in it, or put the schema of the portable ones on the search_path"
     else:
-        way = (
+        remedy = (
             f"run `sparseeinsum install postgres` on the server, and CREATE EXTENSION {_EXTENSION} in the database; "
             f"where you may install no libraries, `{_INSTALL}`"
         )
     ((database,),) = session.fetch("SELECT pg_catalog.current_database()")
-    return f"the database {database} lacks the functions of this package; {way}"
+    return f"the database {database} lacks the functions of this package; {remedy}"
 
 
 def install_portable(url: str, schema: str | None = None) -> str:
-    """Create the portable functions in a database, or replace those that are there.
+    """Create the portable functions in a database, or replace them.
 
     Args:
-        url: Of the database; its user needs no right but to create functions in the schema.
-        schema: Where they go; by default where a bare name stands for a new table.
+        url: The URL of the database; its user needs only the right to create functions in the schema.
+        schema: The schema of the functions; by default the first one on the search_path that exists.
 
     Returns:
         The schema.
 
     Raises:
-        EngineError: The server cannot be reached, refuses them or is too old, or the database has the extension.
+        EngineError: The server cannot be reached, refuses the functions or is too old, or the database has the
+            extension.
     """
     driver = load_driver()
     try:

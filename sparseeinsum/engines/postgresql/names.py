@@ -1,4 +1,4 @@
-"""Engines: names of PostgreSQL: of databases as users give them, and of what is in them as any SQL has them."""
+"""Engines: quoted names of PostgreSQL, and which databases are PostgreSQL's."""
 
 import sys
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def quoted(*parts: str) -> str:
-    """A name, of a schema and what is in it, say.
+    """Return a quoted name; its parts are, for example, a schema and a table.
 
     >>> quoted("main", 'a"b')
     '"main"."a""b"'
@@ -17,7 +17,7 @@ def quoted(*parts: str) -> str:
 
 
 def is_postgresql(target: object) -> TypeGuard["str | psycopg.Connection[Any]"]:
-    """Whether a database that a user names, or a connection that they have, is of PostgreSQL."""
+    """Return whether a URL, or a connection, is one of PostgreSQL."""
     if isinstance(target, str):
         return target.startswith(("postgresql://", "postgres://"))
     driver = sys.modules.get("psycopg")

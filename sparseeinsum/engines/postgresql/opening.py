@@ -1,4 +1,4 @@
-"""Engines: connections to PostgreSQL, and what is at their other end."""
+"""Engines: opens PostgreSQL databases, with or without Citus."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     import psycopg
 
 _LEAST_VERSION = 150_000
-_LONGEST_SECONDS = 15  # to wait for a connection
-_TIMEOUT_VARIABLE = "PGCONNECT_TIMEOUT"  # of libpq's
+_TIMEOUT_SECONDS = 15  # for a connection
+_TIMEOUT_VARIABLE = "PGCONNECT_TIMEOUT"  # an environment variable that libpq reads
 
 
 def open_postgresql(target: "str | psycopg.Connection[Any]") -> PostgreSQL:
-    """Connect to a server, or take a connection that the user has.
+    """Connect to a database.
+
+    Args:
+        target: The URL of the database, or a connection of the user's.
 
     Raises:
         EngineError: The server cannot be reached, is too old, or the database lacks the functions.
@@ -29,7 +32,7 @@ def open_postgresql(target: "str | psycopg.Connection[Any]") -> PostgreSQL:
         return open_session(ClientSession(target, psycopg, is_owned=False))
     try:
         connection = psycopg.connect(target, autocommit=True, **_timeout(target, psycopg))
-        # A process that once compiled a query has every worker of its own load the compiler again.
+        # Once a server process has compiled a query, all its parallel workers load the compiler, too.
         connection.execute("SET jit = off")
     except psycopg.Error as error:
         raise EngineError(f"cannot connect: {error}") from error
@@ -42,13 +45,13 @@ def open_postgresql(target: "str | psycopg.Connection[Any]") -> PostgreSQL:
 
 
 def _timeout(url: str, driver: Any) -> dict[str, int]:  # noqa: ANN401  # a module
-    """How long to wait for a server that does not answer, unless the user says so: by default it is for ever."""
-    is_said = "connect_timeout" in driver.conninfo.conninfo_to_dict(url) or _TIMEOUT_VARIABLE in os.environ
-    return {} if is_said else {"connect_timeout": _LONGEST_SECONDS}
+    """Return a time limit for the connection, as libpq waits for ever by default; none if the user sets one."""
+    is_set = "connect_timeout" in driver.conninfo.conninfo_to_dict(url) or _TIMEOUT_VARIABLE in os.environ
+    return {} if is_set else {"connect_timeout": _TIMEOUT_SECONDS}
 
 
 def open_session(session: Session) -> PostgreSQL:
-    """Take a session with a server.
+    """Return the engine for a session.
 
     Raises:
         EngineError: The server is too old, or the database lacks the functions.

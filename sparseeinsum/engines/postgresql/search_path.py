@@ -1,4 +1,4 @@
-"""Engines: what names stand for in a PostgreSQL session: in what the user says, and in SQL of ours."""
+"""Engines: the search_path of a PostgreSQL session: the user's, and a safe one for this package's SQL."""
 
 import json
 from collections.abc import Sequence
@@ -9,53 +9,56 @@ from sparseeinsum.engines.postgresql.names import quoted
 from sparseeinsum.engines.postgresql.sessions import Session
 
 _PATH = "search_path"
-_KINDS = "restrict_nonsystem_relation_kind"  # from PostgreSQL 15.8, 16.4 and 17 on
-_ORDINARY_ALONE = "view, foreign-table"
+_REFUSED_KINDS = "restrict_nonsystem_relation_kind"  # since PostgreSQL 15.8, 16.4 and 17
+_ALL_BUT_TABLES = "view, foreign-table"
 
 _COLUMNS = (
     f"pg_catalog.current_setting('{_PATH}') AS path, "
     "CAST(pg_catalog.array_to_json(pg_catalog.current_schemas(TRUE)) AS pg_catalog.text) AS schemas, "
     f"CAST(pg_catalog.current_schema() AS pg_catalog.text) AS first, "
-    f"pg_catalog.current_setting('{_KINDS}', TRUE) AS unread_kinds"
+    f"pg_catalog.current_setting('{_REFUSED_KINDS}', TRUE) AS unread_kinds"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPath:
-    """The search_path as the user has it.
+    """The search_path of the user.
 
     Attributes:
         text: The setting.
-        schemas: Those that there are, in the order in which they are searched, with those that nobody names.
-        first: Where a bare name stands for a new table; None where there is no schema on it.
-        unread_kinds: Of relations, that this session reads none of; None where the server has no such setting.
+        schemas: The schemas that exist, in the order in which they are searched, implicit ones included.
+        first: The schema in which a table is created if its name has none; None if no schema exists.
+        refused_kinds: The kinds of relations that the session refuses to read; None if the server lacks this setting.
     """
 
     text: str
     schemas: tuple[str, ...]
     first: str | None
-    unread_kinds: str | None
+    refused_kinds: str | None
 
     @classmethod
-    def of(cls, session: Session) -> Self:
-        """That of a session, now."""
-        ((*found,),) = session.fetch(f"SELECT {_COLUMNS}")
-        return cls._of_row(found)
+    def of_session(cls, session: Session) -> Self:
+        """Return the current search_path of a session."""
+        ((*row,),) = session.fetch(f"SELECT {_COLUMNS}")
+        return cls._of_row(row)
 
     @classmethod
-    def fixed(cls, session: Session, functions: str) -> Self:
-        """That of a session until now; from now on bare names stand for what PostgreSQL and our functions' schema have.
+    def replace_in(cls, session: Session, functions_schema: str) -> Self:
+        """Let names refer to functions of PostgreSQL and of this package only, until the transaction ends.
 
-        That holds until the transaction ends. Temporary tables come last: by default they would come first.
+        The schema of temporary tables comes last; by default it would be searched first.
 
         Args:
-            session: In a transaction.
-            functions: Name of that schema.
+            session: A session in a transaction.
+            functions_schema: The schema of this package's functions.
+
+        Returns:
+            The search_path before.
         """
-        # Columns are computed in their order.
+        # The columns of a SELECT are computed in order: the last one changes the setting after the others read it.
         query = f"SELECT {_COLUMNS}, pg_catalog.set_config('{_PATH}', $1, TRUE) AS fixed"
-        ((*found, _),) = session.fetch(query, f"pg_catalog, {quoted(functions)}, pg_temp")
-        return cls._of_row(found)
+        ((*row, _),) = session.fetch(query, f"pg_catalog, {quoted(functions_schema)}, pg_temp")
+        return cls._of_row(row)
 
     @classmethod
     def _of_row(cls, row: Sequence[object]) -> Self:
@@ -68,16 +71,16 @@ class SearchPath:
         )
 
     def restore(self, session: Session) -> None:
-        """Set it as the user has it, in a transaction that goes on."""
-        _set(session, _PATH, self.text)
-        if self.unread_kinds is not None:
-            _set(session, _KINDS, self.unread_kinds)
+        """Set the user's search_path again in a transaction that goes on."""
+        _set_local(session, _PATH, self.text)
+        if self.refused_kinds is not None:
+            _set_local(session, _REFUSED_KINDS, self.refused_kinds)
 
 
-def read_ordinary_tables_alone(session: Session) -> None:
-    """Let the server refuse views and foreign tables, whose names somebody gives them while tables are read."""
-    _set(session, _KINDS, _ORDINARY_ALONE)
+def refuse_views_and_foreign_tables(session: Session) -> None:
+    """Let the server refuse views and foreign tables, by which somebody could replace tables while they are read."""
+    _set_local(session, _REFUSED_KINDS, _ALL_BUT_TABLES)
 
 
-def _set(session: Session, name: str, value: str) -> None:
+def _set_local(session: Session, name: str, value: str) -> None:
     session.fetch(f"SELECT pg_catalog.set_config('{name}', $1, TRUE)", value)

@@ -1,4 +1,4 @@
-"""Engines: where statements for PostgreSQL run: over a client's connection, or in the server, for a function of it."""
+"""Engines: the interface of PostgreSQL sessions, which run statements from a client or inside the server."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self
 import pyarrow as pa
 
 from sparseeinsum.engines.engine import Column
+from sparseeinsum.errors import EngineError
 
 # PostgreSQL's names of types, its own and SQL's, in the spelling of `statistics.columns`.
 _TYPES = {
@@ -25,7 +26,7 @@ _DECIMAL = re.compile(r"numeric\((\d+), ?(-?\d+)\)\Z")
 
 
 def column_type(shown: str) -> str:
-    """A type as PostgreSQL shows it, in the spelling of `statistics.columns`; others stay as they are.
+    """Return a type that PostgreSQL shows in the spelling of `statistics.columns`; unknown types stay as they are.
 
     >>> column_type("double precision[]"), column_type("numeric(9,2)"), column_type("text")
     ('DOUBLE[]', 'DECIMAL(9,2)', 'TEXT')
@@ -37,15 +38,20 @@ def column_type(shown: str) -> str:
     return _TYPES.get(element, element.upper()) + shown[len(element) :]
 
 
+def sqlstate(error: EngineError) -> str | None:
+    """Return the SQLSTATE of an error of the server; None for other errors."""
+    return getattr(error.__cause__, "sqlstate", None)
+
+
 class Isolation(StrEnum):
-    """What a transaction sees of what others commit while it lasts."""
+    """The isolation level of a transaction."""
 
     READ_COMMITTED = "read committed"
     REPEATABLE_READ = "repeatable read"
 
 
 class Session(Protocol):
-    """Runs text; what the server refuses raises EngineError, whose cause has the `sqlstate`."""
+    """Runs SQL text; a statement that the server refuses raises EngineError, whose cause has the `sqlstate`."""
 
     @property
     def connection(self) -> Any:  # noqa: ANN401  # each driver has a type of its own
@@ -53,38 +59,38 @@ class Session(Protocol):
 
     @property
     def version(self) -> int:
-        """Of the server, as in 150018."""
+        """The version of the server as a number, such as 150018."""
 
     def fetch(self, text: str, *parameters: str) -> Sequence[tuple[object, ...]]:
-        """All rows of a query, whose parameters are $1, $2, ..."""
+        """Run a query with the parameters $1, $2, ... and return all its rows."""
 
     def write(self, text: str) -> int:
-        """Run a statement; returns how many rows it wrote, where it writes any."""
+        """Run a statement; return how many rows it wrote."""
 
     def columns(self, query: str) -> list[Column]:
-        """Columns of a query; it is not run."""
+        """Return the columns of a query without running it."""
 
     def read(self, query: str) -> pa.Table:
-        """The result of a query as an Arrow table."""
+        """Run a query and return its result as an Arrow table."""
 
     def batches(self, query: str, rows: int) -> Iterator[pa.Table]:
-        """The result of a query while it is computed, so many rows at once; one table at least, which may be empty."""
+        """Yield the result of a query in tables of `rows` rows while it is computed: at least one, perhaps empty."""
 
     def load(self, rows: pa.Table | pa.RecordBatchReader, name: str) -> None:
-        """Add the rows of an Arrow table, or batches, to a table, of which the whole name is given as SQL has it."""
+        """Add the rows of an Arrow table, or batches, to the table with the qualified, quoted name `name`."""
 
     def is_in_transaction(self) -> bool:
-        """Whether statements are in a transaction that somebody began."""
+        """Return whether a transaction is open."""
 
     def transaction(self, isolation: Isolation | None = None) -> AbstractContextManager[None]:
-        """All of the statements within take effect, or none; in a transaction that is open, once that is committed.
+        """Run the statements of the context in a transaction, or in a savepoint of one that is open.
 
         Args:
-            isolation: That one that begins here has; else it is what the user has by default.
+            isolation: The isolation level of a transaction that begins here; None for the user's default.
         """
 
     def another_connection(self) -> AbstractContextManager[Self]:
-        """A session that goes on after an error of this one, as far as that is needed to look for the reason."""
+        """Open a session that can look for the reason of an error of this one."""
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection if it was opened here."""

@@ -1,55 +1,59 @@
-"""Engines: settings of a PostgreSQL server for the statements of a transaction, asked for in one query."""
+"""Engines: settings of a PostgreSQL server for the statements of a transaction, read in one query."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparseeinsum.engines.postgresql.sessions import Session
 
-MEMORY = "effective_cache_size"  # that the server is told that it may count on
-_WORK, _LEAST_SCAN = "work_mem", "min_parallel_table_scan_size"  # that a sort may take; from which on scans are shared
-_WORK_SHARE = 16  # of the memory, every sort and hash table of a statement may take
-# Workers are worth their start at smaller tables than by default: functions of arrays take longer than the planner
-# expects.
+MEMORY = "effective_cache_size"  # how much memory the administrator says that the server can expect to use
+_WORK_MEMORY = "work_mem"  # what a sort or a hash table may use before it spills
+_LEAST_SHARED_SCAN = "min_parallel_table_scan_size"  # the size of a table from which on workers share its scan
+_WORK_SHARE = 16  # the part of the memory that every sort and hash table of a statement may use: 1/16
+# Parallel workers are worth their start for smaller tables than by default, because functions of arrays take longer
+# than the planner expects.
 _LEAST_SHARED_SCAN_BYTES = 512 << 10
-# To compile queries takes longer than most of them.
+# To compile a query takes longer than to run most of them.
 _SETTINGS = {"jit": "off", "enable_sort": "off"}
-# So that a run ends with the process that asked for it; a server that cannot see that refuses the setting.
+# A run ends with the process that asked for it. Servers on other systems cannot check the connection, and refuse this.
 _SETTINGS_ON_LINUX = {"client_connection_check_interval": "1s"}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings by name, in the order in which to set them.
+    """Settings by name, in the order in which they are set.
 
     Attributes:
-        before: As they were.
-        within: As statements are to have them.
+        before: The values before a transaction.
+        during: The values for its statements.
     """
 
     before: Mapping[str, str]
-    within: Mapping[str, str]
+    during: Mapping[str, str]
 
 
-def settings_within(session: Session, own: Mapping[str, str], sharing: str) -> Settings:
-    """Settings for the statements of a transaction that begins.
+def transaction_settings(session: Session, engine_settings: Mapping[str, str], statements_per_machine: str) -> Settings:
+    """Return the settings for the statements of a transaction that begins.
 
     Args:
-        session: In which it begins.
-        own: Settings of the engine's own, which come before all others, and go after them.
-        sharing: SQL for how many statements share the memory of a machine.
+        session: The session of the transaction.
+        engine_settings: Settings of the engine, which are set before all others and restored after them.
+        statements_per_machine: SQL for the number of statements that share the memory of a machine.
     """
-    known = (*own, *_SETTINGS, *_SETTINGS_ON_LINUX, _WORK, _LEAST_SCAN)
-    texts = (f"current_setting('{name}') AS \"{name}\"" for name in known)
-    sizes = (f"pg_size_bytes(current_setting('{name}')) AS {name}_bytes" for name in (MEMORY, _WORK, _LEAST_SCAN))
-    columns = ("version() LIKE '%linux%' AS is_linux", f"{sharing} AS sharing", *sizes, *texts)
-    ((is_linux, *found),) = session.fetch(f"SELECT {', '.join(columns)}")
-    shared_by, memory, work, scan = (int(str(number)) for number in found[:4])
-    before = {name: str(value) for name, value in zip(known, found[4:], strict=True)}
-    within = {
-        **own,
+    names = (*engine_settings, *_SETTINGS, *_SETTINGS_ON_LINUX, _WORK_MEMORY, _LEAST_SHARED_SCAN)
+    texts = (f"current_setting('{name}') AS \"{name}\"" for name in names)
+    sizes = (
+        f"pg_size_bytes(current_setting('{name}')) AS {name}_bytes"
+        for name in (MEMORY, _WORK_MEMORY, _LEAST_SHARED_SCAN)
+    )
+    columns = ("version() LIKE '%linux%' AS is_linux", f"{statements_per_machine} AS sharing", *sizes, *texts)
+    ((is_linux, *values),) = session.fetch(f"SELECT {', '.join(columns)}")
+    statements, memory, work_memory, least_scan = (int(str(number)) for number in values[:4])
+    before = {name: str(value) for name, value in zip(names, values[4:], strict=True)}
+    during = {
+        **engine_settings,
         **_SETTINGS,
         **(_SETTINGS_ON_LINUX if is_linux else {}),
-        _WORK: f"{max(memory // (_WORK_SHARE * shared_by), work) // 1024}kB",
-        _LEAST_SCAN: f"{min(scan, _LEAST_SHARED_SCAN_BYTES) // 1024}kB",
+        _WORK_MEMORY: f"{max(memory // (_WORK_SHARE * statements), work_memory) // 1024}kB",
+        _LEAST_SHARED_SCAN: f"{min(least_scan, _LEAST_SHARED_SCAN_BYTES) // 1024}kB",
     }
-    return Settings({name: before[name] for name in reversed(within)}, within)
+    return Settings({name: before[name] for name in reversed(during)}, during)

@@ -1,4 +1,7 @@
-"""Engines: Arrow tables with columns of text as PostgreSQL's CSV, and back; every value is quoted: '' is no NULL."""
+"""Engines: Arrow tables with text columns as CSV for PostgreSQL's COPY, and back.
+
+All values are quoted, because PostgreSQL reads an unquoted empty value as NULL.
+"""
 
 import io
 from collections.abc import Iterator, Sequence
@@ -6,12 +9,12 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyarrow import csv
 
-_ROWS = 1 << 17  # of a piece
+_ROWS = 1 << 17  # in a piece
 _BLOCK_BYTES = 1 << 22  # a value must fit into a block
 
 
 def encode(rows: pa.Table | pa.RecordBatchReader) -> Iterator[bytes]:
-    """An Arrow table or batches without NULL, in pieces."""
+    """Yield the CSV text of an Arrow table, or of batches, without NULL, in pieces."""
     options = csv.WriteOptions(include_header=False, quoting_style="all_valid")
     for table in [rows] if isinstance(rows, pa.Table) else map(pa.table, rows):
         for start in range(0, table.num_rows, _ROWS):
@@ -21,7 +24,7 @@ def encode(rows: pa.Table | pa.RecordBatchReader) -> Iterator[bytes]:
 
 
 def decode(data: bytes | bytearray, names: Sequence[str]) -> pa.Table:
-    """Columns of text."""
+    """Return an Arrow table of text columns with these names from CSV without a header."""
     if not data:
         return pa.table([pa.array([], pa.large_string()) for _ in names], names=list(names))
     try:

@@ -1,0 +1,55 @@
+"""Engines: opens DuckDB databases."""
+
+from pathlib import Path
+
+import duckdb
+
+from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.errors import EngineError
+from sparseeinsum.kernels.duckdb.library import require_library
+
+_PROBE = "SELECT tensor_norm([1::DOUBLE])"
+
+
+def open_duckdb(target: object, read_only: bool = False) -> DuckDB:
+    """Connect to a DuckDB database.
+
+    Args:
+        target: The path of a file; None for a database in memory; a connection of the user's; or an object with a
+            method `cursor` that returns one, such as the session of a Python model of dbt-duckdb. A cursor is another
+            connection to the same database: it sees committed data, and the object may have an open transaction.
+        read_only: Whether a file is opened for reading only.
+
+    Raises:
+        EngineError: `target` is none of these, the file cannot be opened, or the connection lacks the functions.
+    """
+    if isinstance(target, duckdb.DuckDBPyConnection):
+        return _with_functions(DuckDB(target, is_owned=False))
+    if callable(cursor := getattr(target, "cursor", None)) and isinstance(other := cursor(), duckdb.DuckDBPyConnection):
+        return _with_functions(DuckDB(other, is_owned=True))
+    if not (target is None or isinstance(target, str | Path)):
+        raise EngineError(f"{type(target).__name__} is no database; give a path, a postgresql:// URL or a connection")
+    require_library()  # before connecting: a database has the functions that existed when it was opened
+    try:
+        connection = duckdb.connect(":memory:" if target is None else str(target), read_only)
+    except duckdb.Error as error:
+        raise EngineError(f"cannot open {target}: {error}") from error
+    return _with_functions(DuckDB(connection, is_owned=True))
+
+
+def _with_functions(engine: DuckDB) -> DuckDB:
+    """Return `engine` if its database has the functions of this package.
+
+    Another connection asks for them: an error on the user's connection would undo an open transaction.
+    """
+    with engine.another_connection() as connection:
+        try:
+            connection.execute(_PROBE)
+        except EngineError as error:
+            if not isinstance(error.__cause__, duckdb.CatalogException):
+                raise
+            raise EngineError(
+                "this DuckDB connection lacks the functions of sparseeinsum, because its database was opened before "
+                "`import sparseeinsum`, or before the kernels were compiled; close it and open it again"
+            ) from error
+    return engine
