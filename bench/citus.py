@@ -119,10 +119,10 @@ def measure(db: se.Database, case: Case, places: Places) -> tuple[float, int, fl
     with db.stream(plan) as results:
         seconds, counted = time.perf_counter() - start, received_bytes() - before
         rows = pa.Table.from_batches(results["Y"])
-    fill = plan.decomposed.graph.tensors["Y"].fill
+    fill = plan.data.decomposed.graph.tensors["Y"].fill
     assert isinstance(fill, float)
     _check(rows, case.expected, fill)
-    return plan.transferred_bytes, counted, seconds
+    return plan.data.transferred_bytes, counted, seconds
 
 
 def _check(rows: pa.Table, expected: Array, fill: float) -> None:

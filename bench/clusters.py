@@ -105,7 +105,7 @@ def _planned(
         db.connection.execute(f"SET sparseeinsum.network_gbit_per_second = '{speed}'")
         plan = db.plan(program, layout="any", outputs=list(expected), workers=workers)
         counted = run_program(db, plan, expected)
-        yield _figure(case, f"{name}{network}", machines(db), None, None, plan.transferred_bytes, counted)
+        yield _figure(case, f"{name}{network}", machines(db), None, None, plan.data.transferred_bytes, counted)
     db.connection.execute("RESET sparseeinsum.network_gbit_per_second")
 
 
@@ -140,7 +140,7 @@ def chain_figures(db: se.Database, name: str) -> Iterator[Figure]:
         load(db, way.layout)
         plan = db.plan(CHAIN, pin=way.pins, layout="any", rewrite=False)
         counted = run_program(db, plan, expected)
-        yield _figure(name, f"{way.name}, placed", sites, None, None, plan.transferred_bytes, counted)
+        yield _figure(name, f"{way.name}, placed", sites, None, None, plan.data.transferred_bytes, counted)
     load(db, ways[0].layout)
     yield from _planned(db, name, "db.plan", CHAIN, expected)
     yield from _planned(db, name, f"db.plan, workers={sites}", CHAIN, expected, sites)

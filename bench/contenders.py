@@ -25,7 +25,7 @@ def planned(
     """
     ours = load(se.connect(), inputs)
     plans = {"sparseeinsum": (ours, ours.plan(program))}
-    if plans["sparseeinsum"][1].rewriting.inlined:
+    if plans["sparseeinsum"][1].data.rewriting.inlined:
         plans["sparseeinsum, as written"] = ours, ours.plan(program, rewrite=False)
     if has_relational:
         relational = load(se.connect(), inputs, ["dim_0", "dim_1"])

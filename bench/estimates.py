@@ -28,6 +28,7 @@ from sparseeinsum.api.examples import Matrix, attention_inputs, attention_progra
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import ESTIMATORS, make_estimator
+from sparseeinsum.statistics.measured_tensors import statistics_of, stored_of
 
 POWERS = """
     B[i, k] = sum(A[i, j] * A[j, k])
@@ -118,15 +119,15 @@ def run(case: str, text: str, inputs: Mapping[str, Matrix], repeat: int) -> list
     names = [einsum.output.tensor for einsum in program.einsums]
     plan = database.plan(program, outputs=names)
     results = database.run(plan, progress=False)
-    actual = {name: _sizes(results[name], plan.decomposed.graph.tensors[name].fill) for name in names}
-    known = {name: measurement.statistics for name, measurement in plan.measured.items()}
+    actual = {name: _sizes(results[name], plan.data.decomposed.graph.tensors[name].fill) for name in names}
+    known = statistics_of(plan.data.inputs)
     planning = _seconds(lambda: database.plan(program, outputs=names, estimator="uniform"), repeat)
     found = []
     for name in ESTIMATORS:
 
         def estimate(name: str = name) -> dict[str, Statistics]:
-            estimator = make_estimator(name, plan.stored, known, database._engine)
-            return estimator(plan.decomposed.graph, known, plan.evaluations)
+            estimator = make_estimator(name, stored_of(plan.data.inputs), known, database._engine)
+            return estimator(plan.data.decomposed.graph, known, plan.data.evaluations)
 
         estimated = estimate()
         errors = {

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 import sparseeinsum as se
 from bench.timing import Figure, race, report
 from sparseeinsum.api.examples import Matrix, load
-from sparseeinsum.pipeline.plan_options import PlanOptions
 from sparseeinsum.pipeline.planning import make_plans
+from sparseeinsum.plans.options import PlanOptions
 
 PRODUCT = "Y[i, m] = sum(A[i, j] * X[j, m])"
 SCORES = "S[i, j] = sum(A[i, j] * X[i, m] * X[j, m])"
@@ -44,7 +44,7 @@ def shuffle(database: se.Database, name: str) -> None:
 def plan_of(database: se.Database, text: str, indexes: bool) -> se.Plan:
     """The plan with arrays kept in memory where that is cheaper, or with joins alone."""
     options = PlanOptions(layout="any", indexes=indexes)
-    return make_plans(se.program(text), database._engine, options)[0]
+    return se.Plan(make_plans(se.program(text), database._engine, options)[0], database._engine)
 
 
 def contenders_of(database: se.Database, text: str, order: str, expected: scipy.sparse.csr_array) -> Contenders:
@@ -55,7 +55,7 @@ def contenders_of(database: se.Database, text: str, order: str, expected: scipy.
         (result,) = database.run(plan, progress=False).values()
         differences = (result.to_scipy() - expected).data
         np.testing.assert_allclose(differences, 0, atol=1e-9 * abs(expected.data).max())
-        does_index = any(step.indexed is not None for step in plan.decomposed.steps)
+        does_index = any(step.indexed is not None for step in plan.data.decomposed.steps)
         kind = "indexed" if does_index else "chosen: a join" if indexes else "joined"
         query = plan.sql().rstrip().removesuffix(";")
         made[f"{kind}, {order}"] = partial(database.connection.execute, f"CREATE OR REPLACE TABLE result AS {query}")

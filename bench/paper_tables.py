@@ -29,6 +29,7 @@ from bench.timing import CONSOLE, race
 from sparseeinsum.api.examples import Graph, Matrix, attention_inputs, attention_program, gcn_inputs, load
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.plans.saved.plan_files import write_plan
 from sparseeinsum.statistics.estimate import Statistics
 
 WIDTH = 1024
@@ -85,12 +86,12 @@ def cases(graph: Graph, width: int = WIDTH) -> dict[str, tuple[str, Mapping[str,
 
 def greedy(database: se.Database, plan: se.Plan) -> Changes:
     """Table 9."""
-    return {"greedy": [database.plan(plan.program, optimizer="greedy", rewrite=False)]}
+    return {"greedy": [database.plan(plan.data.program, optimizer="greedy", rewrite=False)]}
 
 
 def wrong_constants(database: se.Database, plan: se.Plan) -> Changes:
     """Table 11."""
-    model = plan.alternatives.model
+    model = plan.data.alternatives.model
     found = {}
     for symbol, constant in CONSTANTS.items():
         right = getattr(model.constants, constant)
@@ -104,7 +105,7 @@ def wrong_sizes(database: se.Database, plan: se.Plan) -> Changes:
     """Table 12."""
     return {
         f"Gamma({name}, {1 / alpha:.0f})": [
-            replanned(database, plan, with_noise(plan.alternatives.model, alpha, seed)) for seed in range(DRAWS)
+            replanned(database, plan, with_noise(plan.data.alternatives.model, alpha, seed)) for seed in range(DRAWS)
         ]
         for name, alpha in SHAPES.items()
     }
@@ -115,8 +116,8 @@ TABLES: Mapping[int, Callable[[se.Database, se.Plan], Changes]] = {9: greedy, 11
 
 def replanned(database: se.Database, plan: se.Plan, model: CostModel) -> se.Plan:
     """The plan that another cost model chooses among the same alternatives; its cost is what the right one expects."""
-    (chosen,) = replace(plan.alternatives, model=model).best(1)
-    return database.load_plan(replace(plan, decomposed=chosen).to_json())
+    (chosen,) = replace(plan.data.alternatives, model=model).best(1)
+    return database.load_plan(write_plan(replace(plan.data, decomposed=chosen)))
 
 
 def with_noise(model: CostModel, alpha: float, seed: int) -> CostModel:

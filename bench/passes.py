@@ -41,6 +41,12 @@ def programs() -> Mapping[str, tuple[str, Mapping[str, Matrix], Mapping[str, int
     }
 
 
+def _unlimited(plan: se.Plan, database: se.Database) -> se.Plan:
+    """The same plan without a memory limit."""
+    options = replace(plan.data.options, memory_limit=None)
+    return se.Plan(replace(plan.data, options=options), database._engine)
+
+
 def plans_of(database: se.Database, text: str, promoted: Mapping[str, int]) -> dict[int, se.Plan]:
     """By the number of passes, plans that are alike but for these."""
 
@@ -50,11 +56,11 @@ def plans_of(database: se.Database, text: str, promoted: Mapping[str, int]) -> d
     found = {1: plan(None)}
     for limit in _LIMITS:
         try:
-            (step,) = (made := plan(limit)).decomposed.steps
+            (step,) = (made := plan(limit)).data.decomposed.steps
         except se.PlanError:
             continue
-        if step.passes is not None and step.indexed == found[1].decomposed.steps[0].indexed:
-            found.setdefault(step.passes.count, replace(made, memory_limit=None))
+        if step.passes is not None and step.indexed == found[1].data.decomposed.steps[0].indexed:
+            found.setdefault(step.passes.count, _unlimited(made, database))
     return {count: each for count, each in found.items() if count in (1, *_COUNTS)}
 
 

@@ -88,7 +88,10 @@ def run(
     program = se.program(text)
     plans = [database.plan(program, optimizer=optimizer, tiles=tiles) for _ in range(1 + repeat)]
     CONSOLE.print(f"{name}: expected to run in {plans[0].cost * 1e3:.3f} ms")
-    runs = {stage: tuple(plan.planning_seconds[stage] for plan in plans[1:]) for stage in plans[0].planning_seconds}
+    runs = {
+        stage: tuple(plan.data.planning_seconds[stage] for plan in plans[1:])
+        for stage in plans[0].data.planning_seconds
+    }
     base = statistics.median(runs["optimizer"])
     named = f"{name}, {len(plans[0].notation())} EinSums"
     return [

@@ -140,7 +140,7 @@ def run(case: str, text: str, inputs: Data, repeat: int) -> Comparison:
     kept, found = (database.run(plan, progress=False, replan=replan) for replan in (False, True))
     for name, result in kept.items():
         np.testing.assert_allclose(found[name].to_numpy(), result.to_numpy(), rtol=1e-9, atol=1e-9)
-    looked = run_plan(plan, database._engine, {}, RunOptions()).replannings
+    looked = run_plan(plan.data, database._engine, {}, RunOptions()).replannings
     contenders: dict[str, Callable[[], object]] = {
         way: partial(database.run, plan, progress=False, replan=way == "replanned") for way in ("kept", "replanned")
     }

@@ -72,7 +72,7 @@ def check_equal(first: se.TensorResult, second: se.TensorResult, name: str) -> N
 
 def largest_result(plan: se.Plan) -> float:
     """Numbers of the largest result that a plan computes."""
-    return max(plan.statistics[step.einsum.output.tensor].entries for step in plan.decomposed.steps)
+    return max(plan.statistics[step.einsum.output.tensor].entries for step in plan.data.decomposed.steps)
 
 
 def stages(formula: Formula, rows: int) -> dict[str, str]:
@@ -132,7 +132,7 @@ def main(sizes: list[int], only: str, repeat: int, output: Path) -> None:
             start = time.perf_counter()
             plan = database.plan(formula.text)
             seconds = time.perf_counter() - start
-            shares = ", ".join(f"{result} {share:.2g}" for result, share in plan.rewriting.shares.items())
+            shares = ", ".join(f"{result} {share:.2g}" for result, share in plan.data.rewriting.shares.items())
             planning.add_row(name, f"{rows:,}", f"{seconds:.3f}", shares)
     report("Formulas", figures, "rewritten", output / "rewriting.json")
     CONSOLE.print(planning)

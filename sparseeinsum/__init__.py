@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sparseeinsum.api.arrays import einsum
     from sparseeinsum.api.contraction_paths import ContractionPath, contract_path
     from sparseeinsum.api.database import Database, connect
+    from sparseeinsum.api.plans import Plan
     from sparseeinsum.errors import (
         AlgebraError,
         CatalogueError,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from sparseeinsum.language.users_aggregates import aggregate
     from sparseeinsum.plans.partitioned import PartitionedProgram
     from sparseeinsum.plans.partitioning import partition
-    from sparseeinsum.plans.plan import Plan
     from sparseeinsum.results.results import TensorResult
     from sparseeinsum.results.streams import ResultStream
     from sparseeinsum.results.targets import Table
@@ -60,7 +60,7 @@ _MODULES = {
     "language.users_aggregates": ("aggregate",),
     "plans.partitioned": ("PartitionedProgram",),
     "plans.partitioning": ("partition",),
-    "plans.plan": ("Plan",),
+    "api.plans": ("Plan",),
     "results.results": ("TensorResult",),
     "results.streams": ("ResultStream",),
     "results.targets": ("Table",),

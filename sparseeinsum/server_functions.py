@@ -9,6 +9,7 @@ from inspect import Parameter, signature
 from typing import Any
 
 from sparseeinsum.api.database import Database
+from sparseeinsum.api.plans import Plan
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.postgresql.opening import open_session
 from sparseeinsum.engines.postgresql.server_session import ServerSession
@@ -26,10 +27,10 @@ from sparseeinsum.errors import (
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.sql_texts import parse_number, parse_tiles, write_declaration
-from sparseeinsum.pipeline.plan_options import PlanOptions, plan_options
+from sparseeinsum.pipeline.plan_options import plan_options
 from sparseeinsum.pipeline.planning import make_plans
 from sparseeinsum.pipeline.storing import store_program
-from sparseeinsum.plans.plan import Plan
+from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.storage.fills import fill_text
 from sparseeinsum.storage.inputs import shapes_in
 
@@ -119,7 +120,7 @@ def _explain(engine: Engine, program: str, run: bool = False, **options: Any) ->
 
 def _planned(engine: Engine, program: str, options: Mapping[str, Any]) -> Plan:
     (plan,) = make_plans(_read(engine, program), engine, _plan_options(options))
-    return plan
+    return Plan(plan, engine)
 
 
 def _read(engine: Engine, program: str) -> Program:

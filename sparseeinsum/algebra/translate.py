@@ -32,6 +32,7 @@ from sparseeinsum.decompose.plan import DecomposedGraph, Step
 from sparseeinsum.decompose.repartitions import Repartition
 from sparseeinsum.language.tensors import Decomposition, StoredTensor, count_keys, tuple_bytes
 from sparseeinsum.semantics.exactness import Evaluation, Values
+from sparseeinsum.statistics.measured_tensors import MeasuredTensor, stored_of, values_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,16 @@ class InputTensors:
     values: Mapping[str, Values]
     complete: Set[str]
     identifying: Mapping[str, Set[int]]
+
+    @classmethod
+    def of_measured(cls, inputs: Mapping[str, MeasuredTensor]) -> "InputTensors":
+        """What measurements of all inputs tell."""
+        return cls(
+            stored_of(inputs),
+            values_of(inputs),
+            frozenset(name for name, tensor in inputs.items() if tensor.is_complete),
+            {name: tensor.identifying_axes for name, tensor in inputs.items()},
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from sparseeinsum.api.examples import (
     matrix_chain_inputs,
 )
 from sparseeinsum.api.graphs import GCN
+from sparseeinsum.api.plans import Plan
 from sparseeinsum.decompose.constants import constants_for, store_constants
 from sparseeinsum.decompose.cost import CostConstants
 from sparseeinsum.decompose.fit import Fit, Observation, Residual, fit_constants, residuals
@@ -32,7 +33,6 @@ from sparseeinsum.engines.postgresql.names import is_postgresql
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.language.building import program
 from sparseeinsum.language.eingraph import Program
-from sparseeinsum.plans.plan import Plan
 
 _WIDTH = 128
 _DISTANCES = "D[i, k] = sum(abs(X[i, j] - Z[k, j]))\nS[i, k] = exp(-D[i, k])"
@@ -82,7 +82,7 @@ class _Query:
         return time.perf_counter() - start
 
     def observed(self, seconds: float) -> Observation:
-        return Observation(self.program, "; ".join(self.plan.notation()), self.plan.decomposed.work, seconds)
+        return Observation(self.program, "; ".join(self.plan.notation()), self.plan.data.decomposed.work, seconds)
 
 
 def calibrate(
@@ -109,12 +109,12 @@ def calibrate(
         observations = [query.observed(seconds) for query, seconds in timed]
         costs = database.costs
         ((version,),) = database.connection.execute("SELECT version()").fetchall()
-    plan = queries[0].plan
+    threads = queries[0].plan.data.threads
     default = constants_for(costs)
     fit = fit_constants(observations, default)
     product = f"DuckDB {version}" if server is None else version.split(" (")[0]
     origin = (
-        f"{len(queries)} plans of {', '.join(programs)} on {product}, {platform.machine()}, {plan.threads} threads, "
+        f"{len(queries)} plans of {', '.join(programs)} on {product}, {platform.machine()}, {threads} threads, "
         f"{time.strftime('%Y-%m-%d')}"
     )
     return Calibration(fit, default, residuals(fit, default), origin, costs)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack, overload
 import duckdb
 import pyarrow as pa
 
+from sparseeinsum.api.plans import Plan
 from sparseeinsum.engines.duckdb_opening import open_duckdb
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import lock_of, synchronized
@@ -24,12 +25,11 @@ from sparseeinsum.loading.load import load, register_relation
 from sparseeinsum.loading.sources.input_data import ColumnSelection
 from sparseeinsum.loading.sources.readers import read
 from sparseeinsum.operators.dtypes import Number
-from sparseeinsum.pipeline import planning, running
+from sparseeinsum.pipeline import planning, run_programs, running
 from sparseeinsum.pipeline.plan_options import PlanningOptions, plan_options
 from sparseeinsum.pipeline.progress import shown_progress
 from sparseeinsum.pipeline.run_options import RunOptions
-from sparseeinsum.plans.plan import Plan
-from sparseeinsum.plans.saved.files import read_plan
+from sparseeinsum.plans.saved.plan_files import read_plan
 from sparseeinsum.results.results import Results, TensorResult
 from sparseeinsum.results.streams import ResultStream
 from sparseeinsum.results.targets import Destination, targets_of
@@ -448,7 +448,8 @@ class Database:
         """
         count = 1 if top is None else top
         asked = plan_options(optimizer, count, indexes, workers, **options)
-        plans = planning.make_plans(self._read(program, parameters), self._engine, asked)
+        made = planning.make_plans(self._read(program, parameters), self._engine, asked)
+        plans = [Plan(data, self._engine) for data in made]
         return plans[0] if top is None else plans
 
     @synchronized
@@ -465,7 +466,7 @@ class Database:
                 the plan is not exact for the values that are here.
             CatalogueError: A tensor is not there.
         """
-        return planning.load_plan(read_plan(source), self._engine)
+        return Plan(planning.load_plan(read_plan(source), self._engine), self._engine)
 
     @synchronized
     def write_dbt(self, plan: Plan, project: str | Path, name: str) -> tuple[Path, ...]:
@@ -485,7 +486,7 @@ class Database:
             DbtError: There is no such project, or a file of the user's stands in the way.
         """
         writing = imported("sparseeinsum.dbt_project.writing", "dbt", "writing models of dbt")
-        written: tuple[Path, ...] = writing.write_models(plan, self._engine, Path(project), name)
+        written: tuple[Path, ...] = writing.write_models(plan.data, self._engine, Path(project), name)
         return written
 
     @synchronized
@@ -530,9 +531,9 @@ class Database:
             asked = RunOptions(show, replan, deterministic)
             if isinstance(program, Plan):
                 _check_no_parameters(parameters)
-                return Results(running.run_plan(program, self._engine, targets, asked).results)
+                return Results(running.run_plan(program.data, self._engine, targets, asked).results)
             wanted = plan_options(optimizer, **options)
-            run = planning.run_program(self._read(program, parameters), self._engine, wanted, targets, asked)
+            run = run_programs.run_program(self._read(program, parameters), self._engine, wanted, targets, asked)
             return Results(run.results)
 
     @synchronized
@@ -562,10 +563,10 @@ class Database:
             asked = RunOptions(show, replan, deterministic)
             if isinstance(program, Plan):
                 _check_no_parameters(parameters)
-                streamed = running.stream_plan(program, self._engine, asked)
+                streamed = running.stream_plan(program.data, self._engine, asked)
             else:
                 wanted = plan_options(optimizer, **options)
-                streamed = planning.stream_program(self._read(program, parameters), self._engine, wanted, asked)
+                streamed = run_programs.stream_program(self._read(program, parameters), self._engine, wanted, asked)
             deliveries = transaction.enter_context(streamed)
             return ResultStream(self._engine, deliveries, transaction.pop_all())
 

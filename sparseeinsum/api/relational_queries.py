@@ -24,7 +24,6 @@ from sparseeinsum.render.dialects import write_sql
 from sparseeinsum.render.expressions import expression_query
 from sparseeinsum.render.site_plans import SitePlanQuery, SiteResult, site_plan_query
 from sparseeinsum.results.results import TensorResult
-from sparseeinsum.statistics.measure import is_complete
 from sparseeinsum.storage.catalogue import require_tensors
 from sparseeinsum.storage.measuring import measure_all
 from sparseeinsum.storage.placement import distribution_of
@@ -47,10 +46,10 @@ def open_relation(name: str, engine: Engine) -> TensorRelation:
 def _input(stored: StoredTensor, engine: Engine) -> Input:
     name = stored.tensor.name
     measured = measure_all({name: stored}, engine)[name]
-    of = type_of(stored.tensor, stored.decomposition, is_complete(stored, measured))
+    of = type_of(stored.tensor, stored.decomposition, measured.is_complete)
     tiles = stored.decomposition.tiles
     distinct = tuple(measured.statistics.blocks(at, tiles[at]) for at in stored.decomposition.promoted)
-    return Input(name, of, float(measured.tuples), distinct)
+    return Input(name, of, float(measured.measurement.tuples), distinct)
 
 
 def compute_relation(relation: TensorRelation, engine: Engine) -> TensorResult:

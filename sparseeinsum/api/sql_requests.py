@@ -15,13 +15,13 @@ import duckdb
 from sqlglot import exp
 
 from sparseeinsum.api.database import Database
+from sparseeinsum.api.plans import Plan
 from sparseeinsum.engines.duckdb import DuckDB
 from sparseeinsum.errors import CatalogueError, EngineError, PlanError
 from sparseeinsum.kernels.catalogue import functions
 from sparseeinsum.kernels.duckdb.sql_functions import REQUEST_FUNCTION
 from sparseeinsum.language.sql_texts import parse_bool, parse_number, parse_tiles, write_declaration
 from sparseeinsum.pipeline.guarded import guarded_query
-from sparseeinsum.plans.plan import Plan
 
 _NUMBER = "number"  # the question which database a connection is to
 
@@ -59,7 +59,7 @@ def answer(number: int, request: str) -> str:
 def _einsum(engine: DuckDB, asked: Mapping[str, Any]) -> str:
     with engine.transaction():
         plan = _plan(engine, asked)
-        return guarded_query(plan, _output(plan, asked["output"]), engine)
+        return guarded_query(plan.data, _output(plan, asked["output"]), engine)
 
 
 def _output(plan: Plan, wanted: str | None) -> str:

@@ -13,9 +13,11 @@ from sparseeinsum.algebra.translate import InputTensors, MaterializationPolicy, 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.ranges import Range, finite_range
-from sparseeinsum.plans.plan import Plan
+from sparseeinsum.plans.plan import ProgramPlan
+from sparseeinsum.plans.statements import without_group_by_elimination
 from sparseeinsum.plans.validity import broken_rewriting, evaluations_for
 from sparseeinsum.semantics.exactness import Values
+from sparseeinsum.statistics.measured_tensors import stored_of, values_of
 
 # Tried as the greatest magnitude of all values, the greatest first: products and sums must stay finite, too.
 _MAGNITUDES = (math.inf, *(10.0**exponent for exponent in (300, 200, 150, 100, 75, 50, 30, 20, 15, 12, 9, 6, 3, 2, 1)))
@@ -34,10 +36,10 @@ class Assumption:
     is_complete: bool
 
 
-def assumptions(plan: Plan) -> dict[str, Assumption]:
+def assumptions(plan: ProgramPlan) -> dict[str, Assumption]:
     """What the plan takes for granted of every input that a table, view or file holds."""
     wanted = _Weakening(plan).weakest()
-    names = [name for name, stored in plan.stored.items() if not stored.is_generated]
+    names = [name for name, tensor in plan.inputs.items() if not tensor.stored.is_generated]
     return {name: Assumption(wanted.values[name], name in wanted.complete) for name in names}
 
 
@@ -56,11 +58,12 @@ class _Wanted:
 class _Weakening:
     """Takes less and less for granted, as long as the plan would be the same."""
 
-    plan: Plan
+    plan: ProgramPlan
 
     def weakest(self) -> _Wanted:
-        inputs = {name: stored for name, stored in self.plan.stored.items() if not stored.is_generated}
-        wanted = _Wanted({name: found.values for name, found in self.plan.measured.items()}, self._complete())
+        inputs = {name: stored for name, stored in stored_of(self.plan.inputs).items() if not stored.is_generated}
+        complete = frozenset(name for name, tensor in self.plan.inputs.items() if tensor.is_complete)
+        wanted = _Wanted(values_of(self.plan.inputs), complete)
         for name in inputs:
             wanted = self._or(replace(wanted, complete=wanted.complete - {name}), wanted)
             wanted = self._or(wanted.with_values(name, replace(wanted.values[name], has_fill=True)), wanted)
@@ -73,14 +76,6 @@ class _Weakening:
             if self._is_exact(reaching):
                 return reaching
         return wanted
-
-    def _complete(self) -> frozenset[str]:
-        tuples = {name: found.tuples for name, found in self.plan.measured.items()}
-        return frozenset(
-            name
-            for name, stored in self.plan.stored.items()
-            if tuples[name] == stored.decomposition.max_tuples(stored.tensor.shape)
-        )
 
     def _with_open_ends(self, wanted: _Wanted, name: str, stored: StoredTensor) -> tuple[_Wanted, "_Ends"]:
         """What is taken for granted if values of a tensor may be of both signs, or of one, and which that is."""
@@ -106,13 +101,12 @@ class _Weakening:
             return False
         if any(evaluations[name].treatment != made.treatment for name, made in plan.evaluations.items()):
             return False
-        inputs = InputTensors(plan.stored, MappingProxyType(dict(wanted.values)), wanted.complete, identifying={})
+        inputs = InputTensors(
+            stored_of(plan.inputs), MappingProxyType(dict(wanted.values)), wanted.complete, identifying={}
+        )
         kept = MaterializationPolicy.within(plan.alternatives.model.memory, plan.dialect.has_workers)
         definitions = translate(plan.decomposed, inputs, evaluations, kept)
-        return (
-            replace(plan, definitions=definitions).without_group_elimination().definitions
-            == plan.without_group_elimination().definitions
-        )
+        return without_group_by_elimination(definitions) == without_group_by_elimination(plan.definitions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.dbt_project.inputs import Input
 from sparseeinsum.dbt_project.jinja import Jinja, commented, name_of
 from sparseeinsum.errors import DbtError
-from sparseeinsum.plans.plan import Plan
+from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.templates import union_all
@@ -43,7 +43,7 @@ def problems_macro(program: str, tensor: str) -> str:
     return f"{program}_problems_of_{tensor}"
 
 
-def models_of(plan: Plan, program: str, inputs: Mapping[str, Input]) -> tuple[Model, ...]:
+def models_of(plan: ProgramPlan, program: str, inputs: Mapping[str, Input]) -> tuple[Model, ...]:
     """The models of a plan, in an order in which they can be built.
 
     Args:
@@ -68,7 +68,7 @@ class _Names:
 class _Models:
     """The models of a plan; the tables of each are known once those before it are written."""
 
-    def __init__(self, plan: Plan, program: str, inputs: Mapping[str, Input]) -> None:
+    def __init__(self, plan: ProgramPlan, program: str, inputs: Mapping[str, Input]) -> None:
         self._plan = plan
         self._program = program
         self._names = _model_names(plan, program)
@@ -78,14 +78,17 @@ class _Models:
 
     def all(self) -> Iterator[Model]:
         """All models."""
-        statements = self._plan.staged_in(lambda name: self._jinja.table(f"ref('{self._names.staged[name]}')"))
-        for statement in map(self._plan.with_keys, statements):
+        general = self._plan.statements.for_any_data()
+        statements = general.in_tables(lambda name: self._jinja.table(f"ref('{self._names.staged[name]}')"))
+        for statement in map(general.with_natural_keys, statements):
             is_result = statement.stage is None
             name = (self._names.results if is_result else self._names.staged)[self._kept_name(statement)]
             yield Model(name, self._text(statement), self._schema(statement), self._notation(statement), is_result)
 
     def _kept_name(self, statement: Statement) -> str:
-        return statement.name if statement.materializes is None else self._plan.kept_names[statement.materializes]
+        if statement.materializes is None:
+            return statement.name
+        return self._plan.statements.kept_names[statement.materializes]
 
     def _schema(self, statement: Statement) -> Schema:
         if statement.materializes is not None:
@@ -145,13 +148,13 @@ def _in_one(statement: Statement) -> exp.Query:
     return union_all([exp.select("*").from_(each.subquery(f"pass_{number}")) for number, each in enumerate(queries, 1)])
 
 
-def _model_names(plan: Plan, program: str) -> _Names:
+def _model_names(plan: ProgramPlan, program: str) -> _Names:
     results = {name: f"{program}_{name.lower()}" for name in plan.outputs}
     taken = set(results.values())
     if len(taken) < len(results):
         raise DbtError(f"results have names that differ only in case ({', '.join(results)}), which models must not")
     staged: dict[str, str] = {}
-    for name in (*plan.staged(), *plan.kept_names.values()):
+    for name in (*plan.statements.staged_names, *plan.statements.kept_names.values()):
         staged[name] = _free(f"{program}_{name.lower()}", taken)
         taken.add(staged[name])
     return _Names(staged, results)

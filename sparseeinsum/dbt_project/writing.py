@@ -13,11 +13,12 @@ from sparseeinsum.dbt_project.project import DbtProject, read_project
 from sparseeinsum.dbt_project.properties import models_yaml, sources_yaml
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DbtError
-from sparseeinsum.plans.plan import Plan
+from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.statistics.columns import table_by_name
+from sparseeinsum.statistics.measured_tensors import stored_of
 
 
-def write_models(plan: Plan, engine: Engine, folder: Path, program: str) -> tuple[Path, ...]:
+def write_models(plan: ProgramPlan, engine: Engine, folder: Path, program: str) -> tuple[Path, ...]:
     """Write the models of a plan into a dbt project, in place of those of the program that are there.
 
     Args:
@@ -40,7 +41,7 @@ def write_models(plan: Plan, engine: Engine, folder: Path, program: str) -> tupl
     if re.fullmatch(r"[^\W\d]\w*", program) is None:
         raise DbtError(f"{program!r} is no name for models; it takes letters, digits and underscores, as in page_rank")
     project = read_project(folder, program)
-    inputs = inputs_of(plan.stored, program, project, engine)
+    inputs = inputs_of(stored_of(plan.inputs), program, project, engine)
     files = _files(plan, engine, project, program, inputs)
     _check_names(project, files)
     stale = [path for path in _ours(project, program) if path not in files]
@@ -53,7 +54,7 @@ def write_models(plan: Plan, engine: Engine, folder: Path, program: str) -> tupl
 
 
 def _files(
-    plan: Plan, engine: Engine, project: DbtProject, program: str, inputs: Mapping[str, Input]
+    plan: ProgramPlan, engine: Engine, project: DbtProject, program: str, inputs: Mapping[str, Input]
 ) -> dict[Path, str]:
     """The content of every file."""
     models = models_of(plan, program, inputs)
@@ -77,13 +78,13 @@ def _files(
     return files
 
 
-def _macros(plan: Plan, engine: Engine, program: str, inputs: Mapping[str, Input]) -> dict[str, str]:
+def _macros(plan: ProgramPlan, engine: Engine, program: str, inputs: Mapping[str, Input]) -> dict[str, str]:
     """For every input a macro with the query that tells what it is no longer."""
     assumed = assumptions(plan)
     macros = {}
     for name, each in inputs.items():
         table = name_of(table_by_name(each.stored, engine.dialect_name), engine.dialect)
-        fingerprint = plan.measured[name].fingerprint
+        fingerprint = plan.inputs[name].measurement.fingerprint
         assert isinstance(fingerprint, tuple)
         query = problems_query(each.stored, assumed[name], fingerprint[1], engine)
         text = Jinja(engine.dialect, {table: each.reference}).text(query)

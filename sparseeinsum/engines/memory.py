@@ -5,11 +5,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 
 from sparseeinsum.decompose.memory import LEAST_BUFFER_BYTES, threads_within
-from sparseeinsum.decompose.staging import StatementSizes
+from sparseeinsum.decompose.staging import StatementSizes, statement_sizes
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.settings_lock import SettingsLock
 from sparseeinsum.errors import EngineError, PlanError
-from sparseeinsum.plans.plan import Plan
+from sparseeinsum.plans.plan import ProgramPlan
+from sparseeinsum.plans.sizes import delivered_bytes
 from sparseeinsum.render.statements import Statement
 
 # A limit above this share of the present one is not set: it would change little, and other runs would have to wait.
@@ -130,7 +131,7 @@ class MemoryGuard:
         self._returned: dict[str, float] = {}
         self._set_limit: Callable[[float], None] | None = None
 
-    def adopt_plan(self, plan: Plan, statements: Sequence[Statement]) -> None:
+    def adopt_plan(self, plan: ProgramPlan, statements: Sequence[Statement]) -> None:
         """Keep to the memory limit of a plan from now on: the plan of a run, or a new one for the rest of it.
 
         Args:
@@ -140,26 +141,26 @@ class MemoryGuard:
         if self._in_use is None:
             return
         is_first = not self._returned
-        self._returned |= {name: plan.delivered_bytes(name) for name in plan.outputs if name not in self._elsewhere}
+        self._returned |= {name: delivered_bytes(plan, name) for name in plan.outputs if name not in self._elsewhere}
         returned = sum(self._returned.values())
-        if plan.memory_limit is None and returned <= LEAST_BUFFER_BYTES:
+        if plan.options.memory_limit is None and returned <= LEAST_BUFFER_BYTES:
             return  # without looking at every statement, which would take longer than small statements run
-        sizes = _largest([plan.sizes_of(statement.computes) for statement in statements])
+        sizes = _largest([_statement_sizes(plan, statement.computes) for statement in statements])
         if is_first:
             _check_room(plan, sizes, self._returned)
-        if plan.memory_limit is None or self._set_limit is not None:
+        if plan.options.memory_limit is None or self._set_limit is not None:
             return
         # Without a limit, the database would run with all its threads, each of which needs memory.
         thread_ratio = max(self._engine.threads() / plan.threads, 1)
-        if sizes.all_bytes * thread_ratio + returned > _LITTLE * plan.memory_limit:
+        if sizes.all_bytes * thread_ratio + returned > _LITTLE * plan.options.memory_limit:
             limit_bytes = self._in_use + plan.alternatives.model.memory.available_bytes
             limited = _limited(self._engine, limit_bytes, plan.threads, OutOfMemoryError)
             self._set_limit = self._limits.enter_context(limited)
 
-    def make_room(self, plan: Plan, computed: Collection[str]) -> None:
+    def make_room(self, plan: ProgramPlan, computed: Collection[str]) -> None:
         """Before a statement that computes the results `computed`, leave room for what the database does not count."""
         if self._set_limit is not None and self._in_use is not None:
-            sizes = plan.sizes_of(computed)
+            sizes = _statement_sizes(plan, computed)
             room = max(_room(plan, sizes, self._returned), sizes.vector_bytes + LEAST_BUFFER_BYTES)
             self._set_limit(self._in_use + room)
 
@@ -176,6 +177,11 @@ def memory_guard(engine: Engine, elsewhere: Collection[str]) -> Iterator[MemoryG
         yield MemoryGuard(engine, elsewhere, limits)
 
 
+def _statement_sizes(plan: ProgramPlan, computed: Collection[str]) -> StatementSizes:
+    """What a statement is expected to take that computes these results, or none and repartitions a tensor."""
+    return statement_sizes(plan.decomposed, set(computed), plan.alternatives.model)
+
+
 def _largest(sizes: Sequence[StatementSizes]) -> StatementSizes:
     """Return for every size the largest one of several statements."""
     return StatementSizes(
@@ -186,14 +192,14 @@ def _largest(sizes: Sequence[StatementSizes]) -> StatementSizes:
     )
 
 
-def _room(plan: Plan, sizes: StatementSizes, returned: Mapping[str, float]) -> float:
+def _room(plan: ProgramPlan, sizes: StatementSizes, returned: Mapping[str, float]) -> float:
     """Return the memory limit less what the engine does not count: states, results and split scans, in bytes."""
     memory = plan.alternatives.model.memory
-    uncounted = memory.margins.states * sizes.states_bytes + sizes.returned_bytes + plan.split_bytes
+    uncounted = memory.margins.states * sizes.states_bytes + sizes.returned_bytes + plan.statements.split_bytes
     return memory.available_bytes - uncounted - sum(returned.values())
 
 
-def _check_room(plan: Plan, sizes: StatementSizes, returned: Mapping[str, float]) -> None:
+def _check_room(plan: ProgramPlan, sizes: StatementSizes, returned: Mapping[str, float]) -> None:
     """Refuse a run whose results in memory, `returned` with their bytes, leave statements too little memory."""
     if sum(returned.values()) <= LEAST_BUFFER_BYTES or _room(plan, sizes, returned) >= sizes.vector_bytes:
         return

@@ -1,14 +1,14 @@
-"""Guarded: a plan as one statement for a transaction that may see other data than those that the plan was made for.
+"""Pipeline: a plan as one statement that fails if its transaction sees other data than the plan was made for.
 
-As a run does, the statement first looks at the fingerprints of the tensors, and fails where one is another. It is for
-DuckDB, which computes CTEs that are materialized whatever the rest of the query turns out to need.
+The statement first compares the fingerprints of the tensors, as a run does. It is for DuckDB, which computes a
+materialized common table expression even if the rest of the query does not need it.
 """
 
 import sqlglot
 from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.plans.plan import Plan
+from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.render.dialects import write_sql
 from sparseeinsum.statistics.fingerprints import fingerprints_statement
 from sparseeinsum.statistics.templates import union_all
@@ -17,7 +17,7 @@ from sparseeinsum.storage.catalogue import Catalogue, fingerprint_of_definitions
 _GUARD, _IS_SAME = "unchanged", "is_same"
 
 
-def guarded_query(plan: Plan, output: str, engine: Engine) -> str:
+def guarded_query(plan: ProgramPlan, output: str, engine: Engine) -> str:
     """The SELECT of one output, which fails where the tensors are not those that the plan was made for.
 
     Args:
@@ -25,7 +25,7 @@ def guarded_query(plan: Plan, output: str, engine: Engine) -> str:
         output: One of its results.
         engine: The connection that it was made on.
     """
-    query = plan.statement_of(output).query
+    query = plan.statements.single(output).query
     checks = [*_checks_of_data(plan, engine.dialect_name), *_checks_of_definitions(plan, engine)]
     if checks:
         counted = exp.select(exp.Count(this=exp.column(_IS_SAME))).from_(_GUARD).subquery()
@@ -35,11 +35,11 @@ def guarded_query(plan: Plan, output: str, engine: Engine) -> str:
     return write_sql(query, engine.dialect)
 
 
-def _checks_of_data(plan: Plan, dialect: str) -> list[exp.Select]:
+def _checks_of_data(plan: ProgramPlan, dialect: str) -> list[exp.Select]:
     """For every tensor that is read, a query of one row that fails unless the rows are those that were measured."""
     checks = []
-    for name, stored in plan.stored.items():
-        fingerprint = plan.measured[name].fingerprint
+    for name, tensor in plan.inputs.items():
+        stored, fingerprint = tensor.stored, tensor.measurement.fingerprint
         if stored.is_generated:
             continue
         assert isinstance(fingerprint, tuple)
@@ -54,10 +54,10 @@ def _checks_of_data(plan: Plan, dialect: str) -> list[exp.Select]:
     return checks
 
 
-def _checks_of_definitions(plan: Plan, engine: Engine) -> list[exp.Select]:
+def _checks_of_definitions(plan: ProgramPlan, engine: Engine) -> list[exp.Select]:
     """Queries of one row that fail unless the catalogue says of tensors, and of their dictionaries, what it said."""
-    names = sorted(Catalogue(engine).all().keys() & plan.stored.keys())
-    axes = [axis for stored in plan.stored.values() for axis in stored.tensor.axes]
+    names = sorted(Catalogue(engine).all().keys() & plan.inputs.keys())
+    axes = [axis for tensor in plan.inputs.values() for axis in tensor.stored.tensor.axes]
     dictionaries = sorted({axis.dictionary.name for axis in axes if axis.dictionary is not None})
     checks = []
     if names:

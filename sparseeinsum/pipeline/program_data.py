@@ -1,4 +1,4 @@
-"""The data of a program: the tensors that it reads, measured, and whatever else of them plans depend on."""
+"""Pipeline: measures the tensors that a program reads, and the memory that there is."""
 
 import math
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.pipeline.plan_options import PlanOptions
+from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.rewrite.first_match import successors_needed
 from sparseeinsum.semantics.exactness import Values
 from sparseeinsum.statistics.blocks import with_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import Estimator, make_estimator
-from sparseeinsum.statistics.measure import Measurement
+from sparseeinsum.statistics.measured_tensors import MeasuredTensor, statistics_of, stored_of, values_of
 from sparseeinsum.statistics.order import ascending_axes
 from sparseeinsum.storage.generated import generated_source, successor_source
 from sparseeinsum.storage.inputs import stored_inputs
@@ -27,39 +27,45 @@ from sparseeinsum.storage.measuring import measure_all
 
 @dataclass(frozen=True, slots=True)
 class ProgramData:
-    """What is known of a program's data.
+    """What planning knows of the data of a program.
 
     Attributes:
-        stored: The tensors that it reads.
-        measured: What scans found.
-        statistics: T and V.
-        orders: How tuples lie.
-        estimator: How sizes of results are estimated.
-        memory: That there is.
-        successors: Names of generated tensors that tell which index follows which, by the vector of those indices.
+        inputs: The tensors that the program reads, by name.
+        orders: The axes by which the tuples of stored tensors are sorted.
+        estimator: Estimates the statistics of results.
+        memory: The memory that a run may take.
+        successors: For a vector of indices, the name of the generated tensor that maps every index to the next one.
     """
 
-    stored: Mapping[str, StoredTensor]
-    measured: Mapping[str, Measurement]
-    statistics: Mapping[str, Statistics]
+    inputs: Mapping[str, MeasuredTensor]
     orders: Mapping[str, StoredOrder]
     estimator: Estimator
     memory: Memory
     successors: Mapping[str, str]
 
     @property
+    def stored(self) -> dict[str, StoredTensor]:
+        """The tables of the inputs."""
+        return stored_of(self.inputs)
+
+    @property
+    def statistics(self) -> dict[str, Statistics]:
+        """T and V of the inputs."""
+        return statistics_of(self.inputs)
+
+    @property
     def values(self) -> dict[str, Values]:
-        """What the tensors hold, as far as exactness depends on it."""
-        return {name: found.values for name, found in self.measured.items()}
+        """The ranges of values of the inputs, on which exactness depends."""
+        return values_of(self.inputs)
 
 
 def read_data(program: Program, engine: Engine, options: PlanOptions) -> ProgramData:
-    """Look at the tensors that a program reads, as they are now.
+    """Measure the tensors that a program reads, as they are now.
 
     Raises:
-        CatalogueError: A tensor is not there.
-        DataError: Rows are no tensor.
-        PlanError: The memory is too small to read a tensor as it is stored.
+        CatalogueError: A tensor does not exist.
+        DataError: The rows of a table are not a tensor.
+        PlanError: The memory is too small to read a tensor in its stored layout.
     """
     stored = stored_inputs(program, engine)
     generated = _Generated.of(program, stored)
@@ -67,14 +73,17 @@ def read_data(program: Program, engine: Engine, options: PlanOptions) -> Program
     memory = _with_room_for(stored, _memory(engine, options))
     _check_scans(stored, memory)
     with limited_memory(engine, options.memory_limit, sum(map(scanning_bytes, stored.values()))):
-        measured = measure_all(stored, engine)
-        statistics = {
-            name: with_blocks(measured[name].statistics, source, options.tiles, engine)
-            for name, source in stored.items()
+        inputs = {
+            name: _with_blocks(tensor, options.tiles, engine) for name, tensor in measure_all(stored, engine).items()
         }
-        estimator = make_estimator(options.estimator, stored, statistics, engine)
-    orders = _orders(stored, engine)
-    return ProgramData(stored, measured, statistics, orders, estimator, memory, generated.successors)
+        estimator = make_estimator(options.estimator, stored, statistics_of(inputs), engine)
+    return ProgramData(inputs, _orders(stored, engine), estimator, memory, generated.successors)
+
+
+def _with_blocks(tensor: MeasuredTensor, tiles: tuple[int, ...], engine: Engine) -> MeasuredTensor:
+    """The same with counts of its tuples in tiles of the sizes `tiles`."""
+    statistics = with_blocks(tensor.statistics, tensor.stored, tiles, engine)
+    return replace(tensor, measurement=replace(tensor.measurement, statistics=statistics))
 
 
 def _memory(engine: Engine, options: PlanOptions) -> Memory:
@@ -86,7 +95,7 @@ def _memory(engine: Engine, options: PlanOptions) -> Memory:
 
 
 def _with_room_for(stored: Mapping[str, StoredTensor], memory: Memory) -> Memory:
-    """The same with as many threads as can read every tensor as it is stored, or with one."""
+    """`memory` with as many threads as can read every tensor in its stored layout, at least one."""
     needed = max((scan_needed_bytes(source, replace(memory, threads=1)) for source in stored.values()), default=0)
     if not memory.covers_process or needed == 0:
         return memory
@@ -94,7 +103,7 @@ def _with_room_for(stored: Mapping[str, StoredTensor], memory: Memory) -> Memory
 
 
 def _check_scans(stored: Mapping[str, StoredTensor], memory: Memory) -> None:
-    """Refuse to read tensors whose arrays the memory is too small for, in whatever plan."""
+    """Refuse tensors whose arrays are too large for the memory, which no plan could read."""
     for name, source in stored.items():
         needed = scan_needed_bytes(source, memory)
         if needed > memory.limit_bytes:
@@ -106,20 +115,23 @@ def _check_scans(stored: Mapping[str, StoredTensor], memory: Memory) -> None:
 
 
 def _orders(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, StoredOrder]:
-    """How the tuples of tensors of several keys lie, in tables that hold them in an order of their own."""
-    ordered = {name: each for name, each in stored.items() if each.is_owned and not each.holds_keys}
-    several = {name: each for name, each in ordered.items() if len(each.keys) > 1}
-    axes = ascending_axes(several, engine) if engine.dialect.keeps_residents else {}
+    """The axes by which the tuples are sorted, for our own tables of several key columns."""
+    candidates = {
+        name: source
+        for name, source in stored.items()
+        if source.is_owned and not source.holds_keys and len(source.keys) > 1
+    }
+    axes = ascending_axes(candidates, engine) if engine.dialect.keeps_residents else {}
     return {name: StoredOrder(stored[name].decomposition.tiles, ascending) for name, ascending in axes.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class _Generated:
-    """Tensors that follow from their indices, as rows that the database makes; and those that rewriting may read.
+    """Tensors whose values follow from their indices, so that the database generates their rows.
 
     Attributes:
-        stored: All of them by name.
-        successors: Names of those that tell which index follows which, by the vector of those indices.
+        stored: The tensors by name, including those that only a rewrite may read.
+        successors: As in `ProgramData`.
     """
 
     stored: dict[str, StoredTensor]
@@ -127,10 +139,12 @@ class _Generated:
 
     @classmethod
     def of(cls, program: Program, inputs: Mapping[str, StoredTensor]) -> "_Generated":
-        """Those of a program."""
+        """The generated tensors of a program with these stored inputs."""
         graph = bind(program, {name: source.tensor for name, source in inputs.items()})
-        stored = {each.name: generated_source(graph.tensors[each.name], each.kind) for each in program.generated}
-        labels = {each.name: each.label for each in program.generated if each.kind == "index"}
+        stored = {
+            tensor.name: generated_source(graph.tensors[tensor.name], tensor.kind) for tensor in program.generated
+        }
+        labels = {tensor.name: tensor.label for tensor in program.generated if tensor.kind == "index"}
         successors = successors_needed(graph, labels)
-        stored |= {each.name: successor_source(each) for each in successors.values()}
-        return cls(stored, {vector: each.name for vector, each in successors.items()})
+        stored |= {tensor.name: successor_source(tensor) for tensor in successors.values()}
+        return cls(stored, {vector: tensor.name for vector, tensor in successors.items()})

@@ -1,7 +1,7 @@
-"""A plan, and what its first tables turned out to hold, in; a plan for the rest out, where sizes were not as expected.
+"""Pipeline: plans the rest of a program again when a run finds a result whose size differs from the estimate.
 
-The rest of a program is an EinGraph that reads the tables as stored tensors. It is priced anew with their measured
-statistics and searched again; results that an EinSum was taken apart into may be contracted in another order.
+The rest of a program is an EinGraph that reads the computed results as stored tensors. It is searched again with their
+measured statistics; products that an EinSum was split into may be contracted in another order.
 """
 
 import time
@@ -16,115 +16,116 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
-from sparseeinsum.plans.explain import Replanning
-from sparseeinsum.plans.plan import Plan
+from sparseeinsum.plans.analysis import Replanning
+from sparseeinsum.plans.plan import ProgramPlan
+from sparseeinsum.plans.sizes import result_sizes
 from sparseeinsum.results.execution import Replanned
 from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
 from sparseeinsum.rewrite.binarise import MOST_OPERANDS, binarise
 from sparseeinsum.rewrite.inlining import inline
-from sparseeinsum.semantics.exactness import Values, evaluate_exactly
+from sparseeinsum.semantics.exactness import evaluate_exactly
 from sparseeinsum.statistics.counts import count_entries, counted_statistics, is_countable
 from sparseeinsum.statistics.estimators import Estimator
-from sparseeinsum.statistics.measure import Measurement, is_complete, measure
+from sparseeinsum.statistics.measure import Measurement, measure
+from sparseeinsum.statistics.measured_tensors import MeasuredTensor, statistics_of, values_of
 
-_OFF = 2.0  # times more tuples than expected, or fewer, from which on the rest is looked at
+_DEVIATION = 2.0  # actual divided by estimated tuples, or the inverse, from which on the rest is considered
 _SCAN_SECONDS_PER_BYTE = 4e-9  # of a table: 0.1 s for a million entries with two keys
-_LIKELY_GAIN = 0.5  # of what the rest takes, before anything is known of other plans
-_MOST_DEGREE = 4  # of how work grows with the tuples of a table
-_LEAST_GAIN = 0.1  # of what the rest takes as planned: less is within what the cost model errs by
-_LEAST_PLANNED_SHARE = 1 / 8  # of a memory limit: with less, plans would hardly use it
+_LIKELY_GAIN = 0.5  # of the seconds of the rest, as long as other plans are unknown
+_MOST_DEGREE = 4  # of the growth of work with the tuples of a table
+_LEAST_GAIN = 0.1  # of the seconds of the rest: less is within the error of the cost model
+_LEAST_PLANNED_SHARE = 1 / 8  # of a memory limit: plans for less would hardly use it
 
 
-def replan(plan: Plan, tables: Mapping[str, int], engine: Engine) -> Replanned | None:
-    """Plan the rest of a plan anew, where a table does not hold what was expected and that may pay.
+def replan(plan: ProgramPlan, tables: Mapping[str, int], engine: Engine) -> Replanned | None:
+    """Plan the rest of a plan again, if the latest result has another size than estimated and that is likely to pay.
 
-    It may where half of what is left is expected to take longer than to scan the table and to plan. The new plan is
-    taken where it is expected to be faster than to go on, or where the old one would need too much memory.
+    It is likely to pay if half of the remaining work takes longer than scanning the table and planning. The run
+    switches to the new plan if that is faster than to go on, or if the old plan would take too much memory.
 
     Args:
-        plan: What runs.
-        tables: Tuples of the results of it that are in tables by now; the last one was not there before.
-        engine: Where it runs.
+        plan: The plan that runs.
+        tables: The tuples of its results that are in tables; the last result is the latest.
+        engine: The database.
 
     Returns:
-        What was found, and the plan for the rest if it is another; None where the rest was not looked at.
+        The sizes and costs, with the plan for the rest if the run switches to it; None if the rest was not considered.
 
     Raises:
         EngineError: The database refused a scan.
     """
-    if plan.dialect.distributes:  # where tables are put is planned for the whole
+    if plan.dialect.distributes:  # placements are planned for the whole program
         return None
     *_, name = tables
-    expected, tuples = plan.expected_sizes(name).tuples, tables[name]
-    more = max(tuples, 1.0) / max(expected, 1.0)
-    if 1 / _OFF < more < _OFF:
+    expected, tuples = result_sizes(plan, name).tuples, tables[name]
+    growth = max(tuples, 1.0) / max(expected, 1.0)
+    if 1 / _DEVIATION < growth < _DEVIATION:
         return None
-    planning_seconds = _seconds_to_plan(plan, name, tuples)
-    graph = _rest(plan.decomposed.graph, tables)
-    if not graph.einsums or _LIKELY_GAIN * _at_stake(plan, graph, name, more) <= planning_seconds:
+    planning_seconds = _expected_planning_seconds(plan, name, tuples)
+    graph = _rest_of(plan.decomposed.graph, tables)
+    if not graph.einsums or _LIKELY_GAIN * _rest_seconds(plan, graph, name, growth) <= planning_seconds:
         return None
     start = time.perf_counter()
-    rest = _Rest.measuring(plan, graph, tables, engine)
-    kept = rest.kept()
-    needs_other = not _keeps_to_memory(plan, kept)
-    others = rest.others(kept) if needs_other or _LIKELY_GAIN * kept.seconds > planning_seconds else []
-    best = _fastest(others if needs_other and others else [kept, *others])
-    is_better = (needs_other and best is not kept) or best.seconds < (1 - _LEAST_GAIN) * kept.seconds
-    taken = time.perf_counter() - start
-    now = rest.plan(best, taken) if is_better else None
-    return Replanned(Replanning(name, expected, tuples, kept.seconds, best.seconds, taken, is_better), now)
+    rest = _Rest.measured(plan, graph, tables, engine)
+    current = rest.as_planned()
+    needs_other = not _fits_memory(plan, current)
+    others = rest.others(current) if needs_other or _LIKELY_GAIN * current.seconds > planning_seconds else []
+    best = _fastest(others if needs_other and others else [current, *others])
+    is_better = (needs_other and best is not current) or best.seconds < (1 - _LEAST_GAIN) * current.seconds
+    seconds = time.perf_counter() - start
+    replanning = Replanning(name, expected, tuples, current.seconds, best.seconds, seconds, is_better)
+    return Replanned(replanning, rest.plan(best, seconds) if is_better else None)
 
 
-def planned_with_less(plan: Plan) -> Plan | None:
-    """A plan for the same that plans with half as much of its memory limit; None where there is none.
+def planned_with_less(plan: ProgramPlan) -> ProgramPlan | None:
+    """A plan for the same program within half of the memory that `plan` was made for; None if there is none.
 
-    For a database that has run out of memory, where a statement takes more than was expected of it.
+    It is for a database that ran out of memory because a statement took more than expected.
     """
     start = time.perf_counter()
-    memory = plan.alternatives.model.memory
-    less = replace(memory, planned_share=memory.planned_share / 2)
-    if plan.memory_limit is None or plan.dialect.distributes or less.planned_share < _LEAST_PLANNED_SHARE:
-        return None
     before = plan.alternatives.model
+    less = replace(before.memory, planned_share=before.memory.planned_share / 2)
+    if plan.options.memory_limit is None or plan.dialect.distributes or less.planned_share < _LEAST_PLANNED_SHARE:
+        return None
     model = replace(before, memory=less, resident_bytes=before.resident_bytes / 2)
     alternatives = replace(plan.alternatives, model=model)
     try:
         (decomposed,) = alternatives.preferred(1)
     except PlanError:
         return None
-    rest = _Rest(plan, plan.decomposed.graph, plan.stored, plan.measured, plan.estimator)
-    return rest.plan(_Found(decomposed, alternatives), time.perf_counter() - start)
+    rest = _Rest(plan, plan.decomposed.graph, plan.inputs, plan.estimator)
+    return rest.plan(_Candidate(decomposed, alternatives), time.perf_counter() - start)
 
 
-def _fastest(ways: Sequence["_Found"]) -> "_Found":
-    return min(ways, key=lambda each: each.seconds)
+def _fastest(candidates: Sequence["_Candidate"]) -> "_Candidate":
+    return min(candidates, key=lambda candidate: candidate.seconds)
 
 
-def _keeps_to_memory(plan: Plan, kept: "_Found") -> bool:
-    """Whether the rest of a plan, in the passes that it has, keeps to the memory with the sizes that are known now."""
-    model, now, then = kept.alternatives.model, kept.decomposed, plan.decomposed
-    passes = {step.einsum.output.tensor: step.passes for step in then.steps}
-    needed = (
+def _fits_memory(plan: ProgramPlan, current: "_Candidate") -> bool:
+    """Whether the rest of a plan keeps to the memory in its number of passes, with the actual sizes of `current`."""
+    model, now, before = current.alternatives.model, current.decomposed, plan.decomposed
+    passes = {step.einsum.output.tensor: step.passes for step in before.steps}
+    needed_bytes = (
         model.footprint(step.einsum, step.choice).needed_bytes(model.memory, passes[step.einsum.output.tensor])
         for step in now.steps
     )
-    counts = {each: 1 if move.passes is None else move.passes.count for each, move in then.repartitions.items()}
-    moves = (
-        move.is_possible and (move.passes is None or move.passes.count <= counts.get(each, 1))
-        for each, move in now.repartitions.items()
+    counts = {key: 1 if move.passes is None else move.passes.count for key, move in before.repartitions.items()}
+    moves_fit = (
+        move.is_possible and (move.passes is None or move.passes.count <= counts.get(key, 1))
+        for key, move in now.repartitions.items()
     )
-    return all(size <= model.memory.limit_bytes for size in needed) and all(moves)
+    return all(size <= model.memory.limit_bytes for size in needed_bytes) and all(moves_fit)
 
 
-def _seconds_to_plan(plan: Plan, name: str, tuples: int) -> float:
-    """Expected of a scan of a table, and of planning the rest, as planning went before."""
-    scanned = tuples * plan.expected_sizes(name).tuple_bytes
-    scan_seconds = plan.planning_seconds["statistics"] / max(len(plan.stored), 1)
-    return plan.planning_seconds["optimizer"] + scan_seconds + scanned * _SCAN_SECONDS_PER_BYTE
+def _expected_planning_seconds(plan: ProgramPlan, name: str, tuples: int) -> float:
+    """The expected seconds to scan the table of the result `name` and to plan again, judged by the first planning."""
+    scanned_bytes = tuples * result_sizes(plan, name).tuple_bytes
+    scan_seconds = plan.planning_seconds["statistics"] / max(len(plan.inputs), 1)
+    return plan.planning_seconds["optimizer"] + scan_seconds + scanned_bytes * _SCAN_SECONDS_PER_BYTE
 
 
-def _rest(graph: EinGraph, tables: Mapping[str, int]) -> EinGraph:
-    """The EinSums that outputs still need; all tensors, so that no new one takes the name of an old one."""
+def _rest_of(graph: EinGraph, tables: Mapping[str, int]) -> EinGraph:
+    """The EinSums that outputs still need, with all tensors, so that new names differ from all earlier ones."""
     outputs = tuple(name for name in graph.outputs if name not in tables)
     needed = set(outputs)
     einsums = []
@@ -135,22 +136,25 @@ def _rest(graph: EinGraph, tables: Mapping[str, int]) -> EinGraph:
     return EinGraph(graph.tensors, tuple(reversed(einsums)), outputs)
 
 
-def _at_stake(plan: Plan, rest: EinGraph, name: str, more: float) -> float:
-    """What the rest would take as planned: with so many times more tuples, of a product with itself as many squared."""
+def _rest_seconds(plan: ProgramPlan, rest: EinGraph, name: str, growth: float) -> float:
+    """The expected seconds of the rest as planned, if the result `name` has `growth` times the estimated tuples.
+
+    The work of an EinSum grows with a power of that: a product of the result with itself with the square.
+    """
     degrees = {name: 1}
-    left = {einsum.output.tensor for einsum in rest.einsums}
+    remaining = {einsum.output.tensor for einsum in rest.einsums}
     seconds = plan.decomposed.delivery_seconds
     for step in plan.decomposed.steps:
-        if step.einsum.output.tensor in left:
+        if step.einsum.output.tensor in remaining:
             degree = sum(degrees.get(operand.tensor, 0) for operand in step.einsum.operands)
             degrees[step.einsum.output.tensor] = min(degree, _MOST_DEGREE)
-            seconds += step.seconds * max(more, 1.0) ** degrees[step.einsum.output.tensor]
+            seconds += step.seconds * max(growth, 1.0) ** degrees[step.einsum.output.tensor]
     return seconds
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """A plan for the rest, and what it was chosen from."""
+class _Candidate:
+    """Choices for the rest, and the alternatives that they come from."""
 
     decomposed: DecomposedGraph
     alternatives: Alternatives
@@ -160,121 +164,100 @@ class _Found:
         return self.decomposed.seconds
 
 
-def _found(alternatives: Alternatives) -> list[_Found]:
-    """The best of all; none where every choice would need too much memory, so that nothing is better than to go on."""
+def _best_candidates(alternatives: Alternatives) -> list[_Candidate]:
+    """The best candidate; none if every choice needs too much memory, so that the run goes on as planned."""
     try:
-        return [_Found(each, alternatives) for each in alternatives.best(1)]
+        return [_Candidate(decomposed, alternatives) for decomposed in alternatives.best(1)]
     except PlanError:
         return []
 
 
 @dataclass(frozen=True, slots=True)
 class _Rest:
-    """What is left of a plan, and what is known for it now.
+    """The rest of a plan, with what is known about it now.
 
     Attributes:
-        before: The plan so far.
-        graph: What is left of it.
-        stored: Inputs and tables that this reads.
-        measured: What scans of them found.
-        estimator: Knows the tables, too.
+        before: The plan that has run so far.
+        graph: The EinSums that remain.
+        inputs: The tensors and computed results that they read.
+        estimator: Estimates results from the statistics of these inputs.
     """
 
-    before: Plan
+    before: ProgramPlan
     graph: EinGraph
-    stored: Mapping[str, StoredTensor]
-    measured: Mapping[str, Measurement]
+    inputs: Mapping[str, MeasuredTensor]
     estimator: Estimator
 
     @classmethod
-    def measuring(cls, plan: Plan, graph: EinGraph, tables: Mapping[str, int], engine: Engine) -> "_Rest":
-        """With scans of the tables that are still read."""
+    def measured(cls, plan: ProgramPlan, graph: EinGraph, tables: Mapping[str, int], engine: Engine) -> "_Rest":
+        """The rest after a scan of those tables that it still reads."""
         read = {operand.tensor for einsum in graph.einsums for operand in einsum.operands}
-        kept = {name: _as_stored(plan, name) for name in tables if name in read}
-        counts = count_entries(
-            {name: source for name, source in kept.items() if is_countable(source.tensor.shape)}, engine
-        )
-        measured = {}
-        for name, source in kept.items():
-            scanned = counted_statistics(source, counts[name], tables[name]) if name in counts else None
-            statistics = scanned or measure(source, engine).statistics
-            # What was proven of values made the plan exact; by it, what is left of the plan stays so.
-            measured[name] = Measurement(statistics, tables[name], plan.evaluations[name].values, fingerprint=None)
-        inputs = {name: source for name, source in plan.stored.items() if name in read}
-        return cls(
-            plan,
-            graph,
-            {**inputs, **kept},
-            {**{name: plan.measured[name] for name in inputs}, **measured},
-            plan.estimator.knowing(kept, counts),
-        )
+        computed = {name: _as_stored(plan, name) for name in tables if name in read}
+        countable = {name: source for name, source in computed.items() if is_countable(source.tensor.shape)}
+        counts = count_entries(countable, engine)
+        inputs = {name: tensor for name, tensor in plan.inputs.items() if name in read}
+        for name, source in computed.items():
+            counted = counted_statistics(source, counts[name], tables[name]) if name in counts else None
+            statistics = counted or measure(source, engine).statistics
+            # The proof that the plan is exact rests on these ranges; with them the rest stays exact.
+            measurement = Measurement(statistics, tables[name], plan.evaluations[name].values, fingerprint=None)
+            inputs[name] = MeasuredTensor(source, measurement)
+        return cls(plan, graph, inputs, plan.estimator.knowing(computed, counts))
 
-    def kept(self) -> _Found:
-        """To go on as planned."""
+    def as_planned(self) -> _Candidate:
+        """The choices of the plan so far, with their costs for the actual sizes."""
         alternatives = self._alternatives(self.graph)
         choices = {
             step.einsum.output.tensor: step.choice
             for step in self.before.decomposed.steps
             if alternatives.model.graph.producer_of(step.einsum.output.tensor) is not None
         }
-        priced = alternatives.priced(choices)
-        return _Found(priced, alternatives)
+        return _Candidate(alternatives.priced(choices), alternatives)
 
-    def others(self, kept: _Found) -> list[_Found]:
-        """The best of the same EinSums, and of other ones where they may be contracted in another order."""
-        found = _found(kept.alternatives)
+    def others(self, current: _Candidate) -> list[_Candidate]:
+        """The best choices for the same EinSums, and for EinSums of another contraction order if there is one."""
+        candidates = _best_candidates(current.alternatives)
         whole = inline(self.graph, self.before.rewriting.all_parts - self.before.alternatives.pinned.keys())
         if any(len(einsum.operands) > MOST_OPERANDS for einsum in whole.einsums):
-            statistics = {name: each.statistics for name, each in self.measured.items()}
-            known = GraphAnnotator.for_inputs(whole.tensors, statistics, self._values, self._allows_nonfinite)
-            alternatives = self._alternatives(binarise(whole, known).graph)
-            found += _found(alternatives)
-        return found
+            known = GraphAnnotator.for_inputs(
+                whole.tensors, statistics_of(self.inputs), values_of(self.inputs), self._allows_nonfinite
+            )
+            candidates += _best_candidates(self._alternatives(binarise(whole, known).graph))
+        return candidates
 
-    def plan(self, found: _Found, planning_seconds: float) -> Plan:
-        """The plan of some choices."""
-        complete = {name for name, source in self.stored.items() if is_complete(source, self.measured[name])}
-        evaluations = found.alternatives.model.evaluations
-        memory = found.alternatives.model.memory
+    def plan(self, candidate: _Candidate, planning_seconds: float) -> ProgramPlan:
+        """The plan of a candidate, in which every aggregate has a GROUP BY."""
+        model = candidate.alternatives.model
+        kept = MaterializationPolicy.within(model.memory, self.before.dialect.has_workers)
+        inputs = replace(InputTensors.of_measured(self.inputs), identifying={})
         return replace(
             self.before,
-            decomposed=found.decomposed,
-            definitions=translate(
-                found.decomposed,
-                InputTensors(self.stored, self._values, complete, identifying={}),
-                evaluations,
-                MaterializationPolicy.within(memory, self.before.dialect.has_workers),
-            ),
-            alternatives=found.alternatives,
-            stored=self.stored,
-            measured=self.measured,
+            decomposed=candidate.decomposed,
+            definitions=translate(candidate.decomposed, inputs, model.evaluations, kept),
+            alternatives=candidate.alternatives,
+            inputs=self.inputs,
             estimator=self.estimator,
-            rewriting=self.before.rewriting.with_parts_in(found.decomposed.graph),
+            rewriting=self.before.rewriting.with_parts_in(candidate.decomposed.graph),
             planning_seconds={"statistics": 0.0, "optimizer": planning_seconds},
-            kept_before=self.before.kept_before.union(self.before.kept_names.values()),
+            reserved_names=self.before.reserved_names.union(self.before.statements.kept_names.values()),
         )
 
     @property
-    def _values(self) -> dict[str, Values]:
-        return {name: each.values for name, each in self.measured.items()}
-
-    @property
     def _allows_nonfinite(self) -> bool:
-        return self.before.nonfinite == "allow"
+        return self.before.options.allows_nonfinite
 
     def _alternatives(self, graph: EinGraph) -> Alternatives:
-        """What may be chosen for a graph, priced with what is known now."""
-        exact = evaluate_exactly(graph, self._values, self._allows_nonfinite)
-        statistics = {name: each.statistics for name, each in self.measured.items()}
-        estimated = self.estimator(exact.graph, statistics, exact.evaluations)
+        """The alternatives for a graph, with costs by what is known now."""
+        exact = evaluate_exactly(graph, values_of(self.inputs), self._allows_nonfinite)
+        estimated = self.estimator(exact.graph, statistics_of(self.inputs), exact.evaluations)
         before = self.before.alternatives
         model = replace(before.model, graph=exact.graph, statistics=estimated, evaluations=exact.evaluations)
-        stored = {name: source.decomposition for name, source in self.stored.items()}
+        stored = {name: tensor.decomposition for name, tensor in self.inputs.items()}
         return replace(before, model=model, stored=stored)
 
 
-def _as_stored(plan: Plan, name: str) -> StoredTensor:
-    """The table of a result as a tensor that no catalogue knows."""
+def _as_stored(plan: ProgramPlan, name: str) -> StoredTensor:
+    """The table of the result `name` as a stored tensor that is not in the catalogue."""
     step = plan.decomposed.step_of(name)
     assert step is not None
     schema = Schema(plan.decomposed.graph.tensors[name], step.result)

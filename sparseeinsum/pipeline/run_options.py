@@ -1,4 +1,4 @@
-"""How to run a plan."""
+"""Pipeline: the options of a run."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from sparseeinsum.results.execution import Progress, Replan
 
 
 def no_progress(done: int, total: int, name: str) -> None:
-    """Show nothing of how far a run is."""
+    """Ignore the progress of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,9 +15,9 @@ class RunOptions:
     """What a user asks of a run.
 
     Attributes:
-        progress: Told before each statement.
-        replans: Whether to plan the rest anew where sizes are not as expected.
-        deterministic: Whether groups are folded in a fixed order, so that two runs give the same bits.
+        progress: Called before each statement.
+        replans: Whether to plan the rest again where actual sizes differ from the estimates.
+        deterministic: Whether aggregates combine values in a fixed order, so that two runs return equal bits.
     """
 
     progress: Progress = no_progress
@@ -26,5 +26,5 @@ class RunOptions:
 
     @property
     def replan(self) -> Replan | None:
-        """Finds another plan for the rest. What that is depends on the time that planning took."""
+        """The function that plans the rest again, or None. What it finds depends on how long planning took."""
         return replan if self.replans and not self.deterministic else None

@@ -1,4 +1,4 @@
-"""A plan and the database that it was made for in, results out; what made the plan right is checked anew."""
+"""Pipeline: runs plans; what makes a plan exact is checked on the data of every run."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -11,12 +11,11 @@ from sparseeinsum.engines.memory import OutOfMemoryError, deterministic_order, l
 from sparseeinsum.engines.retries import retried_context, with_retries
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.language.registered import registered
-from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.pipeline.replanning import planned_with_less
 from sparseeinsum.pipeline.run_options import RunOptions
-from sparseeinsum.plans.explain import Analysis
-from sparseeinsum.plans.plan import Plan
-from sparseeinsum.plans.validity import broken_rewriting, evaluations_for
+from sparseeinsum.plans.analysis import Analysis
+from sparseeinsum.plans.plan import ProgramPlan
+from sparseeinsum.plans.validity import broken_rewriting, evaluations_for, with_valid_grouping
 from sparseeinsum.results.execution import (
     Delivery,
     Execution,
@@ -27,55 +26,55 @@ from sparseeinsum.results.execution import (
 )
 from sparseeinsum.results.targets import Table, Target
 from sparseeinsum.statistics.fingerprints import fingerprints
-from sparseeinsum.statistics.measure import Measurement, is_complete
+from sparseeinsum.statistics.measured_tensors import MeasuredTensor, stored_of, values_of
 from sparseeinsum.storage.catalogue import check_relation
 from sparseeinsum.storage.inputs import stored_inputs
-from sparseeinsum.storage.measuring import identifying_axes, measure_all
+from sparseeinsum.storage.measuring import measure_all
 from sparseeinsum.storage.ownership import check_target
 
 Value = TypeVar("Value")
 
 
-def analyze_plan(plan: Plan, engine: Engine) -> Analysis:
-    """Run a plan, then every EinSum of it alone; raises what `run_plan` does."""
+def analyze_plan(plan: ProgramPlan, engine: Engine) -> Analysis:
+    """Run a plan, then each of its EinSums alone; raises the errors of `run_plan`."""
     options = RunOptions()
 
-    def analyze(plan: Plan) -> Analysis:
-        with _running(plan, engine, options) as right:
-            execution = execute(right, engine, {}, options.progress, options.replan)
+    def analyze(plan: ProgramPlan) -> Analysis:
+        with _running(plan, engine, options) as valid:
+            execution = execute(valid, engine, {}, options.progress, options.replan)
             statements = tuple((run.statement, run.seconds) for run in execution.runs)
-            return Analysis(statements, execution.replannings, run_each(right, engine))
+            return Analysis(statements, execution.replannings, run_each(valid, engine))
 
     return within_memory(plan, lambda plan: with_retries(engine, lambda: analyze(plan)), options)
 
 
-def run_plan(plan: Plan, engine: Engine, into: Mapping[str, Target], options: RunOptions) -> Execution:
+def run_plan(plan: ProgramPlan, engine: Engine, into: Mapping[str, Target], options: RunOptions) -> Execution:
     """Run a plan in a transaction of its own, on the data as they are now.
 
     Args:
-        plan: What to run.
-        engine: Where.
-        into: For some outputs, the table or file that takes the result.
-        options: How to run it.
+        plan: The plan.
+        engine: The database.
+        into: The table or file that takes an output, by the name of the output; other outputs are returned.
+        options: How to run the plan.
 
     Raises:
-        PlanError: A cluster is to fold groups in a fixed order.
-        EngineError: The plan may be wrong for the data, a table is gone, or the database refused a statement.
+        PlanError: A deterministic run was asked of a cluster.
+        EngineError: The plan may not be exact for the data, a table is missing, or the database refused a statement.
     """
 
-    def run(plan: Plan) -> Execution:
-        with _running(plan, engine, options) as right:
-            check_into(right, engine, into)
-            return with_dictionaries(execute(right, engine, into, options.progress, options.replan), engine)
+    def run(plan: ProgramPlan) -> Execution:
+        with _running(plan, engine, options) as valid:
+            check_into(valid, engine, into)
+            return with_dictionaries(execute(valid, engine, into, options.progress, options.replan), engine)
 
     return within_memory(plan, lambda plan: with_retries(engine, lambda: run(plan)), options)
 
 
-def within_memory(plan: Plan, run: Callable[[Plan], Value], options: RunOptions) -> Value:
-    """Run a plan; where the database runs out of memory, another one for the same program that plans with less.
+def within_memory(plan: ProgramPlan, run: Callable[[ProgramPlan], Value], options: RunOptions) -> Value:
+    """Run a plan; if the database runs out of memory, run another plan for the program that takes less.
 
     Raises:
-        OutOfMemoryError: There is none, or the run is to be deterministic.
+        OutOfMemoryError: There is no such plan, or the run must be deterministic.
     """
     while True:
         try:
@@ -84,18 +83,18 @@ def within_memory(plan: Plan, run: Callable[[Plan], Value], options: RunOptions)
             less = None if options.deterministic else planned_with_less(plan)
             if less is None:
                 raise
-        plan = less  # not within the error, which keeps what the run has returned so far
+        plan = less  # outside of the handler: the error keeps references to what the run has returned
 
 
 @contextmanager
-def stream_plan(plan: Plan, engine: Engine, options: RunOptions) -> Iterator[Mapping[str, Delivery]]:
-    """Run a plan but for the statements that return outputs, in a transaction that is open within; see `run_plan`."""
+def stream_plan(plan: ProgramPlan, engine: Engine, options: RunOptions) -> Iterator[Mapping[str, Delivery]]:
+    """Run all statements of a plan except those that return outputs; the transaction is open within. See `run_plan`."""
 
     @contextmanager
-    def run(plan: Plan) -> Iterator[Mapping[str, Delivery]]:
+    def run(plan: ProgramPlan) -> Iterator[Mapping[str, Delivery]]:
         with (
-            _running(plan, engine, options) as right,
-            prepare(right, engine, options.progress, options.replan) as deliveries,
+            _running(plan, engine, options) as valid,
+            prepare(valid, engine, options.progress, options.replan) as deliveries,
         ):
             yield deliveries
 
@@ -104,77 +103,84 @@ def stream_plan(plan: Plan, engine: Engine, options: RunOptions) -> Iterator[Map
 
 
 @contextmanager
-def _running(plan: Plan, engine: Engine, options: RunOptions) -> Iterator[Plan]:
-    """A transaction in which a plan is right for the data."""
+def _running(plan: ProgramPlan, engine: Engine, options: RunOptions) -> Iterator[ProgramPlan]:
+    """A transaction, and the plan as it is valid for the data that the transaction sees."""
     if options.deterministic:
         plan = replace(plan, threads=1)
-    with (
-        _telling_what_is_gone(plan.stored, engine),
-        engine.snapshot(),
-        deterministic_order(engine, options.deterministic),
-    ):
-        now = _measured_now(plan, engine)
-        identifying = {name: identifying_axes(stored, now[name]) for name, stored in plan.stored.items()}
-        yield plan if plan.has_valid_group_elimination(identifying) else plan.without_group_elimination()
+    with _naming_missing_tables(plan, engine), engine.snapshot(), deterministic_order(engine, options.deterministic):
+        inputs = _current_inputs(plan, engine)
+        yield with_valid_grouping(plan, {name: tensor.identifying_axes for name, tensor in inputs.items()})
 
 
-def _measured_now(plan: Plan, engine: Engine) -> Mapping[str, Measurement]:
-    """What is known of the data; the plan is refused where it may be wrong: what made it exact must still hold."""
+def _current_inputs(plan: ProgramPlan, engine: Engine) -> Mapping[str, MeasuredTensor]:
+    """The inputs of a plan as they are now; only those whose rows have changed are scanned.
+
+    Raises:
+        PlanError: A function of the user was replaced.
+        EngineError: An input was replaced, or has changed so that the plan may no longer be exact.
+    """
     for name, function in plan.functions.items():
         if registered(name) is not function:
             raise PlanError(f"{name} was registered anew since the plan was made; plan again")
     for name, stored in stored_inputs(plan.program, engine).items():
-        if stored != plan.stored[name]:
+        if stored != plan.inputs[name].stored:
             raise EngineError(f"tensor {name} was defined anew since the plan was made; plan again")
-    with limited_memory(engine, plan.memory_limit, _scanned_bytes(plan, engine)):
-        found = zip(plan.stored.items(), fingerprints(list(plan.stored.values()), engine), strict=True)
-    changed = {name: stored for (name, stored), now in found if now != plan.measured[name].fingerprint}
+    stored_tensors = stored_of(plan.inputs)
+    with limited_memory(engine, plan.options.memory_limit, _scanned_bytes(plan, engine)):
+        current = dict(zip(plan.inputs, fingerprints(list(stored_tensors.values()), engine), strict=True))
+    changed = {
+        name: stored
+        for name, stored in stored_tensors.items()
+        if current[name] != plan.inputs[name].measurement.fingerprint
+    }
     if not changed:
-        return plan.measured
-    with limited_memory(engine, plan.memory_limit, sum(map(scanning_bytes, changed.values()))):
-        now = {**plan.measured, **measure_all(changed, engine)}
-    lost = [
-        name
-        for name, stored in changed.items()
-        if is_complete(stored, plan.measured[name]) and not is_complete(stored, now[name])
-    ]
-    values = {name: found.values for name, found in now.items()}
-    found_now = evaluations_for(plan, values)
-    differs = any(found_now[name].decision != evaluation.decision for name, evaluation in plan.evaluations.items())
-    if lost or differs:
-        raise EngineError(f"tensor {next(iter(lost or changed))} has changed since the plan was made; plan again")
+        return plan.inputs
+    with limited_memory(engine, plan.options.memory_limit, sum(map(scanning_bytes, changed.values()))):
+        inputs = {**plan.inputs, **measure_all(changed, engine)}
+    _check_exactness(plan, inputs, tuple(changed))
+    return inputs
+
+
+def _check_exactness(plan: ProgramPlan, inputs: Mapping[str, MeasuredTensor], changed: tuple[str, ...]) -> None:
+    """Refuse a plan that may not be exact for `inputs`, of which those named in `changed` have changed."""
+    values = values_of(inputs)
+    incomplete = [name for name in changed if plan.inputs[name].is_complete and not inputs[name].is_complete]
+    evaluations = evaluations_for(plan, values)
+    differs = any(evaluations[name].decision != planned.decision for name, planned in plan.evaluations.items())
+    if incomplete or differs:
+        name = next(iter(incomplete or changed))
+        raise EngineError(f"tensor {name} has changed since the plan was made; plan again")
     reason = broken_rewriting(plan, values)
     if reason is not None:
         raise EngineError(f"{reason}; plan again")
-    return now
 
 
-def _scanned_bytes(plan: Plan, engine: Engine) -> float:
-    """Bytes of the arrays in vectors of scans of the inputs, where a limit is kept to."""
-    if plan.memory_limit is None:
+def _scanned_bytes(plan: ProgramPlan, engine: Engine) -> float:
+    """The bytes of arrays in the vectors of scans of all inputs; 0 if there is no memory limit to keep to."""
+    if plan.options.memory_limit is None:
         return 0
     memory = replace(plan.alternatives.model.memory, threads=engine.threads())
-    return sum(split_scan_bytes(stored, memory) for stored in plan.stored.values())
+    return sum(split_scan_bytes(tensor.stored, memory) for tensor in plan.inputs.values())
 
 
 @contextmanager
-def _telling_what_is_gone(stored: Mapping[str, StoredTensor], engine: Engine) -> Iterator[None]:
-    """Put the failure of a statement down to a table that is gone or has changed, if there is one."""
+def _naming_missing_tables(plan: ProgramPlan, engine: Engine) -> Iterator[None]:
+    """Within, replace the error of a failed statement by one that names a missing or changed table, if there is one."""
     try:
         yield
     except EngineError as error:
         if error.statement is not None:
-            engine.rows("SELECT 1")  # a connection that is closed says so here
-            for source in stored.values():
-                check_relation(engine, source)
+            engine.rows("SELECT 1")  # fails with a clear message if the connection is closed
+            for tensor in plan.inputs.values():
+                check_relation(engine, tensor.stored)
         raise
 
 
-def check_into(plan: Plan, engine: Engine, into: Mapping[str, Target]) -> None:
-    """Refuse tables and files that results must not go into.
+def check_into(plan: ProgramPlan, engine: Engine, into: Mapping[str, Target]) -> None:
+    """Refuse tables and files that must not take results.
 
     Raises:
-        PlanError: The plan has no such result, or two are to go into one table.
+        PlanError: The plan has no such output, or two outputs have the same target.
         CatalogueError: A table must not be replaced.
     """
     results: dict[tuple[str, ...], str] = {}

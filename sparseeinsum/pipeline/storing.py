@@ -1,12 +1,12 @@
-"""Results that stay: a program and a database in, tensors of that database out, each in a table of its own name."""
+"""Pipeline: runs a program and stores its results as tensors of the database."""
 
 from collections.abc import Mapping
 
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.eingraph import Program
-from sparseeinsum.pipeline.plan_options import PlanOptions
-from sparseeinsum.pipeline.planning import run_program
 from sparseeinsum.pipeline.run_options import RunOptions
+from sparseeinsum.pipeline.run_programs import run_program
+from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.results.execution import KeptResult
 from sparseeinsum.results.tables import claim_table, record_result
 

@@ -1,28 +1,44 @@
-"""Validity: a plan and values of its inputs, maybe others than it was made for; whether it is exact for them."""
+"""Plans: whether a plan is exact for inputs whose values may have changed since it was made."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from dataclasses import replace
 
-from sparseeinsum.plans.plan import Plan
+from sparseeinsum.algebra.dependencies import has_single_pairs
+from sparseeinsum.plans.plan import ProgramPlan
+from sparseeinsum.plans.statements import without_group_by_elimination
 from sparseeinsum.rewrite.assumptions import broken_assumption
 from sparseeinsum.semantics.exactness import Evaluation, Values, evaluate_exactly
+from sparseeinsum.statistics.measured_tensors import values_of
 
 
-def evaluations_for(plan: Plan, now: Mapping[str, Values]) -> Mapping[str, Evaluation]:
-    """What is exact for every EinSum of a plan.
+def evaluations_for(plan: ProgramPlan, values: Mapping[str, Values]) -> Mapping[str, Evaluation]:
+    """How every EinSum of a plan is evaluated exactly, by the name of its result.
 
     Args:
         plan: A plan.
-        now: What is known of the values of all its inputs, besides what was known when it was made.
+        values: What is known of the values of all inputs now; what was known during planning is added.
 
     Raises:
-        SemanticsError: Nothing is.
+        SemanticsError: No sparse evaluation is exact.
     """
-    values = {name: measured.values.united(now[name]) for name, measured in plan.measured.items()}
-    return evaluate_exactly(plan.decomposed.graph, values, plan.nonfinite == "allow").evaluations
+    united = {name: tensor.values.united(values[name]) for name, tensor in plan.inputs.items()}
+    return evaluate_exactly(plan.decomposed.graph, united, plan.options.allows_nonfinite).evaluations
 
 
-def broken_rewriting(plan: Plan, now: Mapping[str, Values]) -> str | None:
-    """Why the way in which the plan rewrites its program may not be right; None where it is. See `evaluations_for`."""
-    then = {name: measured.values for name, measured in plan.measured.items()}
-    rewritten = plan.rewriting.rewritten
-    return broken_assumption(plan.decomposed.graph, rewritten, then, now, plan.nonfinite == "allow")
+def broken_rewriting(plan: ProgramPlan, values: Mapping[str, Values]) -> str | None:
+    """Why the rewriting of a plan may change a result for `values`; None if it cannot. See `evaluations_for`."""
+    before, rewritten = values_of(plan.inputs), plan.rewriting.rewritten
+    return broken_assumption(plan.decomposed.graph, rewritten, before, values, plan.options.allows_nonfinite)
+
+
+def with_valid_grouping(plan: ProgramPlan, identifying: Mapping[str, Set[int]]) -> ProgramPlan:
+    """The plan, with a GROUP BY everywhere unless all groups that it leaves out still have one tuple each.
+
+    Args:
+        plan: A plan.
+        identifying: For every input, the axes whose key identifies a row now.
+    """
+    eliminated = [definition for definition in plan.definitions if definition.relation.has_single_pairs]
+    if all(has_single_pairs(definition.step, definition.relation.inputs, identifying) for definition in eliminated):
+        return plan
+    return replace(plan, definitions=without_group_by_elimination(plan.definitions))

@@ -15,8 +15,9 @@ from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.translate import delivered_relation, materialized_relations
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory import MemoryGuard, memory_guard
-from sparseeinsum.plans.explain import EinSumRun, Replanning
-from sparseeinsum.plans.plan import Plan
+from sparseeinsum.plans.analysis import EinSumRun, Replanning
+from sparseeinsum.plans.plan import ProgramPlan
+from sparseeinsum.plans.sizes import result_sizes
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.results.delivering import deliver, natural_keys
 from sparseeinsum.results.results import TensorResult, result_of
@@ -101,13 +102,13 @@ class Replanned:
     """
 
     told: Replanning
-    plan: Plan | None
+    plan: ProgramPlan | None
 
 
 class Replan(Protocol):
     """Looks for another plan for the rest of one; None where there is no reason to."""
 
-    def __call__(self, plan: Plan, tables: Mapping[str, int], engine: Engine) -> Replanned | None:
+    def __call__(self, plan: ProgramPlan, tables: Mapping[str, int], engine: Engine) -> Replanned | None:
         """Called when there is another table.
 
         Args:
@@ -118,7 +119,7 @@ class Replan(Protocol):
 
 
 def execute(
-    plan: Plan, engine: Engine, into: Mapping[str, Target], progress: Progress, replan: Replan | None = None
+    plan: ProgramPlan, engine: Engine, into: Mapping[str, Target], progress: Progress, replan: Replan | None = None
 ) -> Execution:
     """Run a plan inside the transaction that is open.
 
@@ -139,7 +140,7 @@ def execute(
 
 @contextmanager
 def prepare(
-    plan: Plan, engine: Engine, progress: Progress, replan: Replan | None = None
+    plan: ProgramPlan, engine: Engine, progress: Progress, replan: Replan | None = None
 ) -> Iterator[Mapping[str, Delivery]]:
     """Run all of a plan but the statements that return its outputs, inside the transaction that is open.
 
@@ -167,7 +168,7 @@ class _Run:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: ProgramPlan,
         engine: Engine,
         into: Mapping[str, Target],
         progress: Progress,
@@ -214,7 +215,7 @@ class _Run:
         keys = natural_keys(self._engine, [schema for schema, _ in found.values()])
         return {name: Delivery(*found[name], keys, begin[name]) for name in self._outputs}
 
-    def _go_on(self, plan: Plan, statement: Statement) -> None:
+    def _go_on(self, plan: ProgramPlan, statement: Statement) -> None:
         """Run the next statement."""
         total = len(self._runs) + 1 + len(self._waiting)
         self._progress(len(self._runs), total, statement.name)
@@ -226,20 +227,20 @@ class _Run:
             self._tables[statement.name] = tuples
             self._look()
 
-    def _follow(self, plan: Plan) -> list[tuple[Plan, Statement]]:
+    def _follow(self, plan: ProgramPlan) -> list[tuple[ProgramPlan, Statement]]:
         """The statements of a plan, whose memory is kept to from here on."""
-        statements = plan.staged_statements if self._replan is None else plan.checkpointed_statements
+        statements = plan.statements.for_run if self._replan is None else plan.statements.for_run_with_checkpoints
         self._memory.adopt_plan(plan, statements)
         return [(plan, statement) for statement in statements]
 
-    def _tuples(self, plan: Plan, statement: Statement) -> int:
+    def _tuples(self, plan: ProgramPlan, statement: Statement) -> int:
         """Run a statement; the tuples that it left or returned."""
         if statement.stage is not None:
             return self._engine.stage(statement)
         schema = delivered_relation(plan.decomposed, statement.name).schema
         target = self._into.get(statement.name)
         if target is not None:
-            tuples = deliver(self._engine, statement, plan.with_keys(statement), schema, target)
+            tuples = deliver(self._engine, statement, plan.statements.with_natural_keys(statement), schema, target)
             self._kept[statement.name] = KeptResult(schema, target, tuples)
             return tuples
         result = result_of(schema, self._engine.arrow(statement.text))
@@ -272,7 +273,7 @@ def _drop(engine: Engine, table: exp.Table) -> None:
     engine.execute(exp.Drop(tables=[table.copy()], kind="TABLE"))
 
 
-def run_each(plan: Plan, engine: Engine) -> dict[str, EinSumRun]:
+def run_each(plan: ProgramPlan, engine: Engine) -> dict[str, EinSumRun]:
     """Run every EinSum of a plan on its own, inside the transaction that is open: from tables into a table.
 
     A result that is expected to take more than a share of the memory gets no table, unless it is computed in passes: it
@@ -283,15 +284,15 @@ def run_each(plan: Plan, engine: Engine) -> dict[str, EinSumRun]:
     tables: dict[str, exp.Table] = {}
     found: dict[str, EinSumRun] = {}
     with memory_guard(engine, ()) as memory:
-        memory.adopt_plan(plan, plan.checkpointed_statements)
+        memory.adopt_plan(plan, plan.statements.for_run_with_checkpoints)
         for step in plan.decomposed.steps:
             name = step.einsum.output.tensor
             memory.make_room(plan, (name,))
-            if step.passes is not None or plan.expected_sizes(name).expected_bytes <= limit:
-                found[name] = _run_alone(plan.stage_alone(name, tables), engine)
+            if step.passes is not None or result_sizes(plan, name).expected_bytes <= limit:
+                found[name] = _run_alone(plan.statements.for_result(name, tables), engine)
                 tables[name] = plan.stage_of(name)
             else:
-                query = plan.query_of(name, tables)
+                query = plan.statements.query_of(name, tables)
                 ((count,),) = engine.rows(exp.select("COUNT(*)").from_(query.subquery("counted")))
                 found[name] = EinSumRun(int(str(count)), None)
             unread.subtract(operand.tensor for operand in step.einsum.operands)

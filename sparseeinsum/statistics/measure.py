@@ -57,11 +57,6 @@ class Measurement:
     fingerprint: object
 
 
-def is_complete(stored: StoredTensor, measured: Measurement) -> bool:
-    """Whether every tuple that there can be is there."""
-    return measured.tuples == stored.decomposition.max_tuples(stored.tensor.shape)
-
-
 def measure(stored: StoredTensor, executor: Executor, fingerprint: object = None) -> Measurement:
     """Scan a stored tensor.
 

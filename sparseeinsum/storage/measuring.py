@@ -11,12 +11,13 @@ from sparseeinsum.statistics.blocks import measure_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.fingerprints import fingerprints
 from sparseeinsum.statistics.generated import measure_generated
-from sparseeinsum.statistics.measure import Measurement, check_rows, measure
+from sparseeinsum.statistics.measure import check_rows, measure
+from sparseeinsum.statistics.measured_tensors import MeasuredTensor
 from sparseeinsum.storage.catalogue import check_relation, require_tensors
 
 
-def measure_all(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, Measurement]:
-    """A scan of every tensor.
+def measure_all(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, MeasuredTensor]:
+    """Scan every tensor, and return them with their measurements, by name.
 
     Raises:
         CatalogueError: A table is gone.
@@ -25,26 +26,20 @@ def measure_all(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str,
     for source in stored.values():
         if not source.is_index_range:
             check_relation(engine, source)
-    taken = fingerprints(list(stored.values()), engine)
-    found = {}
-    for (name, source), fingerprint in zip(stored.items(), taken, strict=True):
+    fingerprint_list = fingerprints(list(stored.values()), engine)
+    inputs = {}
+    for (name, source), fingerprint in zip(stored.items(), fingerprint_list, strict=True):
         if source.is_index_range:
-            found[name] = measure_generated(source, fingerprint)
+            inputs[name] = MeasuredTensor(source, measure_generated(source, fingerprint))
             continue
         try:
-            found[name] = measure(source, engine, fingerprint)
+            inputs[name] = MeasuredTensor(source, measure(source, engine, fingerprint))
         except EngineError:
             # The error has undone the transaction that this may run in, so that rows are looked at from beside it.
             with suppress(EngineError), engine.another_connection() as other:
                 check_rows(source, other)
             raise
-    return found
-
-
-def identifying_axes(stored: StoredTensor, measured: Measurement) -> frozenset[int]:
-    """Axes whose key no two tuples share."""
-    distinct, tiles = measured.statistics.distinct, stored.decomposition.tiles
-    return frozenset(axis for axis, tile in enumerate(tiles) if tile == 1 and distinct[axis] == measured.tuples)
+    return inputs
 
 
 def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engine) -> Statistics:

@@ -13,22 +13,23 @@ from random_runs import random_runs
 import sparseeinsum as se
 from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
 from sparseeinsum.algebra.relational.traversal import topological_order
-from sparseeinsum.statistics.measure import is_complete
+from sparseeinsum.statistics.measured_tensors import stored_of
 
 pytestmark = pytest.mark.engines("duckdb", reason="nothing runs in the database")
 
 
 def results_of(plan: se.Plan, arrays: Mapping[str, Array], keeps_fill: bool) -> dict[str, Array]:
     """What the expressions of a plan give, evaluated by numpy."""
-    complete = {name for name, stored in plan.stored.items() if is_complete(stored, plan.measured[name])}
+    stored_tensors = stored_of(plan.data.inputs)
+    complete = {name for name, tensor in plan.data.inputs.items() if tensor.is_complete}
     relations: dict[str, Relation] = {
         name: relation_of(arrays[name], stored.tensor, stored.decomposition, keeps_fill or name in complete)
-        for name, stored in plan.stored.items()
+        for name, stored in stored_tensors.items()
     }
     algebra = plan.algebra()
     for name, expression in algebra.einsums.items():
         relations[name] = evaluate(expression, relations)
-    tensors, layouts = plan.decomposed.graph.tensors, plan.decomposed.layouts
+    tensors, layouts = plan.data.decomposed.graph.tensors, plan.data.decomposed.layouts
     return {
         name: array_of(evaluate(expression, relations), tensors[name], layouts[name])
         for name, expression in algebra.outputs.items()
@@ -49,9 +50,9 @@ def test_expressions_of_random_plans(shared_db: se.Database, family: str) -> Non
         except se.SemanticsError:
             return
         arrays = {
-            name: array.astype(plan.stored[name].tensor.dtype)
+            name: array.astype(plan.data.inputs[name].stored.tensor.dtype)
             for name, array in case.inputs.items()
-            if name in plan.stored
+            if name in plan.data.inputs
         }
         with np.errstate(all="ignore"):
             found = results_of(plan, arrays, data.draw(st.booleans()))

@@ -40,13 +40,13 @@ def plan(database: se.Database) -> se.Plan:
 
 
 def test_planned_again_with_the_same_model(database: se.Database, plan: se.Plan) -> None:
-    again = replanned(database, plan, plan.alternatives.model)
+    again = replanned(database, plan, plan.data.alternatives.model)
     assert again.notation() == plan.notation()
     assert again.cost == pytest.approx(plan.cost)
 
 
 def test_planned_again_with_wrong_constants(database: se.Database, plan: se.Plan) -> None:
-    model = plan.alternatives.model
+    model = plan.data.alternatives.model
     constants = replace(model.constants, fixed_seconds_per_tuple=1.0)
     other = replanned(database, plan, replace(model, constants=constants))
     assert other.notation() != plan.notation()
@@ -57,11 +57,11 @@ def test_planned_again_with_wrong_constants(database: se.Database, plan: se.Plan
 def test_every_constant_is_wrong_in_every_way(database: se.Database, plan: se.Plan) -> None:
     changes = wrong_constants(database, plan)
     assert len(changes) == len(CONSTANTS) * len(FACTORS) == 28
-    assert set(CONSTANTS.values()) == set(asdict(plan.alternatives.model.constants))
+    assert set(CONSTANTS.values()) == set(asdict(plan.data.alternatives.model.constants))
 
 
 def test_noise_is_of_results_alone(plan: se.Plan) -> None:
-    model = plan.alternatives.model
+    model = plan.data.alternatives.model
     noisy = with_noise(model, 1, seed=0)
     results = {einsum.output.tensor for einsum in model.graph.einsums}
     changed = {name for name in model.statistics if noisy.statistics[name].entries != model.statistics[name].entries}
@@ -73,7 +73,7 @@ def test_noise_is_of_results_alone(plan: se.Plan) -> None:
 
 @pytest.mark.parametrize("alpha", SHAPES.values())
 def test_noise_is_as_often_up_as_down_in_the_mean(plan: se.Plan, alpha: float) -> None:
-    model = plan.alternatives.model
+    model = plan.data.alternatives.model
     name = model.graph.einsums[0].output.tensor
     huge = replace(model.statistics[name], shape=(10**9, 10**9))
     model = replace(model, statistics={**model.statistics, name: huge})

@@ -15,5 +15,5 @@ def index_wherever_possible(patch: pytest.MonkeyPatch) -> None:
 
 def indexed_steps(plan: se.Plan) -> dict[str, int]:
     """For every result that is computed by index, the number of the operand in memory."""
-    steps = plan.decomposed.steps
+    steps = plan.data.decomposed.steps
     return {step.einsum.output.tensor: step.indexed for step in steps if step.indexed is not None}

@@ -64,7 +64,7 @@ def build(db: se.Database, project: Path, name: str = "prog") -> None:
 
 def result(db: se.Database, plan: se.Plan, name: str) -> Array:
     """What a model left, as an array."""
-    schema = delivered_relation(plan.decomposed, name).schema
+    schema = delivered_relation(plan.data.decomposed, name).schema
     columns = ", ".join([*schema.keys, "val"])
     rows = engine_of(db).arrow(f'SELECT {columns} FROM "prog_{name.lower()}"')
     return TensorResult(schema, rows).to_numpy()

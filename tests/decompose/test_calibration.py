@@ -190,8 +190,8 @@ class TestStored:
         before = db.plan("B[i] = sum(A[i, j])", pin={"B": "IJ"}, layout="any")
         store_constants("duckdb", CostConstants(5.0, 0, 0, 0, 0, 0, 0), "a test")
         after = db.plan("B[i] = sum(A[i, j])", pin={"B": "IJ"}, layout="any")
-        assert after.decomposed.work == before.decomposed.work
-        assert after.cost == pytest.approx(5 * after.decomposed.work.tuples)
+        assert after.data.decomposed.work == before.data.decomposed.work
+        assert after.cost == pytest.approx(5 * after.data.decomposed.work.tuples)
 
     @pytest.mark.parametrize(
         "content",

@@ -89,7 +89,7 @@ def check(relation: Relation, operands: Sequence[Schema], way: LocalStrategy) ->
 
 def operators(plan: se.Plan) -> Iterator[tuple[Relation, list[Schema], Iterator[LocalStrategy]]]:
     """The operators of a plan over relations of their own, and their ways."""
-    for definition in plan.definitions:
+    for definition in plan.data.definitions:
         contract = definition.relation
         schemas = [each.schema for each in contract.inputs]
         inputs = tuple(operand(schema, number) for number, schema in enumerate(schemas))

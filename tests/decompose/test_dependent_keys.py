@@ -51,7 +51,7 @@ def test_are_formed_only_where_no_key_says_the_others(matrices: se.Database, pro
     expected, has_groups = CASES[program]
     plan = relational(matrices, program)
     np.testing.assert_allclose(matrices.run(plan)["Y"].to_numpy(), expected, atol=1e-12)
-    texts = [text for statement in plan.staged_statements for text in statement.texts]
+    texts = [text for statement in plan.data.statements.for_run for text in statement.texts]
     assert any("GROUP BY" in text for text in texts) == has_groups
 
 

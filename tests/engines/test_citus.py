@@ -52,7 +52,7 @@ def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def filling_queries(plan: se.Plan) -> list[str]:
     """What fills tables of a run on all machines."""
-    spread = [each for each in plan.staged_statements if each.stage is not None and each.distribution is not None]
+    spread = [each for each in plan.data.statements.for_run if each.stage is not None and each.distribution is not None]
     return [write_sql(each.query, each.dialect) for each in spread if each.distribution and each.distribution.column]
 
 
@@ -165,7 +165,7 @@ class TestRuns:
         db.tensor("A", left, distribute="dim_0")
         db.tensor("B", right, distribute="dim_0")
         plan = db.plan(PRODUCT, pin={"C": "ij"})
-        gathering, filling = (each for each in plan.staged_statements if each.stage is not None)
+        gathering, filling = (each for each in plan.data.statements.for_run if each.stage is not None)
         with db.connection.transaction(force_rollback=True):
             assert engine_of(db).stage(gathering) == 80
             query = f"EXPLAIN (ANALYZE) {write_sql(filling.query, filling.dialect)}"
@@ -212,15 +212,15 @@ class TestRuns:
         db.tensor("B", right, promoted={"dim_0": 5, "dim_1": 6}, distribute="dim_1")
         expected = np.tanh(left[:, :, None] * right).sum(axis=(0, 1)) if "tanh" in text else left @ right
         planned = partial(db.plan, text, pin={"C": {"i": 4, "j": 5, "k": 6}}, rewrite=False)
-        (step,) = planned().decomposed.steps
+        (step,) = planned().data.decomposed.steps
         seen = set()
         ways = contraction_strategies(step.einsum, step.choice, step.absence.join)
         for way in (each for each in ways if Scattered() not in each.operands):  # as nothing lies here
             with monkeypatch.context() as patched:
                 patched.setattr(pricing, "contraction_strategies", lambda *_, only=way: [only])
                 plan = planned()
-            assert plan.decomposed.cluster_plan is not None
-            assert plan.decomposed.cluster_plan.strategies == {"C": way}
+            assert plan.data.decomposed.cluster_plan is not None
+            assert plan.data.decomposed.cluster_plan.strategies == {"C": way}
             np.testing.assert_allclose(db.run(plan)["C"].to_numpy(), expected, rtol=1e-12, atol=1e-12)
             with db.connection.transaction(force_rollback=True):
                 for command in plan.sql("staged").split(";\n"):
@@ -307,7 +307,7 @@ class TestRuns:
         db.tensor("A", sp.csr_array(np.eye(5)), distribute="dim_0")
         db.tensor("B", np.ones((5, 2)), distribute="dim_0")
         plan = db.plan(PRODUCT)
-        assert plan.transferred_bytes > 0
+        assert plan.data.transferred_bytes > 0
         assert " between machines; planned in " in plan.explain(analyze=True)
 
     @pytest.mark.usefixtures("nothing_is_small")
@@ -319,7 +319,7 @@ class TestRuns:
         moved = []
         for speed in ("", "0.001", "100"):
             db.connection.execute(f"SET sparseeinsum.network_gbit_per_second = '{speed}'")
-            moved.append(db.plan(PRODUCT).transferred_bytes)
+            moved.append(db.plan(PRODUCT).data.transferred_bytes)
         assert moved[1] < moved[0] == moved[2]
         db.connection.execute("SET sparseeinsum.network_gbit_per_second = 'fast'")
         with pytest.raises(se.EngineError, match="is 'fast'; it must be a number above 0, such as 10"):
@@ -329,9 +329,9 @@ class TestRuns:
         db.tensor("A", sp.csr_array(np.eye(5)), distribute="dim_0")
         db.tensor("B", np.ones((5, 2)), distribute="replicated")
         plan = db.plan(PRODUCT, pin={"C": "ij"})
-        assert plan.decomposed.cluster_plan is not None
-        (step,) = plan.decomposed.steps
-        assert plan.decomposed.cluster_plan.describe(step.einsum) == "A by i, B everywhere -> by i"
+        assert plan.data.decomposed.cluster_plan is not None
+        (step,) = plan.data.decomposed.steps
+        assert plan.data.decomposed.cluster_plan.describe(step.einsum) == "A by i, B everywhere -> by i"
         assert "A by i, B everywhere" in plan.explain()
 
     @pytest.mark.usefixtures("nothing_is_small")

@@ -106,7 +106,7 @@ class TestPasses:
 
         monkeypatch.setattr(type(sparse_times_dense._engine), "stage", watched)
         assert "900" in plan.explain(analyze=True)
-        (step,) = plan.decomposed.steps
+        (step,) = plan.data.decomposed.steps
         assert step.passes is not None
         in_passes = ("C", step.passes.count - 1)
         assert [(each.name, len(each.passes)) for each in staged] == [in_passes, in_passes]  # of the run, and alone
@@ -288,9 +288,9 @@ class TestSettingsOfOthers:
         with memory_guard(engine, ()) as guard:
             limits = []
             for _ in range(2):
-                guard.adopt_plan(plan, plan.staged_statements)
+                guard.adopt_plan(plan.data, plan.data.statements.for_run)
                 for computed in ("C", "y"):
-                    guard.make_room(plan, (computed,))
+                    guard.make_room(plan.data, (computed,))
                     limits.append(engine.memory_limit())
         assert limits[0] != limits[1]
         assert limits[:2] == limits[2:]

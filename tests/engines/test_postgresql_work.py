@@ -80,7 +80,7 @@ class TestWorkers:
 
     def test_join_groups_that_are_kept_in_a_table_for_them(self, large: se.Database) -> None:
         plan = large.plan("T[i, m] = sum(A[i, j] * H[j, m])\nZ[i, m] = sum(A[i, j] * T[j, m])", rewrite=False)
-        assert plan.staged() == ("T",)
+        assert plan.data.statements.staged_names == ("T",)
         with explained(large.connection) as plans:
             found = large.run(plan)["Z"].to_numpy()
         (reader,) = (text for text in plans if '_T"' in text and "COPY" in text)
@@ -113,7 +113,7 @@ class TestWorkers:
             db.tensor(name, array)
         program = "V[m, n] = sum(P[m, k] * Q[n, k])\nY[i, n] = sum(H[i, m] * V[m, n])"
         plan = db.plan(program, pin={"V": "n", "Y": "i"}, rewrite=False)
-        assert plan.staged() == staged
+        assert plan.data.statements.staged_names == staged
         np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), rows @ (left @ right.T), atol=1e-8)
 
     def test_get_no_array_of_fill_with_their_part_of_a_plan(self, db: se.Database) -> None:

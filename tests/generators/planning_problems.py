@@ -243,6 +243,6 @@ def choices_of(plan: DecomposedGraph) -> tuple[Choice, ...]:
 
 def promoted(plan: se.Plan, name: str) -> frozenset[str]:
     """Labels that a plan promotes in the statement of this result."""
-    step = plan.decomposed.step_of(name)
+    step = plan.data.decomposed.step_of(name)
     assert step is not None
     return step.promoted

@@ -187,7 +187,7 @@ def test_what_a_program_names_comes_before_what_the_database_knows(tables: se.Da
     np.testing.assert_array_equal(tables.run(plan)["C"].to_numpy(), EDGES)
     tables.connection.execute("INSERT INTO edges VALUES ('c', 1.0, 2, 2)")
     np.testing.assert_array_equal(tables.run(plan)["C"].to_numpy()[2], [3, 0, 1])
-    np.testing.assert_array_equal(tables.load_plan(plan.to_json()).decomposed.graph.tensors["A"].shape, (3, 3))
+    np.testing.assert_array_equal(tables.load_plan(plan.to_json()).data.decomposed.graph.tensors["A"].shape, (3, 3))
 
 
 @pytest.mark.parametrize(

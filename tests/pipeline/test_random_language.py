@@ -33,7 +33,7 @@ def test_results_are_numpys(
         count(case, family)
         plan = check(shared_db, case)
         COUNTED["with operands read by index"] += plan is not None and bool(indexed_steps(plan))
-        COUNTED["with products put together"] += plan is not None and bool(plan.rewriting.inlined)
+        COUNTED["with products put together"] += plan is not None and bool(plan.data.rewriting.inlined)
 
     run()
 

@@ -20,7 +20,7 @@ from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.pipeline import replanning
 from sparseeinsum.pipeline.run_options import RunOptions
 from sparseeinsum.pipeline.running import run_plan
-from sparseeinsum.plans import plan as plans
+from sparseeinsum.plans import statements
 from sparseeinsum.results.execution import Execution
 
 MASKED = """
@@ -47,20 +47,22 @@ def masked(db: se.Database, size: int, share: float) -> dict[str, sp.coo_array]:
 @pytest.fixture(autouse=True)
 def quick_planning(monkeypatch: pytest.MonkeyPatch) -> None:
     """What planning takes is measured, and decides; here it takes a millisecond, on any machine."""
-    monkeypatch.setattr(replanning, "_seconds_to_plan", lambda *_: 1e-3)
+    monkeypatch.setattr(replanning, "_expected_planning_seconds", lambda *_: 1e-3)
 
 
 def executed(db: se.Database, plan: se.Plan, replans: bool = True) -> Execution:
-    return run_plan(plan, db._engine, {}, RunOptions(replans=replans))
+    return run_plan(plan.data, db._engine, {}, RunOptions(replans=replans))
 
 
 def be_eager(patch: pytest.MonkeyPatch) -> None:
     """Look at every result, and take what was found last for the rest, whatever it costs."""
-    patch.setattr(plans, "replanning_points", lambda plan, *_: tuple(step.einsum.output.tensor for step in plan.steps))
-    patch.setattr(replanning, "_OFF", 1.0)
+    patch.setattr(
+        statements, "replanning_points", lambda plan, *_: tuple(step.einsum.output.tensor for step in plan.steps)
+    )
+    patch.setattr(replanning, "_DEVIATION", 1.0)
     patch.setattr(replanning, "_LEAST_GAIN", -1e9)
-    patch.setattr(replanning, "_seconds_to_plan", lambda *_: -1.0)
-    patch.setattr(replanning, "_fastest", lambda ways: ways[-1])
+    patch.setattr(replanning, "_expected_planning_seconds", lambda *_: -1.0)
+    patch.setattr(replanning, "_fastest", lambda candidates: candidates[-1])
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -112,7 +114,7 @@ def test_the_rest_is_as_if_it_had_been_planned_with_the_actual_sizes(db: se.Data
 def test_plans_that_are_kept_to_look_at_nothing(db: se.Database) -> None:
     masked(db, 900, 0.1)
     plan = db.plan(MASKED, rewrite=False)
-    assert [statement.name for statement in plan.checkpointed_statements] == ["M", "Z"]
+    assert [statement.name for statement in plan.data.statements.for_run_with_checkpoints] == ["M", "Z"]
     kept = executed(db, plan, replans=False)
     assert [run.statement.name for run in kept.runs] == ["Z"]
     assert kept.replannings == ()
@@ -138,7 +140,9 @@ def test_what_would_take_too_much_memory_is_computed_in_passes(db: se.Database) 
     plan = db.plan(text, pin={"Y": {"i": 1, "j": 1, "l": 1}}, memory_limit="200MB", layout="any")
     assert "passes" not in plan.notation()[1]
     execution = executed(db, plan)
-    assert ["because it would have taken too much memory" in told.told for told in execution.replannings] == [True]
+    assert [
+        "because it would have taken too much memory" in replanning.summary for replanning in execution.replannings
+    ] == [True]
     assert [(run.statement.name, len(run.statement.passes) > 0) for run in execution.runs] == [
         ("M", False),
         ("Y", True),
@@ -205,7 +209,7 @@ def test_a_run_that_is_stopped_while_it_plans_leaves_nothing(db: se.Database, mo
     masked(db, 900, 0.1)
     before = contents(db)
 
-    def stopped(_: object) -> None:
+    def stopped(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(replanning, "_fastest", stopped)
@@ -243,7 +247,7 @@ def test_networks_have_no_results_to_look_at(db: se.Database, name: str) -> None
     text = GCN if name == "GCN" else attention_program(32)
     load(db, gcn_inputs(graph, hidden=16) if name == "GCN" else attention_inputs(graph, 32))
     plan = db.plan(text)
-    assert plan.checkpointed_statements == plan.staged_statements
+    assert plan.data.statements.for_run_with_checkpoints == plan.data.statements.for_run
 
 
 @pytest.mark.parametrize(
@@ -260,7 +264,7 @@ def test_networks_have_no_results_to_look_at(db: se.Database, name: str) -> None
 )
 def test_how_many_times_more_there_may_be(db: se.Database, text: str, times: dict[str, float]) -> None:
     masked(db, 300, 0.1)
-    found = possible_times(db.plan(text, estimator="uniform").alternatives.model)
+    found = possible_times(db.plan(text, estimator="uniform").data.alternatives.model)
     assert found == pytest.approx(times, rel=0.03)
 
 
@@ -269,11 +273,11 @@ def test_tables_are_worth_it_where_they_cost_less_than_may_be_gained(
 ) -> None:
     masked(db, 300, 0.1)
     plan = db.plan("T[i, j] = A[i, j] * B[i, j]\nY[i] = sum(T[i, j])", rewrite=False)
-    model = plan.alternatives.model
+    model = plan.data.alternatives.model
     assert set(possible_times(model)) == {"T", "Y"}
     monkeypatch.setattr(replanning_points_module, "_TABLE_SECONDS_PER_BYTE", 0.0)
     for seconds, points in ((0.0, ("T",)), (10 * plan.cost, ())):
         monkeypatch.setattr(replanning_points_module, "_TABLE_SECONDS", seconds)
-        assert replanning_points(plan.decomposed, model, ()) == points
+        assert replanning_points(plan.data.decomposed, model, ()) == points
     monkeypatch.setattr(replanning_points_module, "_TABLE_SECONDS", 0.0)
-    assert replanning_points(plan.decomposed, model, ("T",)) == ()
+    assert replanning_points(plan.data.decomposed, model, ("T",)) == ()

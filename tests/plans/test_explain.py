@@ -8,7 +8,7 @@ from reading import contents
 
 import sparseeinsum as se
 from sparseeinsum.decompose.alternatives import choices_of
-from sparseeinsum.plans.explain import write_bytes, write_seconds
+from sparseeinsum.plans.units import write_bytes, write_seconds
 from sparseeinsum.results import execution
 
 CHAIN = """
@@ -67,8 +67,8 @@ def test_plans_that_lost_are_compared_with_the_best(chain: se.Database) -> None:
 
 def test_alternatives_differ_in_one_einsum(chain: se.Database) -> None:
     plan = chain.plan(CHAIN)
-    taken = choices_of(plan.decomposed)
-    found = plan.alternatives.variants_by_result(plan.decomposed, 100)
+    taken = choices_of(plan.data.decomposed)
+    found = plan.data.alternatives.variants_by_result(plan.data.decomposed, 100)
     assert {name: len(others) for name, others in found.items()} == {"T": 7, "R": 3, "Y": 7, "Z": 3}
     for name, others in found.items():
         seconds = [other.seconds for other in others]
@@ -76,7 +76,9 @@ def test_alternatives_differ_in_one_einsum(chain: se.Database) -> None:
         assert min(seconds) >= plan.cost * (1 - 1e-9)
         for other in others:
             assert {each for each, choice in choices_of(other).items() if choice != taken[each]} == {name}
-    assert all(len(others) == 2 for others in plan.alternatives.variants_by_result(plan.decomposed, 2).values())
+    assert all(
+        len(others) == 2 for others in plan.data.alternatives.variants_by_result(plan.data.decomposed, 2).values()
+    )
 
 
 def test_actual_sizes_and_times(chain: se.Database) -> None:

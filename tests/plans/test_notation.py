@@ -99,7 +99,7 @@ def test_planning_is_a_pure_function(gcn: se.Database, optimizer: str) -> None:
     first = gcn.plan(program, optimizer=optimizer)
     gcn.plan(program, pin={"T4": "I"}, top=5)
     second = gcn.plan(GCN, optimizer=optimizer)
-    assert second.decomposed == first.decomposed
+    assert second.data.decomposed == first.data.decomposed
     assert (second.cost, second.notation()) == (first.cost, first.notation())
     assert second.sql() == first.sql()
     assert second.sql(style="staged") == first.sql(style="staged")

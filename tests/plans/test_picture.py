@@ -102,7 +102,7 @@ def test_pages_are_whole_and_alone(plans: dict[str, se.Plan], name: str) -> None
     assert not re.search(r"https?:|url\((?!#)", page)
     assert "prefers-color-scheme: dark" in page
     shown = "".join(tags.text)
-    for line in (*plans[name].notation(), *str(plans[name].program).splitlines()):
+    for line in (*plans[name].notation(), *str(plans[name].data.program).splitlines()):
         assert line in shown
     assert plans[name].sql("staged") in shown
 
@@ -116,13 +116,13 @@ def test_drawings_have_every_einsum_and_repartition(plans: dict[str, se.Plan], n
     computed = " ".join((*cards["einsum"], *cards["part"]))
     notation = re.sub(r"\s+", "", computed.replace("\N{NO-BREAK SPACE}", ""))
     assert all(line.replace(" ", "") in notation for line in plan.notation())
-    parts = plan.rewriting.all_parts
+    parts = plan.data.rewriting.all_parts
     assert len(cards["part"]) == len(parts)
-    assert len(cards["input"]) == len(plan.stored)
+    assert len(cards["input"]) == len(plan.data.inputs)
     assert [card.split()[1] for card in cards["output"]] == list(plan.outputs)
-    produced = dict(plan.decomposed.inputs)
+    produced = dict(plan.data.decomposed.inputs)
     changed = 0
-    for step in plan.decomposed.steps:
+    for step in plan.data.decomposed.steps:
         changed += sum(
             produced[operand.tensor] != step.operand(index) for index, operand in enumerate(step.einsum.operands)
         )

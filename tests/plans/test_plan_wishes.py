@@ -70,9 +70,9 @@ def test_what_is_promoted_by_hand_stays_so(chain: se.Database, text: str) -> Non
 
 def test_left_side_promoted_by_hand_is_delivered_so(chain: se.Database) -> None:
     plan = chain.plan("T[I, k] = sum(A[I, j] * B[j, k])")
-    assert plan.decomposed.layouts["T"] == Decomposition((1, DEMOTED))
+    assert plan.data.decomposed.layouts["T"] == Decomposition((1, DEMOTED))
     entries = chain.plan("T[i, k] = sum(A[i, j] * B[j, k])")
-    assert entries.decomposed.layouts["T"] == Decomposition((1, 1))
+    assert entries.data.decomposed.layouts["T"] == Decomposition((1, 1))
 
 
 def test_memory_limit_is_kept_to(db: se.Database) -> None:
@@ -82,11 +82,13 @@ def test_memory_limit_is_kept_to(db: se.Database) -> None:
     text = "C[i, k] = sum(A[i, j] * B[j, k])"
     for planned in (600_000, 800_000, 2_000_000, 10_000_000):
         for plan in db.plan(text, memory_limit=limit_for(db, planned), top=8):
-            model = plan.alternatives.model
-            (step,) = plan.decomposed.steps
+            model = plan.data.alternatives.model
+            (step,) = plan.data.decomposed.steps
             assert model.needed_bytes(step.einsum, step.choice) <= model.memory.limit_bytes
             assert model.memory.limit_bytes == pytest.approx(planned, abs=1)
-            assert all(move.needed_bytes <= model.memory.limit_bytes for move in plan.decomposed.repartitions.values())
+            assert all(
+                move.needed_bytes <= model.memory.limit_bytes for move in plan.data.decomposed.repartitions.values()
+            )
     with pytest.raises(PlanError, match="raise memory_limit or promote more labels"):
         db.plan(text, memory_limit=limit_for(db, 200_000), optimizer="dense")
     with pytest.raises(PlanError, match="raise memory_limit or promote more labels"):

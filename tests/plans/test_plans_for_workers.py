@@ -32,11 +32,11 @@ def assert_cut(plan: se.Plan) -> None:
     """Every label that is cut has keys, of which none belongs to two workers."""
     assert plan.partitioned is not None
     tiles = {step.einsum.output.tensor: step.choice for step in plan.partitioned.best.steps}
-    for step in plan.decomposed.steps:
+    for step in plan.data.decomposed.steps:
         wanted = tiles[step.einsum.output.tensor]
         for label, tile, whole in zip(step.einsum.labels, step.choice, wanted, strict=True):
             if whole != DEMOTED:
-                bound = plan.decomposed.graph.bound_of(step.einsum, label)
+                bound = plan.data.decomposed.graph.bound_of(step.einsum, label)
                 assert tile != DEMOTED
                 assert whole % tile == 0
                 assert count_keys(tile, bound) >= count_keys(whole, bound)
@@ -92,7 +92,7 @@ def test_large_dense_arrays_have_the_tiles_of_their_vectors() -> None:
         plan = db.plan(f"{PRODUCT}\nE[i, l] = sum(C[i, k] * D[k, l])", workers=64, layout="any")
         assert plan.partitioned is not None
         vectors = {step.einsum.output.tensor: step.choice for step in plan.partitioned.best.steps}
-        assert {step.einsum.output.tensor: step.choice for step in plan.decomposed.steps} == vectors
+        assert {step.einsum.output.tensor: step.choice for step in plan.data.decomposed.steps} == vectors
         assert plan.notation()[0] == "C[I:256, K:256] = sum(A[I:256, J:256] * B[J:256, K:256])"
 
 
@@ -103,9 +103,9 @@ def test_what_is_moved_is_priced() -> None:
         db.tensor("B", np.ones((512, 512)))
         plan = db.plan(PRODUCT, workers=16)
         assert plan.partitioned is not None
-        model = plan.alternatives.model
+        model = plan.data.alternatives.model
         alone = CostModel(model.graph, model.statistics, model.evaluations, model.constants)
-        (step,) = plan.decomposed.steps
+        (step,) = plan.data.decomposed.steps
         seconds = (
             model.vertex_cost(step.einsum, step.choice).seconds - alone.vertex_cost(step.einsum, step.choice).seconds
         )
@@ -122,9 +122,9 @@ def test_waiting_for_the_busiest_is_priced() -> None:
         plan = db.plan(PRODUCT, workers=8, pin={"C": {"i": 2}})
         assert plan.partitioned is not None
         assert plan.partitioned.vectors["C"] == {"i": 5, "k": 1, "j": 1}
-        model = plan.alternatives.model
+        model = plan.data.alternatives.model
         alone = CostModel(model.graph, model.statistics, model.evaluations, model.constants)
-        (step,) = plan.decomposed.steps
+        (step,) = plan.data.decomposed.steps
         moved = plan.partitioned.floats * 8 * model.constants.transfer_seconds_per_byte
         expected = 1.6 * alone.vertex_cost(step.einsum, step.choice).seconds + moved
         assert model.vertex_cost(step.einsum, step.choice).seconds == pytest.approx(expected)

@@ -96,8 +96,8 @@ def test_a_file_is_the_plan(chain: se.Database, tmp_path: Path) -> None:
     loaded = chain.load_plan(tmp_path / "chain.plan.json")
     assert loaded.notation() == plan.notation()
     assert loaded.sql() == plan.sql()
-    assert (loaded.outputs, loaded.memory_limit) == (("T", "Y"), 10**9)
-    assert loaded.program == plan.program == se.program(CHAIN)
+    assert (loaded.outputs, loaded.data.options.memory_limit) == (("T", "Y"), 10**9)
+    assert loaded.data.program == plan.data.program == se.program(CHAIN)
     for name, result in chain.run(loaded).items():
         np.testing.assert_array_equal(result.to_numpy(), chain.run(plan)[name].to_numpy())
     assert chain.load_plan(str(tmp_path / "chain.plan.json")).notation() == plan.notation()
@@ -313,7 +313,7 @@ def test_choices_by_hand_are_taken(chain: se.Database) -> None:
 def test_wishes_are_saved(chain: se.Database) -> None:
     plan = chain.plan(CHAIN, tiles=[2, 4], estimator="uniform")
     again = chain.load_plan(plan.to_json())
-    assert (again.estimator.name, again.alternatives.tiles) == ("uniform", (2, 4))
+    assert (again.data.estimator.name, again.data.alternatives.tiles) == ("uniform", (2, 4))
     assert again.cost == pytest.approx(plan.cost)
 
 

@@ -25,21 +25,23 @@ from sparseeinsum.decompose.clusters.distribution import (
 )
 from sparseeinsum.decompose.clusters.partial_groups import expected_partials
 from sparseeinsum.decompose.clusters.pricing import Machines
+from sparseeinsum.plans.statements import write_sql
 from sparseeinsum.render.dialects import CITUS
 
 TWO = Cluster(sites=2, shards=8)
 EIGHT = Cluster(sites=8, shards=32)
 
 
-def placed(plan: se.Plan, cluster: Cluster, **stored: Distribution) -> tuple[PlacedDefinitions, se.Plan]:
-    """A plan's definitions on machines, and the plan that has them."""
+def placed(plan: se.Plan, cluster: Cluster, **stored: Distribution) -> tuple[PlacedDefinitions, str]:
+    """A plan's definitions on machines, and its SQL."""
     slow = replace(cluster, network_bytes_per_second=1.0)  # nothing else counts
     costs = TransferCosts(slow, small_bytes=0)
-    alternatives = replace(plan.alternatives, machines=Machines(costs, stored))
-    cluster_plan = alternatives.priced(choices_of(plan.decomposed)).cluster_plan
+    alternatives = replace(plan.data.alternatives, machines=Machines(costs, stored))
+    cluster_plan = alternatives.priced(choices_of(plan.data.decomposed)).cluster_plan
     assert cluster_plan is not None
-    found = place_definitions(plan.definitions, cluster_plan, alternatives.model)
-    return found, replace(plan, definitions=found.definitions, dialect=CITUS)
+    result = place_definitions(plan.data.definitions, cluster_plan, alternatives.model)
+    on_machines = replace(plan.data, definitions=result.definitions, dialect=CITUS)
+    return result, write_sql(on_machines.statements, "staged")
 
 
 def product(db: se.Database, rows: int, inner: int, columns: int, pin: str) -> se.Plan:
@@ -81,7 +83,7 @@ def test_colocated_operands_go_nowhere(db: se.Database) -> None:
 def test_the_smaller_operand_is_broadcast(db: se.Database, rows: int, columns: int, moved: str) -> None:
     """The other one stays: of C[i, k] = A[i, j] B[j, k], each machine computes some rows, or some columns."""
     plan = product(db, rows, 50, columns, "ijk")
-    found, _ = placed(plan, TWO, A=Hashed(0), B=Hashed(1) if len(plan.stored["B"].keys) > 1 else Hashed(0))
+    found, _ = placed(plan, TWO, A=Hashed(0), B=Hashed(1) if len(plan.data.inputs["B"].stored.keys) > 1 else Hashed(0))
     (definition,) = found.definitions
     broadcast = [each for each in definition.materialized_operands() if each.distribution == Central()]
     assert [each.schema.tensor.name for each in broadcast] == [moved]
@@ -119,9 +121,9 @@ def test_no_placement_of_the_inputs_is_refused(db: se.Database, pin: str, cluste
 def test_sql_of_a_product(db: se.Database) -> None:
     """What creates and fills tables on a cluster: a shuffle, a broadcast, and parts of groups."""
     plan = product(db, 30, 20, 10, "ij")
-    check_golden("matrix_product_citus_shuffled", placed(plan, TWO, A=Hashed(1), B=Replicated())[1].sql("staged"))
-    check_golden("matrix_product_citus_parts", placed(plan, TWO, A=Hashed(1), B=Hashed(0))[1].sql("staged"))
-    check_golden("matrix_product_citus_broadcast", placed(plan, TWO, A=Hashed(0), B=Central())[1].sql("staged"))
+    check_golden("matrix_product_citus_shuffled", placed(plan, TWO, A=Hashed(1), B=Replicated())[1])
+    check_golden("matrix_product_citus_parts", placed(plan, TWO, A=Hashed(1), B=Hashed(0))[1])
+    check_golden("matrix_product_citus_broadcast", placed(plan, TWO, A=Hashed(0), B=Central())[1])
 
 
 @pytest.mark.engines("duckdb", reason="the golden files name the tables of plans made there")
@@ -129,8 +131,8 @@ def test_sql_of_gcn(db: se.Database) -> None:
     for name, matrix in gcn_inputs(citation_graph()).items():
         db.tensor(name, matrix)
     plan = db.plan(GCN, rewrite=False, indexes=False)
-    hashed = {name: Hashed(0) for name in plan.stored}
-    check_golden("gcn_citus", placed(plan, TWO, **hashed)[1].sql("staged"))
+    hashed = {name: Hashed(0) for name in plan.data.inputs}
+    check_golden("gcn_citus", placed(plan, TWO, **hashed)[1])
 
 
 def test_one_machine_distributes_nothing(db: se.Database) -> None:

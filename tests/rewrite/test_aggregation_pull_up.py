@@ -26,7 +26,7 @@ def load(db: se.Database, **arrays: NDArray[np.float64]) -> None:
 
 def sums_late(plan: se.Plan) -> bool:
     """Whether some EinSum of two operands aggregates nothing, and leaves that to the one that reads it."""
-    return any(step.einsum.aggregate is None and len(step.einsum.labels) == 3 for step in plan.decomposed.steps)
+    return any(step.einsum.aggregate is None and len(step.einsum.labels) == 3 for step in plan.data.decomposed.steps)
 
 
 @pytest.mark.engines("duckdb", reason="at the prices of PostgreSQL these are summed first")

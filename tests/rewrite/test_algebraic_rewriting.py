@@ -57,14 +57,16 @@ def difference(arrays: dict[str, Any]) -> NDArray[np.float64]:
 
 
 def largest_result(plan: se.Plan) -> int:
-    return max(plan.decomposed.graph.tensors[step.einsum.output.tensor].size for step in plan.decomposed.steps)
+    return max(
+        plan.data.decomposed.graph.tensors[step.einsum.output.tensor].size for step in plan.data.decomposed.steps
+    )
 
 
 @pytest.mark.engines("duckdb", reason="rewriting knows no engine but by its prices")
 def test_a_squared_distance_needs_no_dense_product(factors: se.Database, arrays: dict[str, Any]) -> None:
     plan = factors.plan(LOSS)
     assert largest_result(plan) < ROWS * COLUMNS
-    assert plan.rewriting.shares["L"] < 0.5
+    assert plan.data.rewriting.shares["L"] < 0.5
     assert "L: computed by an equal formula" in plan.explain()
     np.testing.assert_allclose(factors.run(plan)["L"].to_numpy(), (difference(arrays) ** 2).sum(), rtol=1e-9)
 
@@ -82,10 +84,10 @@ def test_what_somebody_asks_for_is_computed_as_written(factors: se.Database) -> 
     named = LOSS.replace("sum[k](U[i, k] * V[j, k])", "P[i, j]")
     text = f"P[i, j] = sum(U[i, k] * V[j, k])\n{named}"
     assert largest_result(factors.plan(LOSS, rewrite=False)) == ROWS * COLUMNS
-    assert factors.plan(LOSS, nonfinite="allow").rewriting.shares == {}
-    assert factors.plan(text, outputs=["P"]).rewriting.shares.keys() <= {"L"}
-    assert factors.plan(text, pin={"P": "i"}).rewriting.shares == {}
-    assert factors.plan(text).rewriting.shares.keys() == {"L"}
+    assert factors.plan(LOSS, nonfinite="allow").data.rewriting.shares == {}
+    assert factors.plan(text, outputs=["P"]).data.rewriting.shares.keys() <= {"L"}
+    assert factors.plan(text, pin={"P": "i"}).data.rewriting.shares == {}
+    assert factors.plan(text).data.rewriting.shares.keys() == {"L"}
 
 
 @pytest.mark.engines("duckdb", reason="rewriting knows no engine but by its prices")
@@ -93,7 +95,7 @@ def test_what_is_not_finite_is_computed_as_written(factors: se.Database, arrays:
     array = arrays["U"].copy()
     array[3, 4] = np.inf
     factors.tensor("U", array)
-    assert factors.plan(LOSS).rewriting.shares == {}
+    assert factors.plan(LOSS).data.rewriting.shares == {}
 
 
 @pytest.mark.engines("duckdb", reason="rewriting knows no engine but by its prices")
@@ -167,9 +169,9 @@ H[column, m] = sum(E[i, column] * U[i, m])
 @pytest.mark.engines("duckdb", reason="rewriting knows no engine but by its prices")
 def test_results_that_share_parts_are_rewritten_together(factors: se.Database, arrays: dict[str, Any]) -> None:
     plan = factors.plan(SEVERAL)
-    assert plan.rewriting.shares.keys() == {"L", "G", "H"}
+    assert plan.data.rewriting.shares.keys() == {"L", "G", "H"}
     assert largest_result(plan) < ROWS * COLUMNS
-    reads = [sorted(each.tensor for each in step.einsum.operands) for step in plan.decomposed.steps]
+    reads = [sorted(each.tensor for each in step.einsum.operands) for step in plan.data.decomposed.steps]
     assert sum(names == ["U", "X"] for names in reads) == 1  # X' U, of L and of H
     results, error = factors.run(plan), difference(arrays)
     assert [list(results[name].df())[:-1] for name in "LGH"] == [[], ["row", "m"], ["column", "m"]]
@@ -182,7 +184,7 @@ def test_results_that_share_parts_are_rewritten_together(factors: se.Database, a
 def test_of_several_results_those_are_rewritten_that_gain(factors: se.Database, arrays: dict[str, Any]) -> None:
     text = "P[i, j] = sum(U[i, k] * V[j, k])\nL[] = sum((X[i, j] - P[i, j])^2)\nM[i, j] = P[i, j] * 2 + X[i, j]"
     plan = factors.plan(text)
-    assert plan.rewriting.shares.keys() == {"L"}
+    assert plan.data.rewriting.shares.keys() == {"L"}
     results = factors.run(plan)
     product = arrays["U"] @ arrays["V"].T
     np.testing.assert_allclose(results["L"].to_numpy(), (difference(arrays) ** 2).sum(), rtol=1e-9)
@@ -192,7 +194,7 @@ def test_of_several_results_those_are_rewritten_that_gain(factors: se.Database, 
 @pytest.mark.engines("duckdb", reason="rewriting knows no engine but by its prices")
 def test_explanations_tell_both_formulas_and_the_laws(factors: se.Database) -> None:
     plan = factors.plan(GRADIENT)
-    derivation = plan.rewriting.derivations["G"]
+    derivation = plan.data.rewriting.derivations["G"]
     written, computed = (f"R[i, l] = {formula}" for formula in derivation.formulas)
     assert se.equivalent(written, GRADIENT.replace("G", "R"))
     assert se.equivalent(written, computed)

@@ -94,7 +94,7 @@ def test_what_equal_results_lead_to_is_equal(loaded: se.Database, inputs: Mappin
     text += "Y[i, k] = R2[i, k] / S2[i, k]"
     plan = loaded.plan(text)
     assert computed(plan) == ["R", "R2", "Y"]
-    assert len(plan.decomposed.steps[-1].einsum.operands) == 1
+    assert len(plan.data.decomposed.steps[-1].einsum.operands) == 1
     check(loaded, inputs, text)
 
 
@@ -144,7 +144,7 @@ def test_explanations_name_parts_that_there_are(loaded: se.Database) -> None:
     plan = loaded.plan(text)
     names = set(computed(plan))
     assert "S" not in names
-    assert names >= plan.rewriting.all_parts
+    assert names >= plan.data.rewriting.all_parts
     assert "taken apart" in plan.explain()
 
 
@@ -193,21 +193,21 @@ def is_copy_of_result(einsum: EinSum, graph: EinGraph) -> bool:
 @pytest.mark.parametrize("same", SAME)
 def test_a_plan_tells_what_it_computes_once(loaded: se.Database, same: str) -> None:
     plan = loaded.plan(FIRST + SAME[same] + "\nY[i, k] = R[i, k] + exp(S[i, k])")
-    assert plan.rewriting.merged == {"S": "R"}
-    assert plan.rewriting.rewritten == ()
+    assert plan.data.rewriting.merged == {"S": "R"}
+    assert plan.data.rewriting.rewritten == ()
     assert "S: the same as R, which is computed once for both" in plan.explain()
-    assert loaded.load_plan(plan.to_json()).rewriting.merged == plan.rewriting.merged
-    assert loaded.load_plan(plan.to_json()).rewriting.rewritten == ()
+    assert loaded.load_plan(plan.to_json()).data.rewriting.merged == plan.data.rewriting.merged
+    assert loaded.load_plan(plan.to_json()).data.rewriting.rewritten == ()
 
 
 def test_outputs_that_are_copies_are_told_of_and_others_are_not(loaded: se.Database) -> None:
     plan = loaded.plan(FIRST + SAME["other labels"] + "\nC[i, j] = A[i, j]")
-    assert plan.rewriting.merged == {"S": "R"}
-    assert loaded.plan(FIRST + OTHER["other aggregate"]).rewriting.merged == {}
+    assert plan.data.rewriting.merged == {"S": "R"}
+    assert loaded.plan(FIRST + OTHER["other aggregate"]).data.rewriting.merged == {}
 
 
 def test_what_is_taken_apart_and_merged_counts_as_rewritten(loaded: se.Database) -> None:
     product = "sum(A[i, j] * B[j, k] * v[k])"
     plan = loaded.plan(f"R[i] = {product}\nS[i] = {product}\nY[i] = R[i] + 2 * S[i]")
-    assert plan.rewriting.merged == {"S": "R"}
-    assert plan.rewriting.rewritten == ("R_1", "R")
+    assert plan.data.rewriting.merged == {"S": "R"}
+    assert plan.data.rewriting.rewritten == ("R_1", "R")

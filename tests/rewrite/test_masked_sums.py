@@ -32,7 +32,7 @@ def factors(db: se.Database, arrays: dict[str, Any]) -> se.Database:
 
 
 def dense_entries(plan: se.Plan) -> float:
-    return max(plan.statistics[step.einsum.output.tensor].entries for step in plan.decomposed.steps)
+    return max(plan.statistics[step.einsum.output.tensor].entries for step in plan.data.decomposed.steps)
 
 
 Wanted = Callable[[Any, Any], Any]  # of X and of the product of W and H

@@ -62,5 +62,5 @@ def test_values_that_are_not_finite_stay_together(loaded: se.Database) -> None:
 
 def test_pins_hold_for_the_parts(loaded: se.Database) -> None:
     plan = loaded.plan(DISTANCES, pin={"D": ["i"]})
-    assert all(step.promoted <= {"i"} for step in plan.decomposed.steps)
+    assert all(step.promoted <= {"i"} for step in plan.data.decomposed.steps)
     np.testing.assert_allclose(loaded.run(plan)["D"].to_numpy(), distances(loaded), rtol=1e-12)

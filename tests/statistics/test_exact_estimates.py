@@ -37,7 +37,7 @@ def check(db: se.Database, text: str) -> dict[str, Statistics]:
     results = db.run(plan, progress=False)
     for name in names:
         found, array = plan.statistics[name], results[name].to_numpy()
-        expected = tuples(array, plan.decomposed.graph.tensors[name].fill)  # type: ignore[arg-type]
+        expected = tuples(array, plan.data.decomposed.graph.tensors[name].fill)  # type: ignore[arg-type]
         assert {tiles: found.tuples(tiles) for tiles in expected} == expected, name
         assert found.entries == expected[(1,) * array.ndim]
         assert found.distinct == tuple(

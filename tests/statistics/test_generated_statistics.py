@@ -34,4 +34,4 @@ def check(db: se.Database, stored: StoredTensor) -> None:
 def test_long_ones_are_planned_at_once(db: se.Database) -> None:
     """Their rows would take years to read."""
     plan = db.plan("S[] = sum(ones(i: 4000000000000))\nM[] = max(index(j: 4000000000000))")
-    assert {each.tuples for each in plan.measured.values()} == {4_000_000_000_000}
+    assert {tensor.measurement.tuples for tensor in plan.data.inputs.values()} == {4_000_000_000_000}

@@ -224,7 +224,7 @@ def test_plans_whose_order_is_right_for_finite_values_alone_are_refused(db: se.D
     db.tensor("C", rng.uniform(1, 2, (6, 1)))
     text = "Y[i, l] = sum(A[i, j] * B[j, k] * C[k, l])"
     plan = db.plan(text, nonfinite=nonfinite)
-    assert plan.rewriting.rewritten == ("Y_1", "Y")
+    assert plan.data.rewriting.rewritten == ("Y_1", "Y")
     run_sql(db, "UPDATE A SET val = val * 0.99 + 0.011")
     np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), db.run(text, optimizer="dense")["Y"].to_numpy())
     run_sql(db, "UPDATE A SET val = 'inf' WHERE dim_0 = 0")

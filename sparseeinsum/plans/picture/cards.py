@@ -9,15 +9,10 @@ from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.decompose.choice import promoted_tiles, reference_tiles
 from sparseeinsum.decompose.plan import Step
 from sparseeinsum.language.eingraph import Reference, write_reference
-from sparseeinsum.plans.explain import (
-    EinSumRun,
-    Explanation,
-    Sizes,
-    write_bytes,
-    write_count,
-    write_relation,
-    write_seconds,
-)
+from sparseeinsum.plans.analysis import EinSumRun
+from sparseeinsum.plans.explain import Explanation, write_relation
+from sparseeinsum.plans.sizes import ResultSizes, step_sizes
+from sparseeinsum.plans.units import write_bytes, write_count, write_seconds
 from sparseeinsum.render.relations import write_schema
 from sparseeinsum.semantics.exactness import JoinKind
 
@@ -136,7 +131,7 @@ class Deck:
 
     def deal(self) -> None:
         """Make the cards."""
-        steps = self.explanation.decomposed.steps
+        steps = self.explanation.plan.decomposed.steps
         for step in steps:
             depths = (self._depths.get(operand.tensor, 0) for operand in step.einsum.operands)
             self._depths[step.einsum.output.tensor] = 1 + max(depths)
@@ -145,20 +140,20 @@ class Deck:
             self.cards.append(self._einsum(step))
             for index, operand in enumerate(step.einsum.operands):
                 self._link_operand(step, index, operand)
-        for name in self.explanation.decomposed.graph.outputs:
+        for name in self.explanation.plan.decomposed.graph.outputs:
             self._deliver(name)
 
     def _inputs(self) -> Iterator[Card]:
         first: dict[str, int] = {}
-        for step in self.explanation.decomposed.steps:
+        for step in self.explanation.plan.decomposed.steps:
             depth = self._depths[step.einsum.output.tensor]
             for operand in step.einsum.operands:
                 if operand.tensor not in self._depths:
                     first[operand.tensor] = min(first.get(operand.tensor, depth), depth)
         for name, depth in first.items():
-            stored = self.explanation.stored[name]
+            stored = self.explanation.plan.inputs[name].stored
             schema = Schema(stored.tensor, stored.decomposition)
-            entries = self.explanation.alternatives.model.statistics[name].entries
+            entries = self.explanation.plan.alternatives.model.statistics[name].entries
             density = f", density {entries / stored.tensor.size:.3g}" if stored.tensor.size else ""
             keys = frozenset(schema.keys)
             lines = notation_lines(write_schema(schema), keys)
@@ -167,15 +162,15 @@ class Deck:
 
     def _einsum(self, step: Step) -> Card:
         name = step.einsum.output.tensor
-        schema = Schema(self.explanation.decomposed.graph.tensors[name], step.result)
+        schema = Schema(self.explanation.plan.decomposed.graph.tensors[name], step.result)
         notes = [plain(text) for text in _absences(step)]
         lines = (*notation_lines(step.notation, step.promoted), plain(write_relation(schema)), *notes)
-        kind = "part" if name in self.explanation.rewriting.all_parts else "einsum"
+        kind = "part" if name in self.explanation.plan.rewriting.all_parts else "einsum"
         return Card(name, kind, 2 * self._depths[name], lines, tuple(self._meters(step)))
 
     def _meters(self, step: Step) -> Iterator[Meter]:
-        sizes = Sizes(self.explanation.alternatives.model, step)
-        total = self.explanation.decomposed.seconds
+        sizes = step_sizes(self.explanation.plan.alternatives.model, step)
+        total = self.explanation.plan.decomposed.seconds
         parts = zip(
             (step.join_seconds, step.aggregation_seconds, step.repartition_seconds),
             ("join", "aggregate", "repartition"),
@@ -189,13 +184,13 @@ class Deck:
             runs = self.explanation.analysis.einsums
             yield self._actual(runs[step.einsum.output.tensor], sizes, runs)
 
-    def _actual(self, run: EinSumRun, sizes: Sizes, runs: Mapping[str, EinSumRun]) -> Meter:
+    def _actual(self, run: EinSumRun, sizes: ResultSizes, runs: Mapping[str, EinSumRun]) -> Meter:
         taken = sum(each.seconds or 0.0 for each in runs.values())
         line = _sizes_line("actual", run.tuples, run.tuples * sizes.tuple_bytes, run.seconds, taken)
         return Meter(line, ((_share(run.seconds or 0.0, taken), "actual"),))
 
     def _link_operand(self, step: Step, index: int, operand: Reference) -> None:
-        decomposed, model = self.explanation.decomposed, self.explanation.alternatives.model
+        decomposed, model = self.explanation.plan.decomposed, self.explanation.plan.alternatives.model
         name, weight = step.einsum.output.tensor, _COMPUTED_WEIGHT if operand.tensor in self._depths else 1.0
         producer = decomposed.step_of(operand.tensor)
         given = decomposed.inputs[operand.tensor] if producer is None else producer.result
@@ -214,7 +209,7 @@ class Deck:
         self.links += [Link(operand.tensor, card.name, weight, True), Link(card.name, name, weight, True)]
 
     def _deliver(self, name: str) -> None:
-        decomposed, model = self.explanation.decomposed, self.explanation.alternatives.model
+        decomposed, model = self.explanation.plan.decomposed, self.explanation.plan.alternatives.model
         step = decomposed.step_of(name)
         assert step is not None
         layout = decomposed.layouts[name]

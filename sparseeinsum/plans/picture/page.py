@@ -6,9 +6,12 @@ from html import escape
 from pathlib import Path
 
 from sparseeinsum.decompose.plan import DecomposedGraph, Step
-from sparseeinsum.plans.explain import Explanation, differing_steps, write_seconds, write_times
+from sparseeinsum.plans.explain import Explanation, differing_steps, write_times
+from sparseeinsum.plans.notes import notes_on
 from sparseeinsum.plans.picture.cards import deal, marked, notation_lines
 from sparseeinsum.plans.picture.drawing import draw
+from sparseeinsum.plans.statements import write_sql
+from sparseeinsum.plans.units import write_seconds
 
 _MOST_ALTERNATIVES = 5  # of each EinSum
 _Row = tuple[bool, tuple[str, ...]]  # whether it is the plan itself, and its cells
@@ -16,16 +19,10 @@ _Row = tuple[bool, tuple[str, ...]]  # whether it is the plan itself, and its ce
 _LEGEND = (("join", "join and kernel"), ("aggregate", "aggregation"), ("repartition", "repartition"))
 
 
-def write_page(explanation: Explanation, program: str, sql: str) -> str:
-    """The page.
-
-    Args:
-        explanation: Of a plan.
-        program: Its program as text.
-        sql: The statements that compute it.
-    """
-    title = f"Plan of {', '.join(explanation.decomposed.graph.outputs)}"
-    body = "\n".join(_sections(explanation, title, program, sql))
+def write_page(explanation: Explanation) -> str:
+    """The page as HTML."""
+    title = f"Plan of {', '.join(explanation.plan.decomposed.graph.outputs)}"
+    body = "\n".join(_sections(explanation, title))
     style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -34,7 +31,7 @@ def write_page(explanation: Explanation, program: str, sql: str) -> str:
     )
 
 
-def _sections(explanation: Explanation, title: str, program: str, sql: str) -> Iterator[str]:
+def _sections(explanation: Explanation, title: str) -> Iterator[str]:
     yield f"<h1>{escape(title)}</h1>"
     yield f'<p class="faint">{escape(explanation.headline())}</p>'
     yield (
@@ -43,7 +40,7 @@ def _sections(explanation: Explanation, title: str, program: str, sql: str) -> I
     )
     yield f'<div class="drawing">{draw(deal(explanation), title)}</div>'
     yield _legend(explanation)
-    notes = explanation.notes()
+    notes = notes_on(explanation.plan, explanation.analysis)
     if notes:
         yield "<h2>Worth knowing</h2>"
         yield f"<ul>{''.join(f'<li>{escape(note)}</li>' for note in notes)}</ul>"
@@ -53,7 +50,8 @@ def _sections(explanation: Explanation, title: str, program: str, sql: str) -> I
     yield '<p class="faint">Everything else as planned; the cost of bringing tensors into other shapes is included.</p>'
     yield from _alternatives(explanation)
     yield "<h2>Text</h2>"
-    yield f"<details><summary>Program</summary><pre>{escape(program)}</pre></details>"
+    yield f"<details><summary>Program</summary><pre>{escape(str(explanation.plan.program))}</pre></details>"
+    sql = write_sql(explanation.plan.statements, "staged")
     yield f"<details><summary>SQL, as it runs</summary><pre>{escape(sql)}</pre></details>"
 
 
@@ -62,13 +60,15 @@ def _legend(explanation: Explanation) -> str:
     if explanation.analysis is not None:
         entries.append(("actual", "actual, each EinSum run alone"))
     spans = "".join(f'<span style="--swatch: var(--{name})">{text}</span>' for name, text in entries)
-    parts = " Dashed boxes were invented by rewriting." if explanation.rewriting.all_parts else ""
+    parts = " Dashed boxes were invented by rewriting." if explanation.plan.rewriting.all_parts else ""
     return f'<div class="legend">{spans}<div>Bars show shares of the time of the whole plan.{parts}</div></div>'
 
 
 def _runners_up(explanation: Explanation) -> str:
-    chosen = explanation.decomposed
-    others = explanation.alternatives.other_plans(chosen, explanation.runners_up) if explanation.runners_up > 0 else []
+    chosen = explanation.plan.decomposed
+    others = (
+        explanation.plan.alternatives.other_plans(chosen, explanation.runners_up) if explanation.runners_up > 0 else []
+    )
     if not others:
         return "<p>No other plan was asked for, or keeps to what is asked.</p>"
     rows = [_row(True, write_seconds(chosen.seconds), "1.00", "this plan")]
@@ -79,8 +79,8 @@ def _runners_up(explanation: Explanation) -> str:
 
 
 def _alternatives(explanation: Explanation) -> Iterator[str]:
-    chosen = explanation.decomposed
-    found = explanation.alternatives.variants_by_result(chosen, _MOST_ALTERNATIVES)
+    chosen = explanation.plan.decomposed
+    found = explanation.plan.alternatives.variants_by_result(chosen, _MOST_ALTERNATIVES)
     for step in chosen.steps:
         others = found[step.einsum.output.tensor]
         if not others:

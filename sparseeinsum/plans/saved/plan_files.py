@@ -1,7 +1,7 @@
-"""Plans as values: a plan in, JSON text out that another database plans by; and back.
+"""Plans: a plan as JSON text, and back.
 
 A file holds the program, the EinSums that it was rewritten into, the tiles of their labels, and what was known of the
-inputs: rewriting relied on it, so that it must hold for other data, too.
+inputs. Rewriting relied on that knowledge, so it must hold for other data as well.
 """
 
 import json
@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sparseeinsum.decompose.plan import DecomposedGraph, Step
+from sparseeinsum.decompose.plan import Step
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum, Program, write_einsum
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor
 from sparseeinsum.operators.ranges import NOTHING, Range
+from sparseeinsum.plans.options import PlanOptions
+from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.semantics.exactness import Values
 
 _FORMAT = "sparseeinsum plan"
@@ -31,11 +33,11 @@ class SavedInput:
     """What a plan knew of an input.
 
     Attributes:
-        shape: Bounds of its axes.
-        dtype: Of its values.
-        fill: As program text.
-        values: Where its values lay.
-        dictionaries: Of its axes, by the name of the axis: name and type of keys.
+        shape: The bounds of its axes.
+        dtype: Its dtype.
+        fill: Its fill as program text.
+        values: The range of its values.
+        dictionaries: The name and the key type of the dictionary of an axis, by the name of the axis.
     """
 
     shape: tuple[int, ...]
@@ -45,14 +47,14 @@ class SavedInput:
     dictionaries: Mapping[str, tuple[str, str]]
 
     def difference(self, tensor: Tensor) -> str | None:
-        """In what a tensor differs from the input; None where it can stand in for it."""
-        found = (
+        """How `tensor` differs from the input, as a sentence; None if the plan can read it instead."""
+        attributes = (
             ("shape", tensor.shape, self.shape),
             ("dtype", tensor.dtype, self.dtype),
             ("fill", write_number(tensor.fill), self.fill),
             ("dictionaries", _dictionaries(tensor), self.dictionaries),
         )
-        for attribute, now, then in found:
+        for attribute, now, then in attributes:
             if now != then:
                 return f"the plan was made for {attribute} {then} of tensor {tensor.name}, which has {attribute} {now}"
         return None
@@ -63,36 +65,26 @@ class SavedPlan:
     """A plan without its data.
 
     Attributes:
-        program: What it computes.
-        optimizer: That found it.
-        memory_limit: Bytes that a run was allowed, or None for the limit of the database.
-        nonfinite: `error` or `allow`.
-        estimator: How sizes of results were estimated, and are again: one of ESTIMATORS.
-        allowed_tiles: Tiles of several indices that any label might have had.
-        outputs: Results that it returns.
-        inputs: By name.
+        program: The program.
+        options: What the user asked of the plan; `outputs` lists all results that it returns.
+        inputs: What the plan knew of its inputs, by name.
         einsums: The program as it was rewritten.
         tiles: For every result, the tiles of the labels of its EinSum.
         layouts: For every output, the tiles of its axes.
     """
 
     program: Program
-    optimizer: str
-    memory_limit: int | None
-    nonfinite: str
-    estimator: str
-    allowed_tiles: tuple[int, ...]
-    outputs: tuple[str, ...]
+    options: PlanOptions
     inputs: Mapping[str, SavedInput]
     einsums: tuple[EinSum, ...]
     tiles: Mapping[str, Mapping[str, int]]
     layouts: Mapping[str, Mapping[str, int]]
 
     def layout_of(self, tensor: Tensor) -> Decomposition:
-        """The decomposition that an output is delivered in.
+        """The decomposition in which the output `tensor` is delivered.
 
         Raises:
-            PlanError: The file has none for it, or one of other axes.
+            PlanError: The file has no layout for it, or one for other axes.
         """
         axes = tuple(axis.name for axis in tensor.axes)
         tiles = self.layouts.get(tensor.name, {})
@@ -101,28 +93,9 @@ class SavedPlan:
         return Decomposition(tuple(tiles.values()))
 
 
-def write_plan(
-    program: Program,
-    decomposed: DecomposedGraph,
-    values: Mapping[str, Values],
-    optimizer: str,
-    memory_limit: int | None,
-    nonfinite: str,
-    estimator: str,
-    allowed_tiles: tuple[int, ...],
-) -> str:
-    """A plan as JSON.
-
-    Args:
-        program: What it computes.
-        decomposed: The EinSums, their choices and costs.
-        values: What was known of the inputs.
-        optimizer: That found it.
-        memory_limit: Bytes that a run is allowed, or None for the limit of the database.
-        nonfinite: `error` or `allow`.
-        estimator: How sizes of results were estimated.
-        allowed_tiles: Tiles of several indices that any label might have had.
-    """
+def write_plan(plan: ProgramPlan) -> str:
+    """A plan as JSON text: the program, the choices and the expected costs, but no data."""
+    decomposed, options = plan.decomposed, plan.options
     graph = decomposed.graph
     layouts = {
         name: dict(zip((axis.name for axis in graph.tensors[name].axes), layout.tiles, strict=True))
@@ -131,16 +104,16 @@ def write_plan(
     content = {
         "format": _FORMAT,
         "version": _VERSION,
-        "program": str(program).split("\n"),
+        "program": str(plan.program).split("\n"),
         "options": {
-            "optimizer": optimizer,
-            "memory_limit": memory_limit,
-            "nonfinite": nonfinite,
-            "estimator": estimator,
-            "tiles": list(allowed_tiles),
+            "optimizer": options.optimizer,
+            "memory_limit": options.memory_limit,
+            "nonfinite": options.nonfinite,
+            "estimator": options.estimator,
+            "tiles": list(options.tiles),
             "outputs": list(graph.outputs),
         },
-        "inputs": {name: _write_input(graph.tensors[name], values[name]) for name in program.inputs},
+        "inputs": {name: _write_input(graph.tensors[name], plan.inputs[name].values) for name in plan.program.inputs},
         "einsums": [_write_step(step) for step in decomposed.steps],
         "layouts": layouts,
         "expected_seconds": decomposed.seconds,
@@ -175,13 +148,13 @@ def _write_step(step: Step) -> _Object:
 
 
 def read_plan(source: str | Path) -> SavedPlan:
-    """Read a plan that was saved.
+    """Read a saved plan.
 
     Args:
-        source: Path of a file, or the JSON text itself.
+        source: The path of a file, or JSON text.
 
     Raises:
-        PlanError: There is no such file, or it is no plan that this version reads.
+        PlanError: The file does not exist, or is not a plan that this version can read.
     """
     content = _content(source)
     try:
@@ -212,16 +185,18 @@ def _content(source: str | Path) -> _Object:
 
 def _saved_plan(content: _Object) -> SavedPlan:
     options = content["options"]
-    einsums = lower_text("\n".join(str(each["einsum"]) for each in content["einsums"])).einsums
+    einsums = lower_text("\n".join(str(step["einsum"]) for step in content["einsums"])).einsums
     return SavedPlan(
         lower_text("\n".join(content["program"])),
-        str(options["optimizer"]),
-        None if options["memory_limit"] is None else int(options["memory_limit"]),
-        str(options["nonfinite"]),
-        str(options["estimator"]),
-        tuple(map(int, options["tiles"])),
-        tuple(str(name) for name in options["outputs"]),
-        {str(name): _read_input(each) for name, each in content["inputs"].items()},
+        PlanOptions(
+            optimizer=str(options["optimizer"]),
+            memory_limit=None if options["memory_limit"] is None else int(options["memory_limit"]),
+            outputs=tuple(str(name) for name in options["outputs"]),
+            nonfinite=str(options["nonfinite"]),
+            tiles=tuple(map(int, options["tiles"])),
+            estimator=str(options["estimator"]),
+        ),
+        {str(name): _read_input(saved) for name, saved in content["inputs"].items()},
         einsums,
         dict(_read_tiles(einsums, content["einsums"])),
         {str(name): _whole_numbers(layout) for name, layout in content["layouts"].items()},
@@ -230,15 +205,15 @@ def _saved_plan(content: _Object) -> SavedPlan:
 
 def _read_input(content: _Object) -> SavedInput:
     entries = content["entries"]
-    found = NOTHING
+    value_range = NOTHING
     if entries is not None:
         low, high = entries["low"], entries["high"]
-        found = Range(
+        value_range = Range(
             -math.inf if low is None else _number(low),
             math.inf if high is None else _number(high),
             bool(entries["may_be_nan"]),
         )
-    values = Values(found, bool(content["has_fill"]))
+    values = Values(value_range, bool(content["has_fill"]))
     dictionaries = {
         str(axis): (str(name), str(key_type)) for axis, (name, key_type) in content.get("dictionaries", {}).items()
     }
@@ -247,7 +222,7 @@ def _read_input(content: _Object) -> SavedInput:
 
 
 def _number(value: object) -> float:
-    """A number as it was written, whole ones whole."""
+    """Check that a JSON value is a number; whole numbers stay of type int."""
     if not isinstance(value, int | float):
         raise ValueError(f"{value!r} is no number")
     return value
@@ -255,16 +230,16 @@ def _number(value: object) -> float:
 
 def _dictionaries(tensor: Tensor) -> dict[str, tuple[str, str]]:
     axes = ((axis.name, axis.dictionary) for axis in tensor.axes)
-    return {axis: (found.name, found.key_type) for axis, found in axes if found is not None}
+    return {axis: (keys.name, keys.key_type) for axis, keys in axes if keys is not None}
 
 
 def _read_tiles(einsums: tuple[EinSum, ...], written: list[_Object]) -> Iterator[tuple[str, dict[str, int]]]:
     if len(einsums) != len(written):
         raise ValueError(f"{len(written)} EinSums are written as {len(einsums)}; write inner aggregates apart")
-    for einsum, each in zip(einsums, written, strict=True):
-        tiles = _whole_numbers(each["tiles"])
+    for einsum, step in zip(einsums, written, strict=True):
+        tiles = _whole_numbers(step["tiles"])
         if set(tiles) != set(einsum.labels):
-            raise ValueError(f"{each['einsum']} has the labels {', '.join(einsum.labels)}, but tiles of {list(tiles)}")
+            raise ValueError(f"{step['einsum']} has the labels {', '.join(einsum.labels)}, but tiles of {list(tiles)}")
         yield einsum.output.tensor, tiles
 
 

@@ -1,4 +1,4 @@
-"""Saved plans: a saved plan and other data in; its graph and choices for them out, or what does not fit."""
+"""Plans: the graph and the choices of a saved plan for the data of a database."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -11,7 +11,7 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph, EinSum, write_einsum
 from sparseeinsum.language.inference import result_tensor
 from sparseeinsum.language.tensors import DEMOTED
-from sparseeinsum.plans.saved.files import SavedPlan
+from sparseeinsum.plans.saved.plan_files import SavedPlan
 from sparseeinsum.rewrite.assumptions import broken_assumption, rewritten_results
 from sparseeinsum.rewrite.binarise import MOST_OPERANDS
 from sparseeinsum.semantics.exactness import Values
@@ -20,10 +20,10 @@ _PLAN_AGAIN = "plan the program again"
 
 
 def rebuilt(saved: SavedPlan, bound: EinGraph) -> EinGraph:
-    """The EinSums of a saved plan over the tensors of a program that is bound to a database.
+    """The EinSums of a saved plan over the tensors of `bound`, its program with the tensors of a database.
 
     Raises:
-        PlanError: A tensor is another one than the plan was made for, or the EinSums do not compute the program.
+        PlanError: A tensor differs from the one that the plan was made for, or the EinSums do not compute the program.
     """
     computed = {einsum.output.tensor for einsum in bound.einsums}
     tensors = {name: tensor for name, tensor in bound.tensors.items() if name not in computed}
@@ -37,8 +37,8 @@ def rebuilt(saved: SavedPlan, bound: EinGraph) -> EinGraph:
         _check_operands(einsum, tensors)
         tensors[einsum.output.tensor] = result_tensor(einsum, tensors)
     for name in bound.outputs:
-        wanted, found = bound.tensors[name], tensors.get(name)
-        if found is None or (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
+        expected, actual = bound.tensors[name], tensors.get(name)
+        if actual is None or (actual.shape, actual.dtype) != (expected.shape, expected.dtype):
             raise PlanError(f"the EinSums of the plan do not compute {name} as its program does; save it again")
     return EinGraph(MappingProxyType(tensors), saved.einsums, bound.outputs)
 
@@ -52,29 +52,29 @@ def _check_operands(einsum: EinSum, tensors: Mapping[str, object]) -> None:
 
 
 def check_exact(saved: SavedPlan, bound: EinGraph, graph: EinGraph, values: Mapping[str, Values]) -> None:
-    """Refuse values for which rewriting may have changed a result.
+    """Refuse values for which the rewriting of a saved plan may change a result.
 
     Args:
-        saved: A plan.
-        bound: Its program.
-        graph: The same as rewritten.
-        values: What is known of the inputs' values.
+        saved: The plan.
+        bound: Its program with the tensors of a database.
+        graph: The rewritten program.
+        values: The ranges of values of the inputs.
 
     Raises:
-        PlanError: It names the tensor, and why.
+        PlanError: The rewriting may change a result; the message names the tensor and the reason.
     """
     then = {name: known.values for name, known in saved.inputs.items()}
     rewritten = rewritten_results(bound, graph)
-    reason = broken_assumption(graph, rewritten, then, values, saved.nonfinite == "allow")
+    reason = broken_assumption(graph, rewritten, then, values, saved.options.allows_nonfinite)
     if reason is not None:
         raise PlanError(f"{reason}; {_PLAN_AGAIN}")
 
 
 def decomposed_as(saved: SavedPlan, alternatives: Alternatives) -> DecomposedGraph:
-    """The choices of a saved plan, priced.
+    """The choices of a saved plan with their costs on the data of this database.
 
     Raises:
-        PlanError: They need more memory than there is.
+        PlanError: The choices need more memory than the limit.
     """
     pinned = {name: _promoted(tiles) for name, tiles in saved.tiles.items()}
     try:
@@ -88,5 +88,5 @@ def decomposed_as(saved: SavedPlan, alternatives: Alternatives) -> DecomposedGra
 
 
 def _promoted(tiles: Mapping[str, int]) -> dict[str, int]:
-    """Tiles of the labels that the plan promotes in an EinSum."""
+    """The tiles of the promoted labels."""
     return {label: tile for label, tile in tiles.items() if tile != DEMOTED}

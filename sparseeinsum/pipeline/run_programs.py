@@ -1,0 +1,78 @@
+"""Pipeline: plans and runs a program in one transaction, so that both see the same data."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+
+from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.memory import OutOfMemoryError, deterministic_order
+from sparseeinsum.engines.retries import in_snapshot, retried_context
+from sparseeinsum.language.eingraph import Program
+from sparseeinsum.pipeline.planning import make_plans
+from sparseeinsum.pipeline.replanning import planned_with_less
+from sparseeinsum.pipeline.run_options import RunOptions
+from sparseeinsum.pipeline.running import check_into, run_plan, stream_plan
+from sparseeinsum.plans.options import PlanOptions
+from sparseeinsum.plans.plan import ProgramPlan
+from sparseeinsum.results.execution import Delivery, Execution, execute, prepare, with_dictionaries
+from sparseeinsum.results.targets import Target
+
+
+def run_program(
+    program: Program,
+    engine: Engine,
+    options: PlanOptions,
+    into: Mapping[str, Target],
+    run_options: RunOptions,
+) -> Execution:
+    """Plan and run a program; `into` names the table or file that takes an output.
+
+    Raises:
+        PlanError: No plan satisfies the options.
+        EngineError: The database refused a statement.
+    """
+    plans: list[ProgramPlan] = []
+
+    def run() -> Execution:
+        with deterministic_order(engine, run_options.deterministic):
+            plans[:] = make_plans(program, engine, options)
+            check_into(plans[0], engine, into)
+            execution = execute(plans[0], engine, into, run_options.progress, run_options.replan)
+            return with_dictionaries(execution, engine)
+
+    try:
+        return in_snapshot(engine, run)
+    except OutOfMemoryError:
+        less = _planned_with_less(plans, run_options)
+        if less is None:
+            raise
+    return run_plan(less, engine, into, run_options)
+
+
+@contextmanager
+def stream_program(
+    program: Program, engine: Engine, options: PlanOptions, run_options: RunOptions
+) -> Iterator[Mapping[str, Delivery]]:
+    """Plan a program and run all statements except those that return outputs; the transaction is open within."""
+    plans: list[ProgramPlan] = []
+
+    @contextmanager
+    def run() -> Iterator[Mapping[str, Delivery]]:
+        with engine.snapshot(), deterministic_order(engine, run_options.deterministic):
+            plans[:] = make_plans(program, engine, options)
+            with prepare(plans[0], engine, run_options.progress, run_options.replan) as deliveries:
+                yield deliveries
+
+    with ExitStack() as stack:
+        try:
+            deliveries = stack.enter_context(retried_context(engine, run))
+        except OutOfMemoryError:
+            less = _planned_with_less(plans, run_options)
+            if less is None:
+                raise
+            deliveries = stack.enter_context(stream_plan(less, engine, run_options))
+        yield deliveries
+
+
+def _planned_with_less(plans: Sequence[ProgramPlan], run_options: RunOptions) -> ProgramPlan | None:
+    """A plan that takes less memory than the one that ran out of it; None if there is none."""
+    return None if run_options.deterministic or not plans else planned_with_less(plans[0])

@@ -1,0 +1,88 @@
+"""Plans: remarks on a plan, one line each: how it was rewritten, how absent entries are treated, what was replanned."""
+
+from collections.abc import Iterator
+
+from sparseeinsum.decompose.plan import Step
+from sparseeinsum.kernels.duckdb.library import library_at_hand
+from sparseeinsum.plans.analysis import Analysis
+from sparseeinsum.plans.plan import ProgramPlan
+from sparseeinsum.plans.units import write_seconds
+from sparseeinsum.rewrite.derivations import Derivation
+from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
+from sparseeinsum.rewrite.saturation.egraph import EXTRA
+from sparseeinsum.semantics.exactness import Evaluation, JoinKind
+
+
+def notes_on(plan: ProgramPlan, analysis: Analysis | None) -> list[str]:
+    """All remarks on `plan`, and on the run that `analysis` describes if there was one."""
+    notes = list(_rewriting_notes(plan.rewriting))
+    for step in plan.decomposed.steps:
+        notes += _evaluation_notes(step, plan.evaluations[step.einsum.output.tensor])
+    products = [
+        step.einsum.output.tensor
+        for step in plan.decomposed.steps
+        if plan.alternatives.model.is_matrix_product(step.einsum, step.choice)
+    ]
+    if products:
+        library = library_at_hand() if plan.dialect.calls_python else None
+        computing = "our own kernels" if library is None or library.blas is None else library.blas.name
+        notes.append(f"{', '.join(products)}: matrix products of arrays are computed by {computing}")
+    if analysis is not None:
+        notes += [replanning.summary for replanning in analysis.replannings]
+    return notes
+
+
+def _rewriting_notes(rewriting: RewriteSummary) -> Iterator[str]:
+    for name, parts in rewriting.parts.items():
+        if parts:
+            yield f"{name}: taken apart into {', '.join(parts)}: fewer operands each, or only sparse ones, are cheaper"
+    for name, same in rewriting.merged.items():
+        yield f"{name}: the same as {same}, which is computed once for both"
+    for name in rewriting.unsearched:
+        yield f"{name}: no equal formulas were looked for, which needs egglog: pip install 'sparseeinsum[{EXTRA}]'"
+    for name, derivation in rewriting.derivations.items():
+        yield from _derivation_notes(name, derivation)
+    for product in dict.fromkeys(rewriting.inlined.values()):
+        if product not in rewriting.derivations:
+            absorbed = ", ".join(name for name, whole in rewriting.inlined.items() if whole == product)
+            yield (
+                f"{product}: its product is computed in another order than written, without {absorbed} "
+                "(rewrite=False keeps to what is written)"
+            )
+
+
+def _derivation_notes(name: str, derivation: Derivation) -> Iterator[str]:
+    """The formula that computes a result, and the laws that make it equal to the written one."""
+    seconds = f"{write_seconds(derivation.seconds)} instead of {write_seconds(derivation.seconds_written)}"
+    yield (
+        f"{name}: computed by an equal formula, expected to take {seconds} ({derivation.share:.2g} times as long), and "
+        "rounded otherwise (rewrite=False keeps to what is written)"
+    )
+    written, computed = derivation.formulas
+    yield f"{name}: written as {written}"
+    yield f"{name}: computed as {computed}"
+    if derivation.laws:
+        yield f"{name}: which is equal by {', '.join(derivation.laws)}"
+
+
+def _evaluation_notes(step: Step, evaluation: Evaluation) -> Iterator[str]:
+    name, operands = step.einsum.output.tensor, step.einsum.operands
+    dense = [operand.tensor for operand, is_dense in zip(operands, step.absence.dense, strict=True) if is_dense]
+    if dense:
+        yield f"{name}: every tuple of {', '.join(dense)} must be present, because {evaluation.reason}"
+    elif step.absence.join != JoinKind.INNER:
+        yield f"{name}: a {step.absence.join} join fills in what is absent, because {evaluation.reason}"
+    if step.indexed is not None:
+        indexed = operands[step.indexed]
+        labels = ", ".join(label for label in indexed.labels if label in step.promoted)
+        yield f"{name}: {indexed.tensor} is kept in memory as one array and read at {labels}, without a join"
+    if _counts_absent_pairs(step, evaluation):
+        yield f"{name}: {step.einsum.aggregate} counts {evaluation.constant} for every pair of tuples left out"
+    if evaluation.detects_nonfinite:
+        yield f"{name}: a run ends where it turns NaN or infinite (nonfinite='allow' lets it go on)"
+
+
+def _counts_absent_pairs(step: Step, evaluation: Evaluation) -> bool:
+    """Whether groups lack pairs of tuples whose constant value changes the aggregate."""
+    is_grouped = not step.promoted <= frozenset(step.einsum.output.labels)
+    return is_grouped and evaluation.constant is not None and not evaluation.ignores_constant
