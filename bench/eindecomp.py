@@ -21,8 +21,8 @@ import sparseeinsum as se
 from bench.timing import CONSOLE
 from sparseeinsum.api.examples import MATRIX_CHAIN, MULTI_HEAD_ATTENTION
 from sparseeinsum.api.graphs import GCN
-from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partitioned
-from sparseeinsum.decompose.eindecomp.search import Found, linearised
+from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partition_graph
+from sparseeinsum.decompose.eindecomp.search import VectorAssignment, linearise
 
 # One step of training by gradient descent: b is the batch, m features, h hidden, o labels.
 TRAINING_STEP = """
@@ -206,9 +206,9 @@ def run(case: Case) -> list[Figure]:
     found = se.partition(case.text, case.workers, case.shapes, case.entries)
     timed = [("EinDecomp", found.best, time.perf_counter() - start)]
     start = time.perf_counter()
-    paths = linearised(found.task)
-    of_paths = Found(paths, found.task.floats(paths), is_optimal=False)
-    timed.append(("longest paths", partitioned(found.task, of_paths, case.workers), time.perf_counter() - start))
+    paths = linearise(found.task)
+    of_paths = VectorAssignment(paths, found.task.floats(paths), is_optimal=False)
+    timed.append(("longest paths", partition_graph(found.task, of_paths, case.workers), time.perf_counter() - start))
     start = time.perf_counter()
     timed.append(("SQRT", found.even(), time.perf_counter() - start))
     for name, scheme in case.schemes.items():

@@ -1,4 +1,4 @@
-"""Decompose: which choices the search may consider for an EinSum."""
+"""Decompose: the choices of every EinSum that the search considers."""
 
 import itertools
 import math
@@ -13,11 +13,12 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum, write_einsum
 from sparseeinsum.language.tensors import DEMOTED
 
-_MOST_TILINGS = 1024  # choices of one EinSum, where its labels have tiles
-MOST_LABELS = 8  # that are promoted or not one by one: their subsets are looked at for every two EinSums that meet
+_MOST_TILINGS = 1024  # choices of one EinSum whose labels have tiles
+# Labels that are promoted independently of each other; their subsets are compared for every two adjacent EinSums.
+MOST_LABELS = 8
 
-# An EinSum that has no more indices than this takes less time than to start an operator: of more labels than a few, all
-# are promoted or none, lest to plan a network of small tensors take far longer than to compute it.
+# An EinSum with no more indices than this takes less time than starting an operator. If it has more than a few labels,
+# all or none are promoted: otherwise, planning a network of small tensors would take far longer than computing it.
 _SMALL = 1 << 14
 _FEW_LABELS = 4
 
@@ -29,17 +30,17 @@ def allowed_choices(
     tiles: Mapping[str, Mapping[str, tuple[int, ...]]] = MappingProxyType({}),
     cut: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
 ) -> dict[str, tuple[Choice, ...]]:
-    """Choices for every EinSum of a graph, by the name of its result.
+    """The choices to consider for every EinSum of a graph, by the name of its result.
 
     Args:
-        model: Knows the sizes, and the memory: kernels and aggregation states get shares of it.
-        pinned: For some results, exactly the labels to promote in the EinSum that computes them, and their tiles.
-        only: What else a choice must satisfy; a baseline's restriction.
-        tiles: For every result, tiles of several indices that labels may have.
-        cut: For some results, labels that are cut among workers, and the tiles that one worker has of them.
+        model: The cost model; choices that exceed its memory limit are left out.
+        pinned: For some results, exactly the labels to promote in their EinSum, with their tiles.
+        only: Whether a choice is considered; the restriction of a baseline.
+        tiles: For every result, the tiles greater than 1 that each label may have.
+        cut: For some results, the labels that are divided among workers, with the tile of one worker.
 
     Raises:
-        PlanError: An EinSum has no choice left.
+        PlanError: An EinSum has no such choice.
     """
     return {
         name: _choices(model, einsum, _LabelConstraints(pinned.get(name), tiles.get(name, {}), cut.get(name, {})), only)
@@ -49,44 +50,44 @@ def allowed_choices(
 
 @dataclass(frozen=True, slots=True)
 class _LabelConstraints:
-    """What is wanted of the labels of an EinSum; see `all_choices`."""
+    """Constraints on the choices of an EinSum; see `all_choices` for the attributes."""
 
     pinned: Mapping[str, int] | None
     tiles: Mapping[str, tuple[int, ...]]
     cut: Mapping[str, int]
 
     def choices(self, einsum: EinSum, bounds: Mapping[str, int]) -> Iterable[Choice]:
-        """All that keep to it."""
+        """All choices that satisfy the constraints."""
         return all_choices(einsum, bounds, self.pinned, self.tiles, self.cut)
 
     def with_smaller(self, bounds: Mapping[str, int]) -> "_LabelConstraints":
-        """The same with tiles among which there are some for any memory."""
-        return replace(self, tiles=_with_smaller(bounds, self.tiles))
+        """A copy with more tiles, some of them small enough for low memory limits."""
+        return replace(self, tiles=with_smaller_tiles(bounds, self.tiles))
 
 
 def _choices(
-    model: CostModel, einsum: EinSum, wish: _LabelConstraints, only: Callable[[EinSum, Choice], bool] | None
+    model: CostModel, einsum: EinSum, constraints: _LabelConstraints, only: Callable[[EinSum, Choice], bool] | None
 ) -> tuple[Choice, ...]:
     def is_fitting(choice: Choice) -> bool:
         return model.needed_bytes(einsum, choice) <= model.memory.limit_bytes
 
     bounds = {label: model.graph.bound_of(einsum, label) for label in einsum.labels}
-    candidates = [choice for choice in wish.choices(einsum, bounds) if only is None or only(einsum, choice)]
+    candidates = [choice for choice in constraints.choices(einsum, bounds) if only is None or only(einsum, choice)]
     fitting = tuple(filter(is_fitting, candidates))
     if candidates:
         cheapest = min(candidates, key=lambda choice: model.single_pass_seconds(einsum, choice))
-        # Memory makes the plan dearer: arrays in tiles need less.
+        # The cheapest choice exceeds the memory limit or needs passes, so smaller tiles may be cheaper.
         if not is_fitting(cheapest) or model.vertex_cost(einsum, cheapest).passes is not None:
-            smaller = wish.with_smaller(bounds).choices(einsum, bounds)
+            smaller = constraints.with_smaller(bounds).choices(einsum, bounds)
             candidates = [choice for choice in smaller if only is None or only(einsum, choice)]
             fitting = tuple(filter(is_fitting, candidates))
     if not fitting:
-        raise PlanError(_no_choice(model, einsum, candidates))
+        raise PlanError(_no_choice_message(model, einsum, candidates))
     return fitting
 
 
-def _with_smaller(bounds: Mapping[str, int], tiles: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-    """Tiles by label, and those among which there are some for any memory."""
+def with_smaller_tiles(bounds: Mapping[str, int], tiles: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    """The tiles of every label, and in addition the standard ones, with the smallest if there are few labels."""
     smaller = (*TILES, SMALLEST_TILE) if (3 + len(TILES)) ** len(bounds) <= _MOST_TILINGS else TILES
     return {label: tiles_below(bound, (*tiles.get(label, ()), *smaller)) for label, bound in bounds.items()}
 
@@ -98,21 +99,22 @@ def all_choices(
     tiles: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
     cut: Mapping[str, int] = MappingProxyType({}),
 ) -> Iterable[Choice]:
-    """Every label demoted, promoted or in one of its tiles; those promoted by hand stay so, and those pinned alone.
+    """All choices of an EinSum that satisfy the given constraints.
 
-    Of an EinSum that would have more choices than are looked at, the labels have no tiles; and of many labels, those of
-    the smaller bounds are promoted only where all are, the same ones in all EinSums of the same labels. Of one that has
-    few indices in all, that is so for all labels, if they are more than a few.
+    Every label is demoted, promoted, or in one of its tiles. Labels that the program promotes stay so.
+    The number of choices is limited as follows. If an EinSum has too many, tiles are left out. If it has many labels,
+    those of the smallest bounds are promoted only together with all others; they are the same in all EinSums with the
+    same labels. If it has few indices in all, but more than a few labels, all labels are promoted or none.
 
     Args:
-        einsum: Of these labels.
-        bounds: Of its labels.
+        einsum: The EinSum.
+        bounds: Bounds of its labels.
         pinned: Exactly the labels to promote, with their tiles.
-        tiles: That labels may have besides.
-        cut: Labels that are cut among workers are promoted, in these tiles or in parts of them.
+        tiles: The tiles greater than 1 that each label may have.
+        cut: Labels that are divided among workers; they are promoted, in these tiles or in divisors of them.
 
     Raises:
-        PlanError: A label is pinned that the EinSum lacks.
+        PlanError: A pinned label is not in the EinSum, or must be demoted.
     """
     if pinned is not None:
         unknown = sorted(pinned.keys() - frozenset(einsum.labels))
@@ -126,48 +128,49 @@ def all_choices(
                     f"{einsum.output.tensor} has {label} inside arrays, so {label} cannot be promoted in it"
                 )
         return [tuple(pinned.get(label, DEMOTED) for label in einsum.labels)]
-    given = fixed_tiles(einsum)
-    states = [_states(label, given, cut) for label in einsum.labels]
+    fixed = fixed_tiles(einsum)
+    untiled = [_label_tiles(label, fixed, cut) for label in einsum.labels]
     tiled = [
-        state if label in given else (*state, *_parts_of(tiles.get(label, ()), cut.get(label), state))
-        for state, label in zip(states, einsum.labels, strict=True)
+        options if label in fixed else (*options, *_fitting_tiles(tiles.get(label, ()), cut.get(label), options))
+        for options, label in zip(untiled, einsum.labels, strict=True)
     ]
-    free = sorted(frozenset(einsum.labels) - given.keys() - cut.keys(), key=lambda label: (-bounds[label], label))
+    free = sorted(frozenset(einsum.labels) - fixed.keys() - cut.keys(), key=lambda label: (-bounds[label], label))
     is_small = len(free) > _FEW_LABELS and math.prod(bounds.values()) <= _SMALL
     if not is_small and math.prod(map(len, tiled)) <= _MOST_TILINGS:
         return itertools.product(*tiled)
     if not is_small and len(free) <= MOST_LABELS:
-        return itertools.product(*states)
-    fixed = frozenset(free if is_small else free[MOST_LABELS:])
-    few = [(DEMOTED,) if label in fixed else state for label, state in zip(einsum.labels, states, strict=True)]
-    return itertools.chain(itertools.product(*few), [tuple(given.get(label, 1) for label in einsum.labels)])
+        return itertools.product(*untiled)
+    together = frozenset(free if is_small else free[MOST_LABELS:])  # all promoted, or none
+    few = [(DEMOTED,) if label in together else options for label, options in zip(einsum.labels, untiled, strict=True)]
+    return itertools.chain(itertools.product(*few), [tuple(fixed.get(label, 1) for label in einsum.labels)])
 
 
 def fixed_tiles(einsum: EinSum) -> dict[str, int]:
-    """Tiles of the labels that are not free: those promoted by hand, and those that must lie inside arrays."""
+    """Tiles of the labels that are not free: those that the program promotes, and those that must be demoted."""
     return dict(einsum.promoted) | dict.fromkeys(einsum.demoted_labels, DEMOTED)
 
 
-def _states(label: str, given: Mapping[str, int], cut: Mapping[str, int]) -> tuple[int, ...]:
-    if label in given:
-        return (given[label],)
+def _label_tiles(label: str, fixed: Mapping[str, int], cut: Mapping[str, int]) -> tuple[int, ...]:
+    """A label's options without larger tiles: its fixed tile, promoted or in a worker's tile, or both states."""
+    if label in fixed:
+        return (fixed[label],)
     return tuple(dict.fromkeys((1, cut[label]))) if label in cut else (DEMOTED, 1)
 
 
-def _parts_of(tiles: Iterable[int], cut: int | None, known: Collection[int]) -> tuple[int, ...]:
-    """Of some tiles those that a worker has whole."""
+def _fitting_tiles(tiles: Iterable[int], cut: int | None, known: Collection[int]) -> tuple[int, ...]:
+    """The tiles that are not `known` and divide the tile `cut` of a worker, if there is one."""
     return tuple(tile for tile in tiles if tile not in known and (cut is None or cut % tile == 0))
 
 
-def _no_choice(model: CostModel, einsum: EinSum, candidates: list[Choice]) -> str:
+def _no_choice_message(model: CostModel, einsum: EinSum, candidates: list[Choice]) -> str:
     if not candidates:
         name = einsum.output.tensor
-        return f"no decomposition of {name} keeps to what is promoted by hand and to the optimizer asked for"
+        return f"no decomposition of {name} satisfies both the labels promoted by hand and the chosen optimizer"
     least = min(candidates, key=lambda choice: model.needed_bytes(einsum, choice))
-    needed, given = model.memory.total_bytes_for(model.needed_bytes(einsum, least)), model.memory.total_bytes
+    needed, limit = model.memory.total_bytes_for(model.needed_bytes(einsum, least)), model.memory.total_bytes
     written = write_einsum(einsum, promoted_tiles(einsum, least))
     return (
-        f"{written} needs a memory_limit of at least {needed:,} bytes, more than the {given:,} given, and every other "
+        f"{written} needs a memory_limit of at least {needed:,} bytes, more than the {limit:,} given, and every other "
         f"decomposition of {einsum.output.tensor} allowed here needs as much, in any number of passes; "
         "raise memory_limit or promote more labels"
     )

@@ -1,4 +1,4 @@
-"""Decompose: which axes of the tensors of a graph hang together, because one label walks them."""
+"""Decompose: connected axes of a graph: axes that share a label in some EinSum, directly or through others."""
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 
@@ -6,7 +6,7 @@ Axis = tuple[str, int]  # a tensor and the position of an axis
 
 
 class ConnectedAxes:
-    """Groups of axes that hang together; each has one axis that stands for it."""
+    """Groups of connected axes, in a union-find structure; one axis represents each group."""
 
     def __init__(self, graph: EinGraph) -> None:
         self._parent: dict[Axis, Axis] = {}
@@ -15,10 +15,10 @@ class ConnectedAxes:
             for reference in (*einsum.operands, einsum.output):
                 for position, label in enumerate(reference.labels):
                     axis = (reference.tensor, position)
-                    self._join(first.setdefault(label, axis), axis)
+                    self._unite(first.setdefault(label, axis), axis)
 
-    def of(self, axis: Axis) -> Axis:
-        """The axis that stands for all that hang together with one."""
+    def representative(self, axis: Axis) -> Axis:
+        """The axis that represents the group of `axis`."""
         parent = self._parent.setdefault(axis, axis)
         while parent != self._parent[parent]:
             parent = self._parent[parent]
@@ -26,12 +26,12 @@ class ConnectedAxes:
         return parent
 
     def representatives(self, einsum: EinSum) -> dict[str, Axis]:
-        """For every label of an EinSum the axis that stands for those that it walks."""
+        """For every label of an EinSum, the representative of its axes."""
         return {
-            label: self.of((reference.tensor, position))
+            label: self.representative((reference.tensor, position))
             for reference in (*einsum.operands, einsum.output)
             for position, label in enumerate(reference.labels)
         }
 
-    def _join(self, first: Axis, second: Axis) -> None:
-        self._parent[self.of(second)] = self.of(first)
+    def _unite(self, first: Axis, second: Axis) -> None:
+        self._parent[self.representative(second)] = self.representative(first)

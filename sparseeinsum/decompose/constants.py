@@ -1,4 +1,4 @@
-"""Decompose: cost constants: the defaults of stats/<engine>/constants.json, or those measured on this machine."""
+"""Decompose: cost constants: the defaults in stats/<engine>/constants.json, or those calibrated on this machine."""
 
 import json
 from dataclasses import asdict
@@ -11,14 +11,14 @@ from sparseeinsum.settings import config_folder
 
 
 def constants_for(engine: str) -> CostConstants:
-    """Constants for an engine: calibrated on this machine where that was done, else the defaults.
+    """The cost constants of an engine: those calibrated on this machine if there are any, else the defaults.
 
     Raises:
         PlanError: The calibration file cannot be read.
     """
     path = calibration_file(engine)
     try:
-        text = path.read_text(encoding="utf-8") if _is_there(path) else assets.read(f"stats/{engine}/constants.json")
+        text = path.read_text(encoding="utf-8") if _exists(path) else assets.read(f"stats/{engine}/constants.json")
         return CostConstants(**json.loads(text)["constants"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise PlanError(
@@ -28,7 +28,13 @@ def constants_for(engine: str) -> CostConstants:
 
 
 def store_constants(engine: str, constants: CostConstants, origin: str) -> Path:
-    """Keep calibrated constants for this user; returns the file written."""
+    """Write calibrated constants to this user's calibration file, and return its path.
+
+    Args:
+        engine: Name of the engine.
+        constants: The constants.
+        origin: What they were measured with.
+    """
     path = calibration_file(engine)
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {"origin": origin, "constants": asdict(constants)}
@@ -36,8 +42,8 @@ def store_constants(engine: str, constants: CostConstants, origin: str) -> Path:
     return path
 
 
-def _is_there(path: Path) -> bool:
-    """Whether there is a file; none where this user may not look, as in a server that another user started."""
+def _exists(path: Path) -> bool:
+    """Whether a file exists; False if this user may not look, such as in a server that another user started."""
     try:
         return path.is_file()
     except PermissionError:
@@ -45,5 +51,5 @@ def _is_there(path: Path) -> bool:
 
 
 def calibration_file(engine: str) -> Path:
-    """Where the constants calibrated on this machine are kept."""
+    """The file for the constants that were calibrated on this machine."""
     return config_folder() / f"calibration-{engine}.json"

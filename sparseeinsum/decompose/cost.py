@@ -1,33 +1,35 @@
-"""Decompose: the cost model: counts of elementary work, and the constants that turn them into seconds.
+"""Decompose: counts of elementary work, and the constants that turn them into seconds.
 
-The formulas of SparseEinSum, section 7.2, count what a distributed engine does: every operand of every pair of tuples
-is moved. An engine inside one process moves operands no more than a pointer, but writes results: measured on GCN and
-attention, the paper's count orders plans far worse there (bench/regret.py). Hence an *accounting* for each.
+The formulas of SparseEinSum, section 7.2, count the work of a distributed engine, which moves the operands of every
+pair of tuples. An engine in one process passes operands by pointer, but writes results: measured on GCN and attention,
+the paper's count ranks plans far worse there (bench/regret.py). Hence there is an *accounting* for each.
 """
 
 import math
 from dataclasses import asdict, dataclass
 from typing import Protocol
 
-# As many operations as starting to evaluate an expression takes: 0.1 microseconds for every pair of tuples.
+# Starting to evaluate an expression takes 0.1 microseconds for every pair of tuples, as long as so many operations.
 _START_OPERATIONS = 150
-# Of putting a tuple into a hash table, to find one of few groups there (measured: 5 million rows in 10,000 groups).
-_FOUND_TUPLES = 0.25
-_COPIED_BYTES = 0.35  # of moving a byte in a repartition, to copy one in a join (measured: bench/indexed.py)
+# Cost of looking up an existing group in a hash table, relative to inserting a tuple (measured: 5 million rows in
+# 10,000 groups).
+_LOOKUP_SHARE = 0.25
+# Cost of copying a byte in a join, relative to moving one in a repartition (measured: bench/indexed.py).
+_COPIED_BYTES = 0.35
 
 
 @dataclass(frozen=True, slots=True)
 class CostConstants:
-    """What an engine's elementary work takes on a machine, in seconds; in the order of the fields of Work.
+    """Seconds of an engine's elementary work on a machine, in the order of the fields of `Work`.
 
     Attributes:
-        fixed_seconds_per_tuple: C_fixed, for a tuple handled.
-        transfer_seconds_per_byte: C_xfer, for a byte moved.
-        kernel_seconds_per_operation: C_kernel, for a floating-point operation of a kernel that walks arrays.
-        matrix_seconds_per_operation: The same for a kernel that is a matrix product, which BLAS computes.
-        expression_seconds_per_operation: The same for a kernel that evaluates an expression, block by block.
-        hashing_seconds_per_tuple: For a tuple that is looked up in a hash table, or put there.
-        fixed_seconds_per_operator: For a relational operator, however little it does: to plan it, and to start it.
+        fixed_seconds_per_tuple: C_fixed, to process a tuple.
+        transfer_seconds_per_byte: C_xfer, to move a byte.
+        kernel_seconds_per_operation: C_kernel, for a floating-point operation of a kernel that loops over arrays.
+        matrix_seconds_per_operation: For a floating-point operation of a matrix product, which BLAS computes.
+        expression_seconds_per_operation: For a floating-point operation of an expression, evaluated block by block.
+        hashing_seconds_per_tuple: To look up a tuple in a hash table, or to insert it.
+        fixed_seconds_per_operator: To plan and start a relational operator, however little it does.
     """
 
     fixed_seconds_per_tuple: float
@@ -49,12 +51,12 @@ class Work:
     """Counts of elementary work.
 
     Attributes:
-        tuples: Handled one by one: joined, sliced, stacked.
-        bytes_moved: Written.
-        kernel_operations: Floating-point operations of kernels that walk arrays.
-        matrix_operations: Those of matrix products.
-        expression_operations: Those of expressions over arrays.
-        hashed_tuples: That are looked up in hash tables, or put there: of operands of joins, of stacks, and groups.
+        tuples: Tuples that are joined, sliced or stacked.
+        bytes_moved: Bytes that are written.
+        kernel_operations: Floating-point operations of kernels that loop over arrays.
+        matrix_operations: Floating-point operations of matrix products.
+        expression_operations: Floating-point operations of expressions over arrays.
+        hashed_tuples: Look-ups and insertions in hash tables: of join operands, stacked tuples and groups.
         operators: Relational operators.
     """
 
@@ -78,7 +80,7 @@ class Work:
         )
 
     def times(self, count: float) -> "Work":
-        """The work done so often."""
+        """The work, done `count` times."""
         return Work(
             self.tuples * count,
             self.bytes_moved * count,
@@ -90,7 +92,7 @@ class Work:
         )
 
     def seconds(self, constants: CostConstants) -> float:
-        """How long the work takes."""
+        """The seconds that the work takes."""
         return (
             self.tuples * constants.fixed_seconds_per_tuple
             + self.bytes_moved * constants.transfer_seconds_per_byte
@@ -107,19 +109,19 @@ class ContractionSizes:
     """Sizes of one EinSum under a choice.
 
     Attributes:
-        joined: T_join, pairs of tuples.
-        matched: Tuples of operands that are matched by keys they share; 0 where every tuple meets every other.
-        groups: Product of V over the promoted labels of the result.
-        is_grouped: Whether pairs are aggregated at all.
+        joined: T_join, the pairs of tuples.
+        matched: Tuples of operands that are matched by shared keys; 0 if every tuple is joined with every other.
+        groups: The product of V over the promoted labels of the result.
+        is_grouped: Whether pairs are aggregated.
         has_keys: Whether the result has promoted labels.
-        operand_bytes: Bytes of a tuple of each operand, together.
+        operand_bytes: Bytes of one tuple of each operand, added up.
         result_bytes: Bytes of a tuple of the result.
         result_size: Elements of an array of the result.
         operations: Floating-point operations of the kernel for one pair.
         is_matrix_product: Whether BLAS computes them.
-        is_expression: Whether they are those of an expression over arrays, other than a sum of products.
-        copied_bytes: Of an operand's array that an engine that refers to operands must copy for every pair.
-        is_streamed: Whether results are numbers that one other EinSum alone reads, which takes them as they come.
+        is_expression: Whether the kernel evaluates an expression over arrays that is not a sum of products.
+        copied_bytes: Bytes of an operand's array that even an engine that passes pointers must copy for every pair.
+        is_streamed: Whether results are numbers that only one other EinSum reads, so that they need not be stored.
     """
 
     joined: float
@@ -138,11 +140,11 @@ class ContractionSizes:
 
     @property
     def aggregated(self) -> float:
-        """T_agg = min(T_join / 2, groups); T_join where nothing is aggregated."""
+        """T_agg = min(T_join / 2, groups); T_join if nothing is aggregated."""
         return min(self.joined / 2, self.groups) if self.is_grouped else self.joined
 
     def kernel(self) -> Work:
-        """The kernel's operations, for all pairs."""
+        """The work of the kernel for all pairs."""
         operations = self.joined * self.operations
         if self.is_expression:
             return Work(expression_operations=operations + self.joined * _START_OPERATIONS)
@@ -151,17 +153,17 @@ class ContractionSizes:
 
 @dataclass(frozen=True, slots=True)
 class RepartitionSizes:
-    """Sizes of a change of decomposition from P_in to P.
+    """Sizes of a repartition from the decomposition P_in to P.
 
     Attributes:
         before: T(P_in).
-        parts: Into how many parts its arrays are cut, those that hold only the fill included.
-        between: T(P_in u P), where all labels of either are promoted.
+        parts: The number of parts that its arrays are cut into, including those that hold only the fill.
+        between: T(P_in u P), with the labels of both promoted.
         after: T(P).
         between_bytes: Bytes of a tuple in between.
         after_bytes: Bytes of a tuple afterwards.
-        slices: Whether P has labels that P_in lacks.
-        stacks: Whether P_in has labels that P lacks.
+        slices: Whether P promotes labels that P_in does not.
+        stacks: Whether P_in promotes labels that P does not.
     """
 
     before: float
@@ -175,20 +177,20 @@ class RepartitionSizes:
 
 
 class Accounting(Protocol):
-    """What work an engine does for given sizes."""
+    """Counts the work that an engine does for given sizes."""
 
     def join(self, sizes: ContractionSizes) -> Work:
-        """To join tuples and run the kernel on every pair."""
+        """Work to join tuples and run the kernel on every pair."""
 
     def aggregation(self, sizes: ContractionSizes) -> Work:
-        """To aggregate the pairs' results."""
+        """Work to aggregate the results of the pairs."""
 
     def repartition(self, sizes: RepartitionSizes) -> Work:
-        """To change a decomposition."""
+        """Work to change a decomposition."""
 
 
 class DistributedAccounting:
-    """The paper's count: both operands of every pair are moved, and so is every result that is aggregated.
+    """The paper's count: both operands of every pair are moved, and every result that is aggregated.
 
     Source: SparseEinSum, section 7.2.
     """
@@ -209,24 +211,24 @@ class DistributedAccounting:
 
 
 class EmbeddedAccounting:
-    """One process: operands are referred to, kernels add to the groups in place, and what is moved are results."""
+    """Counts for an engine in one process: operands are passed by pointer, groups updated in place, results written."""
 
     def join(self, sizes: ContractionSizes) -> Work:
-        """Every pair is handled, and every operand's tuple found by its keys; a result is written, or taken at once."""
+        """Every pair is processed, and every matched tuple hashed; results are written unless grouped or streamed."""
         written = 0.0 if sizes.is_grouped or sizes.is_streamed else sizes.joined * sizes.result_bytes
         written += sizes.joined * sizes.copied_bytes * _COPIED_BYTES
         return Work(sizes.joined, written, hashed_tuples=sizes.matched, operators=1) + sizes.kernel()
 
     def aggregation(self, sizes: ContractionSizes) -> Work:
-        """Every group is made in a hash table and taken out of it, and written once; other pairs find it there."""
+        """Every group is inserted into a hash table, read from it and written; all other pairs look it up."""
         if not sizes.is_grouped:
             return Work()
-        found = sizes.joined - sizes.aggregated
-        hashed = 2 * sizes.aggregated + found * _FOUND_TUPLES if sizes.has_keys else 0.0
+        lookups = sizes.joined - sizes.aggregated
+        hashed = 2 * sizes.aggregated + lookups * _LOOKUP_SHARE if sizes.has_keys else 0.0
         return Work(bytes_moved=sizes.aggregated * sizes.result_bytes, hashed_tuples=hashed, operators=1)
 
     def repartition(self, sizes: RepartitionSizes) -> Work:
-        """Every part is looked at, and written unless it holds only the fill; stacks are found and written."""
+        """Every part is read, and written unless it holds only the fill; stacked tuples are hashed and written."""
         work = Work()
         if sizes.slices:
             work += Work(sizes.parts, sizes.between * sizes.between_bytes, operators=1)

@@ -1,8 +1,7 @@
-"""Decompose: the k cheapest plans of EinSums that read each other in any way, shared results included.
+"""Decompose: the k cheapest plans of EinSums that read each other's results in any way, shared results included.
 
-The choice of every EinSum is an unknown, and so is the state, such as tiles, in which its result comes out where others
-read it. On trees, eliminating them is algorithm 1 of SparseEinSum (section 8.1): tables never depend on more than one
-result.
+For every EinSum there are two variables: its choice, and the state (such as tiles) of its result. On trees, eliminating
+them is algorithm 1 of SparseEinSum (section 8.1), because no table depends on more than one result.
 """
 
 import heapq
@@ -22,7 +21,7 @@ from sparseeinsum.decompose.factors import (
     Variable,
     View,
     eliminate,
-    factor,
+    make_factor,
     ungrouped_variable,
 )
 from sparseeinsum.decompose.search import Candidate, Pricing, State
@@ -32,42 +31,41 @@ _Value = TypeVar("_Value", State, tuple[State, int])
 
 
 def cheapest_plans(
-    task: Pricing, einsums: Sequence[EinSum], given: Mapping[str, State], k: int, limit: float = math.inf
+    task: Pricing, einsums: Sequence[EinSum], input_states: Mapping[str, State], k: int, limit: float = math.inf
 ) -> list[Candidate] | None:
-    """The k cheapest ways to compute some EinSums, best first; None where the tables to find them exceed a limit.
+    """The k cheapest plans for some EinSums, best first; None if the tables of the elimination exceed a limit.
 
     Args:
-        task: What may be chosen.
-        einsums: In topological order.
-        given: How the results are there that they read and others compute.
-        k: How many plans.
-        limit: Numbers that all tables together may have.
+        task: The choices and their costs.
+        einsums: The EinSums, in topological order.
+        input_states: States of the results that these EinSums read and others compute.
+        k: The number of plans.
+        limit: The most numbers that all tables together may have.
     """
-    costs = _Costs(task, einsums, given)
-    eliminations = eliminate(costs.unknowns, costs.factors, limit)
+    costs = _CostFactors(task, einsums, input_states)
+    eliminations = eliminate(costs.variables, costs.factors, limit)
     if eliminations is None:
         return None
-    found = itertools.islice(_best_first(costs.unknowns, eliminations), k)
-    candidates = (costs.candidate(values) for values in found)
-    return sorted(candidates)
+    assignments = itertools.islice(_best_first(costs.variables, eliminations), k)
+    return sorted(costs.candidate(values) for values in assignments)
 
 
-class _Costs:
-    """The unknowns of some EinSums, and what their cost depends on.
+class _CostFactors:
+    """The variables of some EinSums and the costs that depend on them.
 
     Attributes:
-        unknowns: For each EinSum in turn its choice, sorted by the result's state, and the result's state.
+        variables: For each EinSum in turn, its choice, with choices sorted by the result's state, and that state.
         factors: Costs of single EinSums, and of repartitions between two.
     """
 
-    def __init__(self, task: Pricing, einsums: Sequence[EinSum], given: Mapping[str, State]) -> None:
+    def __init__(self, task: Pricing, einsums: Sequence[EinSum], input_states: Mapping[str, State]) -> None:
         self._task = task
         self._einsums = einsums
-        self._given = given
+        self._given = input_states
         self._choices: list[list[Choice]] = []
         self._numbers = {einsum.output.tensor: 2 * number for number, einsum in enumerate(einsums)}
         self._states: dict[str, list[State]] = {}
-        self.unknowns: list[Variable] = []
+        self.variables: list[Variable] = []
         self.factors: list[Factor] = []
         for einsum in einsums:
             self._add(einsum)
@@ -81,9 +79,9 @@ class _Costs:
         starts = np.searchsorted(positions, np.arange(len(states)))
         self._choices.append(choices)
         self._states[name] = states
-        self.unknowns += [Variable(len(choices), starts, number + 1), ungrouped_variable(len(states))]
+        self.variables += [Variable(len(choices), starts, number + 1), ungrouped_variable(len(states))]
         own = [self._own_cost(einsum, choice) for choice in choices]
-        self.factors.append(factor([_identity(number, len(choices))], np.array(own)))
+        self.factors.append(make_factor([_identity(number, len(choices))], np.array(own)))
         for index, operand in enumerate(einsum.operands):
             if operand.tensor in self._states:
                 self.factors.append(self._repartition(einsum, index, choices))
@@ -92,19 +90,19 @@ class _Costs:
         return self._task.own_cost(einsum, choice) + self._task.reading_cost(einsum, choice, self._given)
 
     def _repartition(self, einsum: EinSum, index: int, choices: list[Choice]) -> Factor:
-        """What it costs to bring an operand from the state of a result into that which a choice wants."""
+        """Costs to bring an operand from the state in which it is computed into the state that a choice requires."""
         name = einsum.operands[index].tensor
         states = self._states[name]
-        wishes = [
+        requirements = [
             (self._task.required_state(einsum, index, choice), self._task.reads(einsum, choice)) for choice in choices
         ]
-        wanted, positions = _positions(wishes)
-        costs = self._task.repartition_costs(name, states, wanted)
-        as_wanted = View(self._numbers[einsum.output.tensor], positions, len(wanted))
-        return factor([_identity(self._numbers[name] + 1, len(states)), as_wanted], costs)
+        required, positions = _positions(requirements)
+        costs = self._task.repartition_costs(name, states, required)
+        reader = View(self._numbers[einsum.output.tensor], positions, len(required))
+        return make_factor([_identity(self._numbers[name] + 1, len(states)), reader], costs)
 
     def candidate(self, values: Mapping[int, int]) -> Candidate:
-        """The plan in which unknowns have these values."""
+        """The plan in which the variables have these values."""
         chosen = [choices[values[2 * number]] for number, choices in enumerate(self._choices)]
         cost = 0.0
         states = dict(self._given)
@@ -116,56 +114,56 @@ class _Costs:
 
 
 def _positions(values: list[_Value]) -> tuple[list[_Value], Positions]:
-    """Different values in order, and for each value its position among them."""
-    different = sorted(set(values))
-    position = {value: number for number, value in enumerate(different)}
-    return different, np.array([position[value] for value in values], np.intp)
+    """The distinct values in order, and for each value its position among them."""
+    distinct = sorted(set(values))
+    position = {value: number for number, value in enumerate(distinct)}
+    return distinct, np.array([position[value] for value in values], np.intp)
 
 
-def _identity(unknown: int, size: int) -> View:
-    return View(unknown, np.arange(size), size)
+def _identity(variable: int, size: int) -> View:
+    return View(variable, np.arange(size), size)
 
 
-def _best_first(unknowns: Sequence[Variable], eliminations: Sequence[Elimination]) -> Iterator[dict[int, int]]:
-    """Values of all unknowns, those of least cost first.
+def _best_first(variables: Sequence[Variable], eliminations: Sequence[Elimination]) -> Iterator[dict[int, int]]:
+    """Assignments of values to all variables, those of least cost first.
 
-    Unknowns get values in the opposite order of their elimination. What a value costs more than the best one, given
-    those before it, is known from the tables: so partial plans are ordered by the best that can become of them.
+    Variables get values in the reverse order of their elimination. The tables tell how much more a value costs than the
+    best one after the values before it, so that partial assignments are ordered by the cost of their best completion.
     """
-    finding = _Finding(unknowns, eliminations)
+    options_of = _Options(variables, eliminations)
     heap: list[tuple[float, int, tuple[int, ...], float, int]] = [(0.0, 0, (), 0.0, 0)]
-    numbers = itertools.count(-1, -1)  # of plans as good, the latest first: it is nearest to being whole
+    numbers = itertools.count(-1, -1)  # of equally good ones, the latest comes first: it is nearest to being complete
     while heap:
         excess, _, before, spent, rank = heapq.heappop(heap)
-        options = finding.options(before)
+        options = options_of.next_values(before)
         if rank + 1 < len(options):
             heapq.heappush(heap, (spent + options[rank + 1][0], next(numbers), before, spent, rank + 1))
         values = (*before, options[rank][1])
         if len(values) == len(eliminations):
-            yield finding.named(values)
+            yield options_of.by_variable(values)
         else:
             heapq.heappush(heap, (excess, next(numbers), values, excess, 0))
 
 
-class _Finding:
-    """Values that unknowns can take after others have theirs."""
+class _Options:
+    """The values that the next variable can take after others have theirs, ordered by cost."""
 
-    def __init__(self, unknowns: Sequence[Variable], eliminations: Sequence[Elimination]) -> None:
-        self._unknowns = unknowns
+    def __init__(self, variables: Sequence[Variable], eliminations: Sequence[Elimination]) -> None:
+        self._variables = variables
         self._steps = list(reversed(eliminations))
-        self._place = {step.unknown: place for place, step in enumerate(self._steps)}
+        self._place = {step.variable: place for place, step in enumerate(self._steps)}
         self._known: dict[tuple[int, ...], list[tuple[float, int]]] = {}
 
-    def options(self, values: tuple[int, ...]) -> list[tuple[float, int]]:
-        """Values of the next unknown, best first, each after the seconds that it costs more than the best one."""
+    def next_values(self, values: tuple[int, ...]) -> list[tuple[float, int]]:
+        """The values of the next variable, best first, each with its extra cost over the best one: (cost, value)."""
         place = len(values)
         step = self._steps[place]
-        unknown = self._unknowns[step.unknown]
-        group = 0 if unknown.group is None else values[self._place[unknown.group]]
-        at = tuple(int(view.positions[values[self._place[view.unknown]]]) for view in step.views)
+        variable = self._variables[step.variable]
+        group = 0 if variable.group is None else values[self._place[variable.group]]
+        at = tuple(int(view.positions[values[self._place[view.variable]]]) for view in step.views)
         known = self._known.get((place, group, *at))
         if known is None:
-            members = unknown.members(group)
+            members = variable.members(group)
             where: tuple[slice | int, ...] = (members, *at)
             seconds = step.seconds[where]
             order = np.argsort(seconds, kind="stable")
@@ -174,6 +172,6 @@ class _Finding:
             self._known[place, group, *at] = known
         return known
 
-    def named(self, values: tuple[int, ...]) -> dict[int, int]:
-        """Values by the number of their unknown."""
+    def by_variable(self, values: tuple[int, ...]) -> dict[int, int]:
+        """The values, by the numbers of their variables."""
         return {number: values[place] for number, place in self._place.items()}

@@ -1,7 +1,7 @@
-"""Decompose: sums of costs, each of which depends on a few unknowns, minimised over one unknown after the other.
+"""Decompose: variable elimination: to minimise a sum of costs that each depend on a few variables.
 
-Source: bucket elimination (R. Dechter, Artificial Intelligence 113, 1999), section 4: exact, in time and space of the
-largest table in between, which depends on the order.
+Source: bucket elimination (R. Dechter, Artificial Intelligence 113, 1999), section 4. It is exact; its time and space
+are those of the largest intermediate table, which depends on the order of elimination.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,48 +13,48 @@ from numpy.typing import NDArray
 Seconds = NDArray[np.float64]
 Positions = NDArray[np.intp]
 
-# What costs more is as bad: differences of costs must not be those of infinities.
+# Larger costs are cut to this, because differences of infinite costs would be NaN.
 _WORST_SECONDS = 1e200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """What costs depend on of an unknown: its values that are at one position cost the same.
+    """An axis of a table of costs: the values of a variable, where values at the same position cost the same.
 
     Attributes:
-        unknown: Its number.
-        positions: For every value of the unknown, its position along an axis of a table.
-        size: Positions that there are.
+        variable: The number of the variable.
+        positions: For every value of the variable, its position along the axis.
+        size: The length of the axis.
     """
 
-    unknown: int
+    variable: int
     positions: Positions
     size: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Factor:
-    """Costs that depend on some unknowns: `seconds` has one axis for every view."""
+    """Costs that depend on some variables: `seconds` has one axis for every view."""
 
     views: tuple[View, ...]
     seconds: Seconds
 
 
-def factor(views: Sequence[View], seconds: Seconds) -> Factor:
-    """A factor without the views that tell nothing, and without infinite costs."""
-    kept = tuple(view for view in views if view.size > 1)
+def make_factor(views: Sequence[View], seconds: Seconds) -> Factor:
+    """A factor without views of size 1, and without infinite costs."""
+    used = tuple(view for view in views if view.size > 1)
     finite = np.minimum(seconds, _WORST_SECONDS)
-    return Factor(kept, finite.reshape([view.size for view in kept]))
+    return Factor(used, finite.reshape([view.size for view in used]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Variable:
-    """Something to be found.
+    """A variable of the minimisation. Its values are 0, 1, ...; adjacent ones form groups.
 
     Attributes:
-        size: Values that there are.
-        starts: Where groups of values start; the minimum of each group is kept.
-        group: The unknown whose value tells the group; None where there is a single group.
+        size: The number of values.
+        starts: The first value of each group. Elimination keeps the minimum of each group.
+        group: The number of the variable whose value is the group; None if there is a single group.
     """
 
     size: int
@@ -62,49 +62,51 @@ class Variable:
     group: int | None = None
 
     def members(self, group: int) -> slice:
-        """The values of one group."""
+        """The values of one group, as a slice."""
         end = self.starts[group + 1] if group + 1 < len(self.starts) else self.size
         return slice(int(self.starts[group]), int(end))
 
 
 def ungrouped_variable(size: int) -> Variable:
-    """An unknown of which nothing is left once it is eliminated."""
+    """A variable with a single group, of which elimination leaves nothing."""
     return Variable(size, np.zeros(1, np.intp))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elimination:
-    """The elimination of one unknown.
+    """The elimination of one variable.
 
     Attributes:
-        unknown: Its number.
-        views: What the costs depend on besides.
-        seconds: All costs that depend on it: its values first, then an axis for each view.
+        variable: The number of the variable.
+        views: The other variables that the costs depend on.
+        seconds: The sum of all costs that depend on the variable: its values are the first axis, then one per view.
     """
 
-    unknown: int
+    variable: int
     views: tuple[View, ...]
     seconds: Seconds
 
 
-def eliminate(unknowns: Sequence[Variable], factors: Iterable[Factor], limit: float) -> list[Elimination] | None:
-    """Eliminate all unknowns, always the one whose table is smallest; None where tables exceed a limit.
+def eliminate(variables: Sequence[Variable], factors: Iterable[Factor], limit: float) -> list[Elimination] | None:
+    """Eliminate all variables, always the one with the smallest table; None if the tables exceed a limit.
 
     Args:
-        unknowns: What there is to eliminate; one that is another's group waits for that.
-        factors: The costs, of which the sum is minimised.
-        limit: Numbers that all tables together may have.
+        variables: The variables. One that is the group of another is eliminated after it.
+        factors: The costs, whose sum is minimised.
+        limit: The most numbers that all tables together may have.
     """
-    return _Elimination(unknowns, list(factors)).run(limit)
+    return _Eliminator(variables, list(factors)).run(limit)
 
 
-class _Elimination:
-    def __init__(self, unknowns: Sequence[Variable], factors: list[Factor]) -> None:
-        self._unknowns = unknowns
-        self._factors: dict[int, list[Factor]] = {number: [] for number in range(len(unknowns))}
-        for each in factors:
-            self._add(each)
-        self._waiting = {unknown.group for unknown in unknowns if unknown.group is not None}
+class _Eliminator:
+    """The factors that are left, by the variables that they depend on, while variables are eliminated."""
+
+    def __init__(self, variables: Sequence[Variable], factors: list[Factor]) -> None:
+        self._variables = variables
+        self._factors: dict[int, list[Factor]] = {number: [] for number in range(len(variables))}
+        for item in factors:
+            self._add(item)
+        self._waiting = {variable.group for variable in variables if variable.group is not None}
         self._sizes = {number: self._size(number) for number in self._factors}
 
     def run(self, limit: float) -> list[Elimination] | None:
@@ -119,50 +121,50 @@ class _Elimination:
         return done
 
     def _eliminate(self, number: int) -> Elimination:
-        unknown = self._unknowns[number]
-        used = self._factors.pop(number)
-        others = self._others(number, used)
-        total = np.zeros((unknown.size, *(view.size for view in others)))
-        for each in used:
-            total += _aligned(each, number, others)
-        minima = np.minimum.reduceat(total, unknown.starts, axis=0)
+        variable = self._variables[number]
+        dependent = self._factors.pop(number)
+        others = self._other_views(number, dependent)
+        total = np.zeros((variable.size, *(view.size for view in others)))
+        for item in dependent:
+            total += _aligned(item, number, others)
+        minima = np.minimum.reduceat(total, variable.starts, axis=0)
         views = others
-        if unknown.group is not None:
-            self._waiting.discard(unknown.group)
-            size = len(unknown.starts)
-            views = (View(unknown.group, np.arange(size), size), *others)
-        self._replace(used, factor(views, minima))
+        if variable.group is not None:
+            self._waiting.discard(variable.group)
+            size = len(variable.starts)
+            views = (View(variable.group, np.arange(size), size), *others)
+        self._replace(dependent, make_factor(views, minima))
         return Elimination(number, others, total)
 
-    def _replace(self, used: list[Factor], message: Factor) -> None:
-        touched = {view.unknown for each in (*used, message) for view in each.views} & self._factors.keys()
+    def _replace(self, replaced: list[Factor], message: Factor) -> None:
+        touched = {view.variable for factor in (*replaced, message) for view in factor.views} & self._factors.keys()
         for number in touched:
-            self._factors[number] = [each for each in self._factors[number] if each not in used]
+            self._factors[number] = [factor for factor in self._factors[number] if factor not in replaced]
         self._add(message)
         for number in touched:
             self._sizes[number] = self._size(number)
 
     def _add(self, added: Factor) -> None:
-        for number in {view.unknown for view in added.views}:
+        for number in {view.variable for view in added.views}:
             self._factors[number].append(added)
 
     def _size(self, number: int) -> int:
-        """Numbers in the table of an unknown, as the factors are now."""
-        size = self._unknowns[number].size
-        for view in self._others(number, self._factors[number]):
+        """The size of the table of a variable, with the current factors."""
+        size = self._variables[number].size
+        for view in self._other_views(number, self._factors[number]):
             size *= view.size
         return size
 
     @staticmethod
-    def _others(number: int, factors: list[Factor]) -> tuple[View, ...]:
-        views = (view for each in factors for view in each.views if view.unknown != number)
+    def _other_views(number: int, factors: list[Factor]) -> tuple[View, ...]:
+        views = (view for factor in factors for view in factor.views if view.variable != number)
         return tuple(dict.fromkeys(views))
 
 
-def _aligned(each: Factor, number: int, others: tuple[View, ...]) -> Seconds:
-    """The costs of a factor with the axes of a table: the values of an unknown, then the other views."""
-    own = [axis for axis, view in enumerate(each.views) if view.unknown == number]
-    rest = [each.views.index(view) for view in others if view in each.views]
-    values = each.seconds.transpose(own + rest)[tuple(each.views[axis].positions for axis in own)]
-    shape = [view.size if view in each.views else 1 for view in others]
+def _aligned(factor: Factor, number: int, others: tuple[View, ...]) -> Seconds:
+    """The costs of a factor with the axes of a table: the values of a variable, then the other views."""
+    own = [axis for axis, view in enumerate(factor.views) if view.variable == number]
+    rest = [factor.views.index(view) for view in others if view in factor.views]
+    values = factor.seconds.transpose(own + rest)[tuple(factor.views[axis].positions for axis in own)]
+    shape = [view.size if view in factor.views else 1 for view in others]
     return values.reshape([len(values), *shape])

@@ -1,4 +1,4 @@
-"""Decompose: cost constants fitted to queries that were timed, and how well they foretell others."""
+"""Decompose: fits cost constants to timed queries, and measures how well they predict other queries."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
@@ -8,12 +8,12 @@ import numpy as np
 from sparseeinsum.decompose.cost import CostConstants, Work
 from sparseeinsum.extras import imported
 
-# How far a measurement must speak before a constant leaves its default; without it, work that the queries hardly
-# contain would get a constant of nearly nothing.
+# The weight of the defaults (ridge regression). Without it, work that the queries hardly contain would get a constant
+# close to 0.
 _RIDGE = 0.07
 _ROUNDS = 20
-_LEAST = 0.2  # of a default: no work is free, whatever noise says
-_USUAL = 0.4  # error, as the logarithm of a factor, beyond which a query was disturbed, and counts for less
+_LEAST = 0.2  # lower bound of a constant, relative to its default: no work is free, whatever noise suggests
+_USUAL = 0.4  # larger errors, as logarithms of a factor, indicate a disturbed query, which gets less weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +21,10 @@ class Observation:
     """A query that was timed.
 
     Attributes:
-        program: Whose plan it was.
-        name: What it was.
-        work: What the cost model counts in it.
-        seconds: What it took.
+        program: The program whose plan the query belongs to.
+        name: Name of the query.
+        work: The work that the cost model counts in it.
+        seconds: The measured seconds.
     """
 
     program: str
@@ -35,12 +35,12 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """How far expectations of one query are off, as factors of at least 1.
+    """The errors of one query, as factors of at least 1.
 
     Attributes:
         observation: The query.
-        expected: Seconds that constants give that were fitted to it, too.
-        predicted: Seconds that constants give that were fitted to the queries of all other programs.
+        expected: Seconds by constants that were fitted to all queries, including this one.
+        predicted: Seconds by constants that were fitted only to the queries of other programs.
     """
 
     observation: Observation
@@ -49,23 +49,23 @@ class Residual:
 
     @property
     def fit_error(self) -> float:
-        """Of what is expected and measured, the larger by the smaller."""
+        """The larger of expected and measured seconds, divided by the smaller."""
         return _factor(self.expected, self.observation.seconds)
 
     @property
     def prediction_error(self) -> float:
-        """Of what is predicted and measured, the larger by the smaller."""
+        """The larger of predicted and measured seconds, divided by the smaller."""
         return _factor(self.predicted, self.observation.seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Constants that explain observations.
+    """Constants that were fitted to observations.
 
     Attributes:
-        constants: Of elementary work.
-        overhead_seconds: What every query takes besides.
-        observations: What they were fitted to.
+        constants: Seconds of elementary work.
+        overhead_seconds: Seconds that every query takes in addition.
+        observations: The observations.
     """
 
     constants: CostConstants
@@ -73,54 +73,63 @@ class Fit:
     observations: tuple[Observation, ...]
 
     def expected(self, observation: Observation) -> float:
-        """Seconds that the fit gives for an observation."""
+        """The seconds that the fit predicts for an observation."""
         return self.overhead_seconds + observation.work.seconds(self.constants)
 
 
 def fit_constants(observations: Sequence[Observation], default: CostConstants) -> Fit:
-    """The constants, all positive, with the least squares of relative errors; drawn slightly to the defaults.
+    """Fit positive constants by least squares of relative errors, with a slight pull to the defaults.
 
-    An error is relative to the geometric mean of what was expected and measured, as otherwise too low an expectation
-    would count for less than too high a one. Large errors count for less than by their squares.
+    An error is relative to the geometric mean of expected and measured seconds, because otherwise too low a prediction
+    would count for less than too high a one. Large errors get less weight than their squares.
+
+    Args:
+        observations: The timed queries.
+        default: The default constants.
 
     Raises:
         PackageError: The package scipy is not installed.
     """
     optimize = imported("scipy.optimize", "scipy", "calibrating")
-    measured = np.array([each.seconds for each in observations])
+    measured = np.array([observation.seconds for observation in observations])
     scale = np.array([measured.min(), *astuple(default)])
-    explained = np.array([[scale[0], *np.multiply(astuple(each.work), astuple(default))] for each in observations])
+    # Unknowns are factors of the default constants, and of the shortest measurement for the overhead.
+    explained = np.array(
+        [[scale[0], *np.multiply(astuple(observation.work), astuple(default))] for observation in observations]
+    )
     expected, factors = measured, np.ones(len(scale))
     least = np.array([0.0, *np.full(len(scale) - 1, _LEAST)])
     for _ in range(_ROUNDS):
         errors = np.abs(np.log(expected / measured))
         weights = np.sqrt(np.minimum(1, _USUAL / np.maximum(errors, _USUAL)) / (measured * expected))
-        # In units of what is fitted: on a slow machine the defaults would else weigh more than what was measured.
-        drawn = _RIDGE * np.sqrt(len(observations)) * np.diag(1 / np.maximum(factors, 1))[1:]
-        rows = np.vstack([explained * weights[:, None], drawn])
-        wanted = np.concatenate([measured * weights, drawn.sum(axis=1)])
-        factors = optimize.lsq_linear(rows, wanted, bounds=(least, np.inf), tol=1e-12).x
+        # In units of the fitted factors: otherwise, on a slow machine, the defaults would outweigh the measurements.
+        ridge = _RIDGE * np.sqrt(len(observations)) * np.diag(1 / np.maximum(factors, 1))[1:]
+        rows = np.vstack([explained * weights[:, None], ridge])
+        targets = np.concatenate([measured * weights, ridge.sum(axis=1)])
+        factors = optimize.lsq_linear(rows, targets, bounds=(least, np.inf), tol=1e-12).x
         expected = explained @ factors
     overhead, *constants = (float(value) for value in factors * scale)
     return Fit(CostConstants(*constants), overhead, tuple(observations))
 
 
 def residuals(fit: Fit, default: CostConstants) -> tuple[Residual, ...]:
-    """How far every observation is off: as fitted, and as constants foretell it that know no plan of its program.
+    """The errors of every observation: of the fit, and in a cross-validation that leaves out one program at a time.
 
     Args:
-        fit: To observations of two programs at least.
-        default: What constants are drawn to.
+        fit: A fit to observations of at least two programs.
+        default: The default constants, for the fits of the cross-validation.
     """
-    found = []
-    for program in dict.fromkeys(each.program for each in fit.observations):
-        others = fit_constants([each for each in fit.observations if each.program != program], default)
-        found += [
-            Residual(each, fit.expected(each), others.expected(each))
-            for each in fit.observations
-            if each.program == program
+    errors = []
+    for program in dict.fromkeys(observation.program for observation in fit.observations):
+        others = fit_constants(
+            [observation for observation in fit.observations if observation.program != program], default
+        )
+        errors += [
+            Residual(observation, fit.expected(observation), others.expected(observation))
+            for observation in fit.observations
+            if observation.program == program
         ]
-    return tuple(found)
+    return tuple(errors)
 
 
 def _factor(one: float, other: float) -> float:

@@ -1,4 +1,4 @@
-"""Decompose: the optimizers by name: the dynamic programme, and the baselines that it is measured against."""
+"""Decompose: the optimizers by name: the joint search, and the baselines that it is compared with."""
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
@@ -21,11 +21,11 @@ from sparseeinsum.language.tensors import DEMOTED, Decomposition
 
 @dataclass(frozen=True, slots=True)
 class Optimizer:
-    """How one optimizer searches.
+    """A search, and the choices that it considers.
 
     Attributes:
-        search: Finds so many plans.
-        allows: What a choice must satisfy.
+        search: Returns the k cheapest candidates that it finds.
+        allows: Whether a choice of an EinSum is considered.
     """
 
     search: Callable[[GraphPricing, int], list[Candidate]]
@@ -33,7 +33,7 @@ class Optimizer:
 
 
 def _is_relational(einsum: EinSum, choice: Choice) -> bool:
-    """Whether every label that may be a key is one."""
+    """Whether every label that may be promoted is promoted, in tiles of one index."""
     return all(tile == 1 or label in einsum.demoted_labels for label, tile in zip(einsum.labels, choice, strict=True))
 
 
@@ -60,40 +60,39 @@ def optimise(
     """The k cheapest plans that an optimizer finds, best first.
 
     Args:
-        optimizer: A name of OPTIMIZERS.
-        model: Prices choices, and knows the memory.
-        stored: Decomposition of every input; one that has none is free in any.
-        layouts: Decomposition of every output to be delivered; one that has none is delivered as it comes.
-        pinned: For some results, the labels to promote in the EinSum that computes them, and their tiles.
-        k: How many plans.
-        tiles: Tiles of several indices that any label may have; besides them those that inputs are stored in.
-        cut: For some results, labels that are cut among workers, and the tiles that one worker has of them.
-        machines: A cluster, where the plans are for one.
+        optimizer: The name of an optimizer; see `OPTIMIZERS`.
+        model: The cost model, which has the memory limit.
+        stored: Decompositions of the inputs; an input without one can be read in any at no cost.
+        layouts: Decompositions in which outputs are delivered; an output without one is delivered as it is computed.
+        pinned: For some results, the labels to promote in their EinSum, with their tiles.
+        k: The number of plans.
+        tiles: Sizes of tiles, greater than 1, that any label may have, in addition to those that inputs are stored in.
+        cut: For some results, the labels that are divided among workers, with the tile of one worker.
+        machines: The cluster that the plans are for; None for one machine.
 
     Raises:
         PlanError: There is no such optimizer, or no plan.
     """
     if optimizer not in OPTIMIZERS:
-        near = difflib.get_close_matches(optimizer, OPTIMIZERS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(OPTIMIZERS)}"
+        close = difflib.get_close_matches(optimizer, OPTIMIZERS, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(OPTIMIZERS)}"
         raise PlanError(f"there is no optimizer {optimizer!r}; {hint}")
     chosen = OPTIMIZERS[optimizer]
-    candidates = tiles_by_label(model.graph, stored, tiles)
-    choices = allowed_choices(model, pinned, chosen.allows, candidates, cut)
+    choices = allowed_choices(model, pinned, chosen.allows, tiles_by_label(model.graph, stored, tiles), cut)
     task = task_of(model, choices, stored, layouts)
-    searched = chosen.search(task, k) if machines is None else search_for_cluster(task, machines, chosen.search, k)
-    found = [price_choices(model, dict(each.choices), stored, layouts, machines) for each in searched]
-    possible = [plan for plan in found if plan.impossible is None]
+    candidates = chosen.search(task, k) if machines is None else search_for_cluster(task, machines, chosen.search, k)
+    plans = [price_choices(model, dict(candidate.choices), stored, layouts, machines) for candidate in candidates]
+    possible = [plan for plan in plans if plan.impossible is None]
     if not possible:
-        check_possible(found[0], model)
+        check_possible(plans[0], model)
     return sorted(possible, key=lambda plan: plan.seconds)
 
 
 def check_possible(plan: DecomposedGraph, model: CostModel) -> None:
-    """Refuse a plan that memory is too small for.
+    """Refuse a plan that exceeds the memory limit.
 
     Raises:
-        PlanError: It names the tensor that cannot be put together.
+        PlanError: The plan has a repartition that needs more memory; the message names its tensor.
     """
     if plan.impossible is None:
         return

@@ -1,4 +1,4 @@
-"""Decompose: what a graph costs at least, for rewritings that choose between two graphs."""
+"""Decompose: a lower bound for the cost of a graph, for rewrites that choose between graphs."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ def least_seconds(
     evaluations: Mapping[str, Evaluation],
     constants: CostConstants,
 ) -> float:
-    """Expected seconds of all EinSums, each in its cheapest decomposition, without repartitions between them."""
+    """Expected seconds of all EinSums, each with its cheapest choice, without repartitions between them."""
     model = CostModel(graph, statistics, evaluations, constants)
     seconds = 0.0
     for einsum in graph.einsums:

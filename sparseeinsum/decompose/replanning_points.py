@@ -1,6 +1,6 @@
-"""Decompose: which results of a plan are worth a table, so that a run sees their sizes and may go on better.
+"""Decompose: the checkpoints of a plan: results that are worth a table, so that a run can compare their size.
 
-A table costs little, but what reads it must cost much more: estimates that are right make it a waste.
+If the estimate was right, the table was a waste. So it must cost much less than what is computed after it.
 """
 
 import math
@@ -12,27 +12,30 @@ from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.semantics.exactness import JoinKind
 from sparseeinsum.statistics.estimate import Statistics, by_label
 
-# A temporary table of few rows, made, read and dropped instead of inlined, took 0.5 ms; rows take some 1 ns a byte
-# more, less where they are aggregated by several threads anyway.
+# To create, read and drop a temporary table of few rows instead of inlining it took 0.5 ms. Rows take some 1 ns more
+# per byte, or less if several threads aggregate them anyway.
 _TABLE_SECONDS = 5e-4
 _TABLE_SECONDS_PER_BYTE = 1e-9
 
-# How often an estimate is so wrong that the rest is computed otherwise: what is at stake counts for so much.
+# How often an estimate is so wrong that another plan for the rest is better: the weight of what that could save.
 _CHANCE = 0.05
-_MOST_TIMES = 100.0  # as many tuples as expected, that are thought of; what is full as it is has nothing at stake
+# The largest factor between actual and expected tuples that is considered. A result that is expected to be dense cannot
+# have more tuples.
+_MOST_TIMES = 100.0
 _NEARLY_ALL = 0.99
-_MOST_SHARE, _LEAST_BUDGET = 0.05, 1e-3  # of a plan's seconds, but always so many, that tables may take together
+# What all tables together may cost: this share of the plan's seconds, or so many seconds if that is more.
+_MOST_SHARE, _LEAST_BUDGET = 0.05, 1e-3
 
 
 def replanning_points(plan: DecomposedGraph, model: CostModel, staged: Collection[str]) -> tuple[str, ...]:
-    """Results to keep in tables besides those that are kept there anyway, in topological order.
+    """Results to keep in tables in addition to those that are kept there anyway, in topological order.
 
-    They are those whose size the statistics of the inputs do not tell for sure, and whose table costs less than may be
-    expected to be gained: a share of what all that is computed later would take if they were as large as they can be.
+    Their size does not follow from the statistics of the inputs, and their table costs less than the expected gain:
+    a share of the seconds that all later EinSums would take in excess if the result were as large as possible.
 
     Args:
-        plan: Choices for all EinSums.
-        model: Priced them.
+        plan: The plan.
+        model: The cost model that priced it.
         staged: Results that are kept in tables anyway.
     """
     later = _later_seconds(plan)
@@ -47,7 +50,7 @@ def replanning_points(plan: DecomposedGraph, model: CostModel, staged: Collectio
                 cost[name], gain[name] = seconds, expected
     chosen = set()
     budget = max(_MOST_SHARE * plan.seconds, _LEAST_BUDGET)
-    for name in sorted(cost, key=lambda each: cost[each] / gain[each]):
+    for name in sorted(cost, key=lambda name: cost[name] / gain[name]):
         if cost[name] <= budget:
             chosen.add(name)
             budget -= cost[name]
@@ -55,7 +58,7 @@ def replanning_points(plan: DecomposedGraph, model: CostModel, staged: Collectio
 
 
 def _later_seconds(plan: DecomposedGraph) -> dict[str, float]:
-    """For every result, what all that is computed after it is expected to take."""
+    """For every result, the expected seconds of everything that is computed after it."""
     later: dict[str, float] = {}
     seconds = plan.delivery_seconds
     for step in reversed(plan.steps):
@@ -70,9 +73,9 @@ def _table_seconds(step: Step, model: CostModel) -> float:
 
 
 def possible_times(model: CostModel) -> dict[str, float]:
-    """Results whose entries depend on which entries of operands meet: how many times more there may be than expected.
+    """For results of uncertain size, the largest possible factor between actual and expected entries.
 
-    Results that are computed from such ones are among them.
+    The size is uncertain if it depends on which entries of the operands match, or if an operand's size is uncertain.
     """
     times: dict[str, float] = {}
     for einsum in model.graph.einsums:
@@ -86,25 +89,25 @@ def possible_times(model: CostModel) -> dict[str, float]:
 
 
 def _most_matches(einsum: EinSum, model: CostModel) -> float:
-    """Tuples of the join of an EinSum's operands, if one of the labels that they share tells the others."""
+    """Tuples of the join of an EinSum's operands, if one shared label determines the other shared labels."""
     operands = [by_label(operand.labels, model.statistics[operand.tensor]) for operand in einsum.operands]
     if len(operands) == 1:
         return operands[0].statistics.entries
     u, v = operands
-    distinct_u, distinct_v = (each.distinct(dict.fromkeys(each.labels, 1)) for each in operands)
+    distinct_u, distinct_v = (operand.distinct(dict.fromkeys(operand.labels, 1)) for operand in operands)
     pairs = u.statistics.entries * v.statistics.entries
-    found = [pairs / max(distinct_u[label], distinct_v[label], 1.0) for label in distinct_u if label in distinct_v]
-    for one, other in ((u, v), (v, u)):
-        if set(one.labels) <= set(other.labels):  # each entry of the other has one partner at most
-            found.append(other.statistics.entries)
-    return min(found, default=pairs)
+    bounds = [pairs / max(distinct_u[label], distinct_v[label], 1.0) for label in distinct_u if label in distinct_v]
+    for first, second in ((u, v), (v, u)):
+        if set(first.labels) <= set(second.labels):  # each entry of the second matches at most one of the first
+            bounds.append(second.statistics.entries)
+    return min(bounds, default=pairs)
 
 
 def _is_certain(einsum: EinSum, model: CostModel) -> bool:
-    """Whether statistics of the operands tell the entries of a result."""
+    """Whether the number of entries of a result follows from the statistics of its operands."""
     evaluation = model.evaluations[einsum.output.tensor]
     absence, *_ = evaluation.absences(tuple(frozenset(operand.labels) for operand in einsum.operands))
-    if absence.join != JoinKind.INNER:  # what either operand has: between as many as the larger has, and as both
+    if absence.join != JoinKind.INNER:  # at least as many as the larger operand has, at most as many as both together
         return not einsum.aggregated
     sparse = [
         model.statistics[operand.tensor]
@@ -115,11 +118,11 @@ def _is_certain(einsum: EinSum, model: CostModel) -> bool:
 
 
 def _is_box(statistics: Statistics) -> bool:
-    """Whether there is an entry wherever every index has some: then counts by axis tell what it meets."""
+    """Whether (nearly) all combinations of indices that have entries are entries: then distinct counts tell all."""
     return statistics.entries >= _NEARLY_ALL * math.prod(statistics.distinct)
 
 
 def _is_permutation(statistics: Statistics) -> bool:
-    """Whether there is exactly one entry at every index of every axis, as a diagonal matrix has."""
+    """Whether every index of every axis has exactly one entry, as in a permutation matrix."""
     axes = zip(statistics.distinct, statistics.shape, strict=True)
     return all(values == bound == statistics.entries for values, bound in axes)

@@ -1,4 +1,4 @@
-"""Decompose: which tiles of several indices are worth a look, label by label."""
+"""Decompose: the sizes of tiles that the search tries for every label."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -15,30 +15,30 @@ SMALLEST_TILE = 16
 def tiles_by_label(
     graph: EinGraph, stored: Mapping[str, Decomposition], sizes: Sequence[int] = ()
 ) -> dict[str, dict[str, tuple[int, ...]]]:
-    """For every result the tiles that labels of its EinSum may have, besides 1.
+    """For every result, the tiles greater than 1 that each label of its EinSum may have.
 
-    Axes that one label walks should have one tile, or else are cut anew: those in which an input is stored are
-    candidates for all axes that hang together with it.
+    Connected axes should have the same tile, or else they are cut again. So the tiles in which an input is stored are
+    candidates for all axes that are connected with it.
 
     Args:
         graph: The EinSums.
         stored: Decompositions of the inputs.
-        sizes: Tiles that may be tried for any label; only those smaller than its bound are.
+        sizes: Tiles to try for every label whose bound is larger.
     """
-    together = ConnectedAxes(graph)
-    found: dict[Axis, set[int]] = {}
+    connected = ConnectedAxes(graph)
+    stored_tiles: dict[Axis, set[int]] = {}
     for name, decomposition in stored.items():
         for position, tile in enumerate(decomposition.tiles):
             if tile > 1:
-                found.setdefault(together.of((name, position)), set()).add(tile)
+                stored_tiles.setdefault(connected.representative((name, position)), set()).add(tile)
     tiles: dict[str, dict[str, tuple[int, ...]]] = {}
     for einsum in graph.einsums:
         labels = tiles.setdefault(einsum.output.tensor, {})
-        for label, axis in together.representatives(einsum).items():
-            labels[label] = tiles_below(graph.bound_of(einsum, label), {*found.get(axis, ()), *sizes})
+        for label, axis in connected.representatives(einsum).items():
+            labels[label] = tiles_below(graph.bound_of(einsum, label), {*stored_tiles.get(axis, ()), *sizes})
     return tiles
 
 
 def tiles_below(bound: int, tiles: Iterable[int]) -> tuple[int, ...]:
-    """The tiles that hold several indices of a label and not all of them, ascending."""
+    """The tiles greater than 1 and less than a label's bound, ascending."""
     return tuple(sorted({tile for tile in tiles if 1 < tile < bound}))

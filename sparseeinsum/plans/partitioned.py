@@ -8,7 +8,7 @@ from rich.table import Table
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.eindecomp.baselines import even_choices, named_scheme, scheme_choices
-from sparseeinsum.decompose.eindecomp.partitioning import PartitionedEinSum, Partitioning, partitioned
+from sparseeinsum.decompose.eindecomp.partitioning import PartitionedEinSum, Partitioning, partition_graph
 from sparseeinsum.decompose.eindecomp.replay import Replay, replay
 from sparseeinsum.decompose.eindecomp.search import TransferTask, search
 from sparseeinsum.language.eingraph import write_einsum
@@ -94,7 +94,7 @@ class PartitionedProgram:
 
     def _keeping_to(self, choices: Mapping[str, tuple[Choice, ...]]) -> Partitioning:
         task = replace(self.task, choices=choices)
-        return partitioned(task, search(task), self.workers)
+        return partition_graph(task, search(task), self.workers)
 
     def _einsums(self) -> Table:
         optimal = "; no other vectors move fewer floats" if self.best.is_optimal else ""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from sparseeinsum.decompose.eindecomp.baselines import all_choices
-from sparseeinsum.decompose.eindecomp.partitioning import partitioned
+from sparseeinsum.decompose.eindecomp.partitioning import partition_graph
 from sparseeinsum.decompose.eindecomp.search import TransferTask, search
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.errors import ShapeError
@@ -63,7 +63,7 @@ def partition(
     exact = evaluate_exactly(binary.graph, values)
     known = estimate(exact.graph, statistics, exact.evaluations)
     task = TransferTask(TransferModel(exact.graph, known, exact.evaluations), all_choices(exact.graph, workers))
-    return PartitionedProgram(task, partitioned(task, search(task), workers))
+    return PartitionedProgram(task, partition_graph(task, search(task), workers))
 
 
 def _tensors(program: Program, shapes: Mapping[str, Sequence[int]]) -> dict[str, Tensor]:

@@ -16,7 +16,7 @@ from partitioned_programs import (
 
 import sparseeinsum as se
 from sparseeinsum.api.examples import MULTI_HEAD_ATTENTION
-from sparseeinsum.decompose.eindecomp.search import improved, linearised, longest_paths, search, shortlisted
+from sparseeinsum.decompose.eindecomp.search import improve, linearise, longest_paths, search, shortlist
 from sparseeinsum.decompose.eindecomp.vectors import even_choice, pieces_of, viable_choices
 from sparseeinsum.statistics.estimate import Statistics
 
@@ -154,9 +154,9 @@ class TestSearch:
         ratios, after = [], []
         for task in small_tasks(is_tree=False, count=80, workers=8):
             best = search(task).floats
-            paths = linearised(task)
+            paths = linearise(task)
             ratios.append(task.floats(paths) / best if best else 1.0)
-            after.append(task.floats(improved(task, paths)) / best if best else 1.0)
+            after.append(task.floats(improve(task, paths)) / best if best else 1.0)
         assert all(1 - 1e-9 <= better <= alone * (1 + 1e-9) for better, alone in zip(after, ratios, strict=True))
         assert statistics.median(ratios) < 1.2
         assert statistics.mean(after) < 1.05
@@ -174,7 +174,7 @@ class TestSearch:
         assert max(map(len, task.choices.values())) > 100
         best = search(task).floats
         for count, most in ((64, 1.01), (32, 1.02)):
-            short = shortlisted(task, count)
+            short = shortlist(task, count)
             assert all(len(choices) <= count for choices in short.choices.values())
             assert best <= search(short).floats * (1 + 1e-9)
             assert search(short).floats <= most * best
@@ -185,7 +185,7 @@ class TestSearch:
         found = search(task, limit=300_000)
         assert not found.is_optimal
         assert found.floats == pytest.approx(task.floats(found.vectors))
-        assert found.floats == search(shortlisted(task, 32)).floats
+        assert found.floats == search(shortlist(task, 32)).floats
 
     def test_paths_hold_every_einsum_once_the_longest_first(self) -> None:
         task = task_of(CHAIN, 2, {"A": (4, 4), "B": (4, 4), "C": (4, 4), "D": (4, 4), "E": (4, 4)})

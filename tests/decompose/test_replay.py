@@ -9,9 +9,9 @@ from partitioned_execution import Cluster
 from partitioned_programs import all_vectors, small_tasks, task_of, tiles_of
 
 from sparseeinsum.api.examples import FEED_FORWARD, MATRIX_CHAIN, MULTI_HEAD_ATTENTION
-from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partitioned
+from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partition_graph
 from sparseeinsum.decompose.eindecomp.replay import KINDS, Replay, replay
-from sparseeinsum.decompose.eindecomp.search import Found, TransferTask, Vectors, search
+from sparseeinsum.decompose.eindecomp.search import TransferTask, VectorAssignment, Vectors, search
 from sparseeinsum.semantics.dense import evaluate_program
 from sparseeinsum.statistics.estimate import Statistics
 
@@ -33,7 +33,7 @@ def drawn(task: TransferTask, rng: random.Random) -> Vectors:
 
 
 def as_partitioned(task: TransferTask, vectors: Vectors, workers: int) -> Partitioning:
-    return partitioned(task, Found(vectors, task.floats(vectors), is_optimal=False), workers)
+    return partition_graph(task, VectorAssignment(vectors, task.floats(vectors), is_optimal=False), workers)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -106,7 +106,7 @@ def test_sparse_tensors_move_what_they_hold() -> None:
 
 def test_replays_of_sparse_tensors_keep_to_the_costs() -> None:
     for task in itertools.chain(small_tasks(True, 40, 8), small_tasks(False, 20, 8)):
-        found = partitioned(task, search(task), 8)
+        found = partition_graph(task, search(task), 8)
         moved = replay(found).traffic
         assert moved["join"].floats <= found.join * (1 + 1e-9)
         assert moved["aggregation"].floats == pytest.approx(found.aggregation)
@@ -114,7 +114,7 @@ def test_replays_of_sparse_tensors_keep_to_the_costs() -> None:
 
 def test_a_thousand_workers() -> None:
     task = task_of(MATRIX_CHAIN, 1024, dict.fromkeys("ABCDE", (4096, 4096)))
-    partitioning = partitioned(task, search(task), 1024)
+    partitioning = partition_graph(task, search(task), 1024)
     found = replay(partitioning)
     assert len(found.operations) == 1024
     assert 0 < found.total.floats < partitioning.floats

@@ -52,7 +52,7 @@ def test_unknown_names_and_labels_are_refused(chain: se.Database) -> None:
 
 def test_pins_against_the_optimizer_are_refused(chain: se.Database) -> None:
     for optimizer, labels in (("dense", "i"), ("relational", "i")):
-        with pytest.raises(PlanError, match="no decomposition of T keeps to what is promoted by hand"):
+        with pytest.raises(PlanError, match="no decomposition of T satisfies both the labels promoted by hand"):
             chain.plan(CHAIN, pin={"T": labels}, optimizer=optimizer)
 
 

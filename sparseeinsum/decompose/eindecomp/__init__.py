@@ -1,1 +1,1 @@
-"""Decompose for several workers: EinSums in, a partition vector for each and the floats that it moves out."""
+"""Decompose for several workers: EinSums in, a partition vector for each and the floats transferred out."""

@@ -1,11 +1,11 @@
-"""EinDecomp: a graph whose every EinSum has a partition vector, and the floats that it moves, kind by kind."""
+"""EinDecomp: a graph with a partition vector for every EinSum, and the floats transferred, by kind."""
 
 import math
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.choice import Choice, result_tiles
-from sparseeinsum.decompose.eindecomp.search import Found, TransferTask
-from sparseeinsum.decompose.eindecomp.transfer import Moved
+from sparseeinsum.decompose.eindecomp.search import TransferTask, VectorAssignment
+from sparseeinsum.decompose.eindecomp.transfer import MovedFloats
 from sparseeinsum.decompose.eindecomp.vectors import pieces_of
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 
@@ -15,27 +15,27 @@ class PartitionedEinSum:
     """One EinSum of a partitioned graph.
 
     Attributes:
-        einsum: What it computes.
-        choice: Its vector, as the tiles of its labels.
-        pieces: The same as pieces, by label.
-        moved: Floats into its calls and between partial results.
-        repartition: Floats to bring operands from the vectors in which they come out into those that it wants.
+        einsum: The EinSum.
+        choice: Its partition vector, as the tiles of its labels.
+        pieces: Its partition vector, as the number of pieces of every label.
+        moved: Floats transferred into its calls and between partial results.
+        repartition: Floats transferred to repartition its operands.
     """
 
     einsum: EinSum
     choice: Choice
     pieces: tuple[tuple[str, int], ...]
-    moved: Moved
+    moved: MovedFloats
     repartition: float
 
     @property
     def calls(self) -> int:
-        """Kernel calls, whether or not their pieces hold anything."""
+        """The number of kernel calls, including those whose pieces have no entries."""
         return math.prod(count for _, count in self.pieces)
 
     @property
     def floats(self) -> float:
-        """All that it moves."""
+        """All floats that it transfers."""
         return self.moved.floats + self.repartition
 
 
@@ -45,9 +45,9 @@ class Partitioning:
 
     Attributes:
         graph: The EinSums.
-        workers: How many there are.
-        steps: The EinSums, with their vectors.
-        is_optimal: Whether no vectors among those that were allowed move fewer floats.
+        workers: The number of workers.
+        steps: The EinSums with their vectors.
+        is_optimal: Whether no other allowed vectors transfer fewer floats.
     """
 
     graph: EinGraph
@@ -57,32 +57,33 @@ class Partitioning:
 
     @property
     def join(self) -> float:
-        """Floats into calls, of all EinSums."""
+        """Floats transferred into the calls of all EinSums."""
         return sum(step.moved.join for step in self.steps)
 
     @property
     def aggregation(self) -> float:
-        """Floats of partial results."""
+        """Floats of partial results that are transferred."""
         return sum(step.moved.aggregation for step in self.steps)
 
     @property
     def repartition(self) -> float:
-        """Floats between EinSums."""
+        """Floats transferred by repartitions between EinSums."""
         return sum(step.repartition for step in self.steps)
 
     @property
     def floats(self) -> float:
-        """All that are moved."""
+        """All floats that are transferred."""
         return self.join + self.aggregation + self.repartition
 
 
-def partitioned(task: TransferTask, found: Found, workers: int) -> Partitioning:
-    """What a search found, kind by kind."""
+def partition_graph(task: TransferTask, assignment: VectorAssignment, workers: int) -> Partitioning:
+    """The graph with the assigned vectors, and the floats that it transfers."""
     graph = task.model.graph
-    tiles = {each.output.tensor: result_tiles(each, found.vectors[each.output.tensor]) for each in graph.einsums}
+    vectors = assignment.vectors
+    tiles = {einsum.output.tensor: result_tiles(einsum, vectors[einsum.output.tensor]) for einsum in graph.einsums}
     steps = []
     for einsum in graph.einsums:
-        choice = found.vectors[einsum.output.tensor]
+        choice = vectors[einsum.output.tensor]
         bounds = [max(graph.bound_of(einsum, label), 1) for label in einsum.labels]
         steps.append(
             PartitionedEinSum(
@@ -93,4 +94,4 @@ def partitioned(task: TransferTask, found: Found, workers: int) -> Partitioning:
                 task.reading_cost(einsum, choice, tiles),
             )
         )
-    return Partitioning(graph, workers, tuple(steps), found.is_optimal)
+    return Partitioning(graph, workers, tuple(steps), assignment.is_optimal)

@@ -1,9 +1,9 @@
-"""EinDecomp: plans for several workers: which labels are cut among them, together with what each computes by itself.
+"""EinDecomp: plans for several workers: partition vectors together with the plan that each worker runs.
 
-Vectors that move few floats are tried with the best plan that keeps to them: a label that is cut is promoted, in the
-tiles of the vector or in parts of them, and what is moved is priced with the rest. How many floats a vector moves
-depends on how tensors are held, as entries or arrays, which the plan says: so the search goes on with what was found,
-until it finds nothing cheaper.
+For each of some vectors with few transfers, the best plan that is consistent with them is searched: it promotes the
+labels that the vectors cut, in the tiles of the vector or in divisors of them, and its price includes the transfers.
+How many floats a vector transfers depends on whether tensors are entries or arrays, which the plan decides. So the
+search is repeated with the sizes of the best plan until nothing cheaper is found.
 """
 
 from collections.abc import Mapping
@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.choice import Choice, promoted_tiles, reference_tiles
 from sparseeinsum.decompose.choices import fixed_tiles
-from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partitioned
+from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partition_graph
 from sparseeinsum.decompose.eindecomp.pricing import with_workers
-from sparseeinsum.decompose.eindecomp.search import Found, TransferTask, search_best
+from sparseeinsum.decompose.eindecomp.search import TransferTask, VectorAssignment, search_best
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.decompose.eindecomp.vectors import viable_choices
 from sparseeinsum.decompose.joint import TABLE_LIMIT
@@ -25,7 +25,7 @@ from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import DEMOTED
 
 FLOAT_BYTES = 8
-_CANDIDATES = 4  # vectors that are tried with the local plans that they allow, in every round
+_CANDIDATES = 4  # assignments of vectors that every round searches the best plan for
 _MOST_ROUNDS = 3
 
 
@@ -34,9 +34,9 @@ class WorkersPlan:
     """A plan for several workers.
 
     Attributes:
-        alternatives: Plans that keep to the vectors.
-        task: Counts the floats that are moved, of tensors held as the best of these plans holds them.
-        partitioning: The vectors.
+        alternatives: The plans that are consistent with the vectors.
+        task: Counts the transferred floats, with tensors of the size that they have in the best of these plans.
+        partitioning: The graph with its vectors.
     """
 
     alternatives: Alternatives
@@ -45,102 +45,105 @@ class WorkersPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tried:
-    """Vectors, the plans that keep to them, and the seconds that the best of these takes all workers together."""
+class _Trial:
+    """Vectors, the plans that are consistent with them, and the seconds of the best plan on all workers together."""
 
-    found: Found
+    assignment: VectorAssignment
     alternatives: Alternatives
     task: TransferTask
     seconds: float
 
 
 def plan_for_workers(alternatives: Alternatives, workers: int) -> WorkersPlan:
-    """Cut the labels of a graph among workers.
+    """Plan a graph for several workers.
 
     Args:
-        alternatives: Plans of one worker; promoted and pinned labels are cut only as these wishes allow.
-        workers: A power of two.
+        alternatives: The plans of one worker; promoted and pinned labels are cut only as they allow.
+        workers: The number of workers, a power of two.
 
     Raises:
-        PlanError: Workers are no power of two, or no plan keeps to what is asked.
+        PlanError: The number of workers is no power of two, or there is no plan.
     """
     model = alternatives.model
-    choices = {each.output.tensor: _vectors(alternatives, each, workers) for each in model.graph.einsums}
-    stored = {name: _floats(model, name, each.tiles) for name, each in alternatives.stored.items()}
+    choices = {einsum.output.tensor: _vectors(alternatives, einsum, workers) for einsum in model.graph.einsums}
+    stored = {name: _floats(model, name, stored.tiles) for name, stored in alternatives.stored.items()}
     task = TransferTask(TransferModel(model.graph, model.statistics, model.evaluations, stored), choices)
-    best: _Tried | None = None
+    best: _Trial | None = None
     for _ in range(_MOST_ROUNDS):
-        tried = _tried(alternatives, task, workers)
-        if best is not None and tried.seconds >= best.seconds:
+        trial = _best_trial(alternatives, task, workers)
+        if best is not None and trial.seconds >= best.seconds:
             break
-        best = tried
-        task = tried.task
+        best = trial
+        task = trial.task
     assert best is not None
-    floats = best.task.floats(best.found.vectors)
-    found = Found(best.found.vectors, floats, is_optimal=False)
-    return WorkersPlan(best.alternatives, best.task, partitioned(best.task, found, workers))
+    vectors = best.assignment.vectors
+    assignment = VectorAssignment(vectors, best.task.floats(vectors), is_optimal=False)
+    return WorkersPlan(best.alternatives, best.task, partition_graph(best.task, assignment, workers))
 
 
-def _tried(alternatives: Alternatives, task: TransferTask, workers: int) -> _Tried:
-    """The best of the vectors that move the fewest floats.
+def _best_trial(alternatives: Alternatives, task: TransferTask, workers: int) -> _Trial:
+    """The cheapest plan for any of the assignments with the fewest transfers.
 
     Raises:
         PlanError: None of them has a plan.
     """
-    ways, refused = [], None
-    for found in search_best(task, _CANDIDATES, TABLE_LIMIT):
+    trials, refusal = [], None
+    for assignment in search_best(task, _CANDIDATES, TABLE_LIMIT):
+        vectors = assignment.vectors
         cut = {
-            einsum.output.tensor: promoted_tiles(einsum, found.vectors[einsum.output.tensor])
+            einsum.output.tensor: promoted_tiles(einsum, vectors[einsum.output.tensor])
             for einsum in alternatives.model.graph.einsums
         }
-        within = replace(alternatives, model=with_workers(alternatives.model, task, found.vectors, workers), cut=cut)
+        consistent = replace(alternatives, model=with_workers(alternatives.model, task, vectors, workers), cut=cut)
         try:
-            (plan,) = within.best(1)
+            (plan,) = consistent.best(1)
         except PlanError as error:
-            refused = error
+            refusal = error
             continue
-        held = replace(task, model=task.model.holding(_held(within.model, plan)))
-        ways.append(_Tried(found, within, held, plan.seconds))
-    if not ways:
-        assert refused is not None
-        raise refused
-    return min(ways, key=lambda way: way.seconds)
+        resized = replace(task, model=task.model.with_stored_floats(_plan_floats(consistent.model, plan)))
+        trials.append(_Trial(assignment, consistent, resized, plan.seconds))
+    if not trials:
+        assert refusal is not None
+        raise refusal
+    return min(trials, key=lambda trial: trial.seconds)
 
 
-def _held(model: CostModel, plan: DecomposedGraph) -> dict[str, float]:
-    """Floats of every tensor as a plan has it: results as they come out, inputs as their first reader wants them."""
-    held: dict[str, float] = {}
+def _plan_floats(model: CostModel, plan: DecomposedGraph) -> dict[str, float]:
+    """The floats of every tensor in a plan: results as they are computed, inputs as their first reader reads them."""
+    floats: dict[str, float] = {}
     for step in plan.steps:
         for operand in step.einsum.operands:
             tiles = reference_tiles(step.einsum, operand, step.choice)
-            held.setdefault(operand.tensor, _floats(model, operand.tensor, tiles))
+            floats.setdefault(operand.tensor, _floats(model, operand.tensor, tiles))
         name = step.einsum.output.tensor
-        held[name] = _floats(model, name, step.result.tiles)
-    return held
+        floats[name] = _floats(model, name, step.result.tiles)
+    return floats
 
 
 def _floats(model: CostModel, tensor: str, tiles: Choice) -> float:
-    """Of all tuples of a tensor, keys included."""
+    """The floats of all tuples of a tensor, including keys."""
     return model.tuples(tensor, tiles) * model.tuple_bytes(tensor, tiles) / FLOAT_BYTES
 
 
 def _vectors(alternatives: Alternatives, einsum: EinSum, workers: int) -> tuple[Choice, ...]:
-    """The vectors that keep to what is promoted by hand and pinned, of as many workers as that has work for."""
+    """The vectors that agree with promoted and pinned labels; for fewer workers if those leave too few pieces."""
     graph = alternatives.model.graph
     bounds = [graph.bound_of(einsum, label) for label in einsum.labels]
-    wished = _wished(alternatives.pinned.get(einsum.output.tensor), einsum)
-    whole = {at: 1 for at, label in enumerate(einsum.labels) if wished.get(label) == DEMOTED}
-    tiles = {at: wished.get(label, 1) for at, label in enumerate(einsum.labels) if at not in whole}
+    fixed = _fixed_tiles(alternatives.pinned.get(einsum.output.tensor), einsum)
+    uncut = {position: 1 for position, label in enumerate(einsum.labels) if fixed.get(label) == DEMOTED}
+    tiles = {position: fixed.get(label, 1) for position, label in enumerate(einsum.labels) if position not in uncut}
     while True:
-        found = viable_choices(bounds, workers, whole)
-        fitting = tuple(each for each in found if all(each[at] % tile == 0 for at, tile in tiles.items()))
+        vectors = viable_choices(bounds, workers, uncut)
+        fitting = tuple(
+            vector for vector in vectors if all(vector[position] % tile == 0 for position, tile in tiles.items())
+        )
         if fitting:
             return fitting
         workers //= 2
 
 
-def _wished(pinned: Mapping[str, int] | None, einsum: EinSum) -> Mapping[str, int]:
-    """Tiles of the labels that are not free."""
+def _fixed_tiles(pinned: Mapping[str, int] | None, einsum: EinSum) -> Mapping[str, int]:
+    """The tiles of the labels that are not free: of all labels if they are pinned."""
     if pinned is None:
         return fixed_tiles(einsum)
     return {label: pinned.get(label, DEMOTED) for label in einsum.labels}

@@ -1,9 +1,9 @@
-"""EinDecomp: the cost model of one machine with what workers send each other, for vectors that are chosen already.
+"""EinDecomp: a cost model for several workers with fixed partition vectors, which adds the transfers between them.
 
-What a vector moves of a tensor is a share of all that the tensor takes, more than 1 where several workers get the same;
-what the tensor takes, keys included, depends on the tiles that the model prices. So bytes that are moved are priced
-together with the work of every choice. Seconds are of all workers together, those included in which some wait for the
-one that has the largest piece of an EinSum.
+A vector transfers a certain multiple of a tensor's size, more than 1 if several workers get the same piece. The size in
+bytes, including keys, depends on the decomposition. So the model adds the transferred bytes to the work of every
+choice. Its seconds are those of all workers together, including the time in which workers wait for the one with the
+largest piece of an EinSum.
 """
 
 import math
@@ -22,12 +22,13 @@ from sparseeinsum.semantics.exactness import Absence
 
 @dataclass(frozen=True, slots=True)
 class WorkersShares:
-    """What an EinSum takes of workers.
+    """The work and transfers of an EinSum on several workers, relative to its total work and its tensors.
 
     Attributes:
-        busiest: Work of the busiest worker, in times of the mean: more than 1 where pieces are uneven or too few.
-        operands: Their names, and how often all of each is moved: into calls, and before that to be cut otherwise.
-        result: How often all of the result is moved, as partial results.
+        busiest: The work of the busiest worker divided by the mean: more than 1 if pieces are uneven or too few.
+        operands: For each operand, its name and the multiple of its size that is transferred, into calls or by a
+            repartition before.
+        result: The multiple of the result's size that is transferred as partial results.
     """
 
     busiest: float
@@ -37,10 +38,11 @@ class WorkersShares:
 
 @dataclass(frozen=True)
 class WorkersCostModel(CostModel):
-    """A cost model that counts what is moved between workers, and that they wait, too.
+    """A cost model that adds the transfers between workers, and the time that workers wait.
 
     Attributes:
-        shares: What EinSums take, by result; others, as those of a plan made anew on the way, are of one worker.
+        shares: The shares of EinSums, by the name of the result. Others, such as those that replanning adds, are
+            priced as on one worker.
     """
 
     shares: Mapping[str, WorkersShares] = field(default_factory=dict)
@@ -48,30 +50,39 @@ class WorkersCostModel(CostModel):
     def _price(self, einsum: EinSum, choice: Choice, absence: Absence, index: int | None = None) -> VertexCost:
         cost = super()._price(einsum, choice, absence, index)
         shares = self.shares.get(einsum.output.tensor)
-        if shares is None or [name for name, _ in shares.operands] != [each.tensor for each in einsum.operands]:
+        if shares is None or [name for name, _ in shares.operands] != [operand.tensor for operand in einsum.operands]:
             return cost
         read = 0.0
         for operand, dense, (_, share) in zip(einsum.operands, absence.dense, shares.operands, strict=True):
-            found = self._operand_sizes(operand, reference_tiles(einsum, operand, choice), dense)
-            read += share * found.tuples * found.tuple_bytes
+            sizes = self._operand_sizes(operand, reference_tiles(einsum, operand, choice), dense)
+            read += share * sizes.tuples * sizes.tuple_bytes
         name, tiles = einsum.output.tensor, result_tiles(einsum, choice)
-        made = shares.result * self.tuples(name, tiles) * self.tuple_bytes(name, tiles)
+        written = shares.result * self.tuples(name, tiles) * self.tuple_bytes(name, tiles)
         join = cost.join.times(shares.busiest) + Work(bytes_moved=read)
-        aggregation = cost.aggregation.times(shares.busiest) + Work(bytes_moved=made)
+        aggregation = cost.aggregation.times(shares.busiest) + Work(bytes_moved=written)
         filling = cost.filling.times(shares.busiest)
         seconds = (join + aggregation + filling).seconds(self.constants)
         return replace(cost, join=join, aggregation=aggregation, filling=filling, seconds=seconds)
 
 
 def with_workers(model: CostModel, task: TransferTask, vectors: Vectors, workers: int) -> WorkersCostModel:
-    """The same model with what these vectors take of so many workers."""
-    given = {each.name: getattr(model, each.name) for each in fields(CostModel) if each.init}
-    tiles = {each.output.tensor: result_tiles(each, vectors[each.output.tensor]) for each in model.graph.einsums}
-    shares = {
-        each.output.tensor: _shares(task, each, vectors[each.output.tensor], tiles, workers)
-        for each in model.graph.einsums
+    """The cost model for several workers with these vectors.
+
+    Args:
+        model: The cost model of one machine.
+        task: Counts the floats that the vectors transfer.
+        vectors: The vector of every EinSum.
+        workers: The number of workers.
+    """
+    options = {option.name: getattr(model, option.name) for option in fields(CostModel) if option.init}
+    tiles = {
+        einsum.output.tensor: result_tiles(einsum, vectors[einsum.output.tensor]) for einsum in model.graph.einsums
     }
-    return WorkersCostModel(**given, shares=shares)
+    shares = {
+        einsum.output.tensor: _shares(task, einsum, vectors[einsum.output.tensor], tiles, workers)
+        for einsum in model.graph.einsums
+    }
+    return WorkersCostModel(**options, shares=shares)
 
 
 def _shares(
@@ -80,10 +91,10 @@ def _shares(
     moved = task.model.moved(einsum, vector)
     operands = []
     for operand in einsum.operands:
-        name, wanted = operand.tensor, reference_tiles(einsum, operand, vector)
-        pieces = task.model.pieces(name, wanted)
+        name, required = operand.tensor, reference_tiles(einsum, operand, vector)
+        pieces = task.model.pieces(name, required)
         joined = moved.calls / pieces.count if pieces.count else 0.0
-        before = task.repartition(name, tiles[name], wanted) if name in tiles else 0.0
+        before = task.repartition(name, tiles[name], required) if name in tiles else 0.0
         operands.append((name, joined + (before / pieces.floats if pieces.floats else 0.0)))
     floats = task.model.floats(einsum.output.tensor)
     bounds = [max(task.model.graph.bound_of(einsum, label), 1) for label in einsum.labels]

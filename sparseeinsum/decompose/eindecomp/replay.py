@@ -1,15 +1,15 @@
-"""EinDecomp: a replay of what a partitioned graph really moves, worker by worker, for up to thousands of them.
+"""EinDecomp: replays the transfers of a partitioned graph, worker by worker, for up to thousands of workers.
 
-The costs of the search are upper bounds: they take it that a call has nothing of what it reads. Here every call runs on
-a worker, and only what that worker lacks is moved to it:
+The costs of the search are upper bounds: they assume that a worker has nothing of what its call reads. Here every call
+runs on a worker, and only what that worker lacks is transferred:
 
-- Inputs are there in any partition, each piece with one of the calls that read it.
-- A group is aggregated where one of its calls runs, and stays there.
-- An operand that comes out in another partition is put together from the parts alone that are wanted; of the calls that
-  read the piece, where the one runs whose worker has most of it.
+- Inputs are available in any partition; each piece is on the worker of one of the calls that read it.
+- A group is aggregated on the worker of one of its calls, and stays there.
+- An operand that is computed in another partition is put together piece by piece, only from the parts that a piece
+  needs; each piece on the worker of the call that already has most of it, among those that read it.
 
-Pieces of sparse tensors are taken to be as full as they are expected on average, calls without any pairs included.
-Of the numberings of calls that follow from the order of its labels, an EinSum takes the one that moves least.
+Pieces of sparse tensors have the expected mean number of entries, even for calls without any joined pairs. Calls are
+numbered by some order of the labels; every EinSum gets the order that transfers least.
 """
 
 import itertools
@@ -20,31 +20,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import reference_tiles, result_tiles
-from sparseeinsum.decompose.eindecomp.grids import Grid, Meetings, Numbers, calls_of, meetings, pieces_read
+from sparseeinsum.decompose.eindecomp.grids import Grid, Numbers, PieceOverlaps, calls_of, piece_overlaps, pieces_read
 from sparseeinsum.decompose.eindecomp.partitioning import PartitionedEinSum, Partitioning
 from sparseeinsum.language.eingraph import EinGraph, Reference
 
 KINDS = ("join", "aggregation", "repartition")
-_MOST_ORDERS = 24  # of labels that are cut, looked at for an EinSum
+_MOST_ORDERS = 24  # the most orders of cut labels that are tried for an EinSum
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Traffic:
-    """Floats of one kind that workers send to others and get from them, by worker."""
+    """Floats of one kind that every worker sends to others and receives from them."""
 
     sent: Floats
     received: Floats
 
     @property
     def floats(self) -> float:
-        """All that are moved."""
+        """All floats that are transferred."""
         return float(self.received.sum())
 
     @property
     def imbalance(self) -> float:
-        """What the worker gets that gets most, in times of what each gets on average; 1 where nothing is moved."""
+        """The most that a worker receives, divided by the mean; 1 if nothing is transferred."""
         mean = float(self.received.mean())
         return float(self.received.max()) / mean if mean else 1.0
 
@@ -54,12 +54,12 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedEinSum:
-    """Where an EinSum runs.
+    """The workers of an EinSum's calls and pieces.
 
     Attributes:
-        workers: Of every call, in row-major order of the labels' pieces.
-        homes: Of every piece of the result, where it is aggregated; -1 where there is no such piece.
-        operands: For every operand, where each of its pieces is put together.
+        workers: The worker of every call, in row-major order of the labels' pieces.
+        homes: The worker on which every piece of the result is aggregated; -1 if no call computes the piece.
+        operands: For every operand, the worker on which each of its pieces is put together.
     """
 
     workers: Numbers
@@ -69,12 +69,12 @@ class PlacedEinSum:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replay:
-    """What a partitioned graph moves.
+    """The transfers and operations of a partitioned graph.
 
     Attributes:
-        traffic: By kind.
-        operations: Of every worker, operations on dense tensors: one for every index of the labels of an EinSum.
-        placed: Where EinSums run, by the name of their result.
+        traffic: The traffic of every kind.
+        operations: Operations of every worker, as if tensors were dense: one for every index of an EinSum's labels.
+        placed: The workers of every EinSum, by the name of its result.
     """
 
     traffic: Mapping[str, Traffic]
@@ -83,30 +83,30 @@ class Replay:
 
     @property
     def total(self) -> Traffic:
-        """Of all kinds."""
+        """The traffic of all kinds together."""
         join, aggregation, repartition = (self.traffic[kind] for kind in KINDS)
         return join + aggregation + repartition
 
     @property
     def imbalance(self) -> float:
-        """Operations of the busiest worker, in times of what each has on average."""
+        """The operations of the busiest worker, divided by the mean."""
         mean = float(self.operations.mean())
         return float(self.operations.max()) / mean if mean else 1.0
 
 
 def replay(partitioning: Partitioning, densities: Mapping[str, float] | None = None) -> Replay:
-    """Run a partitioned graph without its data.
+    """Count the transfers of a partitioned graph, without its data.
 
     Args:
-        partitioning: The vectors.
-        densities: Of results that are sparse, the floats for an index, on average.
+        partitioning: The graph with its vectors.
+        densities: The mean number of floats per index of results that are sparse.
     """
-    return _Replaying(partitioning, densities or {}).run()
+    return _Replayer(partitioning, densities or {}).run()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Move:
-    """Floats from workers to others."""
+class _Transfer:
+    """Transfers of one kind: the workers they come from and go to, and their floats; arrays of the same length."""
 
     kind: str
     source: Numbers
@@ -126,7 +126,7 @@ class _Move:
         return Traffic(sent.astype(np.float64), received.astype(np.float64))
 
 
-class _Replaying:
+class _Replayer:
     def __init__(self, partitioning: Partitioning, densities: Mapping[str, float]) -> None:
         self._workers = max([partitioning.workers, *(step.calls for step in partitioning.steps)])
         self._partitioning = partitioning
@@ -141,53 +141,56 @@ class _Replaying:
         operations = np.zeros(self._workers)
         for step in self._partitioning.steps:
             calls = calls_of(graph, step.einsum, step.choice)
-            ways = (self._placed_as(step, calls, workers) for workers in _numberings(calls))
-            placed, moves = min(ways, key=lambda way: sum(move.floats for move in way[1]))
-            for move in moves:
-                traffic[move.kind] += move.traffic(self._workers)
+            placements = (self._placement(step, calls, workers) for workers in _numberings(calls))
+            placed, transfers = min(placements, key=lambda placement: sum(item.floats for item in placement[1]))
+            for transfer in transfers:
+                traffic[transfer.kind] += transfer.traffic(self._workers)
             operations += np.bincount(placed.workers, weights=calls.sizes(), minlength=self._workers)
             name = step.einsum.output.tensor
             self._placed[name] = placed
             self._results[name] = _grid(graph, name, result_tiles(step.einsum, step.choice)), placed.homes
         return Replay(traffic, operations, self._placed)
 
-    def _placed_as(self, step: PartitionedEinSum, calls: Grid, workers: Numbers) -> tuple[PlacedEinSum, list[_Move]]:
-        """An EinSum whose calls run on these workers, and what that moves."""
-        moves: list[_Move] = []
+    def _placement(
+        self, step: PartitionedEinSum, calls: Grid, workers: Numbers
+    ) -> tuple[PlacedEinSum, list[_Transfer]]:
+        """The placement of an EinSum whose calls run on these workers, and its transfers."""
+        transfers: list[_Transfer] = []
         operands = []
         for operand, floats in zip(step.einsum.operands, step.moved.read, strict=True):
             read = pieces_read(step.einsum, calls, operand)
-            homes, brought = self._operand(step, operand, read, workers)
+            homes, repartitions = self._operand_homes(step, operand, read, workers)
             sizes = self._grid_of(step, operand).sizes()[read]
-            moves += [*brought, _Move("join", homes[read], workers, sizes * _share(floats, sizes.sum()))]
+            joined = _Transfer("join", homes[read], workers, sizes * _floats_per_index(floats, sizes.sum()))
+            transfers += [*repartitions, joined]
             operands.append(homes)
         result = step.einsum.output
-        made, grid = pieces_read(step.einsum, calls, result), self._grid_of(step, result)
-        homes = _first(made, workers, grid.count)
-        sizes = grid.sizes()[made]
-        share = _share(step.moved.aggregation, sizes.sum() - grid.sizes().sum())
-        moves.append(_Move("aggregation", workers, homes[made], sizes * share))
-        return PlacedEinSum(workers, homes, tuple(operands)), moves
+        computed, grid = pieces_read(step.einsum, calls, result), self._grid_of(step, result)
+        homes = _first_readers(computed, workers, grid.count)
+        sizes = grid.sizes()[computed]
+        share = _floats_per_index(step.moved.aggregation, sizes.sum() - grid.sizes().sum())
+        transfers.append(_Transfer("aggregation", workers, homes[computed], sizes * share))
+        return PlacedEinSum(workers, homes, tuple(operands)), transfers
 
-    def _operand(
+    def _operand_homes(
         self, step: PartitionedEinSum, operand: Reference, read: Numbers, workers: Numbers
-    ) -> tuple[Numbers, list[_Move]]:
-        """Where pieces of an operand, which calls read, are put together, and what is moved for that."""
+    ) -> tuple[Numbers, list[_Transfer]]:
+        """The workers on which the pieces of an operand are put together for the calls, and the transfers for that."""
         grid = self._grid_of(step, operand)
-        homes = _first(read, workers, grid.count)
+        homes = _first_readers(read, workers, grid.count)
         if operand.tensor not in self._results:
             return homes, []
-        before, at = self._results[operand.tensor]
+        before, sources = self._results[operand.tensor]
         if before == grid:
-            return at, []
-        met = meetings(before, grid)
-        homes = _nearest(met, at, read, workers, homes)
-        return homes, [self._repartition(operand.tensor, met, at, homes)]
+            return sources, []
+        overlaps = piece_overlaps(before, grid)
+        homes = _nearest_homes(overlaps, sources, read, workers, homes)
+        return homes, [self._repartition(operand.tensor, overlaps, sources, homes)]
 
-    def _repartition(self, tensor: str, met: Meetings, at: Numbers, homes: Numbers) -> _Move:
-        is_read = homes[met.second] >= 0
-        sizes = np.float64(self._densities.get(tensor, 1.0)) * met.sizes[is_read]
-        return _Move("repartition", at[met.first[is_read]], homes[met.second[is_read]], sizes)
+    def _repartition(self, tensor: str, overlaps: PieceOverlaps, sources: Numbers, homes: Numbers) -> _Transfer:
+        is_read = homes[overlaps.second] >= 0
+        sizes = np.float64(self._densities.get(tensor, 1.0)) * overlaps.sizes[is_read]
+        return _Transfer("repartition", sources[overlaps.first[is_read]], homes[overlaps.second[is_read]], sizes)
 
     def _grid_of(self, step: PartitionedEinSum, reference: Reference) -> Grid:
         tiles = reference_tiles(step.einsum, reference, step.choice)
@@ -198,35 +201,47 @@ def _grid(graph: EinGraph, tensor: str, tiles: tuple[int, ...]) -> Grid:
     return Grid(tiles, graph.tensors[tensor].shape)
 
 
-def _share(floats: float, size: float) -> np.float64:
-    """Floats for an index."""
+def _floats_per_index(floats: float, size: float) -> np.float64:
+    """Mean floats per index."""
     return np.float64(floats / size if size else 0.0)
 
 
 def _numberings(calls: Grid) -> Iterator[Numbers]:
-    """Workers of all calls: those that differ in the last label of an order alone are neighbours."""
+    """Numberings of the calls by workers, one for each order of the cut labels, the last of which varies fastest."""
     cut = [axis for axis, pieces in enumerate(calls.shape) if pieces > 1]
-    whole = [axis for axis in range(len(calls.shape)) if axis not in cut]
+    uncut = [axis for axis in range(len(calls.shape)) if axis not in cut]
     for order in itertools.islice(itertools.permutations(cut), _MOST_ORDERS):
-        shape = [calls.shape[axis] for axis in (*order, *whole)]
+        shape = [calls.shape[axis] for axis in (*order, *uncut)]
         numbers = np.arange(calls.count, dtype=np.int64).reshape(shape)
-        yield np.transpose(numbers, np.argsort([*order, *whole])).ravel()
+        yield np.transpose(numbers, np.argsort([*order, *uncut])).ravel()
 
 
-def _first(pieces: Numbers, workers: Numbers, count: int) -> Numbers:
-    """For every piece the worker of the first call that has it; -1 where none does."""
+def _first_readers(pieces: Numbers, workers: Numbers, count: int) -> Numbers:
+    """For every piece, the worker of the first call that reads or computes it; -1 if none does."""
     homes = np.full(count, -1, np.int64)
     homes[pieces[::-1]] = workers[::-1]
     return homes
 
 
-def _nearest(met: Meetings, at: Numbers, read: Numbers, workers: Numbers, homes: Numbers) -> Numbers:
-    """For every piece that is put together, of the workers that read it the one that has most of it; else its home."""
-    numbers = int(max(at.max(initial=0), workers.max(initial=0))) + 1
-    places, inverse = np.unique(met.second * numbers + at[met.first], return_inverse=True)  # of a piece and a worker
-    sizes = np.bincount(inverse, weights=met.sizes, minlength=len(places))
-    is_reader = np.isin(places, read * numbers + workers)
+def _nearest_homes(
+    overlaps: PieceOverlaps, sources: Numbers, read: Numbers, workers: Numbers, homes: Numbers
+) -> Numbers:
+    """For every piece, the worker that has most of it among those that read it; its current home if none has any.
+
+    Args:
+        overlaps: Overlaps of the pieces before with those after.
+        sources: The workers of the pieces before.
+        read: The piece that every call reads.
+        workers: The worker of every call.
+        homes: The homes of the pieces after, as far as known.
+    """
+    numbers = int(max(sources.max(initial=0), workers.max(initial=0))) + 1
+    codes, inverse = np.unique(
+        overlaps.second * numbers + sources[overlaps.first], return_inverse=True
+    )  # codes of a piece and a worker
+    sizes = np.bincount(inverse, weights=overlaps.sizes, minlength=len(codes))
+    is_reader = np.isin(codes, read * numbers + workers)
     order = np.argsort(sizes[is_reader], kind="stable")
     nearest = homes.copy()
-    nearest[places[is_reader][order] // numbers] = places[is_reader][order] % numbers
+    nearest[codes[is_reader][order] // numbers] = codes[is_reader][order] % numbers
     return nearest

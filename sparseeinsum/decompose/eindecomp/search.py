@@ -1,8 +1,8 @@
-"""EinDecomp: the partition vectors of a graph that move the fewest floats.
+"""EinDecomp: the partition vectors of a graph that transfer the fewest floats.
 
-M[v, d_Z] of the paper is what is left of a vertex once its vectors are eliminated but for what the result is like: the
-same elimination as for plans of one machine, here of floats, exact for graphs in which results are shared, too. Where
-tables grow too large, every EinSum gets a short list of vectors, or the graph is taken apart into longest paths.
+M[v, d_Z] of the paper is the table that remains of a vertex when its vectors have been eliminated. This is the same
+variable elimination as for plans of one machine, with floats for costs; it is exact even if results are shared. If
+tables grow too large, every EinSum gets a short list of vectors, or the graph is split into longest paths.
 
 Source: EinDecomp, sections 8.2 to 8.4.
 """
@@ -25,41 +25,42 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum
 Vectors = Mapping[str, Choice]  # by the name of the result, as tiles
 
 TABLE_LIMIT = 20_000_000  # numbers in all tables together
-_SHORT_LISTS = (64, 32)  # vectors of an EinSum (measured: bench/eindecomp.py, a layer of LLaMA on 1,024 workers)
-_MOST_ROUNDS = 4  # of improving paths
+# Lengths of short lists, tried in this order (measured: bench/eindecomp.py, a layer of LLaMA on 1,024 workers).
+_SHORT_LISTS = (64, 32)
+_MOST_ROUNDS = 4  # of improving the vectors of paths
 
 
 @dataclass(frozen=True, slots=True)
 class TransferTask:
-    """What may be chosen, and the floats that it moves: what the elimination of decompose.elimination asks.
+    """The vectors of a graph and the floats that they transfer; a `Pricing` in floats.
 
     Attributes:
-        model: Counts floats.
-        choices: Vectors by result.
-        wanted: For some results, tiles in which others that are chosen already read them.
+        model: Counts the floats.
+        choices: The allowed vectors of every EinSum, by the name of its result.
+        reader_tiles: For some results, the tiles in which EinSums with a fixed vector read them.
     """
 
     model: TransferModel
     choices: Mapping[str, Sequence[Choice]]
-    wanted: Mapping[str, Sequence[Choice]] = field(default_factory=dict)
+    reader_tiles: Mapping[str, Sequence[Choice]] = field(default_factory=dict)
 
     def result_state(self, einsum: EinSum, choice: Choice) -> State:
         """The tiles of the result."""
         return result_tiles(einsum, choice)
 
     def required_state(self, einsum: EinSum, index: int, choice: Choice) -> State:
-        """The tiles of an operand."""
+        """The tiles in which operand `index` is read."""
         return reference_tiles(einsum, einsum.operands[index], choice)
 
     def own_cost(self, einsum: EinSum, choice: Choice) -> float:
-        """Floats that an EinSum moves, and those to bring its result to readers that are chosen already."""
+        """Floats that an EinSum transfers, and those of repartitions of its result for `reader_tiles`."""
         name = einsum.output.tensor
-        tiles, after = result_tiles(einsum, choice), self.wanted.get(name, ())
-        delivered = sum(self.repartition(name, tiles, each) for each in after)
+        tiles, after = result_tiles(einsum, choice), self.reader_tiles.get(name, ())
+        delivered = sum(self.repartition(name, tiles, read_tiles) for read_tiles in after)
         return self.model.moved(einsum, choice).floats + delivered
 
     def reading_cost(self, einsum: EinSum, choice: Choice, tiles: Mapping[str, Choice]) -> float:
-        """Floats moved to bring operands whose tiles are given here into those that a choice wants."""
+        """Floats transferred to bring operands that have an item in `tiles` into the tiles that a choice requires."""
         return sum(
             self.repartition(operand.tensor, tiles[operand.tensor], reference_tiles(einsum, operand, choice))
             for operand in einsum.operands
@@ -67,98 +68,101 @@ class TransferTask:
         )
 
     def reads(self, einsum: EinSum, choice: Choice) -> int:
-        """Once."""
+        """How often operands are read: always once, as no EinSum has passes here."""
         return 1
 
     def repartition_costs(
-        self, tensor: str, before: Sequence[Choice], wanted: Sequence[tuple[Choice, int]]
+        self, tensor: str, before: Sequence[Choice], required: Sequence[tuple[Choice, int]]
     ) -> NDArray[np.float64]:
-        """Floats moved by changes of a vector."""
-        return self.model.repartition_table(tensor, before, [after for after, _ in wanted])
+        """Floats transferred by repartitions: a row for each of `before`, a column for each of `required`."""
+        return self.model.repartition_table(tensor, before, [after for after, _ in required])
 
     def repartition(self, tensor: str, before: Choice, after: Choice) -> float:
-        """Floats moved by one change of a vector."""
+        """Floats transferred by one repartition."""
         return 0.0 if before == after else float(self.model.repartition_table(tensor, [before], [after])[0, 0])
 
     def floats(self, vectors: Vectors) -> float:
-        """All floats that are moved if the EinSums have these vectors."""
+        """All floats that the graph transfers with these vectors."""
         graph = self.model.graph
-        tiles = {each.output.tensor: result_tiles(each, vectors[each.output.tensor]) for each in graph.einsums}
+        tiles = {einsum.output.tensor: result_tiles(einsum, vectors[einsum.output.tensor]) for einsum in graph.einsums}
         return sum(
-            self.model.moved(each, vectors[each.output.tensor]).floats
-            + self.reading_cost(each, vectors[each.output.tensor], tiles)
-            for each in graph.einsums
+            self.model.moved(einsum, vectors[einsum.output.tensor]).floats
+            + self.reading_cost(einsum, vectors[einsum.output.tensor], tiles)
+            for einsum in graph.einsums
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Vectors of all EinSums, the floats that they move, and whether there are none that move fewer."""
+class VectorAssignment:
+    """The vectors of all EinSums, the floats that they transfer, and whether no others transfer fewer."""
 
     vectors: Vectors
     floats: float
     is_optimal: bool
 
 
-def search(task: TransferTask, limit: float = TABLE_LIMIT) -> Found:
-    """Vectors that move the fewest floats; few, if not the fewest, where tables would exceed a limit."""
+def search(task: TransferTask, limit: float = TABLE_LIMIT) -> VectorAssignment:
+    """The vectors that transfer the fewest floats, or an approximation if tables would exceed `limit` numbers."""
     return search_best(task, 1, limit)[0]
 
 
-def search_best(task: TransferTask, k: int, limit: float = TABLE_LIMIT) -> list[Found]:
-    """The k ways to give vectors that move the fewest floats, best first; a single one where tables are too large."""
+def search_best(task: TransferTask, k: int, limit: float = TABLE_LIMIT) -> list[VectorAssignment]:
+    """The k assignments of vectors that transfer the fewest floats, best first; only one if tables are too large."""
     exact = _cheapest(task, task.model.graph.einsums, {}, k, limit)
     if exact is not None:
-        return [Found(dict(each.choices), each.cost, is_optimal=each is exact[0]) for each in exact]
+        return [
+            VectorAssignment(dict(candidate.choices), candidate.cost, is_optimal=candidate is exact[0])
+            for candidate in exact
+        ]
     for count in _SHORT_LISTS:
-        task = shortlisted(task, count)
-        few = _cheapest(task, task.model.graph.einsums, {}, 1, limit)
-        if few is not None:
-            return [Found(dict(few[0].choices), few[0].cost, is_optimal=False)]
-    vectors = improved(task, linearised(task, limit), limit)
-    return [Found(vectors, task.floats(vectors), is_optimal=False)]
+        task = shortlist(task, count)
+        candidates = _cheapest(task, task.model.graph.einsums, {}, 1, limit)
+        if candidates is not None:
+            return [VectorAssignment(dict(candidates[0].choices), candidates[0].cost, is_optimal=False)]
+    vectors = improve(task, linearise(task, limit), limit)
+    return [VectorAssignment(vectors, task.floats(vectors), is_optimal=False)]
 
 
-def shortlisted(task: TransferTask, count: int) -> TransferTask:
-    """The same with so many vectors of each EinSum: those that move the fewest floats by themselves.
+def shortlist(task: TransferTask, count: int) -> TransferTask:
+    """The task with at most `count` vectors of each EinSum: those of the least own cost.
 
-    Others may be worth it by repartitions that they save.
+    This is an approximation: other vectors may save repartitions.
     """
     lists = {
-        each.output.tensor: heapq.nsmallest(count, task.choices[each.output.tensor], partial(task.own_cost, each))
-        for each in task.model.graph.einsums
+        einsum.output.tensor: heapq.nsmallest(count, task.choices[einsum.output.tensor], partial(task.own_cost, einsum))
+        for einsum in task.model.graph.einsums
     }
     return replace(task, choices=lists)
 
 
-def linearised(task: TransferTask, limit: float = TABLE_LIMIT) -> Vectors:
-    """The paper's vectors for graphs in which results are shared: every longest path alone, one after the other.
+def linearise(task: TransferTask, limit: float = TABLE_LIMIT) -> Vectors:
+    """The paper's vectors for graphs with shared results: longest paths are optimised separately, one after the other.
 
-    What an EinSum of a path reads from others is taken to cost nothing; results of the same path are not.
+    Repartitions are counted only between EinSums of the same path.
     """
     vectors: dict[str, Choice] = {}
     for path in longest_paths(task.model.graph):
         for part in _parts(task, path, limit):
-            vectors |= _solved(task, part, {}, limit)
+            vectors |= _best_vectors(task, part, {}, limit)
     return vectors
 
 
-def improved(task: TransferTask, vectors: Vectors, limit: float = TABLE_LIMIT) -> Vectors:
-    """Vectors that move no more floats: every longest path anew with all others as they are, until none gets better."""
+def improve(task: TransferTask, vectors: Vectors, limit: float = TABLE_LIMIT) -> Vectors:
+    """Improve vectors: optimise each longest path again with all other vectors fixed, until nothing improves."""
     graph = task.model.graph
     parts = [part for path in longest_paths(graph) for part in _parts(task, path, limit)]
     best = task.floats(vectors)
     for _ in range(_MOST_ROUNDS):
         for part in parts:
-            here = {einsum.output.tensor for einsum in part}
-            others = [einsum for einsum in graph.einsums if einsum.output.tensor not in here]
-            given = {each.output.tensor: result_tiles(each, vectors[each.output.tensor]) for each in others}
-            wanted: dict[str, list[Choice]] = {}
-            for each in others:
-                for operand in each.operands:
-                    tiles = reference_tiles(each, operand, vectors[each.output.tensor])
-                    wanted.setdefault(operand.tensor, []).append(tiles)
-            vectors = {**vectors, **_solved(replace(task, wanted=wanted), part, given, limit)}
+            computed = {einsum.output.tensor for einsum in part}
+            others = [einsum for einsum in graph.einsums if einsum.output.tensor not in computed]
+            input_tiles = {other.output.tensor: result_tiles(other, vectors[other.output.tensor]) for other in others}
+            reader_tiles: dict[str, list[Choice]] = {}
+            for other in others:
+                for operand in other.operands:
+                    tiles = reference_tiles(other, operand, vectors[other.output.tensor])
+                    reader_tiles.setdefault(operand.tensor, []).append(tiles)
+            vectors = {**vectors, **_best_vectors(replace(task, reader_tiles=reader_tiles), part, input_tiles, limit)}
         floats = task.floats(vectors)
         if floats >= best:
             break
@@ -167,25 +171,25 @@ def improved(task: TransferTask, vectors: Vectors, limit: float = TABLE_LIMIT) -
 
 
 def longest_paths(graph: EinGraph) -> Iterator[tuple[EinSum, ...]]:
-    """All EinSums, as the longest path of the graph, the longest of what is left then, and so on."""
-    left = {einsum.output.tensor: einsum for einsum in graph.einsums}
-    while left:
+    """Partition the EinSums into paths: the longest path of the graph, then the longest path of the rest, and so on."""
+    remaining = {einsum.output.tensor: einsum for einsum in graph.einsums}
+    while remaining:
         length: dict[str, int] = {}
         before: dict[str, str | None] = {}
-        for name, einsum in left.items():
-            read = [operand.tensor for operand in einsum.operands if operand.tensor in left]
+        for name, einsum in remaining.items():
+            read = [operand.tensor for operand in einsum.operands if operand.tensor in remaining]
             before[name] = max(read, key=length.__getitem__, default=None)
             length[name] = 1 + (length[previous] if (previous := before[name]) is not None else 0)
         path: list[EinSum] = []
         last: str | None = max(length, key=length.__getitem__)
         while last is not None:
-            path.append(left.pop(last))
+            path.append(remaining.pop(last))
             last = before[last]
         yield tuple(reversed(path))
 
 
 def _parts(task: TransferTask, path: tuple[EinSum, ...], limit: float) -> Iterator[tuple[EinSum, ...]]:
-    """A path, or halves of it, and so on, whose tables keep to the limit."""
+    """The path, or recursively its halves, so that the tables of each part keep to the limit."""
     if len(path) == 1 or _cheapest(task, path, {}, 1, limit) is not None:
         yield path
         return
@@ -194,23 +198,25 @@ def _parts(task: TransferTask, path: tuple[EinSum, ...], limit: float) -> Iterat
         yield from _parts(task, half, limit)
 
 
-def _solved(task: TransferTask, part: Sequence[EinSum], given: Mapping[str, Choice], limit: float) -> Vectors:
-    """The best vectors of some EinSums; `given` are tiles of results that they read and others compute."""
-    found = _cheapest(task, part, given, 1, limit if len(part) > 1 else math.inf)
-    assert found is not None, "the tables of parts keep to the limit"
-    return dict(found[0].choices)
+def _best_vectors(
+    task: TransferTask, part: Sequence[EinSum], input_tiles: Mapping[str, Choice], limit: float
+) -> Vectors:
+    """The best vectors of some EinSums; `input_tiles` are tiles of results that they read and others compute."""
+    candidates = _cheapest(task, part, input_tiles, 1, limit if len(part) > 1 else math.inf)
+    assert candidates is not None, "the tables of parts keep to the limit"
+    return dict(candidates[0].choices)
 
 
 def _cheapest(
-    task: TransferTask, part: Sequence[EinSum], given: Mapping[str, Choice], k: int, limit: float
+    task: TransferTask, part: Sequence[EinSum], input_tiles: Mapping[str, Choice], k: int, limit: float
 ) -> list[Candidate] | None:
-    """The k best vectors of some EinSums; None where tables would exceed the limit, those of repartitions included."""
-    made: dict[str, int] = {}
+    """The k best assignments of some EinSums; None if the tables, including those of repartitions, exceed the limit."""
+    state_counts: dict[str, int] = {}
     for einsum in part:
         choices = task.choices[einsum.output.tensor]
         for operand in einsum.operands:
-            if operand.tensor in made:
-                wanted = {reference_tiles(einsum, operand, choice) for choice in choices}
-                limit -= made[operand.tensor] * len(wanted)
-        made[einsum.output.tensor] = len({result_tiles(einsum, choice) for choice in choices})
-    return cheapest_plans(task, part, given, k, limit) if limit >= 0 else None
+            if operand.tensor in state_counts:
+                required = {reference_tiles(einsum, operand, choice) for choice in choices}
+                limit -= state_counts[operand.tensor] * len(required)
+        state_counts[einsum.output.tensor] = len({result_tiles(einsum, choice) for choice in choices})
+    return cheapest_plans(task, part, input_tiles, k, limit) if limit >= 0 else None

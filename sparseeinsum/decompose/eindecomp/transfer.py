@@ -1,7 +1,7 @@
-"""EinDecomp: the floats that a partitioned graph moves between workers: into joins, into aggregations, in between.
+"""EinDecomp: the floats that a partitioned graph transfers between workers: for joins, aggregations and repartitions.
 
-The paper counts what every kernel call reads, as if nothing were there already: an upper bound. It takes tensors to be
-dense; here pieces are counted by T and V, of which dense tensors are the case in which every piece is there.
+The paper counts everything that a kernel call reads, as if nothing were on its worker already: an upper bound. It
+assumes dense tensors; here pieces are counted from T and V, which gives the same for dense tensors.
 
 Source: EinDecomp, section 7.
 """
@@ -14,66 +14,67 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
-from sparseeinsum.decompose.eindecomp.overlaps import Overlaps, overlaps
+from sparseeinsum.decompose.eindecomp.overlaps import OverlapCounts, count_overlaps
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import DEMOTED, count_keys
 from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 from sparseeinsum.statistics.estimate import LabelStatistics, Statistics, by_label, dense_statistics, joined_tuples
 
-_LARGEST_TABLE = 1 << 20  # numbers of one that is computed at once
+_LARGEST_TABLE = 1 << 20  # the most numbers of a table of repartitions that are computed at once
 
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """A tensor under a partition vector: how many pieces hold anything, and the floats of all of them together."""
+    """A tensor under a partition vector: the number of pieces that have entries, and the floats of all together."""
 
     count: float
     floats: float
 
     @property
     def mean(self) -> float:
-        """Floats of a piece: n_X."""
+        """The mean floats of a piece, n_X."""
         return self.floats / self.count if self.count else 0.0
 
 
 def join_floats(calls: float, operands: Sequence[Pieces]) -> tuple[float, ...]:
-    """cost_join = p (n_X + n_Y), by operand: every call gets a piece of each."""
+    """cost_join = p (n_X + n_Y), as one number for each operand: every call gets a piece of each."""
     return tuple(calls * operand.mean for operand in operands)
 
 
 def aggregation_floats(calls: float, groups: float, partial_floats: float) -> float:
-    """cost_agg = (p / n_agg) (n_agg - 1) n_Z: every partial result but one a group goes to where the group is."""
+    """cost_agg = (p / n_agg) (n_agg - 1) n_Z: all partial results of a group but one go to the worker of that one."""
     return max(calls - groups, 0.0) * partial_floats
 
 
 def repartition_floats(
-    floats: float, before: NDArray[np.float64], after: NDArray[np.float64], met: Overlaps
+    floats: float, before: NDArray[np.float64], after: NDArray[np.float64], overlaps: OverlapCounts
 ) -> NDArray[np.float64]:
-    """cost_repart = (n_c / n_int - 1) (n / n_c) (n_c + n_p), and n_p n / n_c where pieces of before are cut.
+    """cost_repart = (n_c / n_int - 1) (n / n_c) (n_c + n_p), and n_p n / n_c in addition if producers' pieces are cut.
 
-    A piece of after goes from one contributing piece of before to the next, which comes to meet it.
+    Every piece of the consumer is merged from the producer's pieces that overlap it, one after the other; each merge
+    transfers both pieces.
 
     Args:
-        floats: n, of the tensor.
-        before: Pieces of the producer, of n_p floats each.
-        after: Pieces of the consumer, n / n_c.
-        met: Contributions of pieces of before to pieces of after: (n_c / n_int) (n / n_c) of them.
+        floats: The floats of the tensor, n.
+        before: Numbers of pieces of the producer, of n_p floats each.
+        after: Numbers of pieces of the consumer, n / n_c.
+        overlaps: Overlaps between them: (n_c / n_int) (n / n_c).
     """
     per_before, per_after = (
-        np.divide(floats, each, out=np.zeros_like(each), where=each > 0) for each in (before, after)
+        np.divide(floats, pieces, out=np.zeros_like(pieces), where=pieces > 0) for pieces in (before, after)
     )
-    merged = np.maximum(met.count - after, 0.0) * (per_after + per_before)
-    return np.asarray(merged + np.where(met.is_cut, after * per_before, 0.0))
+    merged = np.maximum(overlaps.count - after, 0.0) * (per_after + per_before)
+    return np.asarray(merged + np.where(overlaps.is_cut, after * per_before, 0.0))
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """Floats that an EinSum moves, but for repartitions of its operands.
+class MovedFloats:
+    """Floats that an EinSum transfers, without repartitions of its operands.
 
     Attributes:
-        calls: Of its kernel, as far as pieces are there.
-        read: Into the calls, by operand.
-        aggregation: Of partial results.
+        calls: Expected kernel calls that have joined entries.
+        read: Floats transferred into the calls, for each operand.
+        aggregation: Floats of partial results.
     """
 
     calls: float
@@ -82,54 +83,54 @@ class Moved:
 
     @property
     def join(self) -> float:
-        """Into the calls."""
+        """Floats transferred into the calls."""
         return sum(self.read)
 
     @property
     def floats(self) -> float:
-        """All of them."""
+        """All floats that are transferred."""
         return self.join + self.aggregation
 
 
 @dataclass(frozen=True, slots=True)
 class TransferModel:
-    """Floats moved by the EinSums of a graph, by partition vectors, which are given as tiles of their labels.
+    """Counts the floats that the EinSums of a graph transfer; partition vectors are given as tiles of their labels.
 
     Attributes:
         graph: EinSums of one or two operands.
         statistics: T and V of every tensor.
-        evaluations: What is exact for every EinSum: operands that must be dense have all pieces.
-        stored_floats: Of tensors that are not held as one number an entry, the floats that all of it takes.
+        evaluations: The exact evaluations of every EinSum; operands that must be dense have all pieces.
+        stored_floats: The floats of tensors that are not represented by one float per entry.
     """
 
     graph: EinGraph
     statistics: Mapping[str, Statistics]
     evaluations: Mapping[str, Evaluation]
     stored_floats: Mapping[str, float] = field(default_factory=dict)
-    _moved: dict[tuple[str, Choice], Moved] = field(default_factory=dict, init=False, repr=False)
+    _moved: dict[tuple[str, Choice], MovedFloats] = field(default_factory=dict, init=False, repr=False)
     _tuples: dict[tuple[str, Choice], float] = field(default_factory=dict, repr=False)
 
     def floats(self, tensor: str) -> float:
-        """Of a whole tensor."""
+        """The floats of a whole tensor."""
         return self.stored_floats.get(tensor, self.statistics[tensor].entries)
 
     def pieces(self, tensor: str, tiles: Choice) -> Pieces:
-        """A tensor cut into tiles."""
+        """The pieces of a tensor that is cut into tiles."""
         return Pieces(self.tuples(tensor, tiles), self.floats(tensor))
 
     def tuples(self, tensor: str, tiles: Choice) -> float:
-        """Pieces of a tensor that hold anything."""
+        """The expected number of pieces of a tensor that have entries."""
         known = self._tuples.get((tensor, tiles))
         if known is None:
             known = self._tuples[tensor, tiles] = self.statistics[tensor].tuples(tiles)
         return known
 
-    def holding(self, stored_floats: Mapping[str, float]) -> "TransferModel":
-        """The same of tensors that take so many floats."""
+    def with_stored_floats(self, stored_floats: Mapping[str, float]) -> "TransferModel":
+        """A copy in which tensors take so many floats."""
         return TransferModel(self.graph, self.statistics, self.evaluations, stored_floats, self._tuples)
 
-    def moved(self, einsum: EinSum, choice: Choice) -> Moved:
-        """What an EinSum moves whose operands come as it wants them, the cheapest exact way."""
+    def moved(self, einsum: EinSum, choice: Choice) -> MovedFloats:
+        """The floats that an EinSum transfers by its cheapest exact evaluation, if operands have the required tiles."""
         known = self._moved.get((einsum.output.tensor, choice))
         if known is None:
             keys = tuple(
@@ -137,36 +138,41 @@ class TransferModel:
                 & frozenset(operand.labels)
                 for operand in einsum.operands
             )
-            ways = self.evaluations[einsum.output.tensor].absences(keys)
-            known = min((self._moved_by(einsum, choice, way) for way in ways), key=lambda moved: moved.floats)
+            absences = self.evaluations[einsum.output.tensor].absences(keys)
+            options = (self._moved_with(einsum, choice, absence) for absence in absences)
+            known = min(options, key=lambda moved: moved.floats)
             self._moved[einsum.output.tensor, choice] = known
         return known
 
-    def _moved_by(self, einsum: EinSum, choice: Choice, absence: Absence) -> Moved:
+    def _moved_with(self, einsum: EinSum, choice: Choice, absence: Absence) -> MovedFloats:
         calls = self._pairs(einsum, choice, absence)
         operands = []
         for operand, dense in zip(einsum.operands, absence.dense, strict=True):
             tiles = reference_tiles(einsum, operand, choice)
             shape = self.graph.tensors[operand.tensor].shape
-            full = dense_statistics(shape)
-            operands.append(Pieces(full.tuples(tiles), full.entries) if dense else self.pieces(operand.tensor, tiles))
+            dense_tensor = dense_statistics(shape)
+            operands.append(
+                Pieces(dense_tensor.tuples(tiles), dense_tensor.entries)
+                if dense
+                else self.pieces(operand.tensor, tiles)
+            )
         read = join_floats(calls, operands)
         cut = (label for label, tile in zip(einsum.labels, choice, strict=True) if tile != DEMOTED)
         if frozenset(cut) <= frozenset(einsum.output.labels):
-            return Moved(calls, read, 0.0)
+            return MovedFloats(calls, read, 0.0)
         result = self.pieces(einsum.output.tensor, result_tiles(einsum, choice))
-        # Of a sparse result a call may have fewer entries than the whole group.
+        # A partial result of a sparse group may have fewer entries than the group.
         partial_floats = min(result.mean, self._entries_joined(einsum) / calls) if calls else 0.0
-        return Moved(calls, read, aggregation_floats(calls, result.count, partial_floats))
+        return MovedFloats(calls, read, aggregation_floats(calls, result.count, partial_floats))
 
     def _entries_joined(self, einsum: EinSum) -> float:
-        """Pairs of entries."""
+        """The expected number of joined pairs of entries."""
         everything = tuple(frozenset(operand.labels) for operand in einsum.operands)
         absence, *_ = self.evaluations[einsum.output.tensor].absences(everything)
         return self._pairs(einsum, (1,) * len(einsum.labels), absence)
 
     def _pairs(self, einsum: EinSum, choice: Choice, absence: Absence) -> float:
-        """Tuples of the join under some tiles; a label that only the result has multiplies them."""
+        """The expected tuples of the join in these tiles, times the keys of labels that only the result has."""
         tiles = dict(zip(einsum.labels, choice, strict=True))
         read = [
             self._labelled(operand.tensor, operand.labels, dense)
@@ -183,7 +189,7 @@ class TransferModel:
         return by_label(labels, dense_statistics(shape) if dense else self.statistics[tensor])
 
     def repartition_table(self, tensor: str, before: Sequence[Choice], after: Sequence[Choice]) -> NDArray[np.float64]:
-        """Floats moved by changes of a tensor's partition vector: a row for each before, a column for each after."""
+        """Floats transferred by repartitions of a tensor: a row for each vector before, a column for each after."""
         rows = max(_LARGEST_TABLE // len(after), 1)
         parts = [before[start : start + rows] for start in range(0, len(before), rows)]
         return np.concatenate([self._repartitions(tensor, part, after) for part in parts])
@@ -191,8 +197,8 @@ class TransferModel:
     def _repartitions(self, tensor: str, before: Sequence[Choice], after: Sequence[Choice]) -> NDArray[np.float64]:
         tuples = partial(self.tuples, tensor)
         rows, columns = (np.array([tuples(tiles) for tiles in sides], float) for sides in (before, after))
-        met = overlaps(self.graph.tensors[tensor].shape, tuples, before, after)
-        return repartition_floats(self.floats(tensor), rows[:, None], columns[None, :], met)
+        overlaps = count_overlaps(self.graph.tensors[tensor].shape, tuples, before, after)
+        return repartition_floats(self.floats(tensor), rows[:, None], columns[None, :], overlaps)
 
 
 def _joined(read: Sequence[LabelStatistics], kind: JoinKind, tiles: Mapping[str, int]) -> float:

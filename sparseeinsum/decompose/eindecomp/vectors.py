@@ -1,8 +1,8 @@
-"""EinDecomp: partition vectors, which cut the labels of an EinSum into a piece for every worker.
+"""EinDecomp: partition vectors, which divide an EinSum into one kernel call for every worker.
 
-A partition vector gives every label a power of two, the pieces that it is cut into; together they make as many kernel
-calls as there are workers. Here it is held as the tiles that follow: a label that is cut has tiles of ceil(bound /
-pieces) indices, one that is not is DEMOTED, so that it is a choice like any other.
+A partition vector gives every label a power of two, the number of pieces that it is cut into; their product is the
+number of workers. Here a vector is represented by the corresponding tiles: ceil(bound / pieces) indices for a label
+that is cut, DEMOTED for one that is not. So it is a choice like any other.
 
 Source: EinDecomp, sections 6 and 8.1.
 """
@@ -14,14 +14,16 @@ from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.tensors import DEMOTED, count_keys
 
-MOST_VECTORS = 3003  # of one EinSum, as six labels have on 1,024 workers; of more, labels of small bounds stay whole
+# The most vectors of one EinSum: those of six labels on 1,024 workers. If there are more, labels of small bounds are
+# not cut.
+MOST_VECTORS = 3003
 
 
 def check_workers(workers: int) -> int:
-    """The same number.
+    """Return `workers` if it is a power of two.
 
     Raises:
-        PlanError: It is no power of two.
+        PlanError: It is not.
     """
     if not isinstance(workers, int) or workers < 1 or workers & (workers - 1):
         raise PlanError(f"workers is {workers!r}; give a power of two, as in 8: vectors cut labels into halves")
@@ -31,17 +33,17 @@ def check_workers(workers: int) -> int:
 def viable_choices(
     bounds: Sequence[int], workers: int, fixed: Mapping[int, int] = MappingProxyType({})
 ) -> tuple[Choice, ...]:
-    """The tiles of all partition vectors that make as many kernel calls as there are workers.
+    """All partition vectors with as many kernel calls as there are workers, as tiles.
 
     For p = 2^N workers and D labels these are (N + D - 1)! / (N! (D - 1)!) vectors.
 
-    No label is cut into more pieces than it has indices: where all of them together cannot make enough calls, the
-    vectors are those that make the most. Where a bound is no multiple of the pieces, fewer may really arise.
+    No label is cut into more pieces than it has indices. If the labels cannot be cut into enough pieces, the vectors
+    are those with the most calls. If a bound is not a multiple of the pieces, the number of tiles may be smaller.
 
     Args:
-        bounds: Of the labels.
-        workers: A power of two.
-        fixed: Of some labels, by their position, the pieces that they are to have, as far as their bounds allow.
+        bounds: Bounds of the labels.
+        workers: Number of workers, a power of two.
+        fixed: Number of pieces of some labels, by position; less if the bound does not allow so many.
 
     >>> viable_choices((8, 8), 4)
     ((2, 0), (4, 4), (0, 2))
@@ -55,14 +57,17 @@ def viable_choices(
         least[position] = most[position] = min(most[position], pieces.bit_length() - 1)
     free = sorted((position for position in range(len(bounds)) if position not in fixed), key=lambda at: -bounds[at])
     rest = max(doublings - sum(least), 0)
-    while len(free) > 1 and _ways(rest, [most[position] for position in free]) > MOST_VECTORS:
+    while len(free) > 1 and _count_distributions(rest, [most[position] for position in free]) > MOST_VECTORS:
         most[free.pop()] = 0
     total = min(max(doublings, sum(least)), sum(most))
-    return tuple(tuple(map(_tile, bounds, each)) for each in _distributions(total, least, most))
+    return tuple(tuple(map(_tile, bounds, counts)) for counts in _distributions(total, least, most))
 
 
 def even_choice(bounds: Sequence[int], workers: int) -> Choice:
-    """The tiles of the vector that cuts all labels alike, as far as there are indices: the first ones once more."""
+    """The vector that cuts all labels into equally many pieces, as tiles.
+
+    The first labels may have twice as many pieces as the last ones; labels of small bounds have fewer.
+    """
     doublings = check_workers(workers).bit_length() - 1
     counts = [0] * len(bounds)
     while doublings:
@@ -75,7 +80,7 @@ def even_choice(bounds: Sequence[int], workers: int) -> Choice:
 
 
 def pieces_of(tiles: Sequence[int], bounds: Sequence[int]) -> tuple[int, ...]:
-    """The partition vector of some tiles: the pieces of every label that really arise.
+    """The number of pieces of every label in some tiles.
 
     >>> pieces_of((2, 0), (10, 10))
     (5, 1)
@@ -87,16 +92,16 @@ def _tile(bound: int, doublings: int) -> int:
     return -(-bound >> doublings) if doublings else DEMOTED
 
 
-def _ways(total: int, most: Sequence[int]) -> int:
-    """In how many ways so many balls, or as many as there is room for, go into buckets that take some at most."""
-    ways = [1]
+def _count_distributions(total: int, most: Sequence[int]) -> int:
+    """The number of ways to put `total` balls, or as many as fit, into buckets with these capacities."""
+    counts = [1]
     for room in most:
-        ways = [sum(ways[max(count - room, 0) : count + 1]) for count in range(len(ways) + room)]
-    return ways[min(total, len(ways) - 1)]
+        counts = [sum(counts[max(count - room, 0) : count + 1]) for count in range(len(counts) + room)]
+    return counts[min(total, len(counts) - 1)]
 
 
 def _distributions(total: int, least: Sequence[int], most: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Every way to put so many balls into buckets that take some at least and at most, the fullest first ones first."""
+    """All ways to put `total` balls into buckets with these minima and maxima, in descending lexicographic order."""
     if not least:
         yield ()
         return
