@@ -1,4 +1,4 @@
-"""While the site is built, makes what pages show of the package itself: a drawing of a plan, the table of functions."""
+"""Generates parts of the site from the package while mkdocs builds it: the drawing of a plan, the table of functions."""
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -21,14 +21,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Put the table of functions where its mark stands."""
+    """Insert the table of functions at its mark."""
     return markdown.replace(_TABLE, _table_of_functions()) if _TABLE in markdown else markdown
 
 
 def _table_of_functions() -> str:
     parts = []
-    for title, is_aggregate in (("Functions of rows", False), ("Aggregates", True)):
-        parts += [f"## {title}", "", "| | | as in |", "|---|---|---|"]
+    for title, is_aggregate in (("Scalar functions", False), ("Aggregates", True)):
+        parts += [f"## {title}", "", "| function | what it computes | example |", "|---|---|---|"]
         for function in functions():
             if function.is_aggregate == is_aggregate:
                 arguments = ", ".join(argument.name for argument in function.arguments)

@@ -1,4 +1,4 @@
-"""Writes the tables of docs/language.md that follow from records: `python docs/tables.py`."""
+"""Generates the tables of docs/language.md from the records of `operators`: `python docs/tables.py`."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ PAGE = Path(__file__).parent / "language.md"
 
 
 def written(page: str) -> str:
-    """A page with its tables as the records have them; each stands behind its mark, up to an empty line."""
+    """The text of a page with new tables; each one begins after its mark and ends at an empty line."""
     tables = {"scalar functions": _scalar_functions(), "aggregates": _aggregates(), "scans": _scans()}
     for mark, rows in tables.items():
         table = f"<!-- table of {mark} -->\n" + "\n".join(rows) + "\n\n"

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 import runpy
 import sys
 from collections.abc import Iterator
@@ -96,3 +97,12 @@ def test_tables_are_those_of_the_records() -> None:
     page = tables["PAGE"].read_text(encoding="utf-8")
     assert page == tables["written"](page)
     assert page.count("<!-- table of") == 3
+
+
+@pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])
+def test_named_files_exist(page: str) -> None:
+    """Paths from the root of the project, or from the package."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    names = re.findall(r"`([\w./]+/[\w.]*\.(?:py|toml|lark|json)|(?:sparseeinsum|tests|sql|stats|udfs)/[\w./]*)`", text)
+    assert names
+    assert [name for name in names if not ((ROOT / name).exists() or (ROOT / "sparseeinsum" / name).exists())] == []
