@@ -1,4 +1,4 @@
-"""Generates parts of the site from the package while mkdocs builds it: the drawing of a plan, the table of functions."""
+"""Generates parts of the site from the package as mkdocs builds it: the drawing of a plan, the table of functions."""
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
