@@ -4,12 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-postgresql fuzz checked nightly lint docs wheel wheel-test bounds other-systems bench clean
+.PHONY: demo check test test-postgresql fuzz checked nightly lint docs wheel wheel-test bounds other-systems bench clean
 
 demo: $(VENV)/demo-ready
 	$(BIN)/sparseeinsum demo
 
-# Most tests of many parameters wait for `nightly`.
+# What to run before every commit, in about a minute: linters, and the tests that tests/selection.py chooses.
+check: $(VENV)/ready lint
+	$(BIN)/python -m pytest -n auto -q --check
+
+# All tests but those that wait for `nightly`.
 test: $(VENV)/ready
 	$(BIN)/sparseeinsum compile-kernels
 	$(BIN)/python -m pytest -n auto -q --durations=25
@@ -47,17 +51,18 @@ bounds: wheel-test
 other-systems: $(VENV)/ready
 	.ci/other-systems
 
-# What takes longer than a change should wait for: all tests, all wheels, and bounds on every Python, which
-# compiles the kernels.
+# Everything that takes hours: all tests with fresh random examples, all wheels, attacks, and the bounds on every Python,
+# with kernels that are compiled there. Each run prints its seed; SEED=... repeats it.
+NIGHTLY = --nightly $(if $(SEED),--hypothesis-seed=$(SEED))
 nightly: $(VENV)/ready wheel
-	$(BIN)/python -m pytest -n auto -q --nightly
-	$(BIN)/python -m pytest -n auto -q --nightly --engines=postgresql
+	$(BIN)/python -m pytest -n auto -q $(NIGHTLY)
+	$(BIN)/python -m pytest -n auto -q $(NIGHTLY) --engines=postgresql
 	$(MAKE) checked MINUTES=10
 	$(MAKE) fuzz MINUTES=30
 	.ci/bounds $(PYTHON) lowest
 	for python in $$(.ci/bounds list); do .ci/bounds $$python newest || exit 1; done
 
-# What nobody would write, each time other, on both engines: for so many minutes each; SEED=... repeats a run.
+# Random programs and broken calls on each engine, for so many minutes; SEED=... repeats a run.
 MINUTES ?= 5
 fuzz: export PYTHONPATH = tests:tests/databases:tests/generators
 fuzz: $(VENV)/ready
@@ -67,7 +72,7 @@ fuzz: $(VENV)/ready
 # Functions, programs and attacks on kernels in which an index that is out of bounds ends the process.
 checked: export SPARSEEINSUM_CHECKED_KERNELS = 1
 checked: $(VENV)/ready
-	$(BIN)/python -m pytest -n auto -q --nightly $(wildcard tests/kernels/test_sql_*.py) tests/render/test_tiles.py \
+	$(BIN)/python -m pytest -n auto -q $(NIGHTLY) $(wildcard tests/kernels/test_sql_*.py) tests/render/test_tiles.py \
 		tests/kernels/test_resident_arrays.py tests/kernels/test_complex_functions.py tests/kernels/test_integer_functions.py
 	$(MAKE) fuzz
 

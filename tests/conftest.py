@@ -19,7 +19,7 @@ import psycopg
 import pytest
 from any_sql import run_sql
 from edge_tables import EDGES
-from nightly import mark_nightly
+from selection import is_checked, mark_nightly
 
 import sparseeinsum as se
 from sparseeinsum import cli
@@ -81,7 +81,8 @@ def forget_functions() -> Iterator[None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Which engines the tests of databases run on."""
-    parser.addoption("--nightly", action="store_true", help="run the tests that take long, too: see nightly.py")
+    parser.addoption("--nightly", action="store_true", help="run the tests that take long, too: see selection.py")
+    parser.addoption("--check", action="store_true", help="run a minute of tests: see selection.py")
     parser.addoption("--duckdb-shell", metavar="COMMAND", help="what starts DuckDB's command line of another system")
     parser.addoption("--extension", metavar="FILE", help="the extension file for it")
     parser.addoption(
@@ -112,20 +113,24 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests of other engines, and those without a database, where the option names an engine.
+    """Keep the tests that options ask for.
 
-    And those that wait for the night, unless they are asked for, by name, too.
+    Without `--nightly`, tests that are marked so run only if they are asked for by name. `--check` keeps some of the
+    others. `--engines` keeps the tests of one engine, and leaves out those without a database.
     """
     mark_nightly(items)
     if not (config.option.nightly or config.option.markexpr or any("::" in name for name in config.args)):
-        waiting = [item for item in items if item.get_closest_marker("nightly")]
-        config.hook.pytest_deselected(items=waiting)
-        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
-    wanted = config.option.engines
-    if wanted in ENGINES:
-        others = [item for item in items if _engine_of(item) != wanted]
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if _engine_of(item) == wanted]
+        _keep(config, items, [item.get_closest_marker("nightly") is None for item in items])
+    if config.option.check:
+        _keep(config, items, is_checked(items))
+    if config.option.engines in ENGINES:
+        _keep(config, items, [_engine_of(item) == config.option.engines for item in items])
+
+
+def _keep(config: pytest.Config, items: list[pytest.Item], are_kept: list[bool]) -> None:
+    """Deselect the items that are not kept."""
+    config.hook.pytest_deselected(items=[item for item, is_kept in zip(items, are_kept, strict=True) if not is_kept])
+    items[:] = [item for item, is_kept in zip(items, are_kept, strict=True) if is_kept]
 
 
 def _engine_of(item: pytest.Item) -> object:

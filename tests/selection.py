@@ -1,18 +1,21 @@
-"""Which tests wait for the night: those that take long, and most of those that differ in nothing but parameters.
+"""Which tests run when: by `make check`, by `make test`, and by `make nightly`.
 
-A run of all tests is to take minutes. `pytest --nightly`, and `make nightly`, run the others, too.
+`make test` leaves out the tests that take long, and most of those that differ in nothing but parameters; `--nightly`
+runs them, too. `--check` takes about a minute: it runs each test function with its first set of parameters, except for
+those that take seconds or need a server, and one program on PostgreSQL.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
 # Of tests with more sets of parameters than MANY, the first and every SHAREth after it run by day.
 MANY, SHARE = 2, 8
 
-# Tests that take seconds, as regular expressions of their names; others like them run by day.
+# Tests that wait for the night, as regular expressions of their names; others like them run by day.
 LONG = (
     r"test_bench_paper_tables.py::test_rows",
     r"test_bench_paper_tables.py::test_every_constant_is_wrong",
@@ -47,6 +50,33 @@ LONG = (
 )
 _LONG = re.compile("|".join(LONG))
 
+# Fixtures that take seconds: servers, and the extension file for DuckDB's command line.
+SERVERS = {"postgres", "postgres_python", "cluster", "shell"}
+
+# What `--check` runs with a server.
+ON_SERVERS = ("test_tiles.py::TestText::test_promotes_and_delivers[postgresql]",)
+
+# Of the tests of a module that have a database, it runs so many.
+WITH_DATABASE = 2
+
+# What it leaves out, because a test takes a second or more.
+SECONDS = (
+    r"test_memory_limit.py",
+    r"test_concurrent_writers.py",
+    r"test_users_aggregates.py",
+    r"test_extending.py",
+    r"test_documentation.py",
+    r"test_random_language.py",
+    r"test_wheels.py",
+    r"random",
+    r"test_compiling.py",
+    r"test_libraries.py",
+    r"test_bench_",
+    r"test_checked_kernels",
+    r"test_calibration",
+)
+_SECONDS = re.compile("|".join(SECONDS))
+
 
 def mark_nightly(items: Iterable[pytest.Item]) -> None:
     """Mark the tests that wait, so that `-m nightly` are those alone."""
@@ -59,6 +89,28 @@ def mark_nightly(items: Iterable[pytest.Item]) -> None:
         before[function] += 1
         if is_one_of_many or _LONG.search(item.nodeid):
             item.add_marker("nightly")
+
+
+def is_checked(items: Iterable[pytest.Item]) -> list[bool]:
+    """For each test, whether `--check` runs it."""
+    seen: set[str] = set()
+    with_database: Counter[Path] = Counter()
+    checked = []
+    for item in items:
+        function, fixtures = _function(item), set(getattr(item, "fixturenames", ()))
+        is_chosen = (
+            function not in seen
+            and SERVERS.isdisjoint(fixtures)
+            and "[postgresql" not in item.nodeid
+            and item.get_closest_marker("hypothesis") is None
+            and not _SECONDS.search(item.nodeid)
+        )
+        if is_chosen and "engine" in fixtures:
+            with_database[item.path] += 1
+            is_chosen = with_database[item.path] <= WITH_DATABASE
+        seen.add(function)
+        checked.append(is_chosen or any(name in item.nodeid for name in ON_SERVERS))
+    return checked
 
 
 def _function(item: pytest.Item) -> str:
