@@ -1,1 +1,1 @@
-"""Algebra: a plan in, a tree of operators over tensor relations out."""
+"""Algebra: plans as trees of operators over tensor relations."""

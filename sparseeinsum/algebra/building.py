@@ -1,4 +1,4 @@
-"""Algebra: relational expressions written by hand in Python, an operator a call."""
+"""Algebra: relational expressions that users write in Python, with a method for every operator."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,50 +34,51 @@ from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 
 @dataclass(frozen=True, slots=True)
 class TensorRelation:
-    """A relation of keys and arrays, and what becomes of it; every method gives another one.
+    """A relation of keys and arrays, or an expression of such relations; every method returns another one.
 
-    Made by `Database.relation`, and computed by `Database.compute`. Kernels are EinSums of the arrays u, and v where
-    there are two, such as `w[i, k] = sum(u[i, j] * v[j, k])`, or names of functions that go element by element, such as
-    `relu` or `add`.
+    `Database.relation` makes one, and `Database.compute` computes it. Kernels are EinSums of the arrays u and v, such
+    as `w[i, k] = sum(u[i, j] * v[j, k])`, or names of functions that are applied element by element, such as `relu` or
+    `add`.
 
     Attributes:
-        expression: In the tensor relational algebra.
+        expression: The expression in the tensor relational algebra.
     """
 
     expression: Expression
 
     @property
     def type(self) -> RelationType:
-        """How far keys go, and how large arrays are."""
+        """The frontier of the keys and the bound of the arrays."""
         return self.expression.type
 
     def aggregate(self, by: Sequence[int], fold: str | Kernel = "sum") -> "TensorRelation":
-        """One array for every group of tuples whose keys have the parts at these positions in common.
+        """One array for every group of tuples whose keys agree in the parts at some positions.
 
         Args:
-            by: Positions in the key, in the order that the result has them.
-            fold: `sum`, `prod`, `max` or `min`, element by element; or a kernel of two arrays, which `evaluate` takes.
+            by: The positions in the key, in the order of the result's key.
+            fold: `sum`, `prod`, `max` or `min`, element by element; or a kernel of two arrays, which only `evaluate`
+                supports.
         """
         return TensorRelation(Aggregation(self.expression, tuple(by), as_fold(fold)))
 
     def join(self, other: "TensorRelation", on: Sequence[tuple[int, int]], kernel: str | Kernel) -> "TensorRelation":
-        """Pairs of tuples, and a kernel of their arrays.
+        """Pairs of tuples, with a kernel of their arrays.
 
-        The result has the keys of this relation, then those of the other one that are not joined on.
+        The result has the keys of this relation, then the parts of the other one's keys that are not joined.
 
         Args:
             other: The other relation.
-            on: Positions in the key of this one, and of the other one, that must be equal.
-            kernel: Of an array u of this one and an array v of the other one.
+            on: Pairs of positions, in the key of this relation and of the other one, that must be equal.
+            kernel: A kernel of an array u of this relation and an array v of the other one.
         """
         left, right = (tuple(positions) for positions in zip(*on, strict=True)) if on else ((), ())
         return TensorRelation(Join(self.expression, other.expression, left, right, parse_kernel(kernel, 2)))
 
     def rekey(self, keys: Callable[..., Any]) -> "TensorRelation":
-        """Tuples with other keys.
+        """The tuples with other keys.
 
         Args:
-            keys: Gives the parts of the new key, from those of the old one: `lambda i, j: (j, i // 2)`.
+            keys: A function from the parts of the key to those of the new key: `lambda i, j: (j, i // 2)`.
         """
         return TensorRelation(Rekey(self.expression, trace_key_map(keys, self.type.arity)))
 
@@ -86,28 +87,28 @@ class TensorRelation:
         return TensorRelation(Filter(self.expression, trace_predicate(condition, self.type.arity)))
 
     def transform(self, kernel: str | Kernel) -> "TensorRelation":
-        """A kernel of every array, u."""
+        """A kernel of every array, which is named u."""
         return TensorRelation(Transform(self.expression, parse_kernel(kernel, 1)))
 
     def tile(self, axis: int, size: int) -> "TensorRelation":
-        """Arrays cut into pieces of a size along an axis, which a new last part of the key counts."""
+        """Arrays cut into tiles of `size` indices along an axis; a new last part of the key numbers the tiles."""
         return TensorRelation(Tile(self.expression, axis, size))
 
     def concat(self, key: int, axis: int, fill: Number | None = None) -> "TensorRelation":
-        """Arrays put together along an axis, in the order of the part of the key at a position, which is gone then.
+        """Arrays concatenated along an axis, in the order of a part of the key, which the result lacks.
 
         Args:
-            key: The position.
-            axis: Of the arrays.
-            fill: What is put in where a tuple is absent; None where none may be.
+            key: The position of that part of the key.
+            axis: The axis of the arrays.
+            fill: The value in place of absent tuples; None if no tuple may be absent.
         """
         return TensorRelation(Concat(self.expression, key, axis, fill=fill))
 
     def evaluate(self, relations: Mapping[str, Mapping[Key, Array]]) -> dict[Key, Array]:
-        """The relation by numpy, outside of the database, which kernels in Python may be part of.
+        """Compute the relation by numpy, outside of the database; kernels can be Python functions.
 
         Args:
-            relations: Arrays by their keys, of every tensor by name.
+            relations: For every tensor by name, its arrays by their keys.
         """
         return evaluate(self.expression, relations)
 
@@ -117,12 +118,13 @@ class TensorRelation:
         stored: Mapping[str, PlacementLike] = MappingProxyType({}),
         memory_floats: float | None = None,
     ) -> DistributedPlans:
-        """The cheapest way found to compute it on several sites.
+        """The cheapest plan found to compute it on several sites.
 
         Args:
-            sites: How many there are.
-            stored: How tensors lie, by name: positions of the keys that they are partitioned by, or `everywhere`.
-            memory_floats: That a site has for what one operator reads and makes.
+            sites: The number of sites.
+            stored: How tensors are placed, by name: the positions of the keys by which they are partitioned, or
+                `everywhere`.
+            memory_floats: How many floats a site can hold for the inputs and the result of one operator.
         """
         return distribute({"result": self.expression}, sites, stored, memory_floats)
 
@@ -131,10 +133,14 @@ class TensorRelation:
 
 
 def parse_kernel(text: str | Kernel, operands: int) -> Kernel:
-    """A kernel, as one or as text: an EinSum of u and v, or the name of a function.
+    """A kernel, given as one or as text: an EinSum of u and v, or the name of a function.
+
+    Args:
+        text: The kernel.
+        operands: How many arrays it must take.
 
     Raises:
-        AlgebraError: It is none of so many arrays.
+        AlgebraError: It is no kernel of so many arrays.
     """
     if isinstance(text, Kernel) or "=" not in text:
         return as_kernel(text, operands)
@@ -142,24 +148,24 @@ def parse_kernel(text: str | Kernel, operands: int) -> Kernel:
         program = lower_text(text)
     except SparseEinsumError as error:
         raise AlgebraError(f"the kernel {text!r} cannot be read: {error}") from error
-    is_one = len(program.einsums) == 1 and set(program.inputs) == set(NAMES[:operands])
-    if not is_one or len(program.einsums[0].operands) != operands:
-        wanted = " and ".join(NAMES[:operands])
-        raise AlgebraError(
-            f"the kernel {text!r} is to be one EinSum of {wanted}, each of them read under one set of labels"
-        )
+    reads_names = len(program.einsums) == 1 and set(program.inputs) == set(NAMES[:operands])
+    if not reads_names or len(program.einsums[0].operands) != operands:
+        names = " and ".join(NAMES[:operands])
+        raise AlgebraError(f"the kernel {text!r} must be one EinSum of {names}, each of them read once")
     (einsum,) = program.einsums
     if einsum.aggregate in USERS_AGGREGATES:
-        raise AlgebraError(f"the kernel {text!r} is of {einsum.aggregate}, an aggregate that the algebra has not")
+        raise AlgebraError(
+            f"the kernel {text!r}: {einsum.aggregate} is a user's aggregate, which the algebra does not support"
+        )
     order = [NAMES.index(operand.tensor) for operand in einsum.operands]
-    read = tuple(sorted(einsum.operands, key=lambda each: each.tensor))
+    read = tuple(sorted(einsum.operands, key=lambda operand: operand.tensor))
     join = _reordered(einsum.join, order)
     output = Reference("w", einsum.output.labels)
     return EinSumKernel(EinSum(output, read, join, einsum.aggregate, along=einsum.along))
 
 
 def _reordered(expression: Scalar, order: Sequence[int]) -> Scalar:
-    """An expression whose operands stand in another order."""
+    """The expression with its operands in another order."""
     match expression:
         case Operand(index):
             return Operand(order[index])

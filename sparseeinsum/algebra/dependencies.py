@@ -1,7 +1,7 @@
-"""Algebra: keys that others follow from, as the measured tuples have them, so that no group needs to be formed.
+"""Algebra: functional dependencies between keys in the measured tuples, by which no groups need to be formed.
 
-Where every row of a matrix has one entry, as in a diagonal one, its row says its column; a sum over the columns of such
-a matrix has one term in every group.
+If every row of a matrix has one entry, as in a diagonal matrix, the row determines the column; then a sum over the
+columns has one term in every group.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -14,39 +14,40 @@ from sparseeinsum.semantics.exactness import JoinKind
 
 
 def has_single_pairs(step: Step, operands: Sequence[Relation], identifying: Mapping[str, Set[int]]) -> bool:
-    """Whether at most one pair of tuples is joined for every tuple of a result that aggregates them.
+    """Whether every tuple of an aggregated result has at most one pair of joined tuples.
 
-    Not for results that are arrays: in groups they take memory once, and row by row in every row of a vector.
+    It is False for results that are arrays: a group holds their memory once, but without groups every row of a vector
+    does.
 
     Args:
-        step: What is computed.
-        operands: As it reads them.
-        identifying: For stored tensors, axes whose key no two of the tuples share.
+        step: The step of the plan that computes the result.
+        operands: The relations that it reads.
+        identifying: For stored tensors, the axes whose key no two tuples share.
     """
     einsum = step.einsum
-    keeps_one = (
+    keeps_single_values = (
         einsum.aggregated and einsum.base_aggregate in AGGREGATES and AGGREGATES[einsum.base_aggregate].keeps_one
     )
-    if not keeps_one or not step.result.is_scalar:
+    if not keeps_single_values or not step.result.is_scalar:
         return False
     if step.absence.join != JoinKind.INNER or step.indexed is not None:
         return False
     known = step.promoted & frozenset(step.einsum.output.labels)
-    found = known
-    while found:
-        found = _following(step, operands, identifying, known) - known
-        known |= found
+    determined = known
+    while determined:
+        determined = _determined_labels(step, operands, identifying, known) - known
+        known |= determined
     return step.promoted <= known
 
 
-def _following(
+def _determined_labels(
     step: Step, operands: Sequence[Relation], identifying: Mapping[str, Set[int]], known: Set[str]
 ) -> frozenset[str]:
-    """Labels of operands of which a known one identifies the tuple."""
-    tuples = (each.input if isinstance(each, Materialized) else each for each in operands)
+    """The labels of operands of which a known label identifies the tuple."""
+    relations = (operand.input if isinstance(operand, Materialized) else operand for operand in operands)
     return frozenset(
         label
-        for reference, relation in zip(step.einsum.operands, tuples, strict=True)
+        for reference, relation in zip(step.einsum.operands, relations, strict=True)
         if isinstance(relation, Stored)
         for label in _keys(reference, relation)
         if any(reference.labels[axis] in known for axis in identifying.get(reference.tensor, ()))

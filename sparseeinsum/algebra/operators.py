@@ -1,7 +1,7 @@
-"""Algebra: operators over tensor relations, each with the schema of what it returns; no SQL.
+"""Algebra: operators over tensor relations, each with the schema of its result; no SQL.
 
-Source: tensor relational algebra, sections 2 and 3: join and aggregation with kernels, tile (here Slice), concat
-(here Stack) and transform, over relations that map keys to arrays.
+Source: tensor relational algebra, sections 2 and 3: join and aggregation with kernels, tile (here Slice), concat (here
+Stack) and transform, over relations that map keys to arrays.
 """
 
 import math
@@ -25,11 +25,11 @@ from sparseeinsum.semantics.exactness import JoinKind
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What a tensor relation holds.
+    """The schema of a tensor relation.
 
     Attributes:
-        tensor: Name, axes, dtype and fill; key columns carry the names of the promoted axes.
-        decomposition: Which axes are keys and which lie inside the arrays.
+        tensor: The name, axes, dtype and fill; key columns have the names of the promoted axes.
+        decomposition: Which axes are keys and which are inside the arrays.
     """
 
     tensor: Tensor
@@ -37,7 +37,7 @@ class Schema:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Names of the key columns, in axis order."""
+        """The names of the key columns, in axis order."""
         return tuple(self.tensor.axes[position].name for position in self.decomposition.promoted)
 
     @property
@@ -47,46 +47,50 @@ class Schema:
 
     @property
     def key_counts(self) -> dict[str, int]:
-        """How many values each key can have, by its name, in axis order."""
+        """For every key column by name, how many values it can have, in axis order."""
         axes, tiles = self.tensor.axes, self.decomposition.tiles
         return {axes[at].name: count_keys(tiles[at], axes[at].bound) for at in self.decomposition.promoted}
 
     @property
     def inside(self) -> tuple[int, ...]:
-        """Extents of the axes inside the arrays, in axis order; the last tile of an axis may be shorter."""
+        """The extents of the axes inside the arrays, in axis order; the last tile of an axis may be shorter."""
         tiles, shape = self.decomposition.tiles, self.tensor.shape
         return tuple(extent_of(tiles[position], shape[position]) for position in self.decomposition.array_axes)
 
     @property
     def is_ragged(self) -> bool:
-        """Whether the last arrays of an axis are shorter than the others."""
+        """Whether the last arrays along an axis are shorter than the others."""
         return any(map(is_ragged, self.decomposition.tiles, self.tensor.shape))
 
     @property
     def array_size(self) -> int:
-        """Elements of one array; 1 for a number."""
+        """The number of elements of one array; 1 for a number."""
         return math.prod(self.inside)
 
     @property
     def list_length(self) -> int:
-        """Elements of the engine's array, which has two for a complex number."""
+        """The number of elements of the engine's array, which has two for a complex number."""
         return self.array_size * (2 if is_complex(self.tensor.dtype) else 1)
 
     @property
     def is_scalar(self) -> bool:
-        """Whether tuples hold numbers rather than arrays; a complex number is an array of its two parts."""
+        """Whether tuples hold numbers and not arrays; a complex number is an array of its two parts."""
         return self.decomposition.is_scalar and not is_complex(self.tensor.dtype)
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A tensor as a table holds it."""
+    """A tensor that is stored in a table.
+
+    Attributes:
+        source: The tensor, and where it is stored.
+    """
 
     source: StoredTensor
 
     @property
     def schema(self) -> Schema:
-        """As stored."""
+        """The schema in which the table has it."""
         return Schema(self.source.tensor, self.source.decomposition)
 
 
@@ -99,11 +103,11 @@ class Computed:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Arrays cut into smaller ones; tuples that hold only the fill are dropped, unless kept.
+    """Arrays cut into smaller ones; tuples that hold only the fill are dropped, unless `keeps_fill`.
 
     Attributes:
-        input: What is cut.
-        decomposition: Afterwards: every tile the input's, or one that divides it.
+        input: The relation that is cut.
+        decomposition: The decomposition of the result: every tile that of the input, or one that divides it.
         keeps_fill: Whether tuples that hold only the fill stay.
     """
 
@@ -113,22 +117,22 @@ class Slice:
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """Positions of the axes that are cut."""
+        """The positions of the axes that are cut."""
         return self.decomposition.differing_axes(self.input.schema.decomposition)
 
     @property
     def schema(self) -> Schema:
-        """The input's, with more keys or smaller tiles."""
+        """The schema of the input, with more keys or smaller tiles."""
         return Schema(self.input.schema.tensor, self.decomposition)
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Arrays put together into larger ones: one tuple holds what many held, and the fill where none was.
+    """Arrays put together into larger ones, with the fill where tuples are absent.
 
     Attributes:
-        input: What is put together.
-        decomposition: Afterwards: every tile the input's, or one that it divides.
+        input: The relation whose arrays are put together.
+        decomposition: The decomposition of the result: every tile that of the input, or one that it divides.
     """
 
     input: "Relation"
@@ -136,29 +140,29 @@ class Stack:
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """Positions of the axes whose tiles grow."""
+        """The positions of the axes whose tiles grow."""
         return self.decomposition.differing_axes(self.input.schema.decomposition)
 
     @property
     def schema(self) -> Schema:
-        """The input's, with fewer keys or larger tiles."""
+        """The schema of the input, with fewer keys or larger tiles."""
         return Schema(self.input.schema.tensor, self.decomposition)
 
 
 @dataclass(frozen=True, slots=True)
 class AllKeys:
-    """All keys that tuples of a schema can have, and no values."""
+    """All keys that tuples of a schema can have, without values."""
 
     schema: Schema
 
 
 @dataclass(frozen=True, slots=True)
 class Densify:
-    """All tuples made present, absent ones holding the fill.
+    """The input with all its tuples present: absent ones hold the fill.
 
     Attributes:
-        input: What may lack some.
-        all_keys: All keys in a table; None where they are counted up when the relation is read.
+        input: The relation that may lack tuples.
+        all_keys: All keys in a table; None if they are enumerated when the relation is read.
     """
 
     input: "Relation"
@@ -166,31 +170,31 @@ class Densify:
 
     @property
     def schema(self) -> Schema:
-        """The input's."""
+        """The schema of the input."""
         return self.input.schema
 
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """All arrays kept in memory as one, to be read by their keys; an absent tuple's array holds the fill."""
+    """All arrays in memory as one, which is read by their keys; the array of an absent tuple holds the fill."""
 
     input: "Relation"
 
     @property
     def schema(self) -> Schema:
-        """The input's."""
+        """The schema of the input."""
         return self.input.schema
 
 
 @dataclass(frozen=True, slots=True)
 class Restrict:
-    """The tuples in a range of the keys of one axis: TRA's filter, for one pass over the input.
+    """The tuples in a range of the keys of one axis, for one pass over the input: a filter of the TRA.
 
     Attributes:
-        input: What is restricted.
-        axis: Position of a promoted axis.
-        first: Lowest key that stays.
-        last: Highest key that stays.
+        input: The relation that is restricted.
+        axis: The position of a promoted axis.
+        first: The lowest key that stays.
+        last: The highest key that stays.
     """
 
     input: "Relation"
@@ -200,19 +204,19 @@ class Restrict:
 
     @property
     def schema(self) -> Schema:
-        """The input's."""
+        """The schema of the input."""
         return self.input.schema
 
 
 @dataclass(frozen=True, slots=True)
 class Materialized:
-    """A relation in a temporary table of its own, where statements may use one; it goes there in passes.
+    """A relation that statements may store in a temporary table of its own, in one pass or several.
 
     Attributes:
-        input: What is kept.
-        axis: Position of the promoted axis whose keys the passes divide, where there are several.
-        count: How many passes.
-        distribution: Where the tuples of the table are, of several machines; None where there is one.
+        input: The relation that is stored.
+        axis: The position of the promoted axis whose keys the passes divide, if there are several.
+        count: The number of passes.
+        distribution: Where the tuples of the table are, if there are several machines.
     """
 
     input: "Relation"
@@ -222,7 +226,7 @@ class Materialized:
 
     @property
     def schema(self) -> Schema:
-        """The input's."""
+        """The schema of the input."""
         return self.input.schema
 
     def passes(self) -> tuple["Relation", ...]:
@@ -235,18 +239,18 @@ class Materialized:
 
 
 def key_ranges(keys: int, count: int) -> Iterator[tuple[int, int]]:
-    """First and last key of each of so many passes over all keys."""
+    """The first and the last key of each of `count` passes over all keys."""
     for number in range(count):
         yield keys * number // count, keys * (number + 1) // count - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Compensation:
-    """What the pairs of tuples that a join leaves out of a group contribute to it.
+    """What the pairs of tuples that a join omits from a group contribute to it.
 
     Attributes:
-        constant: The value of `join` at every index of such a pair.
-        pairs: How many pairs a group has with those left out.
+        constant: The value of the join expression at every index of such a pair.
+        pairs: How many pairs a group has, with those omitted.
         indices: How many indices the labels that are aggregated over pairs have together.
     """
 
@@ -257,23 +261,23 @@ class Compensation:
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """An EinSum over relations: join on the keys that its operands share, kernel, aggregation over the other keys.
+    """An EinSum over relations: a join on the keys that operands share, a kernel, and an aggregation over other keys.
 
     Attributes:
-        einsum: What is computed.
-        inputs: The operands, in the decompositions that the kernel wants; one may be resident, whose keys the other
-            one has, too: then nothing is joined.
-        join: Which tuples a join of two keeps.
-        output: Schema of the result.
-        computed_in: Dtype of the kernel's arithmetic.
-        compensation: What is put in for pairs left out; None where nothing is.
+        einsum: The EinSum that is computed.
+        inputs: The operands, in the decompositions that the kernel needs. One may be resident, if the other one has all
+            its keys: then nothing is joined.
+        join: Which tuples a join of two operands keeps.
+        output: The schema of the result.
+        computed_in: The dtype of the kernel's arithmetic.
+        compensation: What the omitted pairs contribute; None if nothing is compensated.
         detects_nonfinite: Whether a value that turned NaN or infinite ends the run.
-        has_single_pairs: Whether no two pairs are known to belong to one tuple of the result, so that none is
+        has_single_pairs: Whether it is known that every tuple of the result has at most one pair, so that nothing is
             aggregated.
-        parts_by: An aggregated label by whose keys parts of groups are kept apart; they are the first of the output's
-            keys, before those of the EinSum's result. None where groups are whole.
-        keys_from: The operand whose key is read where both have one and an inner join leaves them equal: the one by
-            whose keys rows are distributed, which is what an engine knows of them.
+        parts_by: An aggregated label by whose keys groups are computed in parts; its key comes first in the output,
+            before those of the EinSum's result. None if groups are whole.
+        keys_from: The operand whose key is read if both have it and an inner join makes them equal: the one by whose
+            keys rows are distributed, because the engine knows how those are.
     """
 
     einsum: EinSum
@@ -289,30 +293,30 @@ class Contract:
 
     @property
     def schema(self) -> Schema:
-        """The result's."""
+        """The schema of the result."""
         return self.output
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Of the output's axes."""
+        """The labels of the axes of the output."""
         labels = self.einsum.output.labels
         return labels if self.parts_by is None else (self.parts_by, *labels)
 
     @property
     def indexed(self) -> int | None:
-        """The operand that is resident; None where there is none."""
+        """The number of the operand that is resident; None if there is none."""
         return next((index for index, operand in enumerate(self.inputs) if isinstance(operand, Resident)), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Convert:
-    """Values as users see them, from what kernels compute with: truth from 0 and 1."""
+    """Values as users see them, from what kernels compute with: booleans from 0 and 1."""
 
     input: "Relation"
 
     @property
     def schema(self) -> Schema:
-        """The input's."""
+        """The schema of the input."""
         return self.input.schema
 
 

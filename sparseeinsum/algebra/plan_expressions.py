@@ -296,7 +296,9 @@ class _Contraction:
         """
         einsum = self.contract.einsum
         if einsum.aggregate in USERS_AGGREGATES:
-            raise AlgebraError(f"{einsum.output.tensor} is {einsum.aggregate}, an aggregate that the algebra has not")
+            raise AlgebraError(
+                f"{einsum.output.tensor}: {einsum.aggregate} is a user's aggregate, which the algebra does not support"
+            )
         sides = [self._side(index) for index in range(len(self.operands))]
         if len(sides) == 1:
             joined, labels = Transform(sides[0].expression, self._kernel()), sides[0].labels

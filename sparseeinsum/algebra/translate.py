@@ -1,7 +1,7 @@
-"""Algebra: plans into operators; repartitions appear where a reader wants another decomposition than there is.
+"""Algebra: plans as operators; a repartition is added where a reader needs another decomposition.
 
-Source: SparseEinSum, section 6: first decompose to the keys of both sides, then stack to those of the reader; either
-half is left out where one set of keys contains the other.
+Source: SparseEinSum, section 6: first decompose to the keys of both decompositions, then stack to those of the reader;
+a half is left out if one set of keys contains the other.
 """
 
 from collections import Counter
@@ -37,13 +37,13 @@ from sparseeinsum.statistics.measured_tensors import MeasuredTensor, stored_of, 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A named relation and what computes it.
+    """The result of an EinSum, and the relation that computes it.
 
     Attributes:
-        name: Of the result.
+        name: The name of the result.
         relation: The EinSum over its operands.
-        step: Of the plan.
-        distribution: Where the tuples of the result are, of several machines; None where there is one.
+        step: The step of the plan.
+        distribution: Where the tuples of the result are, if there are several machines.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Definition:
     distribution: Distribution | None = None
 
     def passes(self) -> tuple[Contract, ...]:
-        """The same in parts that have no key in common, to be computed one after the other; one part, if in one."""
+        """The relation in parts with no key in common, to be computed one after the other; one part if it is in one pass."""
         passes = self.step.passes
         if passes is None:
             return (self.relation,)
@@ -63,26 +63,26 @@ class Definition:
         return tuple(_restricted(self.relation, passes.label, first, last) for first, last in ranges)
 
     def materialized_operands(self) -> tuple[Materialized, ...]:
-        """Operands that are put together in tables of their own."""
+        """The operands, and what they read, that have tables of their own."""
         return materialized_relations(self.relation)
 
 
 def materialized_relations(relation: Relation) -> tuple[Materialized, ...]:
-    """What a relation reads out of tables of its own, each after those that it is made of."""
+    """The relations with tables of their own that a relation reads, each after those that it is made of."""
     if isinstance(relation, Stored | Computed | AllKeys):
         return ()
     if isinstance(relation, Contract):
-        return tuple(kept for operand in relation.inputs for kept in materialized_relations(operand))
-    found = materialized_relations(relation.input)
+        return tuple(materialized for operand in relation.inputs for materialized in materialized_relations(operand))
+    relations = materialized_relations(relation.input)
     if isinstance(relation, Densify) and relation.all_keys is not None:
-        found += materialized_relations(relation.all_keys)
-    return (*found, relation) if isinstance(relation, Materialized) else found
+        relations += materialized_relations(relation.all_keys)
+    return (*relations, relation) if isinstance(relation, Materialized) else relations
 
 
 def _restricted(contract: Contract, label: str, first: int, last: int) -> Contract:
-    """Only the tuples in a range of the keys of a label that the result has, too.
+    """The tuples in a range of the keys of a label that the result has.
 
-    Whatever reads a resident operand has its keys, and reads only those that it has.
+    A resident operand is not restricted: it is read only at the keys of the other operand, which is restricted.
     """
     inputs = tuple(
         Restrict(relation, operand.labels.index(label), first, last)
@@ -95,13 +95,13 @@ def _restricted(contract: Contract, label: str, first: int, last: int) -> Contra
 
 @dataclass(frozen=True, slots=True)
 class InputTensors:
-    """What operators need to know of the input tensors.
+    """What is known of the input tensors.
 
     Attributes:
-        stored: Where they lie.
+        stored: The tensors, and where they are stored.
         values: What is known of their values.
-        complete: Those whose relations hold every tuple that there can be.
-        identifying: For some, axes whose key no two of their tuples share.
+        complete: The tensors whose relations hold every tuple.
+        identifying: For some tensors, the axes whose key no two of their tuples share.
     """
 
     stored: Mapping[str, StoredTensor]
@@ -122,19 +122,19 @@ class InputTensors:
 
 @dataclass(frozen=True, slots=True)
 class MaterializationPolicy:
-    """Which operands are put together in tables of their own.
+    """Which operands are stored in tables of their own.
 
     Attributes:
-        shared: Whether those are that are sliced or stacked for several readers.
-        most_bytes: Of an operand, every tuple of which is made present, that a statement may hold; larger ones are.
+        shares: Whether an operand is that is sliced or stacked for several readers.
+        max_bytes: An operand whose tuples are all made present is stored if it is larger.
     """
 
-    shared: bool
-    most_bytes: float
+    shares: bool
+    max_bytes: float
 
     @classmethod
-    def within(cls, memory: Memory, has_workers: bool) -> "MaterializationPolicy":
-        """Those of plans for so much memory, on an engine that may have workers."""
+    def for_memory(cls, memory: Memory, has_workers: bool) -> "MaterializationPolicy":
+        """The policy of plans for a memory limit, on an engine that may have worker processes."""
         return cls(has_workers or memory.covers_process, memory.largest_relation_bytes)
 
 
@@ -142,21 +142,21 @@ def translate(
     plan: DecomposedGraph,
     inputs: InputTensors,
     evaluations: Mapping[str, Evaluation],
-    kept: MaterializationPolicy,
+    policy: MaterializationPolicy,
 ) -> tuple[Definition, ...]:
-    """One definition for every EinSum of a plan, in topological order.
+    """The operators of a plan: a definition for every EinSum, in topological order.
 
     Args:
-        plan: Choices for all EinSums.
+        plan: The decompositions of all EinSums.
         inputs: The input tensors.
-        evaluations: What is exact for every EinSum.
-        kept: Which operands are kept in tables.
+        evaluations: For every EinSum, what is exact.
+        policy: Which operands are stored in tables of their own.
     """
     definitions = tuple(_definitions(plan, inputs, evaluations))
-    if kept.shared:
-        definitions = _keep_shared(definitions)
+    if policy.shares:
+        definitions = _materialize_shared(definitions)
     return tuple(
-        replace(definition, relation=_keeping_filled(definition.relation, kept.most_bytes))
+        replace(definition, relation=_materialize_large(definition.relation, policy.max_bytes))
         for definition in definitions
     )
 
@@ -164,8 +164,8 @@ def translate(
 def _definitions(
     plan: DecomposedGraph, inputs: InputTensors, evaluations: Mapping[str, Evaluation]
 ) -> Iterator[Definition]:
-    known = {
-        name: _Operand(Stored(source), name in inputs.complete, not inputs.values[name].has_fill)
+    readables = {
+        name: _Readable(Stored(source), name in inputs.complete, not inputs.values[name].has_fill)
         for name, source in inputs.stored.items()
     }
     for step in plan.steps:
@@ -173,15 +173,15 @@ def _definitions(
         schema = Schema(plan.graph.tensors[name], step.result)
         evaluation = evaluations[name]
         operands = [
-            _prepared(known[operand.tensor], step, index, plan.repartitions[operand.tensor, step.operand(index)])
+            _operand(readables[operand.tensor], step, index, plan.repartitions[operand.tensor, step.operand(index)])
             for index, operand in enumerate(step.einsum.operands)
         ]
-        gone = step.promoted - frozenset(step.einsum.output.labels)
+        aggregated_labels = step.promoted - frozenset(step.einsum.output.labels)
         pairs = step.most_pairs(plan.graph)
         is_complete = pairs > 0 and all(operand.is_complete for operand in operands)
         relations = tuple(operand.relation for operand in operands)
         indices = step.aggregated_indices(plan.graph)
-        compensation = None if is_complete or not gone else _compensation(evaluation, pairs, indices)
+        compensation = None if is_complete or not aggregated_labels else _compensation(evaluation, pairs, indices)
         contract = Contract(
             step.einsum,
             relations,
@@ -193,70 +193,72 @@ def _definitions(
             compensation is None and has_single_pairs(step, relations, inputs.identifying),
         )
         yield Definition(name, contract, step)
-        is_whole = is_aggregating(step) and not schema.keys  # one tuple, also of nothing
-        is_full = not evaluation.values.has_fill
-        known[name] = _Operand(Computed(schema), is_complete or is_whole or is_full, is_full)
+        is_single = is_aggregating(step) and not schema.keys  # it has one tuple, also if it aggregates none
+        has_all_values = not evaluation.values.has_fill
+        readables[name] = _Readable(Computed(schema), is_complete or is_single or has_all_values, has_all_values)
 
 
-def _keep_shared(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
-    """Keep what is sliced or stacked for more than one operand in a table, unless it is a single tuple.
+def _materialize_shared(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
+    """Store what is sliced or stacked for more than one operand in a table, unless it is a single tuple.
 
-    An engine whose workers share no CTE could not put it together, nor read it, in parallel; and it knows nothing of
-    its keys.
+    An engine whose workers share no CTE could neither compute nor read it in parallel, and would not know its keys'
+    statistics.
     """
-    reads = Counter(_without_filling(operand) for definition in definitions for operand in definition.relation.inputs)
+    reads = Counter(_before_densify(operand) for definition in definitions for operand in definition.relation.inputs)
     shared: Set[Relation] = {
         relation
         for relation, count in reads.items()
         if count > 1 and isinstance(relation, Slice | Stack) and relation.schema.keys
     }
-    return tuple(replace(definition, relation=_keeping(definition.relation, shared)) for definition in definitions)
+    return tuple(
+        replace(definition, relation=_with_materialized(definition.relation, shared)) for definition in definitions
+    )
 
 
-def _keeping_filled(contract: Contract, largest_relation_bytes: float) -> Contract:
-    """Keep operands in tables of which every tuple is made present, where they take more than that."""
+def _materialize_large(contract: Contract, max_bytes: float) -> Contract:
+    """Store operands in tables of which every tuple is made present, if they take more than `max_bytes`."""
 
-    def kept(operand: Relation) -> Relation:
+    def materialized(operand: Relation) -> Relation:
         schema = operand.schema
         tuples = schema.decomposition.max_tuples(schema.tensor.shape)
-        is_large = tuples * tuple_bytes(schema.tensor, schema.decomposition) > largest_relation_bytes
-        is_filled = isinstance(operand, Densify) and is_large and schema.keys
-        return Materialized(operand, schema.decomposition.promoted[0], 1) if is_filled else operand
+        is_large = tuples * tuple_bytes(schema.tensor, schema.decomposition) > max_bytes
+        is_stored = isinstance(operand, Densify) and is_large and schema.keys
+        return Materialized(operand, schema.decomposition.promoted[0], 1) if is_stored else operand
 
-    return replace(contract, inputs=tuple(map(kept, contract.inputs)))
+    return replace(contract, inputs=tuple(map(materialized, contract.inputs)))
 
 
-def _without_filling(operand: Relation) -> Relation:
+def _before_densify(operand: Relation) -> Relation:
     return operand.input if isinstance(operand, Densify) else operand
 
 
-def _keeping(contract: Contract, shared: Set[Relation]) -> Contract:
-    return replace(contract, inputs=tuple(_kept_if_shared(operand, shared) for operand in contract.inputs))
+def _with_materialized(contract: Contract, shared: Set[Relation]) -> Contract:
+    return replace(contract, inputs=tuple(_materialized_if_shared(operand, shared) for operand in contract.inputs))
 
 
-def _kept_if_shared(operand: Relation, shared: Set[Relation]) -> Relation:
-    moved = _without_filling(operand)
-    if moved not in shared:
+def _materialized_if_shared(operand: Relation, shared: Set[Relation]) -> Relation:
+    repartitioned = _before_densify(operand)
+    if repartitioned not in shared:
         return operand
-    kept = Materialized(moved, moved.schema.decomposition.promoted[0], 1)
-    return replace(operand, input=kept) if isinstance(operand, Densify) else kept
+    materialized = Materialized(repartitioned, repartitioned.schema.decomposition.promoted[0], 1)
+    return replace(operand, input=materialized) if isinstance(operand, Densify) else materialized
 
 
 def _compensation(evaluation: Evaluation, pairs: int, indices: int) -> Compensation | None:
-    """What the pairs that a join leaves out contribute, where the aggregate does not ignore it."""
+    """What the pairs that a join omits contribute; None if the aggregate ignores them."""
     if evaluation.constant is None or not evaluation.compensates:
         return None
     return Compensation(evaluation.constant, pairs, indices)
 
 
 @dataclass(frozen=True, slots=True)
-class _Operand:
-    """A relation.
+class _Readable:
+    """A relation that an EinSum can read.
 
     Attributes:
-        relation: What computes it.
-        is_complete: Whether it is known to hold every tuple that there can be.
-        is_full: Whether no index may be taken for absent, even where it holds the fill; then it is complete.
+        relation: The operator that computes it.
+        is_complete: Whether it is known to hold every tuple.
+        is_full: Whether no index counts as absent, even where it holds the fill; such a relation is complete.
     """
 
     relation: Relation
@@ -264,33 +266,33 @@ class _Operand:
     is_full: bool
 
 
-def _prepared(operand: _Operand, step: Step, index: int, move: Repartition) -> _Operand:
+def _operand(readable: _Readable, step: Step, index: int, planned: Repartition) -> _Readable:
     """An operand as a step reads it."""
     if index == step.indexed:
-        return _resident(operand, step.operand(index), move)
-    return _prepare(operand, step.operand(index), step.absence.dense[index], move)
+        return _resident(readable, step.operand(index), planned)
+    return _repartitioned(readable, step.operand(index), step.absence.dense[index], planned)
 
 
-def _prepare(operand: _Operand, wanted: Decomposition, needs_all: bool, move: Repartition) -> _Operand:
-    """An operand in the decomposition that its reader wants, every tuple present where that is asked for."""
-    has_indices = operand.relation.schema.tensor.size > 0  # without, all of no tuples are no group to stack
+def _repartitioned(operand: _Readable, wanted: Decomposition, needs_all: bool, planned: Repartition) -> _Readable:
+    """An operand in the decomposition of its reader, with every tuple present if `needs_all`."""
+    has_indices = operand.relation.schema.tensor.size > 0  # without indices, there are no tuples, and no group to stack
     has_all = operand.is_complete and has_indices
     if has_all and (needs_all or operand.is_full):  # nothing is absent, if slicing drops nothing
-        return _Operand(_moved(operand.relation, wanted, move, keeps_fill=True), True, operand.is_full)
-    relation = _moved(operand.relation, wanted, move)
-    given = operand.relation.schema.decomposition
-    drops_fill = given.common_refinement(wanted) != given
-    is_one_stack = isinstance(relation, Stack) and not wanted.promoted  # which always has its one tuple
-    is_complete = is_one_stack or (has_all and not drops_fill)
+        return _Readable(_in_decomposition(operand.relation, wanted, planned, keeps_fill=True), True, operand.is_full)
+    relation = _in_decomposition(operand.relation, wanted, planned)
+    decomposition = operand.relation.schema.decomposition
+    drops_fill = decomposition.common_refinement(wanted) != decomposition
+    is_single_stack = isinstance(relation, Stack) and not wanted.promoted  # which always has a tuple
+    is_complete = is_single_stack or (has_all and not drops_fill)
     if needs_all and not is_complete:
-        return _Operand(Densify(relation), True, is_full=False)
-    return _Operand(relation, is_complete, is_full=False)
+        return _Readable(Densify(relation), True, is_full=False)
+    return _Readable(relation, is_complete, is_full=False)
 
 
-def _resident(operand: _Operand, wanted: Decomposition, move: Repartition) -> _Operand:
-    """An operand that is kept in memory, where every tuple can be read, whether it is there or not."""
-    relation = _moved(operand.relation, wanted, move)
-    return _Operand(Resident(relation), relation.schema.tensor.size > 0, operand.is_full)
+def _resident(operand: _Readable, wanted: Decomposition, planned: Repartition) -> _Readable:
+    """An operand that is kept in memory, where every tuple can be read, whether it is stored or not."""
+    relation = _in_decomposition(operand.relation, wanted, planned)
+    return _Readable(Resident(relation), relation.schema.tensor.size > 0, operand.is_full)
 
 
 def is_aggregating(step: Step) -> bool:
@@ -299,29 +301,31 @@ def is_aggregating(step: Step) -> bool:
 
 
 def delivered_relation(plan: DecomposedGraph, name: str) -> Relation:
-    """An output in the layout that it is delivered in."""
+    """An output in the layout in which it is delivered."""
     step = plan.step_of(name)
     assert step is not None
     computed = Computed(Schema(plan.graph.tensors[name], step.result))
-    delivered = _moved(computed, plan.layouts[name], plan.repartitions[name, plan.layouts[name]])
+    delivered = _in_decomposition(computed, plan.layouts[name], plan.repartitions[name, plan.layouts[name]])
     return Convert(delivered) if delivered.schema.tensor.dtype == "bool" else delivered
 
 
-def _moved(relation: Relation, wanted: Decomposition, move: Repartition, keeps_fill: bool = False) -> Relation:
-    """The relation in another decomposition, in a table of its own where that is planned."""
-    moved = repartition(relation, wanted, keeps_fill)
-    if move.passes is None:
-        return moved
-    axes = [axis.name for axis in moved.schema.tensor.axes]
-    return Materialized(moved, axes.index(move.passes.label), move.passes.count)
+def _in_decomposition(
+    relation: Relation, wanted: Decomposition, planned: Repartition, keeps_fill: bool = False
+) -> Relation:
+    """The relation in another decomposition, in a table of its own if that is planned."""
+    repartitioned = repartition(relation, wanted, keeps_fill)
+    if planned.passes is None:
+        return repartitioned
+    axes = [axis.name for axis in repartitioned.schema.tensor.axes]
+    return Materialized(repartitioned, axes.index(planned.passes.label), planned.passes.count)
 
 
 def repartition(relation: Relation, wanted: Decomposition, keeps_fill: bool = False) -> Relation:
-    """The relation in another decomposition: sliced to what both consist of, then stacked to what is wanted."""
-    given = relation.schema.decomposition
-    between = given.common_refinement(wanted)
-    if between != given:
-        relation = Slice(relation, between, keeps_fill)
-    if between != wanted:
+    """The relation in another decomposition: sliced to the common keys, then stacked to those of `wanted`."""
+    decomposition = relation.schema.decomposition
+    common = decomposition.common_refinement(wanted)
+    if common != decomposition:
+        relation = Slice(relation, common, keeps_fill)
+    if common != wanted:
         relation = Stack(relation, wanted)
     return relation

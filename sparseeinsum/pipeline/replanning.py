@@ -232,10 +232,16 @@ class _Rest:
         inputs = replace(InputTensors.of_measured(self.inputs), identifying={})
         return replace(
             self.before,
-            decomposed=candidate.decomposed,
-            definitions=translate(candidate.decomposed, inputs, model.evaluations, kept),
-            alternatives=candidate.alternatives,
-            inputs=self.inputs,
+            decomposed=found.decomposed,
+            definitions=translate(
+                found.decomposed,
+                InputTensors(self.stored, self._values, complete, identifying={}),
+                evaluations,
+                MaterializationPolicy.for_memory(memory, self.before.dialect.has_workers),
+            ),
+            alternatives=found.alternatives,
+            stored=self.stored,
+            measured=self.measured,
             estimator=self.estimator,
             rewriting=self.before.rewriting.with_parts_in(candidate.decomposed.graph),
             planning_seconds={"statistics": 0.0, "optimizer": planning_seconds},

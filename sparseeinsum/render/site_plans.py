@@ -252,7 +252,7 @@ class _Writer:
                 return self._aggregated(node, inputs[0])
             case LocalFilter(_, predicate):
                 (known,) = inputs
-                holds = predicate.of(known.expression.type.arity, _positions(known.positions))
+                holds = predicate.substituted(known.expression.type.arity, _positions(known.positions))
                 return replace(known, expression=Filter(known.expression, holds))
             case LocalMap():
                 return self._mapped(node, inputs[0])

@@ -93,7 +93,7 @@ def test_it_is_distributed(db: se.Database) -> None:
     assert found.moved(keys={"A": list(zip(*map(list, np.nonzero(edges)), strict=True))}) <= found.transfer
     with pytest.raises(se.AlgebraError, match="give its keys"):
         found.moved()
-    with pytest.raises(se.AlgebraError, match="A lies 'somewhere'"):
+    with pytest.raises(se.AlgebraError, match="A is placed 'somewhere'"):
         plan.algebra().distributed(4, {"A": "somewhere"})
     with pytest.raises(se.AlgebraError, match="there are 0 sites"):
         plan.algebra().distributed(0)

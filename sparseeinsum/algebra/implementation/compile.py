@@ -1,4 +1,4 @@
-"""Algebra, implementation: relational expressions in, plans out, operator by operator: table 1 (section 5.1)."""
+"""Algebra, implementation: relational expressions as plans, operator by operator: table 1 (section 5.1)."""
 
 from collections.abc import Mapping
 
@@ -33,23 +33,23 @@ from sparseeinsum.semantics.exactness import JoinKind
 
 
 def table1_plan(expression: Expression, placements: Mapping[str, Placement]) -> SitePlan:
-    """The plan of table 1: joins broadcast their left side, aggregations shuffle by the keys of their groups.
+    """The plan of table 1: joins broadcast their left side, and aggregations shuffle by the keys of their groups.
 
     Args:
-        expression: Of the tensor relational algebra.
-        placements: Where inputs lie; scattered if it says nothing.
+        expression: The expression.
+        placements: Where inputs are, by name; others are scattered.
     """
-    found: dict[int, SitePlan] = {}
-    for each in topological_order(expression):
-        if isinstance(each, Input):
-            found[id(each)] = Placed(each, placements.get(each.name, SCATTERED))
+    plans: dict[int, SitePlan] = {}
+    for node in topological_order(expression):
+        if isinstance(node, Input):
+            plans[id(node)] = Placed(node, placements.get(node.name, SCATTERED))
         else:
-            found[id(each)] = moved_and_computed(each, tuple(found[id(operand)] for operand in each.inputs))
-    return found[id(expression)]
+            plans[id(node)] = table1_operator(node, tuple(plans[id(operand)] for operand in node.inputs))
+    return plans[id(expression)]
 
 
-def moved_and_computed(node: Expression, inputs: tuple[SitePlan, ...]) -> SitePlan:
-    """One operator in the way of table 1."""
+def table1_operator(node: Expression, inputs: tuple[SitePlan, ...]) -> SitePlan:
+    """One operator with the transfers of table 1 before it."""
     match node:
         case Join(_, _, left_keys, right_keys, _, kind):
             left, right = inputs
@@ -69,29 +69,29 @@ def moved_and_computed(node: Expression, inputs: tuple[SitePlan, ...]) -> SitePl
 
 
 def local_operator(node: Expression, inputs: tuple[SitePlan, ...]) -> SitePlan:
-    """One operator on inputs that lie where it needs them.
+    """One operator on inputs whose tuples are where it needs them.
 
     Raises:
-        AlgebraError: They do not.
+        AlgebraError: They are not.
     """
-    (given, *_) = inputs
+    (first, *_) = inputs
     match node:
         case Join():
             left, right = inputs
             return LocalJoin(left, right, node.left_keys, node.right_keys, node.kernel, node.kind, node.absent)
         case Aggregation(_, group_by, fold):
-            return LocalAggregation(given, group_by, fold)
+            return LocalAggregation(first, group_by, fold)
         case Concat():
-            return LocalAggregation(given, node.group_by, node.concatenation)
+            return LocalAggregation(first, node.group_by, node.concatenation)
         case Rekey(_, keys):
-            return LocalMap(given, keys, IDENTITY)
+            return LocalMap(first, keys, IDENTITY)
         case Filter(_, predicate):
-            return LocalFilter(given, predicate)
+            return LocalFilter(first, predicate)
         case Transform(_, kernel):
-            return transformed(given, kernel)
+            return transformed(first, kernel)
         case Tile():
-            return LocalMap(given, node.keys, node.cut)
+            return LocalMap(first, node.keys, node.kernel)
         case Complete(_, absent, frontier):
-            return LocalComplete(given, absent, frontier)
+            return LocalComplete(first, absent, frontier)
         case _:
             raise TypeError(f"no operator: {node!r}")

@@ -1,9 +1,9 @@
-"""Algebra, implementation: what plans cost: floats moved between sites, and the work of the busiest site.
+"""Algebra, implementation: the cost of plans: floats that sites send to each other, and the work of the busiest site.
 
-Source: section 5.3: a broadcast of f floats costs f times the number of sites, a shuffle f. What lies already where it
-is to go costs nothing, and tuples that wait to be folded are counted on every site that has some. Plans are compared by
-what the busiest site receives and computes, which for plans that use all sites alike is the same: else the best one
-would often move little because it computes all on one site.
+Source: section 5.3: a broadcast of f floats costs f times the number of sites, and a shuffle costs f. A transfer to
+where tuples are already costs nothing, and tuples of a pending fold count on every site that has some. Plans are
+compared by what the busiest site receives and computes. That is the same for plans that use all sites alike; without
+it, the best plan would often transfer little because it computes everything on one site.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,34 +24,35 @@ from sparseeinsum.algebra.relational.traversal import topological_order
 
 @dataclass(frozen=True, slots=True)
 class Sites:
-    """What plans run on.
+    """The sites that run plans, and their costs.
 
     Attributes:
-        count: How many sites there are.
-        memory_floats: That each has for what one operator reads and makes; None for as many as it takes.
-        operation_floats: How many floats could be moved, in all, in the time of one operation of the busiest site.
-        network_share: What a float counts that moves without the busiest site waiting for it.
-        detours: How often what is broadcast is sent besides once to every site, as to where it is sent from.
+        count: The number of sites.
+        memory_floats: How many floats a site can hold for the inputs and the result of one operator; None if not
+            limited.
+        operation_floats: How many floats all sites can transfer in the time of one operation of the busiest site.
+        network_share: The weight of a float that is transferred while the busiest site does not wait for it.
+        detours: How many additional copies of a broadcast are sent, such as one to the site that sends the others.
     """
 
     count: int
     memory_floats: float | None = None
     operation_floats: float = 0.01  # 10 Gb/s a site against 10 billion operations a second, on some 10 sites
-    network_share: float = 0.1  # enough that of two plans for which all wait as long the one that moves less is better
+    network_share: float = 0.1  # enough to prefer, of two plans with equal waiting, the one with less transfer
     detours: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What operators take.
+    """The cost of operators.
 
     Attributes:
-        broadcast: Floats, times the sites that they go to.
-        shuffled: Floats.
-        waited: The same as if all sites received as many as the busiest one does, for which the others wait: more
-            than those shuffled, where few values of keys are spread over many sites.
-        operations: Of the busiest site.
-        memory: Floats of the busiest site, of the operator that has the most.
+        broadcast: The floats of broadcasts, times the sites that receive them.
+        shuffled: The floats of shuffles.
+        waited: The floats of shuffles if all sites received as many as the busiest one, for which the others wait. That
+            is more than `shuffled`, where few values of keys are distributed over many sites.
+        operations: The scalar operations of the busiest site.
+        memory: The floats that the busiest site holds, for the operator that needs the most.
     """
 
     broadcast: float = 0.0
@@ -62,11 +63,11 @@ class Cost:
 
     @property
     def transfer(self) -> float:
-        """The paper's cost: floats moved."""
+        """The cost of the paper: the floats that are transferred."""
         return self.broadcast + self.shuffled
 
     def total(self, sites: Sites) -> float:
-        """What plans are compared by, in floats: what moves, and work; infinite where the memory is too small."""
+        """The cost by which plans are compared, in floats: transfer and work; infinite if the memory is too small."""
         if sites.memory_floats is not None and self.memory > sites.memory_floats:
             return float("inf")
         waiting = self.broadcast + self.waited + self.operations * sites.operation_floats
@@ -82,13 +83,21 @@ class Cost:
         )
 
 
-def operator_cost(plan: SitePlan, inputs: Sequence[TupleCounts], made: TupleCounts, sites: Sites) -> Cost:
-    """Of one operator, from the tuples that it reads and makes."""
+def operator_cost(plan: SitePlan, inputs: Sequence[TupleCounts], output: TupleCounts, sites: Sites) -> Cost:
+    """The cost of one operator.
+
+    Args:
+        plan: The operator.
+        inputs: The counts of its inputs.
+        output: The counts of its result.
+        sites: The sites and their costs.
+    """
     shares = [
-        busiest_share(counts, each.placement, sites.count) for counts, each in zip(inputs, plan.inputs, strict=True)
+        busiest_share(counts, operand.placement, sites.count)
+        for counts, operand in zip(inputs, plan.inputs, strict=True)
     ]
-    memory = made.floats * busiest_share(made, plan.placement, sites.count)
-    if not isinstance(plan, Broadcast | Shuffle):  # what moves is gone where it was
+    memory = output.floats * busiest_share(output, plan.placement, sites.count)
+    if not isinstance(plan, Broadcast | Shuffle):  # tuples that are sent need no memory where they were
         memory += sum(counts.floats * share for counts, share in zip(inputs, shares, strict=True))
     broadcast, shuffled, waited, operations = 0.0, 0.0, 0.0, 0.0
     match plan:
@@ -96,10 +105,10 @@ def operator_cost(plan: SitePlan, inputs: Sequence[TupleCounts], made: TupleCoun
             broadcast = inputs[0].floats * (sites.count + sites.detours)
         case Shuffle() if not (moves_nothing(plan) or plan.input.placement.is_everywhere):
             shuffled = inputs[0].floats
-            waited = made.floats * sites.count * busiest_share(made, plan.placement, sites.count)
+            waited = output.floats * sites.count * busiest_share(output, plan.placement, sites.count)
         case LocalJoin():
-            each = plan.kernel.operations(inputs[0].bound, inputs[1].bound)
-            operations = each * made.tuples * busiest_share(made, plan.placement, sites.count)
+            operations_per_pair = plan.kernel.operations(inputs[0].bound, inputs[1].bound)
+            operations = operations_per_pair * output.tuples * busiest_share(output, plan.placement, sites.count)
         case LocalAggregation():
             operations = inputs[0].floats * shares[0]
         case LocalMap(_, _, kernel):
@@ -108,24 +117,24 @@ def operator_cost(plan: SitePlan, inputs: Sequence[TupleCounts], made: TupleCoun
 
 
 def cost_by_operator(plans: Iterable[SitePlan], sites: Sites) -> list[tuple[SitePlan, TupleCounts, Cost]]:
-    """Tuples and cost of every operator of some plans, in order; of one that several of them read, once."""
+    """The counts and the cost of every operator of some plans, in order; an operator that several share occurs once."""
     counts: dict[int, TupleCounts] = {}
-    found = []
+    costs = []
     for plan in plans:
-        for each in topological_order(plan):
-            if id(each) in counts:
+        for node in topological_order(plan):
+            if id(node) in counts:
                 continue
-            inputs = [counts[id(operand)] for operand in each.inputs]
-            counts[id(each)] = count_tuples(each, inputs, sites.count)
-            found.append((each, counts[id(each)], operator_cost(each, inputs, counts[id(each)], sites)))
-    return found
+            inputs = [counts[id(operand)] for operand in node.inputs]
+            counts[id(node)] = count_tuples(node, inputs, sites.count)
+            costs.append((node, counts[id(node)], operator_cost(node, inputs, counts[id(node)], sites)))
+    return costs
 
 
 def cost_of(plan: SitePlan, sites: Sites) -> Cost:
-    """Of a whole plan."""
+    """The cost of a whole plan."""
     return sum((cost for _, _, cost in cost_by_operator([plan], sites)), Cost())
 
 
 def transfer(plan: SitePlan, sites: int) -> float:
-    """Floats that a plan moves between so many sites."""
+    """The floats that a plan transfers between the sites."""
     return cost_of(plan, Sites(sites)).transfer

@@ -1,4 +1,4 @@
-"""Algebra, implementation: how many tuples operators return: exact without holes, else expected from T and V.
+"""Algebra, implementation: how many tuples operators return: exact without holes, else estimated from T and V.
 
 Source: section 5.3 for relations without holes; SparseEinSum, sections 7.1 and 7.2, for those of sparse tensors.
 """
@@ -24,17 +24,17 @@ from sparseeinsum.algebra.relational.keys import CopyNumber, Key, KeyMap, KeyPre
 from sparseeinsum.algebra.relational.types import Keys, RelationType
 from sparseeinsum.statistics.estimate import joined_distinct, joined_tuples, result_entries
 
-_SAMPLE = 1 << 12  # keys of a relation that has too many to look at
+_SAMPLE_SIZE = 1 << 12  # keys that are examined of a relation that has too many
 
 
 @dataclass(frozen=True, slots=True)
 class TupleCounts:
-    """How many tuples there are.
+    """How many tuples a relation has.
 
     Attributes:
-        tuples: All of them.
-        distinct: How many values each part of their keys has.
-        bound: Of their arrays.
+        tuples: The number of tuples.
+        distinct: For every part of their keys, the number of its distinct values.
+        bound: The bound of their arrays.
     """
 
     tuples: float
@@ -43,70 +43,74 @@ class TupleCounts:
 
     @property
     def floats(self) -> float:
-        """Numbers in all arrays."""
+        """The number of elements of all arrays."""
         return self.tuples * math.prod(self.bound)
 
     def values(self, positions: Sequence[int]) -> float:
-        """How many values these parts have together, at most."""
+        """The number of distinct combinations of some parts of the keys, at most."""
         return min(math.prod(self.distinct[position] for position in positions), self.tuples)
 
 
-def _dense(of: RelationType) -> TupleCounts:
-    return TupleCounts(float(of.key_count), tuple(map(float, of.frontier)), of.bound)
+def _dense(relation_type: RelationType) -> TupleCounts:
+    return TupleCounts(float(relation_type.key_count), tuple(map(float, relation_type.frontier)), relation_type.bound)
 
 
-def _with_holes(of: RelationType, tuples: float, distinct: Sequence[float]) -> TupleCounts:
-    """Of a relation with holes: no more than there can be, and those that are known, if they are."""
-    if of.known_keys is not None:
-        values = tuple(float(np.unique(part).size) for part in of.known_keys)
-        return TupleCounts(float(of.known_keys.shape[1]), values, of.bound)
-    most = min(tuples, float(of.key_count))
+def _with_holes(relation_type: RelationType, tuples: float, distinct: Sequence[float]) -> TupleCounts:
+    """The counts of a relation with holes: from its keys, if they are known, else from estimates, below the frontier."""
+    if relation_type.known_keys is not None:
+        distinct_values = tuple(float(np.unique(part).size) for part in relation_type.known_keys)
+        return TupleCounts(float(relation_type.known_keys.shape[1]), distinct_values, relation_type.bound)
+    count = min(tuples, float(relation_type.key_count))
     return TupleCounts(
-        most, tuple(min(float(part), each, most) for part, each in zip(of.frontier, distinct, strict=True)), of.bound
+        count,
+        tuple(min(float(most), values, count) for most, values in zip(relation_type.frontier, distinct, strict=True)),
+        relation_type.bound,
     )
 
 
 def count_tuples(plan: SitePlan, inputs: Sequence[TupleCounts], sites: int) -> TupleCounts:
-    """Tuples that an operator returns, of all sites; those that are everywhere once, those that are pending as often.
+    """The tuples that an operator returns on all sites: one that is everywhere counts once, a pending one on each site.
 
     Args:
         plan: The operator.
-        inputs: Tuples that it reads.
-        sites: How many there are.
+        inputs: The counts of its inputs.
+        sites: The number of sites.
     """
-    of = plan.type
+    result_type = plan.type
     match plan:
-        case Placed(given):
-            is_known = of.known_keys is not None or given.tuples is not None
-            if of.is_continuous or not is_known:
-                return _dense(of)
-            return _with_holes(of, given.tuples or 0.0, given.distinct or of.frontier)
+        case Placed(relation):
+            is_known = result_type.known_keys is not None or relation.tuples is not None
+            if result_type.is_continuous or not is_known:
+                return _dense(result_type)
+            return _with_holes(result_type, relation.tuples or 0.0, relation.distinct or result_type.frontier)
         case LocalAggregation():
             return _aggregated(plan, inputs[0], sites)
         case LocalComplete():
-            return _dense(of)
-        case _ if of.is_continuous:
-            found = _dense(of)
+            return _dense(result_type)
+        case _ if result_type.is_continuous:
+            counts = _dense(result_type)
         case LocalJoin():
-            found = _joined(plan, *inputs)
+            counts = _joined(plan, *inputs)
         case LocalFilter(_, predicate):
-            kept = inputs[0].tuples * _share(predicate, plan.input.type)
-            found = _with_holes(of, kept, inputs[0].distinct)
+            tuples = inputs[0].tuples * _share(predicate, plan.input.type)
+            counts = _with_holes(result_type, tuples, inputs[0].distinct)
         case LocalMap(_, keys, _):
-            found = _with_holes(of, inputs[0].tuples * keys.copies, _mapped(keys, inputs[0].distinct, of))
+            counts = _with_holes(
+                result_type, inputs[0].tuples * keys.copies, _mapped(keys, inputs[0].distinct, result_type)
+            )
         case _:
             return inputs[0]
-    repeated = _repeats(inputs[0], plan.inputs[0]) if plan.placement.pending is not None else 1.0
-    return TupleCounts(found.tuples * repeated, found.distinct, found.bound)
+    repeats = _repeats(inputs[0], plan.inputs[0]) if plan.placement.pending is not None else 1.0
+    return TupleCounts(counts.tuples * repeats, counts.distinct, counts.bound)
 
 
-def _repeats(given: TupleCounts, plan: SitePlan) -> float:
-    """How often the keys of a pending relation are there, on average."""
-    return max(1.0, given.tuples / plan.type.key_count) if plan.type.is_continuous and plan.type.key_count else 1.0
+def _repeats(counts: TupleCounts, plan: SitePlan) -> float:
+    """How often each key of a pending relation occurs, on average."""
+    return max(1.0, counts.tuples / plan.type.key_count) if plan.type.is_continuous and plan.type.key_count else 1.0
 
 
 def _joined(plan: LocalJoin, left: TupleCounts, right: TupleCounts) -> TupleCounts:
-    distinct_left = {str(position): each for position, each in enumerate(left.distinct)}
+    distinct_left = {str(position): count for position, count in enumerate(left.distinct)}
     names = [str(plan.pairing.right_position(position)) for position in range(len(right.distinct))]
     distinct_right = dict(zip(names, right.distinct, strict=True))
     tuples = joined_tuples(plan.kind, left.tuples, right.tuples, distinct_left, distinct_right)
@@ -117,39 +121,43 @@ def _joined(plan: LocalJoin, left: TupleCounts, right: TupleCounts) -> TupleCoun
     return _with_holes(plan.type, tuples, distinct)
 
 
-def _aggregated(plan: LocalAggregation, given: TupleCounts, sites: int) -> TupleCounts:
-    """Groups; where they lie on several sites, as many tuples as there are sites that have some of each."""
-    of, placement = plan.type, plan.input.placement
-    kept = [given.distinct[position] for position in plan.group_by]
-    if of.is_continuous:
-        groups = float(of.key_count)
+def _aggregated(plan: LocalAggregation, counts: TupleCounts, sites: int) -> TupleCounts:
+    """The groups of an aggregation; if they are on several sites, a tuple for every site that has some of a group."""
+    result_type, placement = plan.type, plan.input.placement
+    distinct = [counts.distinct[position] for position in plan.group_by]
+    if result_type.is_continuous:
+        groups = float(result_type.key_count)
     else:
-        groups = min(result_entries(given.tuples, kept, True, math.inf), of.key_count) if given.tuples > 0 else 0.0
-    whole = _dense(of) if of.is_continuous else _with_holes(of, groups, kept)
+        groups = (
+            min(result_entries(counts.tuples, distinct, True, math.inf), result_type.key_count)
+            if counts.tuples > 0
+            else 0.0
+        )
+    whole = _dense(result_type) if result_type.is_continuous else _with_holes(result_type, groups, distinct)
     if plan.placement.pending is None:
         return whole
-    rest = [position for position in placement.dims if position not in plan.group_by]
-    spread = given.values(rest) if placement.kind == PlacementKind.PARTITIONED else given.tuples
-    return TupleCounts(min(given.tuples, whole.tuples * min(sites, spread)), whole.distinct, whole.bound)
+    other_dims = [position for position in placement.dims if position not in plan.group_by]
+    site_values = counts.values(other_dims) if placement.kind == PlacementKind.PARTITIONED else counts.tuples
+    return TupleCounts(min(counts.tuples, whole.tuples * min(sites, site_values)), whole.distinct, whole.bound)
 
 
-def _mapped(keys: KeyMap, distinct: Sequence[float], of: RelationType) -> list[float]:
-    found = list(map(float, of.frontier))
-    for position, each in enumerate(distinct):
-        at = keys.kept(position)
+def _mapped(keys: KeyMap, distinct: Sequence[float], result_type: RelationType) -> list[float]:
+    result = list(map(float, result_type.frontier))
+    for position, count in enumerate(distinct):
+        at = keys.output_position(position)
         if at is not None:
-            found[at] = each
+            result[at] = count
     for at, part in enumerate(keys.parts):
         if part == CopyNumber():
-            found[at] = float(keys.copies)
-    return found
+            result[at] = float(keys.copies)
+    return result
 
 
-def _share(predicate: KeyPredicate, of: RelationType) -> float:
-    """The share of the keys below a frontier that a predicate holds of; of many keys, of some."""
-    if of.known_keys is not None:
-        return _mean(predicate, of.known_keys)
-    return _share_below(predicate, of.frontier)
+def _share(predicate: KeyPredicate, relation_type: RelationType) -> float:
+    """The share of the keys of a relation for which a predicate holds; estimated by a sample, if there are many."""
+    if relation_type.known_keys is not None:
+        return _mean(predicate, relation_type.known_keys)
+    return _share_below(predicate, relation_type.frontier)
 
 
 @lru_cache(maxsize=256)
@@ -157,7 +165,7 @@ def _share_below(predicate: KeyPredicate, frontier: Key) -> float:
     columns = key_grid(frontier)
     if columns is None:
         rng = np.random.default_rng(0)
-        columns = np.stack([rng.integers(0, most, _SAMPLE) for most in frontier])
+        columns = np.stack([rng.integers(0, limit, _SAMPLE_SIZE) for limit in frontier])
     return _mean(predicate, columns)
 
 
@@ -166,9 +174,9 @@ def _mean(predicate: KeyPredicate, columns: Keys) -> float:
 
 
 def busiest_share(counts: TupleCounts, placement: Placement, sites: int) -> float:
-    """The share of a relation's tuples that the site has which has the most, if their keys are spread evenly.
+    """The share of the tuples of a relation on the site that has the most, if the keys are distributed evenly.
 
-    >>> busiest_share(Counts(10.0, (10.0,), ()), Placement(Spread.PARTITIONED, (0,)), 4)
+    >>> busiest_share(TupleCounts(10.0, (10.0,), ()), Placement(PlacementKind.PARTITIONED, (0,)), 4)
     0.3
     """
     if placement.is_everywhere:

@@ -1,4 +1,4 @@
-"""Algebra, implementation: expressions in, the way to compute them on several sites out, and what that moves."""
+"""Algebra, implementation: the plans that compute expressions on several sites, and what they transfer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,9 +31,9 @@ class DistributedPlans:
     """Plans of the implementation algebra.
 
     Attributes:
-        plans: What computes each result, by its name.
-        sites: That they are made for.
-        plain: The plans that table 1 of the paper makes, with no rule applied.
+        plans: The plan of each result, by its name.
+        sites: The sites for which they are made, and their costs.
+        plain: The plans of table 1 of the paper, to which no rule has been applied.
     """
 
     plans: Mapping[str, SitePlan]
@@ -42,31 +42,33 @@ class DistributedPlans:
 
     @property
     def cost(self) -> Cost:
-        """Of everything; what several results need, once."""
+        """The cost of all plans; parts that they share count once."""
         return sum((cost for _, _, cost in self._operators()), Cost())
 
     @property
     def transfer(self) -> float:
-        """Floats moved between sites, as section 5.3 counts them."""
+        """The floats that sites send to each other, as section 5.3 counts them."""
         return self.cost.transfer
 
     @property
     def plain_transfer(self) -> float:
-        """The same of the plans without rules."""
+        """The same for the plans of table 1."""
         return sum((cost for _, _, cost in cost_by_operator(self.plain, self.sites)), Cost()).transfer
 
     def moved(self, sites: int | None = None, keys: Mapping[str, Sequence[Key]] | None = None) -> int:
-        """Floats that really go from one site to another, replayed from keys and bounds alone.
+        """The exact number of floats that sites send to each other, replayed from keys and bounds alone.
 
         Args:
-            sites: How many there are; by default those that the plans are made for.
-            keys: Of inputs with holes, by name.
+            sites: The number of sites; by default that for which the plans are made.
+            keys: The keys of inputs with holes, by name.
 
         Raises:
-            AlgebraError: An input has holes, and its keys are not given.
+            AlgebraError: An input has holes, and `keys` lacks it.
         """
         count = self.sites.count if sites is None else sites
-        traffic = {id(each.plan): each.floats for plan in self.plans.values() for each in replay(plan, count, keys)}
+        traffic = {
+            id(transfer.plan): transfer.floats for plan in self.plans.values() for transfer in replay(plan, count, keys)
+        }
         return sum(traffic.values())
 
     def _operators(self) -> list[tuple[SitePlan, TupleCounts, Cost]]:
@@ -74,10 +76,10 @@ class DistributedPlans:
 
     def __str__(self) -> str:
         floats = {id(plan): cost.transfer for plan, _, cost in self._operators()}
-        saved = f"{self.plain_transfer:,.0f} without rules"
-        headline = f"{self.transfer:,.0f} floats moved between {self.sites.count} sites; {saved}"
+        plain_text = f"{self.plain_transfer:,.0f} without rules"
+        headline = f"{self.transfer:,.0f} floats moved between {self.sites.count} sites; {plain_text}"
         parts = [
-            f"{name}\n{write_tree(plan, lambda each: _line(each, floats[id(each)]))}"
+            f"{name}\n{write_tree(plan, lambda operator: _line(operator, floats[id(operator)]))}"
             for name, plan in self.plans.items()
         ]
         return "\n\n".join([headline, *parts])
@@ -89,49 +91,50 @@ def distribute(
     stored: Mapping[str, PlacementLike],
     memory_floats: float | None = None,
 ) -> DistributedPlans:
-    """The cheapest way found to compute expressions on several sites.
+    """The cheapest plans found for expressions on several sites.
 
     Args:
-        expressions: What is wanted, by name.
-        sites: How many there are.
-        stored: How inputs lie, by name: a placement, the positions in the key that they are partitioned by, or
+        expressions: The expressions to compute, by name.
+        sites: The number of sites.
+        stored: How inputs are placed, by name: a placement, the positions of the keys by which they are partitioned, or
             `everywhere`; others are scattered.
-        memory_floats: That a site has for what one operator reads and makes; as many as it takes by default.
+        memory_floats: How many floats a site can hold for the inputs and the result of one operator; not limited by
+            default.
 
     Raises:
-        AlgebraError: No plan has enough memory, or inputs lie in a way that there is not.
+        AlgebraError: No plan has enough memory, or a placement in `stored` does not exist.
     """
     if sites < 1:
         raise AlgebraError(f"there are {sites} sites; there must be 1 or more")
-    placements = {name: _placement(name, lies) for name, lies in stored.items()}
-    asked = Sites(sites, memory_floats)
-    plans = best_plans(list(expressions.values()), placements, asked)
+    placements = {name: _placement(name, placement) for name, placement in stored.items()}
+    site_costs = Sites(sites, memory_floats)
+    plans = best_plans(list(expressions.values()), placements, site_costs)
     plain = tuple(table1_plan(expression, placements) for expression in expressions.values())
-    return DistributedPlans(dict(zip(expressions, plans, strict=True)), asked, plain)
+    return DistributedPlans(dict(zip(expressions, plans, strict=True)), site_costs, plain)
 
 
-def _placement(name: str, lies: PlacementLike) -> Placement:
-    if isinstance(lies, Placement):
-        return lies
-    if lies == "everywhere":
+def _placement(name: str, placement: PlacementLike) -> Placement:
+    if isinstance(placement, Placement):
+        return placement
+    if placement == "everywhere":
         return EVERYWHERE
-    if isinstance(lies, str):
+    if isinstance(placement, str):
         raise AlgebraError(
-            f"{name} lies {lies!r}; give the positions of keys that it is partitioned by, or 'everywhere'"
+            f"{name} is placed {placement!r}; give the positions of keys that it is partitioned by, or 'everywhere'"
         )
-    return partitioned(*lies)
+    return partitioned(*placement)
 
 
 def _line(plan: SitePlan, floats: float) -> str:
-    """An operator, where its result lies, and what it moves."""
-    moved = f", {floats:,.0f} floats" if floats else ""
-    return f"{_operator(plan)}: {plan.type}, {plan.placement}{moved}"
+    """The text of an operator, with the placement of its result, and the floats that it transfers."""
+    transfer_text = f", {floats:,.0f} floats" if floats else ""
+    return f"{_operator(plan)}: {plan.type}, {plan.placement}{transfer_text}"
 
 
 def _operator(plan: SitePlan) -> str:
     match plan:
-        case Placed(given):
-            return given.name
+        case Placed(relation):
+            return relation.name
         case Broadcast():
             return "broadcast"
         case Shuffle(_, dims):

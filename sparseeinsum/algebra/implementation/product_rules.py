@@ -1,7 +1,7 @@
 """Algebra, implementation: rules for products of tensors in blocks, such as matrices: BMM, CMM and RMM (5.2.2).
 
-They hold of every aggregation of a join: blocks that share joined keys are multiplied, and those that share the rest of
-their keys are added up.
+They hold for every aggregation of a join: blocks that agree in the joined keys are multiplied, and the products that
+agree in the other keys are added up.
 """
 
 import math
@@ -24,14 +24,14 @@ from sparseeinsum.semantics.exactness import JoinKind
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A join, and an aggregation of its pairs, wherever their tuples come from.
+    """A join, and an aggregation of its pairs, with the plans of its sides before any transfer.
 
     Attributes:
-        join: Of relations that need not lie where they meet.
-        left: Its left side before anything moves.
-        right: Its right side before anything moves.
-        group_by: Positions in the keys of pairs.
-        fold: What adds up.
+        join: The join; its sides need not be where they meet.
+        left: The plan of the left side before any transfer.
+        right: The plan of the right side before any transfer.
+        group_by: The positions in the keys of pairs by which they are aggregated.
+        fold: The fold of the aggregation.
     """
 
     join: LocalJoin
@@ -45,52 +45,57 @@ class Product:
         return LocalJoin(left, right, join.left_keys, join.right_keys, join.kernel)
 
     def broadcast(self) -> SitePlan:
-        """BMM: the left side goes everywhere."""
+        """BMM: the left side is broadcast."""
         pairs = self._paired(Broadcast(self.left), self.right)
         return LocalAggregation(Shuffle(pairs, self.group_by), self.group_by, self.fold)
 
     def cross(self) -> SitePlan:
-        """CMM: both sides are partitioned by the joined keys, which are columns of the one and rows of the other."""
+        """CMM: both sides are partitioned by the joined keys: columns of the left matrix, and rows of the right one."""
         join = self.join
         pairs = self._paired(Shuffle(self.left, join.left_keys), Shuffle(self.right, join.right_keys))
         return LocalAggregation(Shuffle(pairs, self.group_by), self.group_by, self.fold)
 
     def replicated(self) -> SitePlan:
-        """RMM: blocks of each side are copied for every block of the other that they meet, and go where those are.
+        """RMM: blocks of each side are copied for every block of the other side that they meet.
 
-        A relational version of the 3D algorithm of Agarwal et al.
+        They are sent to the site of their result. This is a relational version of the 3D algorithm of Agarwal et al.
         """
-        every = tuple(range(self.join.type.arity))
-        places = {self.join.pairing.right_position(at): at for at in range(self.right.type.arity)}
+        all_keys = tuple(range(self.join.type.arity))
+        right_positions = {self.join.pairing.right_position(at): at for at in range(self.right.type.arity)}
         left = self._copied(self.left, {at: at for at in range(self.left.type.arity)})
-        right = self._copied(self.right, places)
+        right = self._copied(self.right, right_positions)
         shuffled = (Shuffle(left, self.group_by), Shuffle(right, self.group_by))
-        pairs = LocalJoin(*shuffled, left_keys=every, right_keys=every, kernel=self.join.kernel)
+        pairs = LocalJoin(*shuffled, left_keys=all_keys, right_keys=all_keys, kernel=self.join.kernel)
         return LocalAggregation(pairs, self.group_by, self.fold)
 
-    def _copied(self, side: SitePlan, places: dict[int, int]) -> SitePlan:
-        """A side, once for every value of the parts of a pair's key that it lacks, with keys like those of pairs."""
+    def _copied(self, side: SitePlan, positions: dict[int, int]) -> SitePlan:
+        """A side, copied for every value of the parts of a pair's key that it lacks, with keys like those of pairs.
+
+        Args:
+            side: The plan of the side.
+            positions: For parts of a pair's key that the side has, their positions in its own key.
+        """
         frontier = self.join.type.frontier
-        copies = math.prod(max(values, 1) for at, values in enumerate(frontier) if at not in places)
-        below = 1
+        copies = math.prod(max(limit, 1) for at, limit in enumerate(frontier) if at not in positions)
+        stride = 1
         parts: list[KeyExpression] = []
-        for position, values in enumerate(frontier):
-            if position in places:
-                parts.append(KeyPart(places[position]))
+        for position, limit in enumerate(frontier):
+            if position in positions:
+                parts.append(KeyPart(positions[position]))
             else:
-                parts.append(_digit(below, max(values, 1), copies))
-                below *= max(values, 1)
+                parts.append(_digit(stride, max(limit, 1), copies))
+                stride *= max(limit, 1)
         return LocalMap(side, KeyMap(side.type.arity, tuple(parts), copies), Duplicate(copies))
 
 
-def _digit(below: int, base: int, copies: int) -> KeyExpression:
-    """A digit of the number of a copy, of so many values."""
-    number: KeyExpression = CopyNumber() if below == 1 else Operation("//", CopyNumber(), Integer(below))
-    return number if below * base == copies else Operation("%", number, Integer(base))
+def _digit(stride: int, base: int, copies: int) -> KeyExpression:
+    """A digit of the number of a copy: `copy // stride % base`."""
+    number: KeyExpression = CopyNumber() if stride == 1 else Operation("//", CopyNumber(), Integer(stride))
+    return number if stride * base == copies else Operation("%", number, Integer(base))
 
 
 def product_of(plan: SitePlan) -> Product | None:
-    """What a plan multiplies and adds up, in whichever of the three ways; None where it is no such plan."""
+    """The product that a plan computes, in any of the three forms; None if it computes none."""
     match plan:
         case LocalAggregation(Shuffle(LocalJoin(kind=JoinKind.INNER, keys=None) as join), group_by, fold):
             left, right = (side.input if isinstance(side, Broadcast | Shuffle) else side for side in join.inputs)
@@ -99,11 +104,11 @@ def product_of(plan: SitePlan) -> Product | None:
             return None
 
 
-def multiply_in_other_ways(plan: SitePlan) -> Iterator[SitePlan]:
-    """BMM, CMM and RMM are equal."""
+def other_products(plan: SitePlan) -> Iterator[SitePlan]:
+    """BMM, CMM and RMM compute the same."""
     product = product_of(plan)
     if product is not None:
         yield from (product.broadcast(), product.cross(), product.replicated())
 
 
-PRODUCT_RULES = {"BMM, CMM, RMM": multiply_in_other_ways}
+PRODUCT_RULES = {"BMM, CMM, RMM": other_products}

@@ -1,4 +1,4 @@
-"""Algebra, implementation: rules applied anywhere in a plan."""
+"""Algebra, implementation: the application of rules anywhere in a plan."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
@@ -15,9 +15,9 @@ RULES: Mapping[str, Rule] = {**KERNEL_RULES, **MOVEMENT_RULES, **PRODUCT_RULES}
 
 
 def rewritten_plans(plan: SitePlan, rules: Iterable[Rule]) -> Iterator[SitePlan]:
-    """All plans that one application of one rule leads to, at the root or below it.
+    """All plans to which one application of one rule leads, at the root or below it.
 
-    One whose tuples would then not lie where an operator above needs them is none, nor one that leaves groups unfolded.
+    A plan is left out if the tuples would not be where an operator above needs them, or if a fold would stay pending.
     """
     chosen = tuple(rules)
     for rule in chosen:
@@ -25,8 +25,8 @@ def rewritten_plans(plan: SitePlan, rules: Iterable[Rule]) -> Iterator[SitePlan]
     for number, operand in enumerate(plan.inputs):
         for other in rewritten_plans(operand, chosen):
             try:
-                found = with_inputs(plan, (*plan.inputs[:number], other, *plan.inputs[number + 1 :]))
+                rewritten = with_inputs(plan, (*plan.inputs[:number], other, *plan.inputs[number + 1 :]))
             except AlgebraError:
                 continue
-            if found.placement.pending == plan.placement.pending:
-                yield found
+            if rewritten.placement.pending == plan.placement.pending:
+                yield rewritten

@@ -1,7 +1,7 @@
-"""Algebra, implementation: plans run on simulated sites, counting the floats that move; with arrays, or without.
+"""Algebra, implementation: plans run on simulated sites, counting the floats that are transferred.
 
-With arrays it is what plans mean, against which rules are tested; without, it replays what moves between any number of
-sites from keys and bounds alone.
+With arrays, a simulation shows what a plan computes, so that rules can be tested. Without arrays, it replays from keys
+and bounds alone what any number of sites would send to each other.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,12 +34,12 @@ TuplesBySite: TypeAlias = list[Tuples]
 
 @dataclass(frozen=True, slots=True)
 class OperatorTraffic:
-    """What one operator moved.
+    """The floats that one operator transferred.
 
     Attributes:
-        plan: A broadcast or a shuffle.
-        sent: Floats that each site sent to others.
-        received: Floats that each site received from others.
+        plan: The broadcast or shuffle.
+        sent: For every site, the floats that it sent to others.
+        received: For every site, the floats that it received from others.
     """
 
     plan: SitePlan
@@ -48,7 +48,7 @@ class OperatorTraffic:
 
     @property
     def floats(self) -> int:
-        """That went from one site to another."""
+        """The floats that went from one site to another."""
         return sum(self.sent)
 
 
@@ -57,8 +57,8 @@ class SimulatedRun:
     """A plan that ran on simulated sites.
 
     Attributes:
-        sites: For every site, the tuples of the result that it has.
-        traffic: What moved, in order.
+        sites: For every site, its tuples of the result.
+        traffic: The transfers, in order.
     """
 
     sites: TuplesBySite
@@ -66,70 +66,70 @@ class SimulatedRun:
 
     @property
     def floats(self) -> int:
-        """That went from one site to another."""
-        return sum(each.floats for each in self.traffic)
+        """The floats that went from one site to another."""
+        return sum(transfer.floats for transfer in self.traffic)
 
     def relation(self) -> dict[Key, Array]:
-        """The tuples without their sites.
+        """The tuples of all sites as one relation.
 
         Raises:
-            AlgebraError: A key has two arrays.
+            AlgebraError: A key has two different arrays.
         """
-        found: dict[Key, Array] = {}
-        for key, array in (each for site in self.sites for each in site):
-            if key in found and not np.array_equal(found[key], array, equal_nan=array.dtype.kind in "fc"):
+        arrays: dict[Key, Array] = {}
+        for key, array in (entry for site in self.sites for entry in site):
+            if key in arrays and not np.array_equal(arrays[key], array, equal_nan=array.dtype.kind in "fc"):
                 raise AlgebraError(f"the key {key} has two arrays")
-            found[key] = array
-        return found
+            arrays[key] = array
+        return arrays
 
     def is_everywhere(self) -> bool:
-        """Whether ALL holds: each site has every tuple."""
+        """Whether ALL holds: every site has every tuple."""
         keys = [sorted(key for key, _ in site) for site in self.sites]
-        return all(each == keys[0] and len(set(each)) == len(each) for each in keys)
+        return all(site_keys == keys[0] and len(set(site_keys)) == len(site_keys) for site_keys in keys)
 
     def is_partitioned(self, dims: Iterable[int]) -> bool:
-        """Whether PART_D holds: every key is there once, and keys that agree at these positions are on one site."""
-        chosen = tuple(dims)
-        where: dict[Key, int] = {}
+        """Whether PART_D holds: every key occurs once, and keys that agree at the positions `dims` are on one site."""
+        positions = tuple(dims)
+        site_of: dict[Key, int] = {}
         seen: set[Key] = set()
         for number, site in enumerate(self.sites):
             for key, _ in site:
-                parts = tuple(key[position] for position in chosen)
-                if key in seen or where.setdefault(parts, number) != number:
+                parts = tuple(key[position] for position in positions)
+                if key in seen or site_of.setdefault(parts, number) != number:
                     return False
                 seen.add(key)
         return True
 
 
 def simulate(plan: SitePlan, inputs: Mapping[str, Mapping[Key, Array]], sites: int) -> SimulatedRun:
-    """Run a plan on so many sites.
+    """Run a plan on simulated sites.
 
     Args:
-        plan: What to run.
-        inputs: Relations by name.
-        sites: How many there are.
+        plan: The plan.
+        inputs: The relations that it reads, by name.
+        sites: The number of sites.
     """
-    stored = {name: [(key, np.asarray(array)) for key, array in found.items()] for name, found in inputs.items()}
+    stored = {name: [(key, np.asarray(array)) for key, array in relation.items()] for name, relation in inputs.items()}
     return SimulatedRun(*_Simulation(ARRAYS, stored, sites).run(plan))
 
 
 def replay(plan: SitePlan, sites: int, keys: Mapping[str, Iterable[Key]] | None = None) -> tuple[OperatorTraffic, ...]:
-    """What a plan moves between so many sites, from keys and bounds alone.
+    """What a plan transfers between sites, from keys and bounds alone.
 
     Args:
-        plan: What to replay.
-        sites: How many there are.
-        keys: Of inputs with holes, by name; the others have all keys below their frontier.
+        plan: The plan.
+        sites: The number of sites.
+        keys: The keys of inputs with holes, by name; other inputs have all keys below their frontier.
 
     Raises:
-        AlgebraError: An input has holes, and its keys are not given, or it has too many keys.
+        AlgebraError: An input has holes, and `keys` lacks it, or it has too many keys.
     """
-    given = {name: list(each) for name, each in (keys or {}).items()}
+    known_keys = {name: list(node) for name, node in (keys or {}).items()}
     stored: dict[str, Tuples] = {}
-    for each in topological_order(plan):
-        if isinstance(each, Placed) and each.input.name not in stored:
-            found = given[each.input.name] if each.input.name in given else _all_keys(each)
-            stored[each.input.name] = [(key, each.type.bound) for key in found]
+    for node in topological_order(plan):
+        if isinstance(node, Placed) and node.input.name not in stored:
+            input_keys = known_keys[node.input.name] if node.input.name in known_keys else _all_keys(node)
+            stored[node.input.name] = [(key, node.type.bound) for key in input_keys]
     return _Simulation(BOUNDS, stored, sites).run(plan)[1]
 
 
@@ -144,24 +144,26 @@ def _all_keys(placed: Placed) -> list[Key]:
 
 @dataclass(frozen=True, slots=True)
 class _Simulation:
+    """Runs a plan on tuples of arrays, or of the bounds of arrays."""
+
     payloads: Payloads
     stored: Mapping[str, Tuples]
     sites: int
 
     def run(self, plan: SitePlan) -> tuple[TuplesBySite, tuple[OperatorTraffic, ...]]:
-        found: dict[int, TuplesBySite] = {}
+        results: dict[int, TuplesBySite] = {}
         traffic: list[OperatorTraffic] = []
-        for each in topological_order(plan):
-            inputs = [found[id(operand)] for operand in each.inputs]
-            match each:
+        for node in topological_order(plan):
+            inputs = [results[id(operand)] for operand in node.inputs]
+            match node:
                 case Placed():
-                    found[id(each)] = self._placed(each)
+                    results[id(node)] = self._placed(node)
                 case Broadcast() | Shuffle():
-                    found[id(each)], moved = self._moved(each, inputs[0])
-                    traffic.append(moved)
+                    results[id(node)], transfer = self._moved(node, inputs[0])
+                    traffic.append(transfer)
                 case _:
-                    found[id(each)] = [self._local(each, number, *parts) for number, parts in _by_site(inputs)]
-        return found[id(plan)], tuple(traffic)
+                    results[id(node)] = [self._local(node, number, *parts) for number, parts in _by_site(inputs)]
+        return results[id(plan)], tuple(traffic)
 
     def _placed(self, plan: Placed) -> TuplesBySite:
         if plan.input.name not in self.stored:
@@ -169,46 +171,48 @@ class _Simulation:
         tuples, placement = self.stored[plan.input.name], plan.placement
         if placement.is_everywhere:
             return [list(tuples) for _ in range(self.sites)]
-        found: TuplesBySite = [[] for _ in range(self.sites)]
+        by_site: TuplesBySite = [[] for _ in range(self.sites)]
         for number, (key, value) in enumerate(tuples):
             is_partitioned = placement.kind == PlacementKind.PARTITIONED
             site = site_of_key(placement.dims, key, self.sites) if is_partitioned else number % self.sites
-            found[site].append((key, value))
-        return found
+            by_site[site].append((key, value))
+        return by_site
 
-    def _moved(self, plan: Broadcast | Shuffle, given: TuplesBySite) -> tuple[TuplesBySite, OperatorTraffic]:
-        found: TuplesBySite = [[] for _ in range(self.sites)]
+    def _moved(self, plan: Broadcast | Shuffle, origins: TuplesBySite) -> tuple[TuplesBySite, OperatorTraffic]:
+        by_site: TuplesBySite = [[] for _ in range(self.sites)]
         sent, received = [0] * self.sites, [0] * self.sites
         is_everywhere = plan.inputs[0].placement.is_everywhere
-        for origin, tuples in enumerate(given):
+        for origin, tuples in enumerate(origins):
             for key, value in tuples:
-                goals = range(self.sites) if isinstance(plan, Broadcast) else (site_of_key(plan.dims, key, self.sites),)
-                for goal in goals:
-                    if is_everywhere and goal != origin:
-                        continue  # it is there already
-                    found[goal].append((key, value))
-                    if goal != origin:
+                destinations = (
+                    range(self.sites) if isinstance(plan, Broadcast) else (site_of_key(plan.dims, key, self.sites),)
+                )
+                for destination in destinations:
+                    if is_everywhere and destination != origin:
+                        continue  # the destination has the tuple already
+                    by_site[destination].append((key, value))
+                    if destination != origin:
                         sent[origin] += self.payloads.size(value)
-                        received[goal] += self.payloads.size(value)
-        return found, OperatorTraffic(plan, tuple(sent), tuple(received))
+                        received[destination] += self.payloads.size(value)
+        return by_site, OperatorTraffic(plan, tuple(sent), tuple(received))
 
-    def _local(self, plan: SitePlan, site: int, given: Tuples, other: Tuples | None = None) -> Tuples:
+    def _local(self, plan: SitePlan, site: int, tuples: Tuples, other: Tuples | None = None) -> Tuples:
         match plan:
             case LocalJoin():
                 assert other is not None
-                pairs = plan.pairing.joined(given, other, self.payloads)
+                pairs = plan.pairing.joined(tuples, other, self.payloads)
                 return pairs if plan.keys is None else mapped(pairs, plan.keys, IDENTITY, self.payloads)
             case LocalAggregation(_, group_by, fold):
-                return folded(given, group_by, fold, self.payloads)
+                return folded(tuples, group_by, fold, self.payloads)
             case LocalFilter(_, predicate):
-                return [(key, value) for key, value in given if predicate.holds(key)]
+                return [(key, value) for key, value in tuples if predicate.holds(key)]
             case LocalMap(_, keys, kernel):
-                return mapped(given, keys, kernel, self.payloads)
+                return mapped(tuples, keys, kernel, self.payloads)
             case LocalComplete(_, absent):
-                dims, every = plan.placement.dims, all_keys(plan.type.frontier)
+                dims, site_keys = plan.placement.dims, all_keys(plan.type.frontier)
                 if not plan.placement.is_everywhere:
-                    every = [key for key in every if site_of_key(dims, key, self.sites) == site]
-                return completed(given, absent, every, self.payloads)
+                    site_keys = [key for key in site_keys if site_of_key(dims, key, self.sites) == site]
+                return completed(tuples, absent, site_keys, self.payloads)
             case _:
                 raise TypeError(f"no local operator: {plan!r}")
 

@@ -1,7 +1,7 @@
-"""Algebra, implementation: its operators, each with the type and the placement of what it returns.
+"""Algebra, implementation: the operators of sites, each with the type and the placement of its result.
 
-Source: section 4. A plan that would not compute what the relational expression says, such as a local join of tuples
-that do not meet, cannot be made.
+Source: section 4. A plan that would not compute what the relational expression means, such as a local join of tuples
+that are on different sites, raises an error when it is made.
 """
 
 from dataclasses import dataclass, field, replace
@@ -31,46 +31,51 @@ from sparseeinsum.semantics.exactness import JoinKind
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A relation by name, and where its tuples lie before anything moves."""
+    """A relation that is read by name, and where its tuples are before anything is transferred.
+
+    Attributes:
+        input: The relation.
+        placement: Where its tuples are.
+    """
 
     input: Input
     placement: Placement
 
     @property
     def type(self) -> RelationType:
-        """The relation's."""
+        """The type of the relation."""
         return self.input.type
 
     @property
     def inputs(self) -> "tuple[SitePlan, ...]":
-        """None."""
+        """It reads no other operator."""
         return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Broadcast(OneInput["SitePlan"]):
-    """Every tuple to every site."""
+    """A copy of every tuple on every site."""
 
     input: "SitePlan"
 
     @property
     def type(self) -> RelationType:
-        """The input's."""
+        """The type of the input."""
         return self.input.type
 
     @property
     def placement(self) -> Placement:
-        """Everywhere."""
+        """Everywhere; a pending fold stays pending."""
         return replace(EVERYWHERE, pending=self.input.placement.pending)
 
 
 @dataclass(frozen=True, slots=True)
 class Shuffle(OneInput["SitePlan"]):
-    """Every tuple to the site that parts of its key say.
+    """Every tuple on the site that parts of its key select.
 
     Attributes:
-        input: What is shuffled.
-        dims: Positions in the key.
+        input: The relation that is shuffled.
+        dims: The positions of these parts in the key.
     """
 
     input: "SitePlan"
@@ -82,28 +87,28 @@ class Shuffle(OneInput["SitePlan"]):
 
     @property
     def type(self) -> RelationType:
-        """The input's."""
+        """The type of the input."""
         return self.input.type
 
     @property
     def placement(self) -> Placement:
-        """Partitioned."""
+        """Partitioned by `dims`; a pending fold stays pending."""
         return Placement(PlacementKind.PARTITIONED, self.dims, self.input.placement.pending)
 
 
 @dataclass(frozen=True, slots=True)
 class LocalJoin:
-    """Pairs of tuples of the same site whose keys have equal parts, and a kernel of their arrays.
+    """Pairs of tuples of the same site whose keys agree in the joined parts, with a kernel of their arrays.
 
     Attributes:
-        left: Its keys come first in the result.
-        right: Those of its keys that are not joined on come after them.
-        left_keys: Positions in the left key.
-        right_keys: Positions in the right key.
-        kernel: Of the two arrays.
+        left: The left side, whose keys come first in the result.
+        right: The right side; the parts of its keys that are not joined come last in the result.
+        left_keys: The positions of the joined parts in the left key.
+        right_keys: The positions of the joined parts in the right key, in the same order.
+        kernel: The kernel of the two arrays.
         kind: Which tuples without a partner are kept.
-        absent: What the left one, and the right one, would hold where it is missing.
-        keys: What becomes of the keys of pairs; None where they stay.
+        absent: What an absent tuple of the left side, and of the right side, would hold.
+        keys: A function of the keys of pairs, or None.
     """
 
     left: "SitePlan"
@@ -123,7 +128,7 @@ class LocalJoin:
         joined = joined_type(left, right, self.left_keys, self.right_keys, bound, self.kind)
         placement = self._placement()
         if self.keys is not None:
-            joined, placement = mapped_type(joined, self.keys, bound), placement.moved(self.keys.kept)
+            joined, placement = mapped_type(joined, self.keys, bound), placement.with_keys(self.keys.output_position)
         object.__setattr__(self, "type", joined)
         object.__setattr__(self, "placement", placement)
 
@@ -132,7 +137,7 @@ class LocalJoin:
         if left.pending is not None or right.pending is not None:
             raise AlgebraError("tuples are joined before those of the same key are folded")
         if left.is_everywhere and self.kind in (JoinKind.INNER, JoinKind.RIGHT):
-            return right.moved(self.pairing.right_position)
+            return right.with_keys(self.pairing.right_position)
         if right.is_everywhere and (self.kind in (JoinKind.INNER, JoinKind.LEFT) or left.is_everywhere):
             return left
         pairs = set(zip(self.left_keys, self.right_keys, strict=True))
@@ -146,25 +151,25 @@ class LocalJoin:
 
     @property
     def pairing(self) -> Pairing:
-        """How tuples are joined."""
+        """How the tuples are joined."""
         arities = (self.left.type.arity, self.right.type.arity)
         return Pairing(self.left_keys, self.right_keys, arities, self.kernel, self.kind, self.absent)
 
     @property
     def inputs(self) -> "tuple[SitePlan, ...]":
-        """Both sides."""
+        """The left side and the right side."""
         return (self.left, self.right)
 
 
 @dataclass(frozen=True, slots=True)
 class LocalAggregation(OneInput["SitePlan"]):
-    """One array for every group of tuples of the same site whose keys have these parts in common.
+    """One tuple for every group of tuples of the same site whose keys agree in the parts at `group_by`.
 
-    Where a group may be on several sites, what comes out is pending: it has to be folded again.
+    If a group can be on several sites, the fold is pending in the result: its tuples must be folded again.
 
     Attributes:
-        input: What is aggregated.
-        group_by: Positions in the key.
+        input: The relation that is aggregated.
+        group_by: The positions of these parts in the key.
         fold: What becomes of the arrays of a group.
     """
 
@@ -179,30 +184,30 @@ class LocalAggregation(OneInput["SitePlan"]):
         object.__setattr__(self, "placement", self._placement())
 
     def _placement(self) -> Placement:
-        given = self.input.placement
-        if given.pending not in (None, self.fold):
-            raise AlgebraError(f"tuples that wait to be folded by {given.pending} are folded by {self.fold}")
-        is_whole = given.is_within(self.group_by)
-        if not is_whole and not self.fold.is_decomposable:
+        placement = self.input.placement
+        if placement.pending not in (None, self.fold):
+            raise AlgebraError(f"tuples that wait to be folded by {placement.pending} are folded by {self.fold}")
+        has_whole_groups = placement.is_within(self.group_by)
+        if not has_whole_groups and not self.fold.is_decomposable:
             raise AlgebraError(
-                f"groups by <{', '.join(map(str, self.group_by))}> of a relation {given} lie on several sites, and "
+                f"groups by <{', '.join(map(str, self.group_by))}> of a relation {placement} lie on several sites, and "
                 f"{self.fold} cannot be computed of parts: shuffle by those keys before"
             )
-        if given.pending is not None and not is_whole:
+        if placement.pending is not None and not has_whole_groups:
             raise AlgebraError("tuples that wait to be folded are shuffled by the keys of their groups before")
-        kept = replace(given, pending=None).moved(
+        result = replace(placement, pending=None).with_keys(
             lambda position: self.group_by.index(position) if position in self.group_by else None
         )
-        return kept if is_whole else replace(kept, pending=self.fold)
+        return result if has_whole_groups else replace(result, pending=self.fold)
 
 
 @dataclass(frozen=True, slots=True)
 class LocalFilter(OneInput["SitePlan"]):
-    """The tuples whose keys a predicate holds of.
+    """The tuples for whose keys a predicate holds.
 
     Attributes:
-        input: What is filtered.
-        predicate: Of keys.
+        input: The relation that is filtered.
+        predicate: The condition on keys.
     """
 
     input: "SitePlan"
@@ -214,18 +219,18 @@ class LocalFilter(OneInput["SitePlan"]):
 
     @property
     def placement(self) -> Placement:
-        """The input's."""
+        """The placement of the input."""
         return self.input.placement
 
 
 @dataclass(frozen=True, slots=True)
 class LocalMap(OneInput["SitePlan"]):
-    """Tuples with other keys and other arrays, one or several for each: the multi-map.
+    """Tuples with other keys and other arrays, one or several for each tuple of the input: the multi-map.
 
     Attributes:
-        input: What is mapped.
+        input: The relation that is mapped.
         keys: The function of keys.
-        kernel: Of arrays; it makes as many of one as the function of keys does.
+        kernel: The kernel of one array; it makes as many arrays as `keys` makes keys.
     """
 
     input: "SitePlan"
@@ -234,7 +239,7 @@ class LocalMap(OneInput["SitePlan"]):
     type: RelationType = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        given, pending = self.input.type, self.input.placement.pending
+        input_type, pending = self.input.type, self.input.placement.pending
         if self.keys.copies != self.kernel.copies:
             raise AlgebraError(
                 f"{self.keys} makes {self.keys.copies} keys, and {self.kernel} {self.kernel.copies} arrays"
@@ -242,25 +247,25 @@ class LocalMap(OneInput["SitePlan"]):
         if pending is not None and not (self.keys.copies == 1 and commutes(self.kernel, pending.law)):
             raise AlgebraError(f"{self.kernel} cannot be applied before tuples of the same key are folded by {pending}")
         if isinstance(self.kernel, SplitAxis):
-            found = tiled_type(given, self.kernel.axis, self.kernel.size)
+            result_type = tiled_type(input_type, self.kernel.axis, self.kernel.size)
         else:
-            found = mapped_type(given, self.keys, self.kernel.bound(given.bound))
-        object.__setattr__(self, "type", found)
+            result_type = mapped_type(input_type, self.keys, self.kernel.bound(input_type.bound))
+        object.__setattr__(self, "type", result_type)
 
     @property
     def placement(self) -> Placement:
-        """The input's, as far as the parts of keys that it rests on stay."""
-        return self.input.placement.moved(self.keys.kept)
+        """The placement of the input, if the parts of keys that it depends on stay."""
+        return self.input.placement.with_keys(self.keys.output_position)
 
 
 @dataclass(frozen=True, slots=True)
 class LocalComplete(OneInput["SitePlan"]):
-    """The tuples put in that are absent on a site, among those that it would have.
+    """The relation of a site, completed by the absent tuples that would be on this site.
 
     Attributes:
-        input: Everywhere or partitioned, so that every site knows which those are.
-        absent: What is put in.
-        frontier: Above all keys that there are to be.
+        input: A relation that is everywhere or partitioned, so that every site knows which tuples it would have.
+        absent: What an absent tuple holds in the result.
+        frontier: The frontier of the keys of the result.
     """
 
     input: "SitePlan"
@@ -274,12 +279,12 @@ class LocalComplete(OneInput["SitePlan"]):
 
     @property
     def type(self) -> RelationType:
-        """The input's, without holes."""
+        """The type of the input, without holes."""
         return completed_type(self.input.type, self.frontier)
 
     @property
     def placement(self) -> Placement:
-        """The input's."""
+        """The placement of the input."""
         return self.input.placement
 
 
@@ -289,10 +294,10 @@ SitePlan: TypeAlias = (
 
 
 def with_inputs(plan: SitePlan, inputs: tuple[SitePlan, ...]) -> SitePlan:
-    """The same operator on other inputs.
+    """The same operator with other inputs.
 
     Raises:
-        AlgebraError: It cannot be computed on them.
+        AlgebraError: It cannot be computed of them.
     """
     match plan:
         case Placed():
@@ -304,5 +309,5 @@ def with_inputs(plan: SitePlan, inputs: tuple[SitePlan, ...]) -> SitePlan:
 
 
 def transformed(plan: SitePlan, kernel: Kernel) -> LocalMap:
-    """The map that leaves keys as they are."""
+    """The map that applies a kernel to every array, and leaves keys as they are."""
     return LocalMap(plan, identity_map(plan.type.arity), kernel)

@@ -1,4 +1,4 @@
-"""Algebra, relational: what tuples would hold that are absent, which holes of sparse tensors are."""
+"""Algebra, relational: the arrays that absent tuples would hold, and how large arrays are at a key."""
 
 from dataclasses import dataclass
 
@@ -13,9 +13,9 @@ class Extent:
     """How many indices of an axis an array holds.
 
     Attributes:
-        tile: At most.
-        bound: Of the whole axis.
-        key: Position of the part of the key that says which tile it is; None where there is one only.
+        tile: The most indices that an array holds.
+        bound: The bound of the whole axis.
+        key: The position of the part of the key that numbers the tiles; None if there is one tile only.
     """
 
     tile: int
@@ -24,22 +24,22 @@ class Extent:
 
     @property
     def varies(self) -> bool:
-        """Whether the last array has fewer."""
+        """Whether the last array holds fewer indices than the others."""
         return self.key is not None and self.bound % self.tile != 0
 
     def at(self, key: Key) -> int:
-        """In the array of a key."""
+        """How many indices the array of a key holds."""
         return self.tile if self.key is None else max(0, min(self.tile, self.bound - key[self.key] * self.tile))
 
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """What a tuple would hold that is not there.
+    """The array that an absent tuple would hold.
 
     Attributes:
-        fill: At every index.
-        extents: Of its array, axis by axis, from its key.
-        dtype: Of the array.
+        fill: The value at every index.
+        extents: The extent of every axis of the array.
+        dtype: The dtype of the array.
     """
 
     fill: Number
@@ -47,5 +47,5 @@ class Absent:
     dtype: str = "float64"
 
     def array(self, key: Key) -> Array:
-        """The array of a key."""
+        """The array of the absent tuple with this key."""
         return np.full(tuple(extent.at(key) for extent in self.extents), self.fill, self.dtype)

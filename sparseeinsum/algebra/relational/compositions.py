@@ -1,4 +1,4 @@
-"""Algebra, relational: kernels made of kernels, and those that make several arrays of one."""
+"""Algebra, relational: kernels that are composed of others, and kernels that only rearrange elements."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,11 @@ from sparseeinsum.operators.records import Law
 
 @dataclass(frozen=True, slots=True)
 class ComposedKernel(Kernel):
-    """A kernel of one array, of what another kernel gives.
+    """A kernel of one array, applied to the result of another kernel.
 
     Attributes:
-        outer: Of one array.
-        inner: Of one or two.
+        outer: The kernel of one array.
+        inner: The kernel of one array or two, which is applied first.
     """
 
     outer: Kernel
@@ -23,24 +23,24 @@ class ComposedKernel(Kernel):
 
     @property
     def operands(self) -> int:
-        """The inner one's."""
+        """The number of arrays that the inner kernel takes."""
         return self.inner.operands
 
     def bound(self, *bounds: Bound) -> Bound:
-        """The outer one's."""
+        """The bound of the outer kernel's result."""
         return self.outer.bound(self.inner.bound(*bounds))
 
     def apply(self, *arrays: Array) -> Array:
-        """One after the other."""
+        """The result of the outer kernel."""
         return self.outer.apply(self.inner.apply(*arrays))
 
     def operations(self, *bounds: Bound) -> float:
-        """Of both."""
+        """The operations of both kernels."""
         return self.inner.operations(*bounds) + self.outer.operations(self.inner.bound(*bounds))
 
     @property
     def commutes_with(self) -> frozenset[Law]:
-        """What both commute with."""
+        """The laws with which both kernels commute."""
         return self.outer.commutes_with & self.inner.commutes_with
 
     def __str__(self) -> str:
@@ -49,11 +49,11 @@ class ComposedKernel(Kernel):
 
 @dataclass(frozen=True, slots=True)
 class OperandwiseKernel(Kernel):
-    """A kernel of two arrays, each taken through a kernel of one before.
+    """A kernel of two arrays, applied to the results of a kernel of one array on each operand.
 
     Attributes:
-        outer: Of two arrays.
-        inner: Of one.
+        outer: The kernel of two arrays.
+        inner: The kernel of one array, which is applied to both operands first.
     """
 
     outer: Kernel
@@ -61,85 +61,85 @@ class OperandwiseKernel(Kernel):
 
     @property
     def operands(self) -> int:
-        """Two."""
+        """Two, as for the outer kernel."""
         return self.outer.operands
 
     def bound(self, *bounds: Bound) -> Bound:
-        """The outer one's."""
+        """The bound of the outer kernel's result."""
         self.check(*bounds)
         return self.outer.bound(*map(self.inner.bound, bounds))
 
     def apply(self, *arrays: Array) -> Array:
-        """One after the other."""
+        """The result of the outer kernel."""
         return self.outer.apply(*map(self.inner.apply, arrays))
 
     def operations(self, *bounds: Bound) -> float:
-        """Of all."""
-        before = sum(map(self.inner.operations, bounds))
-        return before + self.outer.operations(*map(self.inner.bound, bounds))
+        """The operations of the outer kernel, and of the inner one on both operands."""
+        inner_operations = sum(map(self.inner.operations, bounds))
+        return inner_operations + self.outer.operations(*map(self.inner.bound, bounds))
 
     def __str__(self) -> str:
         return f"({self.outer}) of each ({self.inner})"
 
 
 def compose(outer: Kernel, inner: Kernel) -> Kernel:
-    """A kernel of what another one gives; identities vanish."""
+    """The kernel that applies `inner` and then `outer`; identities are left out."""
     if outer.is_identity:
         return inner
     return outer if inner.is_identity else ComposedKernel(outer, inner)
 
 
-class _Moving(Kernel):
-    """Of one array, whose elements it moves: nothing is computed."""
+class _RearrangingKernel(Kernel):
+    """A kernel of one array that moves its elements, and computes nothing."""
 
     __slots__ = ()
 
     @property
     def operands(self) -> int:
-        """One."""
+        """It takes one array."""
         return 1
 
     def operations(self, *bounds: Bound) -> float:
-        """None."""
+        """It computes nothing, so 0."""
         return 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Duplicate(_Moving):
-    """Copies of an array: the paper's duplicate.
+class Duplicate(_RearrangingKernel):
+    """Several copies of an array: the paper's duplicate.
 
     Attributes:
-        count: How many.
+        count: The number of copies.
     """
 
     count: int
 
     @property
     def is_single(self) -> bool:
-        """It makes several."""
+        """False: it makes several arrays."""
         return False
 
     @property
     def copies(self) -> int:
-        """As many as it was made for."""
+        """The number of copies."""
         return self.count
 
     def bound(self, *bounds: Bound) -> Bound:
-        """The array's."""
+        """The bound of the array."""
         self.check(*bounds)
         return bounds[0]
 
     def apply(self, *arrays: Array) -> Array:
-        """One of them."""
+        """The array, which is the first copy."""
         return arrays[0]
 
     def outputs(self, array: Array) -> list[Array]:
-        """All of them."""
+        """A list of the copies."""
         return [array] * self.count
 
     @property
     def commutes_with(self) -> frozenset[Law]:
-        """Everything."""
+        """It commutes with all functions."""
         return EVERYTHING
 
     def __str__(self) -> str:
@@ -147,13 +147,13 @@ class Duplicate(_Moving):
 
 
 @dataclass(frozen=True, slots=True)
-class SplitAxis(_Moving):
-    """An array in pieces along an axis: the paper's arrayTileOp; the last one may be shorter.
+class SplitAxis(_RearrangingKernel):
+    """An array cut into tiles along an axis: the paper's arrayTileOp. The last tile may be shorter.
 
     Attributes:
-        axis: That is cut.
-        size: Of a piece.
-        count: Pieces of the largest array.
+        axis: The axis.
+        size: The number of indices of a tile.
+        count: The number of tiles of the largest array.
     """
 
     axis: int
@@ -162,31 +162,31 @@ class SplitAxis(_Moving):
 
     @property
     def is_single(self) -> bool:
-        """It makes several."""
+        """False: it makes several arrays."""
         return False
 
     @property
     def copies(self) -> int:
-        """As many as the largest array has."""
+        """The number of tiles of the largest array."""
         return self.count
 
     def bound(self, *bounds: Bound) -> Bound:
-        """That of the array, but for the axis."""
+        """The bound of the array, but at most `size` along the axis."""
         self.check(*bounds)
         return tuple(min(size, self.size) if at == self.axis else size for at, size in enumerate(bounds[0]))
 
     def apply(self, *arrays: Array) -> Array:
-        """The first piece."""
+        """The first tile of the array."""
         return self.outputs(arrays[0])[0]
 
     def outputs(self, array: Array) -> list[Array]:
-        """All of them; fewer of an array that is shorter."""
+        """The tiles of the array; a shorter array has fewer."""
         starts = range(0, array.shape[self.axis], self.size)
         before = (slice(None),) * self.axis
         return [array[(*before, slice(start, start + self.size))] for start in starts]
 
     def output_bounds(self, bound: Bound) -> list[Bound]:
-        """The last one is what is left."""
+        """The bounds of the tiles; the last one has the remaining indices."""
         extents = [min(self.size, bound[self.axis] - start) for start in range(0, bound[self.axis], self.size)]
         return [(*bound[: self.axis], extent, *bound[self.axis + 1 :]) for extent in extents]
 
@@ -195,17 +195,21 @@ class SplitAxis(_Moving):
 
 
 @dataclass(frozen=True, slots=True)
-class DropAxis(_Moving):
-    """An axis of one index left out.
+class DropAxis(_RearrangingKernel):
+    """An array without an axis that has one index.
 
     Attributes:
-        axis: Of the array.
+        axis: The position of the axis.
     """
 
     axis: int
 
     def bound(self, *bounds: Bound) -> Bound:
-        """That of the array, without the axis."""
+        """The bound of the array, without the axis.
+
+        Raises:
+            AlgebraError: The axis has several indices.
+        """
         self.check(*bounds)
         (bound,) = bounds
         if bound[self.axis] > 1:
@@ -213,12 +217,12 @@ class DropAxis(_Moving):
         return (*bound[: self.axis], *bound[self.axis + 1 :])
 
     def apply(self, *arrays: Array) -> Array:
-        """The array without it."""
+        """The array without the axis."""
         return arrays[0].reshape(self.bound(arrays[0].shape))
 
     @property
     def commutes_with(self) -> frozenset[Law]:
-        """Everything."""
+        """It commutes with all functions."""
         return EVERYTHING
 
     def __str__(self) -> str:
@@ -226,27 +230,27 @@ class DropAxis(_Moving):
 
 
 @dataclass(frozen=True, slots=True)
-class InsertAxis(_Moving):
-    """An axis of one index put in.
+class InsertAxis(_RearrangingKernel):
+    """An array with an additional axis of one index.
 
     Attributes:
-        axis: Of the result.
+        axis: The position of the axis in the result.
     """
 
     axis: int
 
     def bound(self, *bounds: Bound) -> Bound:
-        """That of the array, with the axis."""
+        """The bound of the array, with the additional axis."""
         self.check(*bounds)
         return (*bounds[0][: self.axis], 1, *bounds[0][self.axis :])
 
     def apply(self, *arrays: Array) -> Array:
-        """The array with it."""
+        """The array with the additional axis."""
         return arrays[0].reshape(self.bound(arrays[0].shape))
 
     @property
     def commutes_with(self) -> frozenset[Law]:
-        """Everything."""
+        """It commutes with all functions."""
         return EVERYTHING
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Algebra, relational: tensors as relations of keys and arrays: types, and what is absent."""
+"""Algebra, relational: the types of the relations of tensors, and the arrays of their absent tuples."""
 
 from sparseeinsum.algebra.relational.absence import Absent, Extent
 from sparseeinsum.algebra.relational.keys import Key
@@ -7,7 +7,7 @@ from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor, count_
 
 
 def frontier_of(tensor: Tensor, decomposition: Decomposition) -> Key:
-    """How many values each key of a tensor can have."""
+    """For every key column of a tensor, how many values it can have."""
     tiles = decomposition.tiles
     return tuple(count_keys(tiles[position], tensor.axes[position].bound) for position in decomposition.promoted)
 
@@ -16,9 +16,9 @@ def type_of(tensor: Tensor, decomposition: Decomposition, is_complete: bool = Fa
     """The type of a tensor's relation.
 
     Args:
-        tensor: What it is.
-        decomposition: Which axes are keys, and which lie inside arrays.
-        is_complete: Whether every tuple is known to be there.
+        tensor: The tensor.
+        decomposition: Which axes are keys, and which are inside arrays.
+        is_complete: Whether the relation is known to hold every tuple.
     """
     tiles, shape = decomposition.tiles, tensor.shape
     bound = tuple(extent_of(tiles[position], shape[position]) for position in decomposition.array_axes)
@@ -27,13 +27,13 @@ def type_of(tensor: Tensor, decomposition: Decomposition, is_complete: bool = Fa
 
 
 def absent_of(tensor: Tensor, decomposition: Decomposition) -> Absent:
-    """What tuples of a tensor would hold that are absent."""
+    """The array that an absent tuple of a tensor would hold."""
     extents = tuple(extent_at(tensor, decomposition, position) for position in decomposition.array_axes)
     return Absent(tensor.fill, extents, tensor.dtype)
 
 
 def extent_at(tensor: Tensor, decomposition: Decomposition, position: int) -> Extent:
-    """How many indices of an axis a tensor's arrays hold."""
+    """How many indices of the axis at a position the arrays of a tensor hold."""
     tile, bound = decomposition.tiles[position], tensor.axes[position].bound
     if tile == DEMOTED:
         return Extent(bound, bound, None)

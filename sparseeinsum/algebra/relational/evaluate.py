@@ -1,6 +1,6 @@
-"""Algebra, relational: what expressions mean: relations as dicts from keys to arrays, operator by operator, by numpy.
+"""Algebra, relational: the meaning of expressions: relations as dicts from keys to arrays, computed by numpy.
 
-The reference that plans, rules and SQL are tested against; it checks what types claim of every relation.
+It is the reference against which plans, rules and SQL are tested. It checks that every relation is of its type.
 """
 
 from collections.abc import Mapping
@@ -33,88 +33,93 @@ Relation: TypeAlias = dict[Key, Array]
 
 
 def evaluate(expression: Expression, inputs: Mapping[str, Mapping[Key, Array]]) -> Relation:
-    """The relation that an expression stands for.
+    """The relation that an expression computes.
 
     Args:
-        expression: Of the tensor relational algebra.
-        inputs: Relations by the names of inputs.
+        expression: The expression.
+        inputs: The relations that it reads, by name.
 
     Raises:
-        AlgebraError: A relation is not of the type that it should be.
+        AlgebraError: A relation is not of its type.
     """
-    found: dict[int, Relation] = {}
-    for each in topological_order(expression):
-        if isinstance(each, Input):
-            if each.name not in inputs:
-                raise AlgebraError(f"no relation {each.name} is given; there are {', '.join(inputs) or 'none'}")
-            relation = {key: np.asarray(array) for key, array in inputs[each.name].items()}
+    results: dict[int, Relation] = {}
+    for node in topological_order(expression):
+        if isinstance(node, Input):
+            if node.name not in inputs:
+                raise AlgebraError(f"no relation {node.name} is given; there are {', '.join(inputs) or 'none'}")
+            relation = {key: np.asarray(array) for key, array in inputs[node.name].items()}
         else:
-            relation = _computed(each, *(found[id(operand)] for operand in each.inputs))
-        check_relation(relation, each.type)
-        found[id(each)] = relation
-    return found[id(expression)]
+            relation = _apply_operator(node, *(results[id(operand)] for operand in node.inputs))
+        check_relation(relation, node.type)
+        results[id(node)] = relation
+    return results[id(expression)]
 
 
-def check_relation(relation: Mapping[Key, Array], of: RelationType) -> None:
-    """Refuse a relation that breaks what its type claims.
+def check_relation(relation: Mapping[Key, Array], relation_type: RelationType) -> None:
+    """Raise an error if a relation is not of its type.
 
     Raises:
-        AlgebraError: A key is beyond the frontier, one is missing, or an array has another bound.
+        AlgebraError: A key is beyond the frontier, a key is missing, or an array has another bound.
     """
     for key, array in relation.items():
-        if len(key) != of.arity or any(not 0 <= part < most for part, most in zip(key, of.frontier, strict=True)):
-            raise AlgebraError(f"the key {key} is not below the frontier {of.frontier}")
-        larger = len(array.shape) != of.rank or any(map(int.__gt__, array.shape, of.bound))
-        if larger or (array.shape != of.bound and not of.is_ragged):
-            raise AlgebraError(f"the array of the key {key} is {array.shape}; the relation's bound is {of.bound}")
-    if of.is_continuous and len(relation) < of.key_count:
-        raise AlgebraError(f"{of.key_count - len(relation)} of the {of.key_count} keys below {of.frontier} are absent")
+        if len(key) != relation_type.arity or any(
+            not 0 <= part < limit for part, limit in zip(key, relation_type.frontier, strict=True)
+        ):
+            raise AlgebraError(f"the key {key} is not below the frontier {relation_type.frontier}")
+        is_larger = len(array.shape) != relation_type.rank or any(map(int.__gt__, array.shape, relation_type.bound))
+        if is_larger or (array.shape != relation_type.bound and not relation_type.is_ragged):
+            raise AlgebraError(
+                f"the array of the key {key} is {array.shape}; the relation's bound is {relation_type.bound}"
+            )
+    if relation_type.is_continuous and len(relation) < relation_type.key_count:
+        count = relation_type.key_count
+        raise AlgebraError(f"{count - len(relation)} of the {count} keys below {relation_type.frontier} are absent")
 
 
 @singledispatch
-def _computed(node: Any, *inputs: Relation) -> Relation:  # noqa: ANN401  # no operator
+def _apply_operator(node: Any, *inputs: Relation) -> Relation:  # noqa: ANN401  # no operator
     raise TypeError(f"no operator: {node!r}")
 
 
-@_computed.register
-def _aggregation(node: Aggregation, given: Relation) -> Relation:
-    return dict(folded(given.items(), node.group_by, node.fold, ARRAYS))
+@_apply_operator.register
+def _aggregation(node: Aggregation, relation: Relation) -> Relation:
+    return dict(folded(relation.items(), node.group_by, node.fold, ARRAYS))
 
 
-@_computed.register
+@_apply_operator.register
 def _join(node: Join, left: Relation, right: Relation) -> Relation:
     return dict(node.pairing.joined(list(left.items()), list(right.items()), ARRAYS))
 
 
-@_computed.register
-def _rekey(node: Rekey, given: Relation) -> Relation:
-    found = mapped(given.items(), node.keys, IDENTITY, ARRAYS)
-    if found:
-        keys = [key for key, _ in found]
+@_apply_operator.register
+def _rekey(node: Rekey, relation: Relation) -> Relation:
+    tuples = mapped(relation.items(), node.keys, IDENTITY, ARRAYS)
+    if tuples:
+        keys = [key for key, _ in tuples]
         check_keys(np.asarray(keys, np.int64).reshape(len(keys), len(node.keys.parts)).T, node.keys)
-    return dict(found)
+    return dict(tuples)
 
 
-@_computed.register
-def _filter(node: Filter, given: Relation) -> Relation:
-    return {key: array for key, array in given.items() if node.predicate.holds(key)}
+@_apply_operator.register
+def _filter(node: Filter, relation: Relation) -> Relation:
+    return {key: array for key, array in relation.items() if node.predicate.holds(key)}
 
 
-@_computed.register
-def _transform(node: Transform, given: Relation) -> Relation:
-    return dict(mapped(given.items(), identity_map(node.type.arity), node.kernel, ARRAYS))
+@_apply_operator.register
+def _transform(node: Transform, relation: Relation) -> Relation:
+    return dict(mapped(relation.items(), identity_map(node.type.arity), node.kernel, ARRAYS))
 
 
-@_computed.register
-def _tile(node: Tile, given: Relation) -> Relation:
-    return dict(mapped(given.items(), node.keys, node.cut, ARRAYS))
+@_apply_operator.register
+def _tile(node: Tile, relation: Relation) -> Relation:
+    return dict(mapped(relation.items(), node.keys, node.kernel, ARRAYS))
 
 
-@_computed.register
-def _concat(node: Concat, given: Relation) -> Relation:
-    return dict(folded(given.items(), node.group_by, node.concatenation, ARRAYS))
+@_apply_operator.register
+def _concat(node: Concat, relation: Relation) -> Relation:
+    return dict(folded(relation.items(), node.group_by, node.concatenation, ARRAYS))
 
 
-@_computed.register
-def _complete(node: Complete, given: Relation) -> Relation:
-    return dict(completed(given.items(), node.absent, all_keys(node.type.frontier), ARRAYS))
+@_apply_operator.register
+def _complete(node: Complete, relation: Relation) -> Relation:
+    return dict(completed(relation.items(), node.absent, all_keys(node.type.frontier), ARRAYS))

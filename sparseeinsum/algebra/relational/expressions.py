@@ -1,7 +1,7 @@
-"""Algebra, relational: the operators of the tensor relational algebra, each with the type of what it returns.
+"""Algebra, relational: the operators of the tensor relational algebra, each with the type of its result.
 
-Source: section 3.1: aggregation, join, rekey, filter, transform, tile and concat. Relations of sparse tensors have
-holes, which the paper's have not: `Complete` fills them, and a join may keep tuples without a partner.
+Source: section 3.1: aggregation, join, rekey, filter, transform, tile and concat. The paper's relations have no holes,
+but those of sparse tensors do: `Complete` fills them, and a join can keep tuples without a partner.
 """
 
 from collections.abc import Sequence
@@ -32,13 +32,13 @@ from sparseeinsum.semantics.exactness import JoinKind
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A relation by name.
+    """A relation that is read by name.
 
     Attributes:
-        name: Of the relation.
-        type: What it holds.
-        tuples: Of a relation with holes, how many there are; None where nobody knows.
-        distinct: How many values each part of their keys has.
+        name: The name of the relation.
+        type: The type of the relation.
+        tuples: How many tuples a relation with holes has; None if that is not known.
+        distinct: For every part of its keys, how many values it has.
     """
 
     name: str
@@ -48,17 +48,17 @@ class Input:
 
     @property
     def inputs(self) -> "tuple[Expression, ...]":
-        """None."""
+        """It reads no other operator."""
         return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregation(OneInput["Expression"]):
-    """One array for every group of tuples whose keys have these parts in common.
+    """One tuple for every group of tuples whose keys agree in the parts at `group_by`.
 
     Attributes:
-        input: What is aggregated.
-        group_by: Positions in the key, in the order that the result has them.
+        input: The relation that is aggregated.
+        group_by: The positions of these parts in the key, in the order of the result's key.
         fold: What becomes of the arrays of a group.
     """
 
@@ -73,16 +73,16 @@ class Aggregation(OneInput["Expression"]):
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Pairs of tuples whose keys have equal parts, and a kernel of their arrays.
+    """Pairs of tuples whose keys agree in the joined parts, with a kernel of their arrays.
 
     Attributes:
-        left: Its keys come first in the result.
-        right: Those of its keys that are not joined on come after them.
-        left_keys: Positions in the left key.
-        right_keys: Positions in the right key, each to equal the one of the left at the same place.
-        kernel: Of the two arrays.
-        kind: Which tuples without a partner are kept; none in the paper.
-        absent: What the left one, and the right one, would hold where it is the partner that is missing.
+        left: The left side, whose keys come first in the result.
+        right: The right side; the parts of its keys that are not joined come last in the result.
+        left_keys: The positions of the joined parts in the left key.
+        right_keys: The positions of the joined parts in the right key, in the same order.
+        kernel: The kernel of the two arrays.
+        kind: Which tuples without a partner are kept; in the paper, none.
+        absent: What an absent tuple of the left side, and of the right side, would hold, for tuples without a partner.
     """
 
     left: "Expression"
@@ -99,12 +99,12 @@ class Join:
         bound = self.kernel.bound(left.bound, right.bound)
         if self.kind != JoinKind.INNER:
             self._check_outer(left, right)
-        found = joined_type(left, right, self.left_keys, self.right_keys, bound, self.kind)
-        object.__setattr__(self, "type", found)
+        joined = joined_type(left, right, self.left_keys, self.right_keys, bound, self.kind)
+        object.__setattr__(self, "type", joined)
 
     def _check_outer(self, left: RelationType, right: RelationType) -> None:
-        lacks = ((JoinKind.LEFT, right, self.right_keys, 1), (JoinKind.RIGHT, left, self.left_keys, 0))
-        for kind, other, keys, side in lacks:
+        outer_sides = ((JoinKind.LEFT, right, self.right_keys, 1), (JoinKind.RIGHT, left, self.left_keys, 0))
+        for kind, other, keys, side in outer_sides:
             if self.kind in (kind, JoinKind.FULL):
                 if len(keys) != other.arity:
                     raise AlgebraError(f"a {self.kind.value} join must be on all keys of the side that may be missing")
@@ -113,13 +113,13 @@ class Join:
 
     @property
     def pairing(self) -> Pairing:
-        """How tuples are joined."""
+        """How the tuples are joined."""
         arities = (self.left.type.arity, self.right.type.arity)
         return Pairing(self.left_keys, self.right_keys, arities, self.kernel, self.kind, self.absent)
 
     @property
     def inputs(self) -> "tuple[Expression, ...]":
-        """Both sides."""
+        """The left side and the right side."""
         return (self.left, self.right)
 
 
@@ -128,7 +128,7 @@ class Rekey(OneInput["Expression"]):
     """Tuples with other keys.
 
     Attributes:
-        input: What is rekeyed.
+        input: The relation whose keys change.
         keys: The function of keys.
     """
 
@@ -144,11 +144,11 @@ class Rekey(OneInput["Expression"]):
 
 @dataclass(frozen=True, slots=True)
 class Filter(OneInput["Expression"]):
-    """The tuples whose keys a predicate holds of.
+    """The tuples for whose keys a predicate holds.
 
     Attributes:
-        input: What is filtered.
-        predicate: Of keys.
+        input: The relation that is filtered.
+        predicate: The condition on keys.
     """
 
     input: "Expression"
@@ -161,11 +161,11 @@ class Filter(OneInput["Expression"]):
 
 @dataclass(frozen=True, slots=True)
 class Transform(OneInput["Expression"]):
-    """A kernel of every array.
+    """The result of a kernel for every array; keys stay as they are.
 
     Attributes:
-        input: What is transformed.
-        kernel: Of one array.
+        input: The relation that is transformed.
+        kernel: The kernel of one array.
     """
 
     input: "Expression"
@@ -178,12 +178,12 @@ class Transform(OneInput["Expression"]):
 
 @dataclass(frozen=True, slots=True)
 class Tile(OneInput["Expression"]):
-    """Arrays cut into pieces along an axis; a new last part of the key counts them.
+    """Arrays cut into tiles along an axis; a new last part of the key numbers the tiles.
 
     Attributes:
-        input: What is tiled.
-        axis: Of the arrays.
-        size: Indices of a piece; the last one may have fewer.
+        input: The relation that is tiled.
+        axis: The axis of the arrays.
+        size: The number of indices of a tile; the last one may have fewer.
     """
 
     input: "Expression"
@@ -196,25 +196,25 @@ class Tile(OneInput["Expression"]):
 
     @property
     def keys(self) -> KeyMap:
-        """What becomes of keys."""
-        return with_copy_number(self.input.type.arity, self.cut.copies)
+        """The function of keys: one key for every tile."""
+        return with_copy_number(self.input.type.arity, self.kernel.copies)
 
     @property
-    def cut(self) -> SplitAxis:
-        """What becomes of arrays."""
+    def kernel(self) -> SplitAxis:
+        """The kernel that cuts the arrays."""
         return SplitAxis(self.axis, self.size, max(self.type.frontier[-1], 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Concat(OneInput["Expression"]):
-    """Arrays put together along an axis in the order of a part of the key, which is gone afterwards.
+    """Arrays concatenated along an axis, in the order of a part of the key, which the result lacks.
 
     Attributes:
-        input: What is put together.
-        key: Position of that part of the key.
-        axis: Of the arrays.
-        extent: Indices of the axis afterwards, from the rest of the key; by default all that there can be.
-        fill: What is put in where a tuple is absent; None where none may be.
+        input: The relation whose arrays are concatenated.
+        key: The position of that part of the key.
+        axis: The axis of the arrays.
+        extent: The extent of the axis in the result, by the rest of the key; by default the most that there can be.
+        fill: The value in place of absent tuples; None if no tuple may be absent.
     """
 
     input: "Expression"
@@ -225,23 +225,23 @@ class Concat(OneInput["Expression"]):
     type: RelationType = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        given = self.input.type
-        if not 0 <= self.key < given.arity:
-            raise AlgebraError(f"keys of {given.arity} parts have no part {self.key} to be concatenated by")
-        if not 0 <= self.axis < given.rank:
-            raise AlgebraError(f"arrays of {given.rank} axes have no axis {self.axis} to be concatenated along")
-        if not given.is_continuous and self.fill is None and given.keys() is None:
+        input_type = self.input.type
+        if not 0 <= self.key < input_type.arity:
+            raise AlgebraError(f"keys of {input_type.arity} parts have no part {self.key} to be concatenated by")
+        if not 0 <= self.axis < input_type.rank:
+            raise AlgebraError(f"arrays of {input_type.rank} axes have no axis {self.axis} to be concatenated along")
+        if not input_type.is_continuous and self.fill is None and input_type.keys() is None:
             raise AlgebraError("a relation with holes is concatenated with a fill for what is absent; give it one")
-        object.__setattr__(self, "type", aggregated_type(given, self.group_by, self.concatenation))
+        object.__setattr__(self, "type", aggregated_type(input_type, self.group_by, self.concatenation))
 
     @property
     def group_by(self) -> tuple[int, ...]:
-        """The parts of the key that stay."""
+        """The positions of the parts of the key that stay."""
         return tuple(position for position in range(self.input.type.arity) if position != self.key)
 
     @property
     def concatenation(self) -> ConcatFold:
-        """What becomes of the arrays of a group."""
+        """The fold that concatenates the arrays of a group."""
         tile = self.input.type.bound[self.axis]
         most = tile * self.input.type.frontier[self.key]
         return ConcatFold(self.axis, tile, self.extent or Extent(most, most, None), self.fill)
@@ -249,12 +249,12 @@ class Concat(OneInput["Expression"]):
 
 @dataclass(frozen=True, slots=True)
 class Complete(OneInput["Expression"]):
-    """All tuples below the frontier: those that were absent hold the fill. The paper's relations always are complete.
+    """All tuples below a frontier; those that were absent hold the fill. The paper's relations are always complete.
 
     Attributes:
-        input: A relation with holes.
-        absent: What is put in.
-        frontier: Above all keys that there are to be.
+        input: The relation with holes.
+        absent: What an absent tuple holds in the result.
+        frontier: The frontier of the keys of the result.
     """
 
     input: "Expression"
@@ -270,10 +270,10 @@ Expression: TypeAlias = Input | Aggregation | Join | Rekey | Filter | Transform 
 
 
 def with_inputs(node: Expression, inputs: Sequence[Expression]) -> Expression:
-    """The same operator on other inputs.
+    """The same operator with other inputs.
 
     Raises:
-        AlgebraError: It does not fit them.
+        AlgebraError: The operator does not fit them.
     """
     match node:
         case Input():

@@ -1,4 +1,4 @@
-"""Algebra, relational: kernels of groups: what an aggregation makes of the arrays that share its keys."""
+"""Algebra, relational: folds: what an aggregation makes of the arrays of a group."""
 
 import math
 from abc import ABC, abstractmethod
@@ -26,40 +26,40 @@ class Fold(ABC):
 
     @abstractmethod
     def bound(self, bound: Bound) -> Bound:
-        """Bound of the result, from that of the arrays."""
+        """The bound of the result, from that of the arrays."""
 
     @abstractmethod
     def fold(self, group: Key, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
-        """The result.
+        """The result of folding a group.
 
         Args:
-            group: The parts of their keys that all share.
+            group: The parts of the keys that all tuples of the group share.
             keys: For every array, the parts of its key that the group does not share.
-            arrays: At least one.
+            arrays: The arrays, at least one.
         """
 
     @property
     def makes_ragged(self) -> bool:
-        """Whether results may be smaller than their bound, though the arrays of a group are not."""
+        """Whether results can be smaller than their bound, though the arrays of a group are not."""
         return False
 
     @property
     def is_decomposable(self) -> bool:
-        """Whether groups may be folded in parts, and what comes out folded again: two phases."""
+        """Whether parts of a group can be folded first, and then the results of the parts: in two phases."""
         return False
 
     @property
     def law(self) -> Law | None:
-        """What a kernel of one array must commute with to be moved through it; None where none can be."""
+        """The law with which a kernel of one array must commute to be moved through the fold; None if none can be."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class AggregateFold(Fold):
-    """An aggregate of numbers, element by element.
+    """An aggregate of numbers, applied element by element.
 
     Attributes:
-        name: One of AGGREGATES.
+        name: The name of the aggregate, one of AGGREGATES.
     """
 
     name: str
@@ -69,11 +69,11 @@ class AggregateFold(Fold):
             raise AlgebraError(f"{self.name!r} is no aggregate; there are {', '.join(AGGREGATES)}")
 
     def bound(self, bound: Bound) -> Bound:
-        """That of the arrays."""
+        """The bound of the arrays."""
         return bound
 
     def fold(self, group: Key, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
-        """By numpy."""
+        """The aggregate by numpy."""
         bounds = {array.shape for array in arrays}
         if len(bounds) > 1:
             raise AlgebraError(f"arrays of one group have several bounds: {', '.join(map(str, sorted(bounds)))}")
@@ -85,12 +85,12 @@ class AggregateFold(Fold):
 
     @property
     def is_decomposable(self) -> bool:
-        """All of them are associative and commutative."""
+        """True: all aggregates are associative and commutative."""
         return True
 
     @property
     def law(self) -> Law | None:
-        """Of the function of two numbers."""
+        """The law of the function of two numbers that the aggregate repeats."""
         return FUNCTIONS[AGGREGATES[self.name].combine].law
 
     def __str__(self) -> str:
@@ -99,10 +99,10 @@ class AggregateFold(Fold):
 
 @dataclass(frozen=True, slots=True)
 class KernelFold(Fold):
-    """A kernel of two arrays, applied until one is left.
+    """A kernel of two arrays, applied until one array is left.
 
     Attributes:
-        kernel: Associative and commutative, and its result as large as its operands.
+        kernel: The kernel: associative and commutative, with a result of the bound of its operands.
     """
 
     kernel: Kernel
@@ -115,23 +115,23 @@ class KernelFold(Fold):
             )
 
     def bound(self, bound: Bound) -> Bound:
-        """That of the arrays."""
+        """The bound of the arrays."""
         if self.kernel.bound(bound, bound) != bound:
             raise AlgebraError(f"{self.kernel} makes arrays {self.kernel.bound(bound, bound)} of two {bound}")
         return bound
 
     def fold(self, group: Key, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
-        """One after the other."""
+        """The arrays combined one after the other."""
         return reduce(self.kernel.apply, arrays)
 
     @property
     def is_decomposable(self) -> bool:
-        """It is associative and commutative."""
+        """True: the kernel is associative and commutative."""
         return True
 
     @property
     def law(self) -> Law | None:
-        """The kernel's."""
+        """The law of the kernel."""
         return self.kernel.law
 
     def __str__(self) -> str:
@@ -140,14 +140,15 @@ class KernelFold(Fold):
 
 @dataclass(frozen=True, slots=True)
 class CompensatedFold(Fold):
-    """An aggregate of groups of which arrays were left out that all hold one number.
+    """An aggregate of groups that lack arrays which hold one number at every index.
 
     Attributes:
-        aggregate: Of numbers.
-        constant: What those left out hold at every index.
-        indices: That a group has, with those left out: so many numbers are folded into every one of the result.
-        extents: For every axis, or label, that a kernel folded before: how many indices, from the part of the key that
-            the group does not share (its number among those, tile, bound), or the same in all.
+        aggregate: The aggregate.
+        constant: The number that the missing arrays hold.
+        indices: How many indices a group has with the missing arrays: so many numbers are folded into each of the
+            result.
+        extents: For every label that a kernel has aggregated, the extent of the arrays, by the parts of the key that
+            the group does not share.
     """
 
     aggregate: AggregateFold
@@ -156,19 +157,19 @@ class CompensatedFold(Fold):
     extents: tuple[Extent, ...]
 
     def bound(self, bound: Bound) -> Bound:
-        """That of the arrays."""
+        """The bound of the arrays."""
         return bound
 
     def fold(self, group: Key, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
-        """The aggregate of all, those left out included."""
-        found = self.aggregate.fold(group, keys, arrays)
+        """The aggregate of the arrays and of the missing ones."""
+        folded = self.aggregate.fold(group, keys, arrays)
         present = sum(math.prod(extent.at(key) for extent in self.extents) for key in keys)
         missing = self.indices - present
         if missing <= 0:
-            return found
-        name, dtype = self.aggregate.name, str(found.dtype)
-        rest = np.full(found.shape, aggregate_repeated(name, np.asarray(self.constant), missing, dtype))
-        return self.aggregate.fold(group, [(), ()], [found, rest])
+            return folded
+        name, dtype = self.aggregate.name, str(folded.dtype)
+        contribution = np.full(folded.shape, aggregate_repeated(name, np.asarray(self.constant), missing, dtype))
+        return self.aggregate.fold(group, [(), ()], [folded, contribution])
 
     def __str__(self) -> str:
         return f"{self.aggregate} of {self.indices} indices, {self.constant!r} where nothing is"
@@ -176,13 +177,13 @@ class CompensatedFold(Fold):
 
 @dataclass(frozen=True, slots=True)
 class ConcatFold(Fold):
-    """Arrays put one after the other along an axis, in the order of their keys: the paper's arrayConcatOp.
+    """Arrays concatenated along an axis, in the order of their keys: the paper's arrayConcatOp.
 
     Attributes:
-        axis: Of the arrays.
-        tile: Indices that the arrays have along it; the last one may have fewer.
-        extent: Of the axis afterwards, from the key that a group shares.
-        fill: What is put in for arrays that are absent; None where none may be.
+        axis: The axis.
+        tile: The number of indices that each array has along it; the last one may have fewer.
+        extent: The number of indices of the result, by the key of the group.
+        fill: The value in place of absent arrays; None if no array may be absent.
     """
 
     axis: int
@@ -191,31 +192,31 @@ class ConcatFold(Fold):
     fill: Number | None
 
     def bound(self, bound: Bound) -> Bound:
-        """That of the arrays, but for the axis."""
+        """The bound of the arrays, with the extent of the result along the axis."""
         return self._with_extent(bound, self.extent.tile)
 
     @property
     def makes_ragged(self) -> bool:
-        """Where the extent is not the same of all groups."""
+        """Whether the extent differs between groups."""
         return self.extent.varies
 
     def _with_extent(self, bound: Bound, extent: int) -> Bound:
         return tuple(extent if at == self.axis else size for at, size in enumerate(bound))
 
     def fold(self, group: Key, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
-        """Every array at the place that its key says."""
+        """The arrays, each at the place of its key."""
         extent = self.extent.at(group)
         shape = self._with_extent(arrays[0].shape, extent)
-        made: Array = np.full(shape, 0 if self.fill is None else self.fill, arrays[0].dtype)
+        result: Array = np.full(shape, 0 if self.fill is None else self.fill, arrays[0].dtype)
         before = (slice(None),) * self.axis
         present = 0
         for key, array in zip(keys, arrays, strict=True):
             start = key[0] * self.tile
-            made[(*before, slice(start, start + array.shape[self.axis]))] = array
+            result[(*before, slice(start, start + array.shape[self.axis]))] = array
             present += array.shape[self.axis]
         if self.fill is None and present != extent:
             raise AlgebraError(f"{present} of {extent} indices are there to be concatenated; give it a fill")
-        return made
+        return result
 
     def __str__(self) -> str:
         return f"concatenation to {self.extent.tile}"
@@ -223,12 +224,12 @@ class ConcatFold(Fold):
 
 @dataclass(frozen=True, slots=True)
 class MappedFold(Fold):
-    """A fold, with a kernel before, of every array, or after, of the result.
+    """A fold with a kernel of every array before it, or a kernel of the result after it.
 
     Attributes:
-        inner: What folds.
-        before: Of every array.
-        after: Of the result, once.
+        inner: The fold.
+        before: The kernel of every array, or None.
+        after: The kernel of the result, or None.
     """
 
     inner: Fold
@@ -236,15 +237,15 @@ class MappedFold(Fold):
     after: Kernel | None = None
 
     def bound(self, bound: Bound) -> Bound:
-        """As the kernels and the fold say."""
-        given = bound if self.before is None else self.before.bound(bound)
-        folded = self.inner.bound(given)
+        """The bound of the result of the kernels and the fold."""
+        mapped = bound if self.before is None else self.before.bound(bound)
+        folded = self.inner.bound(mapped)
         return folded if self.after is None else self.after.bound(folded)
 
     def fold(self, group: Key, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
-        """One after the other."""
-        given = arrays if self.before is None else [self.before.apply(array) for array in arrays]
-        folded = self.inner.fold(group, keys, given)
+        """The fold of the mapped arrays, mapped."""
+        mapped = arrays if self.before is None else [self.before.apply(array) for array in arrays]
+        folded = self.inner.fold(group, keys, mapped)
         return folded if self.after is None else self.after.apply(folded)
 
     def __str__(self) -> str:
@@ -253,7 +254,7 @@ class MappedFold(Fold):
 
 
 def as_fold(value: Fold | Kernel | str) -> Fold:
-    """A fold, or what a kernel of two arrays or an aggregate's name stands for."""
+    """A fold, or the fold of an aggregate's name or of a kernel of two arrays."""
     if isinstance(value, str):
         return AggregateFold(value)
     return KernelFold(value) if isinstance(value, Kernel) else value

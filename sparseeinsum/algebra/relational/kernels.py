@@ -1,7 +1,7 @@
-"""Algebra, relational: kernels: functions of arrays, and what rules need to know of them.
+"""Algebra, relational: kernels: functions of arrays, and their properties.
 
-Rules ask for properties, not for names: what a kernel of one array commutes with, whether one of two arrays is
-associative, how large results are.
+The rules of the implementation algebra ask for properties, not for names: with what a kernel of one array commutes,
+whether a kernel of two arrays is associative, how large results are.
 """
 
 import math
@@ -27,39 +27,39 @@ NAMES = ("u", "v")
 
 
 class Kernel(ABC):
-    """A function of one or two arrays that makes one or more arrays of the same bound."""
+    """A function of one or two arrays that makes one array, or several of the same bound."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def operands(self) -> int:
-        """Arrays that it takes."""
+        """The number of arrays that it takes."""
 
     @abstractmethod
     def bound(self, *bounds: Bound) -> Bound:
-        """Bound of the results.
+        """The bound of the results, from those of the operands.
 
         Raises:
-            AlgebraError: It takes no arrays of these bounds.
+            AlgebraError: The kernel takes no arrays of these bounds.
         """
 
     @abstractmethod
     def apply(self, *arrays: Array) -> Array:
-        """The result; the first one of several."""
+        """The result; if it makes several, the first."""
 
     @abstractmethod
     def operations(self, *bounds: Bound) -> float:
-        """Scalar operations on arrays of these bounds."""
+        """The number of scalar operations on arrays of these bounds."""
 
     @property
     def copies(self) -> int:
-        """Arrays that it makes at most."""
+        """The most arrays that it makes of one."""
         return 1
 
     @property
     def is_single(self) -> bool:
-        """Whether it is a function to one array, not to several, of which there may be one by chance."""
+        """Whether it makes one array by definition, and not several, which may happen to be one."""
         return True
 
     def outputs(self, array: Array) -> list[Array]:
@@ -67,46 +67,46 @@ class Kernel(ABC):
         return [self.apply(array)]
 
     def output_bounds(self, bound: Bound) -> list[Bound]:
-        """Bounds of all arrays that it makes of one."""
+        """The bounds of all arrays that it makes of one."""
         return [self.bound(bound)] * self.copies
 
     @property
     def commutes_with(self) -> frozenset[Law]:
-        """For a kernel f of one array, laws of those g with f(g(u, v)) = g(f(u), f(v))."""
+        """For a kernel f of one array: the laws of the functions g with f(g(u, v)) = g(f(u), f(v))."""
         return frozenset()
 
     @property
     def law(self) -> Law | None:
-        """For a kernel of two arrays, what a kernel of one must commute with to be moved through it."""
+        """The law with which a kernel of one array must commute to be moved through this kernel of two, or None."""
         return None
 
     @property
     def is_foldable(self) -> bool:
-        """Whether a kernel of two arrays is associative and commutative, so that a group of any order can be folded."""
+        """Whether a kernel of two arrays is associative and commutative, so that it can fold a group in any order."""
         return False
 
     @property
     def is_identity(self) -> bool:
-        """Whether it gives the array that it takes."""
+        """Whether it returns the array that it takes."""
         return False
 
     def check(self, *bounds: Bound) -> None:
-        """Refuse another number of arrays than it takes."""
+        """Raise an error if the number of arrays is not the number that it takes."""
         if len(bounds) != self.operands:
             raise AlgebraError(f"the kernel {self} takes {self.operands} arrays, and is given {len(bounds)}")
 
 
 def commutes(mapping: Kernel, over: Law | None) -> bool:
-    """Whether a kernel of one array can be moved through what has a law."""
+    """Whether a kernel of one array can be moved through a kernel or fold with a law."""
     return over is not None and over in mapping.commutes_with
 
 
 @dataclass(frozen=True, slots=True)
 class Elementwise(Kernel):
-    """A scalar expression of the elements of arrays of one bound, whatever that is.
+    """A scalar expression, applied element by element to arrays of one bound.
 
     Attributes:
-        expression: Of one operand or two.
+        expression: The expression, of one operand or two.
     """
 
     expression: Scalar
@@ -117,33 +117,33 @@ class Elementwise(Kernel):
 
     @property
     def operands(self) -> int:
-        """One or two."""
+        """One or two, by the expression."""
         return len(operands_of(self.expression))
 
     def bound(self, *bounds: Bound) -> Bound:
-        """The one that all have."""
+        """The bound that all arrays have."""
         self.check(*bounds)
         if len(set(bounds)) > 1:
             raise AlgebraError(f"{self} needs arrays of one bound, and they have {' and '.join(map(str, bounds))}")
         return bounds[0]
 
     def apply(self, *arrays: Array) -> Array:
-        """Element by element."""
+        """The expression of each element."""
         self.bound(*(array.shape for array in arrays))
         return np.broadcast_to(evaluate(self.expression, arrays), arrays[0].shape)
 
     def operations(self, *bounds: Bound) -> float:
-        """Of the expression, for every element."""
+        """The operations of the expression, for every element."""
         return count_operations(self.expression) * float(math.prod(bounds[0]))
 
     @property
     def commutes_with(self) -> frozenset[Law]:
-        """What the expression, of one operand, commutes with."""
+        """What the expression commutes with, if it has one operand."""
         return laws_of(self.expression) if self.operands == 1 else frozenset()
 
     @property
     def law(self) -> Law | None:
-        """Of the expression of two."""
+        """The law of the expression, if it has two operands."""
         return law_of(self.expression) if self.operands == 2 else None
 
     @property
@@ -153,7 +153,7 @@ class Elementwise(Kernel):
 
     @property
     def is_identity(self) -> bool:
-        """Whether the expression is the operand."""
+        """Whether the expression is its operand."""
         return self.expression == Operand(0)
 
     def __str__(self) -> str:
@@ -168,21 +168,21 @@ SUBTRACT = Elementwise(Call("sub", (Operand(0), Operand(1))))
 
 @dataclass(frozen=True, slots=True)
 class EinSumKernel(Kernel):
-    """An EinSum over the labels of one array or two; a label that an operand has twice walks its diagonal.
+    """An EinSum over the labels of one array or two; an operand with a label twice is read along its diagonal.
 
     Attributes:
-        einsum: Of operands that are named u and v, into w.
+        einsum: The EinSum, whose operands are named u and v, and whose output is w.
     """
 
     einsum: EinSum
 
     @property
     def operands(self) -> int:
-        """One or two."""
+        """The number of operands of the EinSum."""
         return len(self.einsum.operands)
 
     def bound(self, *bounds: Bound) -> Bound:
-        """Those of the output's labels."""
+        """The bounds of the labels of the output."""
         sizes = self._sizes(*bounds)
         return tuple(sizes[label] for label in self.einsum.output.labels)
 
@@ -198,18 +198,18 @@ class EinSumKernel(Kernel):
         return sizes
 
     def apply(self, *arrays: Array) -> Array:
-        """As the definition of an EinSum says."""
+        """The result by the definition of an EinSum."""
         self._sizes(*(array.shape for array in arrays))
         return evaluate_einsum(self.einsum, dict(zip(NAMES, arrays, strict=False)))
 
     def operations(self, *bounds: Bound) -> float:
-        """Of the expression and the aggregate, for every index of all labels."""
-        each = count_operations(self.einsum.join) + (self.einsum.aggregate is not None)
-        return each * float(math.prod(self._sizes(*bounds).values()))
+        """The operations of the join expression and of the aggregate, for every index of all labels."""
+        per_index = count_operations(self.einsum.join) + (self.einsum.aggregate is not None)
+        return per_index * float(math.prod(self._sizes(*bounds).values()))
 
     @property
     def commutes_with(self) -> frozenset[Law]:
-        """Everything, if it only moves elements; sums, if it is linear."""
+        """The laws of the join expression, if nothing is aggregated; sums only, if values are summed."""
         if self.operands == 2:
             return frozenset()
         if self.einsum.aggregate is None:
@@ -229,24 +229,24 @@ class EinSumKernel(Kernel):
 
 
 def einsum_kernel(spec: str, join: Scalar | None = None, aggregate: str | None = None) -> EinSumKernel:
-    """The kernel of a specification in single letters, as in `ij,jk->ik`.
+    """The kernel of a specification in single letters, such as `ij,jk->ik`.
 
     Args:
-        spec: Labels of the operands and of the result.
-        join: Of the operands; by default their product, or the operand.
-        aggregate: Over the labels that the result lacks; by default their sum.
+        spec: The labels of the operands and of the result.
+        join: The scalar expression of the operands; by default their product, or the operand.
+        aggregate: The aggregate over the labels that the result lacks; by default their sum.
 
     >>> str(einsum_kernel("ij,jk->ik"))
     'w[i, k] = sum(u[i, j] * v[j, k])'
     """
-    given, arrow, kept = spec.replace(" ", "").partition("->")
-    operands = tuple(Reference(name, tuple(labels)) for name, labels in zip(NAMES, given.split(","), strict=False))
-    known = {label for operand in operands for label in operand.labels}
-    if not arrow or given.count(",") > 1 or not set(kept) <= known or len(set(kept)) < len(kept):
+    inputs, arrow, output = spec.replace(" ", "").partition("->")
+    operands = tuple(Reference(name, tuple(labels)) for name, labels in zip(NAMES, inputs.split(","), strict=False))
+    labels = {label for operand in operands for label in operand.labels}
+    if not arrow or inputs.count(",") > 1 or not set(output) <= labels or len(set(output)) < len(output):
         raise AlgebraError(f"{spec!r} specifies no kernel; write the labels of one or two arrays, as in 'ij,jk->ik'")
     expression = join if join is not None else (PRODUCT if len(operands) == 2 else Operand(0))
-    folded = (aggregate or "sum") if known != set(kept) else None
-    return EinSumKernel(EinSum(Reference("w", tuple(kept)), operands, expression, folded))
+    fold = (aggregate or "sum") if labels != set(output) else None
+    return EinSumKernel(EinSum(Reference("w", tuple(output)), operands, expression, fold))
 
 
 MATRIX_PRODUCT = einsum_kernel("ij,jk->ik")
@@ -254,17 +254,18 @@ MATRIX_PRODUCT = einsum_kernel("ij,jk->ik")
 
 @dataclass(frozen=True, slots=True)
 class PythonKernel(Kernel):
-    """A function of the user's, with what it is declared to be; nothing of that is checked but bounds.
+    """A user's function in Python, with declared properties; only its bounds are checked.
 
     Attributes:
-        name: That plans show.
-        function: Of numpy arrays.
-        result: Bound of the result, from those of the operands.
+        name: The name that plans show.
+        function: The function of numpy arrays.
+        result: The bound of the result, from those of the operands.
         operands: One or two.
-        laws: What it commutes with, if it has one operand.
-        own_law: What a kernel of one operand must commute with, if it has two; None where none can be moved through it.
-        is_foldable: Whether it is associative and commutative, if it has two.
-        work: Scalar operations, from the bounds of the operands; by default one for each element read.
+        laws: The laws that it commutes with, if it has one operand.
+        own_law: If it has two operands, the law with which a kernel of one must commute to be moved through it, or
+            None.
+        is_foldable: Whether it is associative and commutative, if it has two operands.
+        work: The number of scalar operations, from the bounds of the operands; by default one for each element read.
     """
 
     name: str
@@ -277,30 +278,32 @@ class PythonKernel(Kernel):
     work: Callable[..., float] | None = None
 
     def bound(self, *bounds: Bound) -> Bound:
-        """As declared."""
+        """The bound that is declared."""
         self.check(*bounds)
         return self.result(*bounds)
 
     def apply(self, *arrays: Array) -> Array:
-        """What the function returns."""
-        found = np.asarray(self.function(*arrays))
-        declared = self.bound(*(array.shape for array in arrays))
-        if found.shape != declared:
-            raise AlgebraError(f"{self.name} returned an array of shape {found.shape}; it is declared to be {declared}")
-        return found
+        """The array that the function returns."""
+        result = np.asarray(self.function(*arrays))
+        declared_bound = self.bound(*(array.shape for array in arrays))
+        if result.shape != declared_bound:
+            raise AlgebraError(
+                f"{self.name} returned an array of shape {result.shape}; it is declared to be {declared_bound}"
+            )
+        return result
 
     def operations(self, *bounds: Bound) -> float:
-        """As declared."""
+        """The operations that are declared."""
         return self.work(*bounds) if self.work is not None else float(sum(map(math.prod, bounds)))
 
     @property
     def commutes_with(self) -> frozenset[Law]:
-        """As declared."""
+        """The laws that are declared."""
         return self.laws
 
     @property
     def law(self) -> Law | None:
-        """As declared."""
+        """The law that is declared."""
         return self.own_law
 
     def __str__(self) -> str:
@@ -308,10 +311,10 @@ class PythonKernel(Kernel):
 
 
 def as_kernel(value: Kernel | str, operands: int) -> Kernel:
-    """A kernel, or the elementwise one of a function that programs have: `add`, `relu`.
+    """The kernel itself, or the elementwise kernel of a function of programs, such as `add` or `relu`.
 
     Raises:
-        AlgebraError: It is none, or takes another number of arrays.
+        AlgebraError: The function does not exist, or the kernel takes another number of arrays.
     """
     kernel = value if isinstance(value, Kernel) else elementwise(value, operands)
     if kernel.operands != operands:
@@ -320,5 +323,5 @@ def as_kernel(value: Kernel | str, operands: int) -> Kernel:
 
 
 def elementwise(name: str, operands: int) -> Elementwise:
-    """The kernel of a function of programs, element by element."""
+    """The kernel that applies a function of programs element by element."""
     return Elementwise(Call(name, tuple(map(Operand, range(operands)))))

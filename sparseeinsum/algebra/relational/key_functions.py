@@ -1,4 +1,4 @@
-"""Algebra, relational: Python functions of keys in, expressions of keys out: they are read by calling them once."""
+"""Algebra, relational: expressions of keys, traced from Python functions by calling them once."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,65 +18,65 @@ from sparseeinsum.errors import AlgebraError
 
 
 class TracedPart:
-    """A part of a key while a Python function of keys is read: it remembers what is done to it."""
+    """A part of a key while a Python function of keys is traced: operators on it build an expression."""
 
     __hash__ = None  # type: ignore[assignment]  # == makes an expression
 
     def __init__(self, expression: KeyExpression) -> None:
         self.expression = expression
 
-    def _with(self, symbol: str, other: "TracedPart | int", is_right: bool = False) -> "TracedPart":
-        known = expression_of(other)
-        sides = (known, self.expression) if is_right else (self.expression, known)
+    def _operation(self, symbol: str, other: "TracedPart | int", is_right: bool = False) -> "TracedPart":
+        other_expression = expression_of(other)
+        sides = (other_expression, self.expression) if is_right else (self.expression, other_expression)
         return TracedPart(Operation(symbol, *sides))
 
     def __add__(self, other: "TracedPart | int") -> "TracedPart":
-        return self._with("+", other)
+        return self._operation("+", other)
 
     def __radd__(self, other: int) -> "TracedPart":
-        return self._with("+", other, is_right=True)
+        return self._operation("+", other, is_right=True)
 
     def __sub__(self, other: "TracedPart | int") -> "TracedPart":
-        return self._with("-", other)
+        return self._operation("-", other)
 
     def __rsub__(self, other: int) -> "TracedPart":
-        return self._with("-", other, is_right=True)
+        return self._operation("-", other, is_right=True)
 
     def __mul__(self, other: "TracedPart | int") -> "TracedPart":
-        return self._with("*", other)
+        return self._operation("*", other)
 
     def __rmul__(self, other: int) -> "TracedPart":
-        return self._with("*", other, is_right=True)
+        return self._operation("*", other, is_right=True)
 
     def __floordiv__(self, other: "TracedPart | int") -> "TracedPart":
-        return self._with("//", other)
+        return self._operation("//", other)
 
     def __mod__(self, other: "TracedPart | int") -> "TracedPart":
-        return self._with("%", other)
+        return self._operation("%", other)
 
     def __lt__(self, other: "TracedPart | int") -> "TracedPart":
-        return self._with("<", other)
+        return self._operation("<", other)
 
     def __le__(self, other: "TracedPart | int") -> "TracedPart":
-        return self._with("<=", other)
+        return self._operation("<=", other)
 
     def __gt__(self, other: "TracedPart | int") -> "TracedPart":
-        return self._with(">", other)
+        return self._operation(">", other)
 
     def __ge__(self, other: "TracedPart | int") -> "TracedPart":
-        return self._with(">=", other)
+        return self._operation(">=", other)
 
     def __eq__(self, other: object) -> "TracedPart":  # type: ignore[override]
-        return self._with("==", _whole(other))
+        return self._operation("==", _checked(other))
 
     def __ne__(self, other: object) -> "TracedPart":  # type: ignore[override]
-        return self._with("!=", _whole(other))
+        return self._operation("!=", _checked(other))
 
     def __and__(self, other: "TracedPart") -> "TracedPart":
-        return self._with("&", other)
+        return self._operation("&", other)
 
     def __or__(self, other: "TracedPart") -> "TracedPart":
-        return self._with("|", other)
+        return self._operation("|", other)
 
     def __invert__(self) -> "TracedPart":
         return TracedPart(negate(self.expression))
@@ -85,7 +85,7 @@ class TracedPart:
         raise AlgebraError("a function of keys is read, not run: write & | ~ instead of and, or, not, and no if")
 
 
-def _whole(value: object) -> "TracedPart | int":
+def _checked(value: object) -> "TracedPart | int":
     if isinstance(value, TracedPart):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
@@ -94,13 +94,21 @@ def _whole(value: object) -> "TracedPart | int":
 
 
 def expression_of(value: object) -> KeyExpression:
-    """The expression of a part of a key, or of a whole number."""
-    found = _whole(value)
-    return found.expression if isinstance(found, TracedPart) else Integer(found)
+    """The expression of a traced part of a key, or of an integer.
+
+    Raises:
+        AlgebraError: `value` is neither.
+    """
+    part = _checked(value)
+    return part.expression if isinstance(part, TracedPart) else Integer(part)
 
 
 def negate(expression: KeyExpression) -> KeyExpression:
-    """What is true where a condition is not."""
+    """The condition that is true where `expression` is false.
+
+    Raises:
+        AlgebraError: `expression` is not a condition.
+    """
     if not isinstance(expression, Operation) or expression.symbol not in NEGATED:
         raise AlgebraError(f"~ negates a condition, and {write_key(expression)} is none")
     symbol, left, right = NEGATED[expression.symbol], expression.left, expression.right
@@ -110,12 +118,12 @@ def negate(expression: KeyExpression) -> KeyExpression:
 
 
 def trace_key_map(function: Callable[..., Any], arity: int) -> KeyMap:
-    """A Python function of the parts of a key that returns those of another, such as `lambda i, j: (i // 2, j)`."""
-    found = function(*(TracedPart(KeyPart(index)) for index in range(arity)))
-    parts = found if isinstance(found, tuple | list) else (found,)
+    """The key map of a Python function from the parts of a key to those of another: `lambda i, j: (i // 2, j)`."""
+    result = function(*(TracedPart(KeyPart(index)) for index in range(arity)))
+    parts = result if isinstance(result, tuple | list) else (result,)
     return KeyMap(arity, tuple(map(expression_of, parts)))
 
 
 def trace_predicate(function: Callable[..., Any], arity: int) -> KeyPredicate:
-    """A Python function of the parts of a key that returns a condition, such as `lambda i, j: i == j`."""
+    """The predicate of a Python function from the parts of a key to a condition, such as `lambda i, j: i == j`."""
     return KeyPredicate(arity, expression_of(function(*(TracedPart(KeyPart(index)) for index in range(arity)))))

@@ -1,4 +1,4 @@
-"""Algebra, relational: functions of keys, as expressions of whole numbers that can be evaluated, composed and printed.
+"""Algebra, relational: functions of keys, as expressions of integers that can be evaluated, composed and printed.
 
 They take the place of the paper's keyFunc, keyMapFunc and boolFunc (sections 3.1 and 4).
 """
@@ -34,7 +34,7 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 _OPERATIONS = {**_ARITHMETIC, **_COMPARISONS, **LOGIC}
 NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "&": "|", "|": "&"}
 _PRECEDENCE = {"|": 1, "&": 2, **dict.fromkeys(_COMPARISONS, 3), "+": 4, "-": 4, "*": 5, "//": 5, "%": 5}
-LARGEST_GRID = 1 << 18  # keys that are looked at one by one
+MAX_GRID_KEYS = 1 << 18  # more keys are not examined one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class KeyPart:
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """A whole number."""
+    """A constant integer in an expression."""
 
     value: int
 
@@ -58,7 +58,7 @@ class CopyNumber:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation on two expressions: arithmetic, a comparison, or `&` and `|` of truth."""
+    """An operation on two expressions: arithmetic, a comparison, or `&` and `|` of conditions."""
 
     symbol: str
     left: "KeyExpression"
@@ -78,12 +78,18 @@ KeyExpression = KeyPart | Integer | CopyNumber | Operation
 
 
 def is_condition(expression: KeyExpression) -> bool:
-    """Whether the value is true or false."""
+    """Whether the value of an expression is true or false."""
     return isinstance(expression, Operation) and expression.symbol not in _ARITHMETIC
 
 
 def evaluate_key(expression: KeyExpression, key: Any, copy: int = 0) -> Any:  # noqa: ANN401  # numbers or arrays
-    """The value for one key, or for many whose parts are arrays."""
+    """The value of an expression for one key, or for many keys whose parts are arrays.
+
+    Args:
+        expression: The expression.
+        key: The parts of the key, as integers or as arrays of integers.
+        copy: The number of the copy.
+    """
     match expression:
         case KeyPart(index):
             return key[index]
@@ -96,7 +102,7 @@ def evaluate_key(expression: KeyExpression, key: Any, copy: int = 0) -> Any:  # 
 
 
 def positions_in(expression: KeyExpression) -> frozenset[int]:
-    """Positions of the key that an expression depends on."""
+    """The positions of the parts of the key that an expression reads."""
     match expression:
         case KeyPart(index):
             return frozenset((index,))
@@ -107,7 +113,7 @@ def positions_in(expression: KeyExpression) -> frozenset[int]:
 
 
 def substitute(expression: KeyExpression, parts: Sequence[KeyExpression]) -> KeyExpression:
-    """The expression of a key whose parts are expressions themselves."""
+    """The expression with every part of the key replaced by the expression at its position in `parts`."""
     match expression:
         case KeyPart(index):
             return parts[index]
@@ -118,9 +124,13 @@ def substitute(expression: KeyExpression, parts: Sequence[KeyExpression]) -> Key
 
 
 def write_key(expression: KeyExpression, binding: int = 0) -> str:
-    """The expression as text, the key's parts named k0, k1, ... and the number of the copy c.
+    """The text of an expression, where k0, k1, ... are the parts of the key, and c is the number of the copy.
 
-    >>> write_key(Operation("*", Operation("+", Position(0), Whole(1)), Whole(2)))
+    Args:
+        expression: The expression.
+        binding: The precedence of the operator around it; parentheses are added where it is higher.
+
+    >>> write_key(Operation("*", Operation("+", KeyPart(0), Integer(1)), Integer(2)))
     '(k0 + 1) * 2'
     """
     match expression:
@@ -138,18 +148,18 @@ def write_key(expression: KeyExpression, binding: int = 0) -> str:
 
 
 def key_grid(frontier: Sequence[int]) -> NDArray[np.int64] | None:
-    """All keys below a frontier, as columns: (arity, count); None where they are too many to look at."""
+    """All keys below a frontier, as columns: (arity, count); None if there are more than `MAX_GRID_KEYS`."""
     count = int(np.prod(np.asarray(frontier, dtype=object))) if frontier else 1
-    if count > LARGEST_GRID:
+    if count > MAX_GRID_KEYS:
         return None
     return np.indices(tuple(frontier), np.int64).reshape(len(frontier), count)
 
 
 def all_keys(frontier: Sequence[int]) -> list[Key]:
-    """All keys below a frontier, one by one.
+    """All keys below a frontier, as tuples.
 
     Raises:
-        AlgebraError: They are too many for that.
+        AlgebraError: There are too many.
     """
     columns = key_grid(frontier)
     if columns is None:
@@ -162,9 +172,9 @@ class KeyMap:
     """A function of keys.
 
     Attributes:
-        arity: Parts of the keys that it takes.
-        parts: Of the keys that it gives.
-        copies: How many keys it makes of one; the expressions may tell them apart by their number.
+        arity: The number of parts of the keys that it takes.
+        parts: The expressions of the parts of the keys that it returns.
+        copies: How many keys it makes of one; the expressions may contain the number of the copy.
     """
 
     arity: int
@@ -185,11 +195,11 @@ class KeyMap:
         return self.copies == 1 and self.parts == tuple(map(KeyPart, range(self.arity)))
 
     def apply(self, key: Key, copy: int = 0) -> Key:
-        """The key that a key becomes, or one of its copies."""
+        """The key that it makes of a key, or the copy of that number."""
         return tuple(int(evaluate_key(part, key, copy)) for part in self.parts)
 
     def apply_to_columns(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The same of many keys, as columns; those of each copy after those of the one before."""
+        """The keys that it makes of many keys, as columns; those of each copy come after those of the copy before."""
         count = columns.shape[1]
         copies = [
             np.stack([np.broadcast_to(evaluate_key(part, columns, copy), count) for part in self.parts])
@@ -200,19 +210,19 @@ class KeyMap:
         return np.concatenate(copies, axis=1)
 
     def after(self, first: "KeyMap") -> "KeyMap":
-        """This function of what another one gives, of which at most one makes copies."""
+        """The composition of this function after another one; at most one of them makes copies."""
         assert self.copies == 1 or first.copies == 1
         parts = tuple(substitute(part, first.parts) for part in self.parts)
         return KeyMap(first.arity, parts, self.copies * first.copies)
 
-    def kept(self, position: int) -> int | None:
-        """Where a part of the key is found in the result, unchanged; None where it is nowhere."""
+    def output_position(self, position: int) -> int | None:
+        """The position of an unchanged part of the key in the result; None if it is not part of the result."""
         return next((at for at, part in enumerate(self.parts) if part == KeyPart(position)), None)
 
     def __str__(self) -> str:
-        given = ", ".join(f"k{index}" for index in range(self.arity))
-        made = ", ".join(map(write_key, self.parts))
-        return f"<{given}> -> <{made}>" + (f" for c < {self.copies}" if self.copies > 1 else "")
+        inputs = ", ".join(f"k{index}" for index in range(self.arity))
+        outputs = ", ".join(map(write_key, self.parts))
+        return f"<{inputs}> -> <{outputs}>" + (f" for c < {self.copies}" if self.copies > 1 else "")
 
 
 def identity_map(arity: int) -> KeyMap:
@@ -226,19 +236,18 @@ def projection(arity: int, positions: Sequence[int]) -> KeyMap:
 
 
 def with_copy_number(arity: int, copies: int) -> KeyMap:
-    """The function that makes copies of a key and appends their number: the paper's keyTileOp."""
-    return inserted(arity, arity, copies)
-
-
-def inserted(arity: int, position: int, copies: int) -> KeyMap:
-    """The function that makes copies of a key and puts their number in at a position: the paper's insertDim."""
-    parts = [*map(KeyPart, range(arity))]
-    return KeyMap(arity, (*parts[:position], CopyNumber(), *parts[position:]), copies)
+    """The function that makes copies of a key and appends the number of the copy: the paper's keyTileOp."""
+    return KeyMap(arity, (*map(KeyPart, range(arity)), CopyNumber()), copies)
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPredicate:
-    """What is true or false of keys of an arity."""
+    """A condition on keys.
+
+    Attributes:
+        arity: The number of parts of the keys.
+        condition: The expression of the condition.
+    """
 
     arity: int
     condition: KeyExpression
@@ -250,7 +259,7 @@ class KeyPredicate:
 
     @property
     def positions(self) -> frozenset[int]:
-        """Positions of the key that it looks at."""
+        """The positions of the parts of the key that it reads."""
         return positions_in(self.condition)
 
     def holds(self, key: Key) -> bool:
@@ -258,15 +267,15 @@ class KeyPredicate:
         return bool(evaluate_key(self.condition, key))
 
     def holds_in_columns(self, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether it is true of each of many keys, as columns."""
+        """For each of many keys, as columns, whether it is true of the key."""
         return np.broadcast_to(np.asarray(evaluate_key(self.condition, columns), np.bool_), columns.shape[1])
 
-    def both(self, other: "KeyPredicate") -> "KeyPredicate":
-        """What is true where this one and the other one are."""
+    def conjunction(self, other: "KeyPredicate") -> "KeyPredicate":
+        """The predicate that holds where this one and `other` hold."""
         return KeyPredicate(self.arity, Operation("&", self.condition, other.condition))
 
-    def of(self, arity: int, parts: Sequence[KeyExpression]) -> "KeyPredicate":
-        """The same of keys of another arity, from which the parts of the keys here are computed."""
+    def substituted(self, arity: int, parts: Sequence[KeyExpression]) -> "KeyPredicate":
+        """The predicate on keys of another arity: `parts` are the expressions of the parts that this one reads."""
         return KeyPredicate(arity, substitute(self.condition, parts))
 
     def __str__(self) -> str:

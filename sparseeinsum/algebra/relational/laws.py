@@ -1,6 +1,6 @@
-"""Algebra, relational: which functions of numbers can be moved through which others: f(g(a, b)) = g(f(a), f(b)).
+"""Algebra, relational: which scalar functions f commute with which functions g: f(g(a, b)) = g(f(a), f(b)).
 
-Of real numbers; computed in floating point, both sides differ by rounding.
+The laws hold for real numbers; computed in floating point, both sides differ by rounding.
 """
 
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar, U, V
@@ -11,7 +11,7 @@ EVERYTHING = frozenset(Law)
 
 
 def law_of(expression: Scalar) -> Law:
-    """Of an expression of two operands."""
+    """The law of an expression of two operands."""
     match expression:
         case Call(function, (first, second)) if {first, second} == {U, V}:
             return FUNCTIONS[function].law
@@ -20,7 +20,7 @@ def law_of(expression: Scalar) -> Law:
 
 
 def laws_of(expression: Scalar) -> frozenset[Law]:
-    """What an expression of one operand commutes with."""
+    """The laws of all functions with which an expression of one operand commutes."""
     if expression == U:
         return EVERYTHING
     tests = ((Law.SUM, _is_additive), (Law.PRODUCT, _is_multiplicative), (Law.ORDER, _is_increasing))

@@ -1,4 +1,4 @@
-"""Algebra: what operators read, and an order in which each comes after that, without recursion."""
+"""Algebra: the inputs of operators, and a topological order of them, computed without recursion."""
 
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
@@ -14,7 +14,7 @@ Operand = TypeVar("Operand", covariant=True)
 
 
 class OneInput(Generic[Operand]):
-    """An operator that reads one other."""
+    """An operator with one input."""
 
     __slots__ = ()
 
@@ -22,21 +22,21 @@ class OneInput(Generic[Operand]):
 
     @property
     def inputs(self) -> tuple[Operand, ...]:
-        """What it reads."""
+        """The operators that this one reads."""
         return (self.input,)
 
 
 def topological_order(root: Node) -> list[Node]:
-    """All that a tree consists of, what is read before what reads it; what is read twice is there once."""
-    found: dict[int, Node] = {}
+    """All operators below and including `root`, each once, and each after its inputs."""
+    visited: dict[int, Node] = {}
     waiting: list[tuple[Node, bool]] = [(root, False)]
     while waiting:
-        each, is_read = waiting.pop()
-        if id(each) in found:
+        node, has_inputs = waiting.pop()
+        if id(node) in visited:
             continue
-        if is_read:
-            found[id(each)] = each
+        if has_inputs:
+            visited[id(node)] = node
         else:
-            waiting.append((each, True))
-            waiting += [(operand, False) for operand in reversed(each.inputs)]  # type: ignore[misc]  # of its kind
-    return list(found.values())
+            waiting.append((node, True))
+            waiting += [(operand, False) for operand in reversed(node.inputs)]  # type: ignore[misc]  # of its kind
+    return list(visited.values())

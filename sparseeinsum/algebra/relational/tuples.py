@@ -1,4 +1,4 @@
-"""Algebra, relational: what operators do to tuples, of arrays or of no more than their bounds."""
+"""Algebra, relational: what operators do to tuples, which hold arrays, or only the bounds of arrays."""
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
@@ -19,42 +19,42 @@ Tuples: TypeAlias = list[tuple[Key, Any]]  # of arrays, or of bounds
 
 
 class Payloads(ABC):
-    """What tuples hold, and what kernels make of it."""
+    """What tuples hold, and how kernels and folds apply to it."""
 
     @abstractmethod
     def apply(self, kernel: Kernel, *values: Any) -> Any:  # noqa: ANN401  # arrays, or bounds
-        """What a kernel gives."""
+        """The result of a kernel."""
 
     @abstractmethod
     def outputs(self, kernel: Kernel, value: Any) -> Sequence[Any]:  # noqa: ANN401
-        """All that a kernel makes of one."""
+        """All results of a kernel that makes several arrays of one."""
 
     @abstractmethod
     def fold(self, fold: Fold, group: Key, keys: Sequence[Key], values: Sequence[Any]) -> Any:  # noqa: ANN401
-        """What a fold makes of a group."""
+        """The result of folding a group; see `Fold.fold`."""
 
     @abstractmethod
     def absent(self, absent: Absent, key: Key) -> Any:  # noqa: ANN401
-        """What a tuple would hold that is absent."""
+        """What the absent tuple with this key would hold."""
 
     @abstractmethod
     def size(self, value: Any) -> int:  # noqa: ANN401
-        """How many numbers that is."""
+        """How many numbers a tuple holds."""
 
 
 class Arrays(Payloads):
-    """Tuples hold arrays."""
+    """Tuples that hold arrays."""
 
     def apply(self, kernel: Kernel, *values: Array) -> Array:
-        """The array that it computes."""
+        """The array that a kernel computes."""
         return kernel.apply(*values)
 
     def outputs(self, kernel: Kernel, value: Array) -> Sequence[Array]:
-        """The arrays that it computes."""
+        """The arrays that a kernel computes of one."""
         return kernel.outputs(value)
 
     def fold(self, fold: Fold, group: Key, keys: Sequence[Key], values: Sequence[Array]) -> Array:
-        """The array that it computes."""
+        """The array that a fold computes of a group."""
         return fold.fold(group, keys, values)
 
     def absent(self, absent: Absent, key: Key) -> Array:
@@ -62,31 +62,31 @@ class Arrays(Payloads):
         return absent.array(key)
 
     def size(self, value: Array) -> int:
-        """Of the array."""
+        """The number of elements of an array."""
         return value.size
 
 
 class Bounds(Payloads):
-    """Tuples hold the bounds of arrays."""
+    """Tuples that hold the bounds of arrays."""
 
     def apply(self, kernel: Kernel, *values: Bound) -> Bound:
-        """The bound of what it would compute."""
+        """The bound of the array that a kernel would compute."""
         return kernel.bound(*values)
 
     def outputs(self, kernel: Kernel, value: Bound) -> Sequence[Bound]:
-        """The bounds of what it would compute."""
+        """The bounds of the arrays that a kernel would compute of one."""
         return kernel.output_bounds(value)
 
     def fold(self, fold: Fold, group: Key, keys: Sequence[Key], values: Sequence[Bound]) -> Bound:
-        """The bound of what it would compute."""
+        """The bound of the array that a fold would compute."""
         return fold.bound(values[0])
 
     def absent(self, absent: Absent, key: Key) -> Bound:
-        """Of an array of the fill."""
+        """The bound of the array of the fill."""
         return tuple(extent.at(key) for extent in absent.extents)
 
     def size(self, value: Bound) -> int:
-        """Of an array of the bound."""
+        """The number of elements of an array of this bound."""
         return int(np.prod(value, dtype=np.int64))
 
 
@@ -95,29 +95,29 @@ BOUNDS = Bounds()
 
 
 def folded(tuples: Iterable[tuple[Key, Any]], group_by: tuple[int, ...], fold: Fold, payloads: Payloads) -> Tuples:
-    """Tuples folded by the parts of their keys."""
+    """The tuples of an aggregation: groups by the parts of keys at `group_by`, each folded into one tuple."""
     groups: dict[Key, Tuples] = defaultdict(list)
     for key, value in tuples:
         rest = tuple(part for position, part in enumerate(key) if position not in group_by)
         groups[tuple(key[position] for position in group_by)].append((rest, value))
-    found = []
+    results = []
     for key, group in groups.items():
-        group.sort(key=lambda each: each[0])
-        found.append((key, payloads.fold(fold, key, [rest for rest, _ in group], [value for _, value in group])))
-    return found
+        group.sort(key=lambda member: member[0])
+        results.append((key, payloads.fold(fold, key, [rest for rest, _ in group], [value for _, value in group])))
+    return results
 
 
 def mapped(tuples: Iterable[tuple[Key, Any]], keys: KeyMap, kernel: Kernel, payloads: Payloads) -> Tuples:
-    """Tuples with other keys and arrays, one or several for each."""
+    """Tuples with other keys and other arrays; one tuple can become several."""
     return [
-        (keys.apply(key, copy), piece)
+        (keys.apply(key, copy), output)
         for key, value in tuples
-        for copy, piece in enumerate(payloads.outputs(kernel, value))
+        for copy, output in enumerate(payloads.outputs(kernel, value))
     ]
 
 
 def completed(tuples: Iterable[tuple[Key, Any]], absent: Absent, keys: Iterable[Key], payloads: Payloads) -> Tuples:
-    """Tuples for all of some keys: those that are absent hold the fill."""
+    """Tuples for all of `keys`; absent ones hold the fill."""
     present = dict(tuples)
     return [(key, present[key] if key in present else payloads.absent(absent, key)) for key in keys]
 
@@ -127,12 +127,12 @@ class Pairing:
     """How tuples are joined.
 
     Attributes:
-        left_keys: Positions in the left key.
-        right_keys: Positions in the right key, each to equal the one of the left at the same place.
-        arities: Parts of the left key, and of the right one.
-        kernel: Of two arrays.
-        kind: Which tuples without a partner are kept.
-        absent: What the left one, and the right one, would hold where it is missing.
+        left_keys: Positions of the joined parts in the left key.
+        right_keys: Positions of the joined parts in the right key, in the same order.
+        arities: The number of parts of the left key, and of the right key.
+        kernel: The kernel of the two arrays.
+        kind: Which tuples without a partner the join keeps.
+        absent: What an absent tuple of the left side, and of the right side, would hold.
     """
 
     left_keys: tuple[int, ...]
@@ -143,44 +143,57 @@ class Pairing:
     absent: tuple[Absent | None, Absent | None]
 
     def right_position(self, position: int) -> int:
-        """Where a part of the right key stands in the key of a pair."""
+        """The position of a part of the right key in the key of a pair."""
         if position in self.right_keys:
             return self.left_keys[self.right_keys.index(position)]
         return self.arities[0] + self._rest.index(position)
 
     @property
     def _rest(self) -> list[int]:
-        """Positions of the right key that are not joined on."""
+        """The positions of the parts of the right key that are not joined."""
         return [position for position in range(self.arities[1]) if position not in self.right_keys]
 
     def joined(self, left: Tuples, right: Tuples, payloads: Payloads) -> Tuples:
-        """All pairs, and what is kept without a partner."""
+        """All pairs, and the tuples that are kept without a partner.
+
+        Args:
+            left: The tuples of the left side.
+            right: The tuples of the right side.
+            payloads: What the tuples hold.
+        """
         partners: dict[Key, Tuples] = defaultdict(list)
         for key, value in right:
             partners[_parts(key, self.right_keys)].append((key, value))
         rest = self._rest
-        found: Tuples = []
+        pairs: Tuples = []
         for key, value in left:
-            for other, array in partners.get(_parts(key, self.left_keys), ()):
-                found.append(((*key, *_parts(other, rest)), payloads.apply(self.kernel, value, array)))
+            for partner_key, partner in partners.get(_parts(key, self.left_keys), ()):
+                pairs.append(((*key, *_parts(partner_key, rest)), payloads.apply(self.kernel, value, partner)))
         if self.kind in (JoinKind.LEFT, JoinKind.FULL):
-            found += self._unmatched(left, lambda key: _parts(key, self.left_keys) in partners, 1, payloads)
+            pairs += self._unmatched(left, lambda key: _parts(key, self.left_keys) in partners, 1, payloads)
         if self.kind in (JoinKind.RIGHT, JoinKind.FULL):
-            known = {_parts(key, self.left_keys) for key, _ in left}
-            found += self._unmatched(right, lambda key: _parts(key, self.right_keys) in known, 0, payloads)
-        return found
+            left_parts = {_parts(key, self.left_keys) for key, _ in left}
+            pairs += self._unmatched(right, lambda key: _parts(key, self.right_keys) in left_parts, 0, payloads)
+        return pairs
 
     def _unmatched(
         self, tuples: Tuples, is_matched: Callable[[Key], bool], missing: int, payloads: Payloads
     ) -> Iterable[tuple[Key, Any]]:
-        """Tuples of one side, each beside what its missing partner would hold."""
+        """The tuples of one side without a partner, each joined with what its absent partner would hold.
+
+        Args:
+            tuples: The tuples of one side.
+            is_matched: Whether the tuple with a key has a partner.
+            missing: The side of the partner: 0 for left, 1 for right.
+            payloads: What the tuples hold.
+        """
         absent = self.absent[missing]
         assert absent is not None
         for key, value in tuples:
             if is_matched(key):
                 continue
             pair = key if missing else _arranged(key, self.right_position)
-            partner = _parts(pair, self.left_keys)  # whose key has no other parts
+            partner = _parts(pair, self.left_keys)  # an outer join is on all parts of the missing side's key
             order = self.right_keys if missing else self.left_keys
             filled = payloads.absent(absent, tuple(partner[order.index(position)] for position in range(len(order))))
             yield pair, payloads.apply(self.kernel, *((value, filled) if missing else (filled, value)))
@@ -191,5 +204,5 @@ def _parts(key: Key, positions: Sequence[int]) -> Key:
 
 
 def _arranged(key: Key, position_of: Callable[[int], int]) -> Key:
-    found = {position_of(position): part for position, part in enumerate(key)}
-    return tuple(found[position] for position in range(len(found)))
+    parts = {position_of(position): part for position, part in enumerate(key)}
+    return tuple(parts[position] for position in range(len(parts)))

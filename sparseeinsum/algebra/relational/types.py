@@ -1,4 +1,4 @@
-"""Algebra, relational: types of relations: how far keys go, how large arrays are, and what operators make of it.
+"""Algebra, relational: types of relations (frontiers of keys, bounds of arrays), and how operators change them.
 
 Source: sections 3.2 (uniqueness, continuity, frontiers) and 5.3 (the frontier of what each operator returns).
 """
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sparseeinsum.algebra.relational.folds import Fold
 from sparseeinsum.algebra.relational.kernels import Bound, Kernel
 from sparseeinsum.algebra.relational.keys import (
-    LARGEST_GRID,
+    MAX_GRID_KEYS,
     CopyNumber,
     Integer,
     Key,
@@ -37,11 +37,11 @@ class RelationType:
     """What is known of a relation of keys and arrays.
 
     Attributes:
-        frontier: The least vector that is above every key; where there are holes, one that may be higher.
-        bound: Of the arrays.
+        frontier: The least vector above every key; for a relation with holes, it may be higher.
+        bound: The bound of the arrays.
         is_continuous: Whether there is a tuple for every key below the frontier.
         is_ragged: Whether arrays at the end of an axis may be smaller than the bound.
-        known_keys: Of a relation that is not continuous, its keys as columns, where they are known.
+        known_keys: The keys of a relation that is not continuous, as columns; None if they are not known.
     """
 
     frontier: Key
@@ -57,26 +57,26 @@ class RelationType:
 
     @property
     def arity(self) -> int:
-        """Parts of the key."""
+        """The number of parts of a key."""
         return len(self.frontier)
 
     @property
     def rank(self) -> int:
-        """Axes of the arrays."""
+        """The number of axes of an array."""
         return len(self.bound)
 
     @property
     def size(self) -> int:
-        """Numbers in one array."""
+        """The number of elements of an array."""
         return math.prod(self.bound)
 
     @property
     def key_count(self) -> int:
-        """Keys below the frontier."""
+        """The number of keys below the frontier."""
         return math.prod(self.frontier)
 
     def keys(self) -> Keys | None:
-        """All keys, as columns; None where they are not known, or too many to look at."""
+        """All keys, as columns; None if they are not known, or too many to examine."""
         return key_grid(self.frontier) if self.is_continuous else self.known_keys
 
     def __str__(self) -> str:
@@ -84,8 +84,8 @@ class RelationType:
         return f"<{', '.join(map(str, self.frontier))}>{holes} of [{', '.join(map(str, self.bound))}]"
 
 
-def _with_keys(keys: Keys, bound: Bound, is_ragged: bool) -> RelationType:
-    """The type of a relation whose keys are known, and each of them there once."""
+def _type_of_keys(keys: Keys, bound: Bound, is_ragged: bool) -> RelationType:
+    """The type of a relation whose keys are known and unique."""
     frontier = tuple(int(part.max()) + 1 if part.size else 0 for part in keys)
     is_continuous = math.prod(frontier) == keys.shape[1]
     return RelationType(frontier, bound, is_continuous, is_ragged, None if is_continuous else keys)
@@ -99,18 +99,24 @@ def _check_positions(what: str, positions: Sequence[int], arity: int) -> None:
         raise AlgebraError(f"{what} names a part of the key twice: {tuple(positions)}")
 
 
-def aggregated_type(given: RelationType, group_by: Sequence[int], fold: Fold) -> RelationType:
-    """Of groups: the frontier's parts that they share, and what becomes of arrays."""
-    _check_positions("group_by", group_by, given.arity)
-    frontier = tuple(given.frontier[position] for position in group_by)
-    bound, is_ragged = fold.bound(given.bound), given.is_ragged or fold.makes_ragged
-    if given.is_continuous:
-        is_empty = given.key_count == 0
+def aggregated_type(relation: RelationType, group_by: Sequence[int], fold: Fold) -> RelationType:
+    """The type of an aggregation.
+
+    Args:
+        relation: The type of the input.
+        group_by: The positions of the parts of the key that the result keeps.
+        fold: What becomes of the arrays of a group.
+    """
+    _check_positions("group_by", group_by, relation.arity)
+    frontier = tuple(relation.frontier[position] for position in group_by)
+    bound, is_ragged = fold.bound(relation.bound), relation.is_ragged or fold.makes_ragged
+    if relation.is_continuous:
+        is_empty = relation.key_count == 0
         return RelationType(frontier, bound, not is_empty or math.prod(frontier) == 0, is_ragged)
-    keys = given.keys()
+    keys = relation.keys()
     if keys is None:
         return RelationType(frontier, bound, False, is_ragged)
-    return _with_keys(np.unique(keys[list(group_by)], axis=1), bound, is_ragged)
+    return _type_of_keys(np.unique(keys[list(group_by)], axis=1), bound, is_ragged)
 
 
 def joined_type(
@@ -121,21 +127,30 @@ def joined_type(
     bound: Bound,
     kind: JoinKind = JoinKind.INNER,
 ) -> RelationType:
-    """Of pairs: the left frontier, as far as the right one goes where keys are equal, then the right one's rest."""
+    """The type of a join: the left frontier, then the parts of the right frontier that are not joined.
+
+    Args:
+        left: The type of the left side.
+        right: The type of the right side.
+        left_keys: The positions of the joined parts in the left key.
+        right_keys: The positions of the joined parts in the right key.
+        bound: The bound of the arrays that the kernel computes.
+        kind: Which tuples without a partner the join keeps.
+    """
     check_join_keys(left.arity, right.arity, left_keys, right_keys)
     frontier = list(left.frontier)
-    reach = _REACH[kind]
-    for mine, other in zip(left_keys, right_keys, strict=True):
-        frontier[mine] = reach(left.frontier[mine], right.frontier[other])
+    joined_frontier = _JOINED_FRONTIER[kind]
+    for left_key, right_key in zip(left_keys, right_keys, strict=True):
+        frontier[left_key] = joined_frontier(left.frontier[left_key], right.frontier[right_key])
     frontier += [part for position, part in enumerate(right.frontier) if position not in right_keys]
     is_continuous = left.is_continuous and right.is_continuous
     if kind != JoinKind.INNER:
-        kept = {JoinKind.LEFT: [left], JoinKind.RIGHT: [right]}.get(kind, [left, right])
-        is_continuous = any(each.is_continuous and each.key_count == math.prod(frontier) for each in kept)
+        kept_sides = {JoinKind.LEFT: [left], JoinKind.RIGHT: [right]}.get(kind, [left, right])
+        is_continuous = any(side.is_continuous and side.key_count == math.prod(frontier) for side in kept_sides)
     return RelationType(tuple(frontier), bound, is_continuous, left.is_ragged or right.is_ragged)
 
 
-_REACH: dict[JoinKind, Callable[[int, int], int]] = {
+_JOINED_FRONTIER: dict[JoinKind, Callable[[int, int], int]] = {
     JoinKind.INNER: min,
     JoinKind.LEFT: lambda left, right: left,
     JoinKind.RIGHT: lambda left, right: right,
@@ -144,73 +159,87 @@ _REACH: dict[JoinKind, Callable[[int, int], int]] = {
 
 
 def check_join_keys(left: int, right: int, left_keys: Sequence[int], right_keys: Sequence[int]) -> None:
-    """Refuse keys to join on that relations of these arities do not have."""
+    """Raise an error if relations of these arities do not have the keys to join on."""
     if len(left_keys) != len(right_keys):
         raise AlgebraError(f"{len(left_keys)} keys of the left relation are to equal {len(right_keys)} of the right")
     _check_positions("left_keys", left_keys, left)
     _check_positions("right_keys", right_keys, right)
 
 
-def filtered_type(given: RelationType, predicate: KeyPredicate) -> RelationType:
-    """Of the tuples that are left: the frontier of the keys that the predicate holds of."""
-    if predicate.arity != given.arity:
-        raise AlgebraError(f"a filter of keys of {predicate.arity} parts is given keys of {given.arity}")
-    return _known_once(_filtered, given, predicate)
+def filtered_type(relation: RelationType, predicate: KeyPredicate) -> RelationType:
+    """The type of a filter: the least frontier of the keys for which the predicate holds, if they are known."""
+    if predicate.arity != relation.arity:
+        raise AlgebraError(f"a filter of keys of {predicate.arity} parts is given keys of {relation.arity}")
+    return _cached_type(_filtered, relation, predicate)
 
 
-def _filtered(given: RelationType, predicate: KeyPredicate) -> RelationType:
-    keys = given.keys()
+def _filtered(relation: RelationType, predicate: KeyPredicate) -> RelationType:
+    keys = relation.keys()
     if keys is None:
-        return RelationType(given.frontier, given.bound, False, given.is_ragged)
-    return _with_keys(keys[:, predicate.holds_in_columns(keys)], given.bound, given.is_ragged)
+        return RelationType(relation.frontier, relation.bound, False, relation.is_ragged)
+    return _type_of_keys(keys[:, predicate.holds_in_columns(keys)], relation.bound, relation.is_ragged)
 
 
-def _known_once(function: Callable[..., RelationType], given: RelationType, *arguments: object) -> RelationType:
-    """A type that takes a look at every key is made once, but where it rests on holes, which types are not told by."""
-    return _remembered(function, given, *arguments) if given.known_keys is None else function(given, *arguments)
+def _cached_type(function: Callable[..., RelationType], relation: RelationType, *arguments: object) -> RelationType:
+    """Compute a type that examines every key, with a cache.
+
+    Types whose keys are known are not cached: they compare as equal to others with the same frontier.
+    """
+    return (
+        _type_with_cache(function, relation, *arguments)
+        if relation.known_keys is None
+        else function(relation, *arguments)
+    )
 
 
 @lru_cache(maxsize=64)
-def _remembered(function: Callable[..., RelationType], given: RelationType, *arguments: object) -> RelationType:
-    return function(given, *arguments)
+def _type_with_cache(function: Callable[..., RelationType], relation: RelationType, *arguments: object) -> RelationType:
+    return function(relation, *arguments)
 
 
-def mapped_type(given: RelationType, mapping: KeyMap, bound: Bound) -> RelationType:
-    """Of tuples with other keys.
+def mapped_type(relation: RelationType, mapping: KeyMap, bound: Bound) -> RelationType:
+    """The type of tuples with other keys.
+
+    Args:
+        relation: The type of the input.
+        mapping: The function of keys.
+        bound: The bound of the new arrays.
 
     Raises:
-        AlgebraError: Two keys become one, or a part of one is below 0.
+        AlgebraError: The function makes the same key of two, or a part below 0.
     """
-    if mapping.arity != given.arity:
-        raise AlgebraError(f"{mapping} maps keys of {mapping.arity} parts, and is given keys of {given.arity}")
+    if mapping.arity != relation.arity:
+        raise AlgebraError(f"{mapping} maps keys of {mapping.arity} parts, and is given keys of {relation.arity}")
     if mapping.is_identity:
-        return RelationType(given.frontier, bound, given.is_continuous, given.is_ragged, given.known_keys)
-    return _known_once(_mapped, given, mapping, bound)
+        return RelationType(relation.frontier, bound, relation.is_continuous, relation.is_ragged, relation.known_keys)
+    return _cached_type(_mapped, relation, mapping, bound)
 
 
-def _mapped(given: RelationType, mapping: KeyMap, bound: Bound) -> RelationType:
-    frontier = tuple(_highest(part, given.frontier, mapping.copies) + 1 for part in mapping.parts)
-    if given.is_continuous and _keeps_all(mapping, given.frontier):
-        frontier = frontier if given.key_count else (0,) * len(frontier)
-        return RelationType(frontier, bound, math.prod(frontier) == given.key_count * mapping.copies, given.is_ragged)
-    keys = given.keys()
-    if keys is None or keys.shape[1] * mapping.copies > LARGEST_GRID:
-        return RelationType(frontier, bound, False, given.is_ragged)
+def _mapped(relation: RelationType, mapping: KeyMap, bound: Bound) -> RelationType:
+    frontier = tuple(_upper_bound(part, relation.frontier, mapping.copies) + 1 for part in mapping.parts)
+    if relation.is_continuous and _is_injective(mapping, relation.frontier):
+        frontier = frontier if relation.key_count else (0,) * len(frontier)
+        return RelationType(
+            frontier, bound, math.prod(frontier) == relation.key_count * mapping.copies, relation.is_ragged
+        )
+    keys = relation.keys()
+    if keys is None or keys.shape[1] * mapping.copies > MAX_GRID_KEYS:
+        return RelationType(frontier, bound, False, relation.is_ragged)
     mapped = mapping.apply_to_columns(keys)
     check_keys(mapped, mapping)
-    return _with_keys(mapped, bound, given.is_ragged)
+    return _type_of_keys(mapped, bound, relation.is_ragged)
 
 
-def keeps_keys_unique(given: RelationType, mapping: KeyMap) -> bool:
-    """Whether it is known that no two keys of a relation become one."""
-    if mapping.is_identity or _keeps_all(mapping, given.frontier):
+def keeps_keys_unique(relation: RelationType, mapping: KeyMap) -> bool:
+    """Whether it is known that a function makes no two keys of a relation the same."""
+    if mapping.is_identity or _is_injective(mapping, relation.frontier):
         return True
-    keys = given.keys()  # which were looked at when the type was made
-    return keys is not None and keys.shape[1] * mapping.copies <= LARGEST_GRID
+    keys = relation.keys()  # if they are known, `mapped_type` has checked them
+    return keys is not None and keys.shape[1] * mapping.copies <= MAX_GRID_KEYS
 
 
 def check_keys(keys: Keys, mapping: KeyMap) -> None:
-    """Refuse keys that are made twice, or that are below 0."""
+    """Raise an error if keys occur twice, or if a part of one is below 0."""
     if keys.size and int(keys.min()) < 0:
         raise AlgebraError(f"{mapping} makes a key of which a part is below 0: {_first(keys, keys.min(axis=0) < 0)}")
     if keys.shape[0] == 0 and keys.shape[1] > 1:
@@ -224,29 +253,29 @@ def _first(keys: Keys, which: NDArray[np.bool_]) -> str:
     return f"<{', '.join(str(part) for part in keys[:, which][:, 0])}>"
 
 
-def _keeps_all(mapping: KeyMap, frontier: Sequence[int]) -> bool:
-    """Whether all parts of a key, and the number of its copy, can be read from what it becomes, none below 0.
+def _is_injective(mapping: KeyMap, frontier: Sequence[int]) -> bool:
+    """Whether all parts of a key, and the number of the copy, can be computed from the mapped key, and none is below 0.
 
-    So it is where each stands alone, or they are digits of a number: k0 * 4 + k1 where k1 is less than 4.
+    That holds if each of them is a part of the mapped key, or a digit of one: k0 * 4 + k1 where k1 is less than 4.
     """
-    pieces: set[KeyExpression] = set()
+    recovered: set[KeyExpression] = set()
     for part in mapping.parts:
         match part:
             case KeyPart() | CopyNumber():
-                pieces.add(part)
+                recovered.add(part)
             case Operation(
                 "+", Operation("*", KeyPart() as high, Integer(base)), (KeyPart() | CopyNumber()) as low
-            ) if _highest(low, frontier, mapping.copies) < base:
-                pieces |= {high, low}
+            ) if _upper_bound(low, frontier, mapping.copies) < base:
+                recovered |= {high, low}
             case _:
                 pass
-    wanted = {*map(KeyPart, range(mapping.arity))} | ({CopyNumber()} if mapping.copies > 1 else set())
+    required = {*map(KeyPart, range(mapping.arity))} | ({CopyNumber()} if mapping.copies > 1 else set())
     negative = any(isinstance(part, Operation | Integer) and lower_bound(part) < 0 for part in mapping.parts)
-    return wanted <= pieces and not negative
+    return required <= recovered and not negative
 
 
-def _highest(part: KeyExpression, frontier: Sequence[int], copies: int) -> int:
-    """The highest value of a part of a key, for keys below a frontier; the true one where nothing is subtracted."""
+def _upper_bound(part: KeyExpression, frontier: Sequence[int], copies: int) -> int:
+    """An upper bound of an expression, for keys below a frontier; it is exact if nothing is subtracted."""
     match part:
         case KeyPart(index):
             return frontier[index] - 1
@@ -255,18 +284,18 @@ def _highest(part: KeyExpression, frontier: Sequence[int], copies: int) -> int:
         case Integer(value):
             return value
         case Operation("-", left, right):
-            return _highest(left, frontier, copies) - lower_bound(right)
+            return _upper_bound(left, frontier, copies) - lower_bound(right)
         case Operation("%", left, Integer(base)):
-            return min(base - 1, _highest(left, frontier, copies)) if lower_bound(left) >= 0 else base - 1
+            return min(base - 1, _upper_bound(left, frontier, copies)) if lower_bound(left) >= 0 else base - 1
         case Operation("*", left, right) if lower_bound(left) < 0 or lower_bound(right) < 0:
             raise AlgebraError("keys are multiplied by numbers of 0 or more")
         case Operation(symbol, left, right):
-            values = (_highest(left, frontier, copies), _highest(right, frontier, copies))
+            values = (_upper_bound(left, frontier, copies), _upper_bound(right, frontier, copies))
             return int(evaluate_key(Operation(symbol, Integer(values[0]), Integer(values[1])), ()))
 
 
 def lower_bound(part: KeyExpression) -> int:
-    """A number that no value of a part of a key is below."""
+    """A lower bound of an expression of keys."""
     match part:
         case Integer(value):
             return value
@@ -283,37 +312,39 @@ def lower_bound(part: KeyExpression) -> int:
             return 0
 
 
-def transformed_type(given: RelationType, kernel: Kernel) -> RelationType:
-    """Of the same keys, with other arrays."""
-    bound = kernel.bound(given.bound)
-    return RelationType(given.frontier, bound, given.is_continuous, given.is_ragged, given.known_keys)
+def transformed_type(relation: RelationType, kernel: Kernel) -> RelationType:
+    """The type of a transform: the same keys, with other arrays."""
+    bound = kernel.bound(relation.bound)
+    return RelationType(relation.frontier, bound, relation.is_continuous, relation.is_ragged, relation.known_keys)
 
 
-def completed_type(given: RelationType, frontier: Key) -> RelationType:
-    """Of all keys below a frontier."""
-    if len(frontier) != given.arity or (given.is_continuous and any(map(int.__gt__, given.frontier, frontier))):
-        raise AlgebraError(f"a relation {given} cannot be completed to {frontier}")
-    return RelationType(frontier, given.bound, True, given.is_ragged)
+def completed_type(relation: RelationType, frontier: Key) -> RelationType:
+    """The type of a relation completed to all keys below a frontier."""
+    if len(frontier) != relation.arity or (
+        relation.is_continuous and any(map(int.__gt__, relation.frontier, frontier))
+    ):
+        raise AlgebraError(f"a relation {relation} cannot be completed to {frontier}")
+    return RelationType(frontier, relation.bound, True, relation.is_ragged)
 
 
-def tiled_type(given: RelationType, axis: int, size: int) -> RelationType:
-    """Of arrays cut into pieces, which a new part of the key counts."""
-    if not 0 <= axis < given.rank:
-        raise AlgebraError(f"arrays of {given.rank} axes have no axis {axis} to be tiled")
+def tiled_type(relation: RelationType, axis: int, size: int) -> RelationType:
+    """The type of a tile: arrays cut into tiles of `size` indices along an axis; a last part of the key tells which."""
+    if not 0 <= axis < relation.rank:
+        raise AlgebraError(f"arrays of {relation.rank} axes have no axis {axis} to be tiled")
     if size < 1:
         raise AlgebraError(f"tiles of {size} indices; they have 1 or more")
-    pieces = -(-given.bound[axis] // size)
-    bound = tuple(min(size, extent) if at == axis else extent for at, extent in enumerate(given.bound))
-    is_ragged = given.is_ragged or given.bound[axis] % size != 0
-    is_continuous = given.is_continuous and not given.is_ragged
-    holes = (
+    tiles = -(-relation.bound[axis] // size)
+    bound = tuple(min(size, extent) if at == axis else extent for at, extent in enumerate(relation.bound))
+    is_ragged = relation.is_ragged or relation.bound[axis] % size != 0
+    is_continuous = relation.is_continuous and not relation.is_ragged
+    keys = (
         None
-        if given.is_continuous or given.is_ragged or given.known_keys is None
-        else _tiled_keys(given.known_keys, pieces)
+        if relation.is_continuous or relation.is_ragged or relation.known_keys is None
+        else _tiled_keys(relation.known_keys, tiles)
     )
-    return RelationType((*given.frontier, pieces), bound, is_continuous, is_ragged, holes)
+    return RelationType((*relation.frontier, tiles), bound, is_continuous, is_ragged, keys)
 
 
-def _tiled_keys(keys: Keys, pieces: int) -> Keys:
-    repeated = np.repeat(keys, pieces, axis=1)
-    return np.concatenate([repeated, np.tile(np.arange(pieces), keys.shape[1])[None, :]])
+def _tiled_keys(keys: Keys, tiles: int) -> Keys:
+    repeated = np.repeat(keys, tiles, axis=1)
+    return np.concatenate([repeated, np.tile(np.arange(tiles), keys.shape[1])[None, :]])
