@@ -1,8 +1,9 @@
-"""Algebra: the operators of a plan as those of a cluster, on which every one reads tables and fills one.
+"""Algebra: the operators of a plan on a cluster, where each of them reads tables and fills one.
 
-Where results lie is chosen with the plan. Here tables come between operators: wherever an operand is brought elsewhere,
-and for every operator that stands between two EinSums. What all machines are to read is a table of the coordinator, if
-it is no stored tensor that they have: it is sent to them with each statement that reads it.
+The distributions of results are chosen with the plan. Here tables are put between operators: wherever an operand is
+sent to other machines, and for every operator between two EinSums. If all machines are to read an operand that is not a
+stored tensor which they have, it is a table of the coordinator: the rows are sent to them with each statement that
+reads it.
 """
 
 import itertools
@@ -47,11 +48,12 @@ from sparseeinsum.semantics.exactness import JoinKind
 
 @dataclass(frozen=True, slots=True)
 class PlacedDefinitions:
-    """Definitions whose relations have places.
+    """Definitions whose relations have distributions.
 
     Attributes:
-        definitions: The same, with tables wherever an operand is brought elsewhere.
-        transferred_bytes: Expected to go from machine to machine, for each result and relation that has a table.
+        definitions: The definitions, with tables wherever an operand is sent to other machines.
+        transferred_bytes: For each result and relation that has a table, the bytes that are expected to go from machine
+            to machine to fill it.
     """
 
     definitions: tuple[Definition, ...]
@@ -59,7 +61,7 @@ class PlacedDefinitions:
 
     @property
     def total_bytes(self) -> float:
-        """Of all tables."""
+        """The bytes that are expected to go from machine to machine, for all tables."""
         return sum(self.transferred_bytes.values())
 
 
@@ -69,173 +71,187 @@ def place_definitions(
     """Put tables between the operators of a plan.
 
     Args:
-        definitions: Of all EinSums, in topological order.
-        cluster_plan: Where their results and the stored tensors lie.
-        model: Knows sizes.
+        definitions: All EinSums, in topological order.
+        cluster_plan: The distributions of their results and of the stored tensors.
+        model: The cost model, which estimates sizes.
     """
-    placement = _Placement(cluster_plan, model)
-    placed = tuple(map(placement.placed, definitions))
-    return PlacedDefinitions(placed, placement.transferred)
+    placer = _Placer(cluster_plan, model)
+    placed = tuple(map(placer.placed, definitions))
+    return PlacedDefinitions(placed, placer.transferred)
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
-    """A relation that is read from a table, and where that lies."""
+class _TableSource:
+    """A relation that is read from a table, and the distribution of the table."""
 
     relation: Relation
-    place: Distribution
+    distribution: Distribution
 
 
 @dataclass(frozen=True)
-class _Placement:
+class _Placer:
+    """Puts tables between the operators of a plan; keeps the tables so far, and the bytes sent to fill them."""
+
     cluster_plan: ClusterPlan
     model: CostModel
     transferred: dict[Relation, float] = field(default_factory=dict)
-    tables: dict[Relation, list[_Source]] = field(default_factory=dict)
+    tables: dict[Relation, list[_TableSource]] = field(default_factory=dict)
 
     @property
     def costs(self) -> TransferCosts:
         return self.cluster_plan.machines.costs
 
     def volume_of(self, schema: Schema) -> Volume:
-        """Expected of a relation."""
+        """The expected size of a relation."""
         return volume_of(self.model, schema.tensor.name, schema.decomposition.tiles)
 
     def placed(self, definition: Definition) -> Definition:
-        """A definition over tables, in its place."""
+        """A definition that reads tables, with the distribution of its result."""
         name, relation = definition.name, definition.relation
-        way, place = self._way(relation), self.cluster_plan.distributions[name]
-        wanted = self._wanted(relation.inputs, way)
-        operands = tuple(map(self._read, relation.inputs, wanted))
-        distributed = [index for index, each in enumerate(way.operands) if isinstance(each, Hashed)]
-        contract = replace(relation, inputs=operands, keys_from=min(distributed, default=0))
-        transferred = sum(map(self._sent_along, relation.inputs, wanted))
+        strategy, distribution = self._strategy(relation), self.cluster_plan.distributions[name]
+        read_from = self._operand_distributions(relation.inputs, strategy)
+        operands = tuple(map(self._read, relation.inputs, read_from))
+        hashed = [index for index, operand in enumerate(strategy.operands) if isinstance(operand, Hashed)]
+        contract = replace(relation, inputs=operands, keys_from=min(hashed, default=0))
+        transferred = sum(map(self._broadcast_bytes, relation.inputs, read_from))
         choice = definition.step.choice
-        parts = volume_of_partials(self.model, relation.einsum, choice, way, self.costs.cluster).size_bytes
-        if way.parts_by is not None:
-            kept = self._parts(contract, choice, way)
-            self.transferred[kept] = transferred + transfer_bytes(parts, Scattered(), way.result, self.costs.cluster)
-            contract, transferred, parts = _put_together(contract, way.parts_by, kept), 0.0, 0.0
-        transferred += parts + self._moving_bytes(contract.schema, way, place)
+        partial_bytes = volume_of_partials(self.model, relation.einsum, choice, strategy, self.costs.cluster).size_bytes
+        if strategy.parts_by is not None:
+            partial_groups = self._partial_groups(contract, choice, strategy)
+            partial_bytes = transfer_bytes(partial_bytes, Scattered(), strategy.result, self.costs.cluster)
+            self.transferred[partial_groups] = transferred + partial_bytes
+            contract, transferred, partial_bytes = _whole_groups(contract, strategy.parts_by, partial_groups), 0.0, 0.0
+        transferred += partial_bytes + self._transfer_bytes(contract.schema, strategy, distribution)
         self.transferred[contract] = transferred
-        return replace(definition, relation=contract, distribution=place)
+        return replace(definition, relation=contract, distribution=distribution)
 
-    def _way(self, contract: Contract) -> LocalStrategy:
-        """How an EinSum is computed: of groups of one pair there are no parts."""
-        way = self.cluster_plan.strategies[contract.schema.tensor.name]
-        has_parts = way.gathers or way.parts_by is not None
-        return LocalStrategy(way.operands, Scattered()) if has_parts and contract.has_single_pairs else way
+    def _strategy(self, contract: Contract) -> LocalStrategy:
+        """The local strategy of an EinSum; groups of one pair need no partial groups."""
+        strategy = self.cluster_plan.strategies[contract.schema.tensor.name]
+        has_parts = strategy.gathers or strategy.parts_by is not None
+        return LocalStrategy(strategy.operands, Scattered()) if has_parts and contract.has_single_pairs else strategy
 
-    def _parts(self, contract: Contract, choice: Choice, way: LocalStrategy) -> Materialized:
-        """What machines have of groups, in a table where the groups are to be."""
-        assert way.parts_by is not None
-        assert isinstance(way.result, Hashed)
-        output = Schema(*partial_result(self.model, contract.einsum, choice, way.parts_by))
-        parts = replace(contract, output=output, detects_nonfinite=False, parts_by=way.parts_by)
-        return Materialized(parts, 0, 1, Hashed(way.result.axis + 1))  # after the axis of parts
+    def _partial_groups(self, contract: Contract, choice: Choice, strategy: LocalStrategy) -> Materialized:
+        """The partial groups that machines have, in a table that is distributed as the whole groups will be."""
+        assert strategy.parts_by is not None
+        assert isinstance(strategy.result, Hashed)
+        output = Schema(*partial_result(self.model, contract.einsum, choice, strategy.parts_by))
+        parts = replace(contract, output=output, detects_nonfinite=False, parts_by=strategy.parts_by)
+        return Materialized(parts, 0, 1, Hashed(strategy.result.axis + 1))  # after the axis of parts
 
-    def _wanted(self, operands: Sequence[Relation], way: LocalStrategy) -> tuple[Distribution, ...]:
-        """Where operands are read: a table that the coordinator has is not sent to what one machine computes."""
-        if way.runs_on_one_site and not all(map(self._is_everywhere, operands)):
+    def _operand_distributions(self, operands: Sequence[Relation], strategy: LocalStrategy) -> tuple[Distribution, ...]:
+        """The distributions in which operands are read; what one machine computes reads the coordinator's tables."""
+        if strategy.runs_on_one_site and not all(map(self._is_everywhere, operands)):
             return (Central(),) * len(operands)
-        return way.operands
+        return strategy.operands
 
     def _is_everywhere(self, operand: Relation) -> bool:
-        """Whether all machines have an operand, as only stored tensors can be."""
+        """Whether all machines have an operand, which is possible only for stored tensors."""
         if not isinstance(operand, Stored):
             return False
         return self.cluster_plan.machines.distributions[operand.schema.tensor.name] == Replicated()
 
-    def _sent_along(self, operand: Relation, wanted: Distribution) -> float:
-        """Bytes of an operand that a statement has sent to all machines."""
-        if wanted != Replicated() or self._is_everywhere(operand):
+    def _broadcast_bytes(self, operand: Relation, distribution: Distribution) -> float:
+        """The bytes of an operand that are sent to all machines with a statement."""
+        if distribution != Replicated() or self._is_everywhere(operand):
             return 0.0
         return transfer_bytes(self.volume_of(operand.schema).size_bytes, Central(), Replicated(), self.costs.cluster)
 
-    def _moving_bytes(self, schema: Schema, way: LocalStrategy, place: Distribution) -> float:
-        return transfer_bytes(self.volume_of(schema).size_bytes, way.result, place, self.costs.cluster)
+    def _transfer_bytes(self, schema: Schema, strategy: LocalStrategy, distribution: Distribution) -> float:
+        return transfer_bytes(self.volume_of(schema).size_bytes, strategy.result, distribution, self.costs.cluster)
 
-    def _read(self, operand: Relation, wanted: Distribution) -> Relation:
-        """An operand out of a table in a distribution: on the cheapest way from a table that there is."""
+    def _read(self, operand: Relation, distribution: Distribution) -> Relation:
+        """An operand in a distribution, by the cheapest route from the tables that exist."""
         routes = Routes(self.costs, len(operand.schema.tensor.axes))
         chain = _chain(operand)
-        rests = [chain[number:] for number in range(len(chain))]
-        starts = [(rest, source) for rest in rests for source in self._sources(rest[0])]
+        suffixes = [chain[number:] for number in range(len(chain))]
+        starts = [(operators, source) for operators in suffixes for source in self._sources(operators[0])]
 
-        def seconds(start: tuple[list[Relation], _Source]) -> float:
-            rest, source = start
+        def seconds(start: tuple[list[Relation], _TableSource]) -> float:
+            operators, source = start
             return routes.between(
-                routes.seconds(self._sized(rest[0]), self._priced_operators(rest)), source.place, wanted
+                routes.seconds(self._sized(operators[0]), self._priced_operators(operators)),
+                source.distribution,
+                distribution,
             )
 
         (first, *others), source = min(starts, key=seconds)
         placed_operators = routes.placed_operators(
-            self._sized(first), self._priced_operators([first, *others]), source.place, wanted
+            self._sized(first), self._priced_operators([first, *others]), source.distribution, distribution
         )
         for relation, placed in zip(others, placed_operators, strict=True):
-            source = self._filled(relation, self._brought(source, placed.strategy.operands[0]), placed)
-        return self._brought(source, wanted)
+            source = self._materialize(relation, self._redistributed(source, placed.strategy.operands[0]), placed)
+        return self._redistributed(source, distribution)
 
-    def _sources(self, relation: Relation) -> list[_Source]:
-        """Tables that hold a relation already."""
+    def _sources(self, relation: Relation) -> list[_TableSource]:
+        """The tables that hold a relation already."""
         if isinstance(relation, Stored):
-            return [_Source(relation, self.cluster_plan.machines.distributions[relation.schema.tensor.name])]
+            return [_TableSource(relation, self.cluster_plan.machines.distributions[relation.schema.tensor.name])]
         if isinstance(relation, Computed):
-            return [_Source(relation, self.cluster_plan.distributions[relation.schema.tensor.name])]
+            return [_TableSource(relation, self.cluster_plan.distributions[relation.schema.tensor.name])]
         return self.tables.get(relation, [])
 
-    def _filled(self, relation: Relation, operand: Relation, placed: PlacedOperator) -> _Source:
-        """The table that an operator fills."""
+    def _materialize(self, relation: Relation, operand: Relation, placed: PlacedOperator) -> _TableSource:
+        """The table that an operator fills.
+
+        Args:
+            relation: The operator in the plan of one machine.
+            operand: Its input on the cluster.
+            placed: Its local strategy and the distribution of its result.
+        """
         inner = relation.input if isinstance(relation, Materialized) else relation
         assert isinstance(inner, Slice | Stack | Densify)
-        made: Relation = replace(inner, input=operand)
+        operator: Relation = replace(inner, input=operand)
         if isinstance(inner, Densify) and isinstance(placed.strategy.result, Hashed):
-            made = Densify(operand, self._indices(inner.schema, placed.strategy.result))
+            operator = Densify(operand, self._all_keys(inner.schema, placed.strategy.result))
         axis, count = (relation.axis, relation.count) if isinstance(relation, Materialized) else (0, 1)
-        kept = Materialized(made, axis, count, placed.distribution)
-        self.transferred[kept] = self._moving_bytes(inner.schema, placed.strategy, placed.distribution)
-        source = _Source(kept, placed.distribution)
+        materialized = Materialized(operator, axis, count, placed.distribution)
+        self.transferred[materialized] = self._transfer_bytes(inner.schema, placed.strategy, placed.distribution)
+        source = _TableSource(materialized, placed.distribution)
         self.tables.setdefault(relation, []).append(source)
         return source
 
-    def _indices(self, schema: Schema, place: Distribution) -> Materialized:
-        """All keys of a schema in a table, where relations of that schema lie."""
-        indices = Materialized(AllKeys(schema), 0, 1, place)
+    def _all_keys(self, schema: Schema, distribution: Distribution) -> Materialized:
+        """All keys of a schema in a table that is distributed as relations of that schema."""
+        all_keys = Materialized(AllKeys(schema), 0, 1, distribution)
         size = self.model.tuples(schema.tensor.name, schema.decomposition.tiles) * keys_bytes(schema.decomposition)
-        self.transferred[indices] = transfer_bytes(size, Central(), place, self.costs.cluster)
-        return indices
+        self.transferred[all_keys] = transfer_bytes(size, Central(), distribution, self.costs.cluster)
+        return all_keys
 
-    def _brought(self, source: _Source, wanted: Distribution) -> Relation:
-        """A relation in a table of the distribution in which it is wanted, or from which it is sent there."""
-        is_sent = (source.place, wanted) == (Central(), Replicated()) and not isinstance(source.relation, Stored)
-        if source.place == wanted or is_sent:  # stored tensors may be views
+    def _redistributed(self, source: _TableSource, distribution: Distribution) -> Relation:
+        """A relation in a table of a distribution, or in a table of the coordinator that is sent to all machines."""
+        is_broadcast = (source.distribution, distribution) == (Central(), Replicated())
+        is_sent = is_broadcast and not isinstance(source.relation, Stored)  # stored tensors may be views
+        if source.distribution == distribution or is_sent:
             return source.relation
-        place = Central() if wanted == Replicated() else wanted
-        kept = Materialized(source.relation, 0, 1, place)
+        table_distribution = Central() if distribution == Replicated() else distribution
+        materialized = Materialized(source.relation, 0, 1, table_distribution)
         size = self.volume_of(source.relation.schema).size_bytes
-        self.transferred[kept] = transfer_bytes(size, source.place, place, self.costs.cluster)
-        return kept
+        self.transferred[materialized] = transfer_bytes(
+            size, source.distribution, table_distribution, self.costs.cluster
+        )
+        return materialized
 
     def _sized(self, relation: Relation) -> SizedRelation:
         return SizedRelation(relation.schema.decomposition, self.volume_of(relation.schema))
 
     def _priced_operators(self, chain: Sequence[Relation]) -> list[PricedOperator]:
-        """The operators between relations of which each is made of the one before, as if their work took no time."""
+        """The operators between relations, each of which is computed of the one before, as if that took no time."""
         sized = map(self._sized, chain)
-        return [PricedOperator.between(self.costs, given, made) for given, made in itertools.pairwise(sized)]
+        return [PricedOperator.between(self.costs, before, after) for before, after in itertools.pairwise(sized)]
 
 
-def _put_together(contract: Contract, label: str, parts: Materialized) -> Contract:
-    """The groups of an EinSum from their parts, whose first key is that of a label."""
+def _whole_groups(contract: Contract, label: str, parts: Materialized) -> Contract:
+    """An EinSum that aggregates the whole groups from partial ones, whose first key is that of `label`."""
     output = contract.einsum.output
-    whole = Reference(parts.schema.tensor.name, (label, *output.labels))
-    folded = EinSum(output, (whole,), Operand(0), contract.einsum.aggregate)
+    reference = Reference(parts.schema.tensor.name, (label, *output.labels))
+    folded = EinSum(output, (reference,), Operand(0), contract.einsum.aggregate)
     return replace(contract, einsum=folded, inputs=(parts,), join=JoinKind.INNER, keys_from=0)
 
 
-def placement_of(place: Distribution, decomposition: Decomposition) -> Placement:
-    """Where the tuples of a relation lie, in the words of the implementation algebra."""
-    match place:
+def placement_of(distribution: Distribution, decomposition: Decomposition) -> Placement:
+    """The placement of a distribution, in the terms of the implementation algebra."""
+    match distribution:
         case Hashed(axis):
             return partitioned(decomposition.promoted.index(axis))
         case Replicated():
@@ -245,7 +261,7 @@ def placement_of(place: Distribution, decomposition: Decomposition) -> Placement
 
 
 def _chain(operand: Relation) -> list[Relation]:
-    """What an operand is made of: first a table that there is, last the operand."""
+    """The relations of which an operand is made: first one that has a table, last the operand."""
     inner = operand.input if isinstance(operand, Materialized) else operand
     if isinstance(inner, Stored | Computed):
         return [inner]

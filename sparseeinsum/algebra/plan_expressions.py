@@ -1,7 +1,7 @@
-"""Algebra: operators of plans as expressions of the tensor relational algebra, which say what they mean.
+"""Algebra: operators of plans as expressions of the tensor relational algebra, which define what they compute.
 
-An EinSum is a join and an aggregation, a repartition a tile, or a concat, with keys put in their places; a pass is a
-filter. Relations that plans keep in tables, or in memory, are what they are computed from.
+An EinSum is a join and an aggregation; a repartition is a tile or a concat, with a rekey; a pass is a filter. A
+relation that a plan stores in a table or in memory is the expression that computes it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -57,7 +57,7 @@ from sparseeinsum.algebra.relational.writing import write_expression
 from sparseeinsum.algebra.translate import Definition
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.eingraph import EinSum, Reference
-from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor
+from sparseeinsum.language.tensors import DEMOTED, Decomposition
 from sparseeinsum.operators.expressions import Call, Literal, Operand
 from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
 from sparseeinsum.semantics.exactness import JoinKind
@@ -69,10 +69,11 @@ class PlanAlgebra:
     """A plan in the tensor relational algebra.
 
     Attributes:
-        einsums: What computes the result of every EinSum, by its name, in order; they read tensors and each other.
-        outputs: What delivers the results that a run returns.
-        sites: Machines of the cluster that the plan is for; None where it is for one machine.
-        stored: How inputs lie on those; others are scattered.
+        einsums: For every EinSum, by the name of its result, the expression that computes it; they read tensors and
+            each other.
+        outputs: The expressions of the results that a run returns.
+        sites: The number of machines of the cluster that the plan is for; None if it is for one machine.
+        stored: How inputs are placed on these machines; others are scattered.
     """
 
     einsums: Mapping[str, Expression]
@@ -86,65 +87,65 @@ class PlanAlgebra:
         stored: Mapping[str, PlacementLike] | None = None,
         memory_floats: float | None = None,
     ) -> DistributedPlans:
-        """The cheapest way found to compute all of it on several sites; see `distribute`.
+        """The cheapest plans found to compute all of it on several sites; see `distribute`.
 
         Args:
-            sites: How many there are; by default the machines of the cluster that the plan is for.
-            stored: How inputs lie, by name: positions of the keys that they are partitioned by, or `everywhere`; by
-                default as they do on that cluster.
-            memory_floats: That a site has for what one operator reads and makes.
+            sites: The number of sites; by default the machines of the cluster that the plan is for.
+            stored: How inputs are placed, by name: positions of the keys by which they are partitioned, or
+                `everywhere`; by default as on that cluster.
+            memory_floats: How many floats a site can hold for the inputs and the result of one operator.
 
         Raises:
-            AlgebraError: The plan is for one machine, and nobody says how many sites there are; or see `distribute`.
+            AlgebraError: The plan is for one machine, and `sites` is missing; or see `distribute`.
         """
         count = self.sites if sites is None else sites
         if count is None:
             raise AlgebraError("the plan is for one machine; say how many sites there are")
-        known: dict[str, Expression] = {}
+        inlined: dict[str, Expression] = {}
         for name, expression in self.einsums.items():
-            known[name] = _put_together(expression, known)
-        wanted = {name: _put_together(expression, known) for name, expression in self.outputs.items()}
-        return distribute(wanted, count, self.stored if stored is None else stored, memory_floats)
+            inlined[name] = _inlined(expression, inlined)
+        outputs = {name: _inlined(expression, inlined) for name, expression in self.outputs.items()}
+        return distribute(outputs, count, self.stored if stored is None else stored, memory_floats)
 
     def __str__(self) -> str:
-        delivered = {name: each for name, each in self.outputs.items() if not isinstance(each, Input)}
-        parts = [*self.einsums.items(), *((f"{name}, delivered", each) for name, each in delivered.items())]
-        return "\n\n".join(f"{name}\n{indent(write_expression(each), '  ')}" for name, each in parts)
+        delivered = {name: expression for name, expression in self.outputs.items() if not isinstance(expression, Input)}
+        parts = [*self.einsums.items(), *((f"{name}, delivered", expression) for name, expression in delivered.items())]
+        return "\n\n".join(f"{name}\n{indent(write_expression(expression), '  ')}" for name, expression in parts)
 
 
-def _put_together(expression: Expression, known: Mapping[str, Expression]) -> Expression:
-    """The expression with what computes its inputs in their places, where that is known."""
-    found: dict[int, Expression] = {}
-    for each in topological_order(expression):
-        if isinstance(each, Input):
-            found[id(each)] = known.get(each.name, each)
+def _inlined(expression: Expression, expressions: Mapping[str, Expression]) -> Expression:
+    """The expression with its inputs replaced by the expressions that compute them, where these are known."""
+    replaced: dict[int, Expression] = {}
+    for node in topological_order(expression):
+        if isinstance(node, Input):
+            replaced[id(node)] = expressions.get(node.name, node)
         else:
-            found[id(each)] = with_inputs(each, [found[id(operand)] for operand in each.inputs])
-    return found[id(expression)]
+            replaced[id(node)] = with_inputs(node, [replaced[id(operand)] for operand in node.inputs])
+    return replaced[id(expression)]
 
 
 def plan_algebra(
     definitions: Sequence[Definition],
-    deliveries: Mapping[str, Relation],
+    delivered: Mapping[str, Relation],
     statistics: Mapping[str, Statistics],
     complete: Collection[str],
 ) -> PlanAlgebra:
     """A plan in the tensor relational algebra.
 
     Args:
-        definitions: Of all EinSums, in topological order.
-        deliveries: For every output, the relation to deliver.
-        statistics: T and V of all tensors.
-        complete: Inputs whose relations hold every tuple.
+        definitions: All EinSums, in topological order.
+        delivered: For every output, the relation to deliver.
+        statistics: The statistics of all tensors.
+        complete: The inputs whose relations hold every tuple.
     """
-    made = PlanExpressions(statistics, set(complete))
+    expressions = PlanExpressions(statistics, set(complete))
     einsums = {}
     for definition in definitions:
-        einsums[definition.name] = made.of(definition.relation)
-        found, schema = einsums[definition.name].type, definition.relation.schema
-        if found.is_continuous and found.frontier == frontier_of(schema.tensor, schema.decomposition):
-            made.complete.add(definition.name)
-    return PlanAlgebra(einsums, {name: made.of(relation) for name, relation in deliveries.items()})
+        einsums[definition.name] = expressions.expression_of(definition.relation)
+        relation_type, schema = einsums[definition.name].type, definition.relation.schema
+        if relation_type.is_continuous and relation_type.frontier == frontier_of(schema.tensor, schema.decomposition):
+            expressions.complete.add(definition.name)
+    return PlanAlgebra(einsums, {name: expressions.expression_of(relation) for name, relation in delivered.items()})
 
 
 _IS_TRUE = Elementwise(Call("ne", (Operand(0), Literal(0))))
@@ -152,85 +153,87 @@ _IS_TRUE = Elementwise(Call("ne", (Operand(0), Literal(0))))
 
 @dataclass(frozen=True)
 class PlanExpressions:
-    """Turns operators of a plan into expressions; one that is met again is the same expression.
+    """Turns operators of a plan into expressions; an operator that occurs again is the same expression.
 
     Attributes:
-        statistics: T and V of the tensors that plans read from tables or from each other, as far as they are known.
-        complete: Tensors whose relations are known to hold every tuple.
+        statistics: The statistics of the tensors that plans read from tables or from each other, as far as they are
+            known.
+        complete: The tensors whose relations are known to hold every tuple.
     """
 
     statistics: Mapping[str, Statistics]
     complete: set[str]
     _known: dict[Relation, Expression] = field(default_factory=dict)
 
-    def of(self, relation: Relation) -> Expression:
+    def expression_of(self, relation: Relation) -> Expression:
         """The expression of an operator, and of all below it."""
         if relation not in self._known:
-            self._known[relation] = self._made(relation)
+            self._known[relation] = self._build(relation)
         return self._known[relation]
 
-    def _made(self, relation: Relation) -> Expression:
+    def _build(self, relation: Relation) -> Expression:
         match relation:
             case Stored() | Computed():
                 return self._input(relation.schema)
-            case Slice(given, decomposition):
-                return _sliced(self.of(given), given.schema, decomposition)
-            case Stack(given, decomposition):
-                return _stacked(self.of(given), given.schema, decomposition)
-            case Densify(given) | Resident(given):
-                return _completed(self.of(given), given.schema)
-            case Materialized(given):
-                return self.of(given)
-            case Restrict(given, axis, first, last):
-                return _restricted(self.of(given), given.schema.decomposition.promoted.index(axis), first, last)
-            case Convert(given):
-                return Transform(self.of(given), _IS_TRUE)
+            case Slice(operand, decomposition):
+                return _sliced(self.expression_of(operand), operand.schema, decomposition)
+            case Stack(operand, decomposition):
+                return _stacked(self.expression_of(operand), operand.schema, decomposition)
+            case Densify(operand) | Resident(operand):
+                return _completed(self.expression_of(operand), operand.schema)
+            case Materialized(operand):
+                return self.expression_of(operand)
+            case Restrict(operand, axis, first, last):
+                key_position = operand.schema.decomposition.promoted.index(axis)
+                return _restricted(self.expression_of(operand), key_position, first, last)
+            case Convert(operand):
+                return Transform(self.expression_of(operand), _IS_TRUE)
             case AllKeys():
                 raise TypeError("keys without values are no relation of the algebra; what they complete is")
             case Contract():
-                return _Contraction(relation, tuple(map(self.of, relation.inputs))).expression()
+                return _ContractionBuilder(relation, tuple(map(self.expression_of, relation.inputs))).expression()
 
     def _input(self, schema: Schema) -> Input:
         name, decomposition = schema.tensor.name, schema.decomposition
-        of = type_of(schema.tensor, decomposition, name in self.complete)
+        relation_type = type_of(schema.tensor, decomposition, name in self.complete)
         statistics = self.statistics.get(name)
         if statistics is None:
-            return Input(name, of)
+            return Input(name, relation_type)
         distinct = tuple(statistics.blocks(at, decomposition.tiles[at]) for at in decomposition.promoted)
-        return Input(name, of, statistics.tuples(decomposition.tiles), distinct)
+        return Input(name, relation_type, statistics.tuples(decomposition.tiles), distinct)
 
 
-def _completed(given: Expression, schema: Schema) -> Complete:
+def _completed(expression: Expression, schema: Schema) -> Complete:
     absent = absent_of(schema.tensor, schema.decomposition)
-    return Complete(given, absent, frontier_of(schema.tensor, schema.decomposition))
+    return Complete(expression, absent, frontier_of(schema.tensor, schema.decomposition))
 
 
-def _restricted(given: Expression, position: int, first: int, last: int) -> Filter:
+def _restricted(expression: Expression, position: int, first: int, last: int) -> Filter:
     bounds = (Operation(">=", KeyPart(position), Integer(first)), Operation("<=", KeyPart(position), Integer(last)))
-    return Filter(given, KeyPredicate(given.type.arity, Operation("&", *bounds)))
+    return Filter(expression, KeyPredicate(expression.type.arity, Operation("&", *bounds)))
 
 
-def _sliced(given: Expression, schema: Schema, decomposition: Decomposition) -> Expression:
-    """Axes out of the arrays one by one: each is tiled, and what counts its tiles goes among the keys."""
+def _sliced(expression: Expression, schema: Schema, decomposition: Decomposition) -> Expression:
+    """Take axes out of the arrays one by one: each axis is tiled, and the number of the tile becomes a key."""
     current = schema.decomposition
     for axis in decomposition.differing_axes(current):
-        tile, wanted = current.tiles[axis], decomposition.tiles[axis]
+        tile, new_tile = current.tiles[axis], decomposition.tiles[axis]
         inside = current.array_axes.index(axis)
-        given = Tile(given, inside, wanted)
-        if wanted == 1:
-            given = Transform(given, DropAxis(inside))
-        after = _with_tile(current, axis, wanted)
-        place, new = after.promoted.index(axis), given.type.arity - 1
-        parts: list[KeyExpression] = [*map(KeyPart, range(new))]
+        expression = Tile(expression, inside, new_tile)
+        if new_tile == 1:
+            expression = Transform(expression, DropAxis(inside))
+        after = _with_tile(current, axis, new_tile)
+        key_position, tile_key = after.promoted.index(axis), expression.type.arity - 1
+        parts: list[KeyExpression] = [*map(KeyPart, range(tile_key))]
         if tile == DEMOTED:
-            parts.insert(place, KeyPart(new))
+            parts.insert(key_position, KeyPart(tile_key))
         else:
-            count = Operation("*", KeyPart(place), Integer(tile // wanted))
-            parts[place] = Operation("+", count, KeyPart(new))
-        keys = KeyMap(new + 1, tuple(parts))
-        given = given if keys.is_identity else Rekey(given, keys)
+            count = Operation("*", KeyPart(key_position), Integer(tile // new_tile))
+            parts[key_position] = Operation("+", count, KeyPart(tile_key))
+        keys = KeyMap(tile_key + 1, tuple(parts))
+        expression = expression if keys.is_identity else Rekey(expression, keys)
         current = after
-    return given
+    return expression
 
 
 def _with_tile(decomposition: Decomposition, axis: int, tile: int) -> Decomposition:
@@ -238,31 +241,31 @@ def _with_tile(decomposition: Decomposition, axis: int, tile: int) -> Decomposit
     return Decomposition((*tiles[:axis], tile, *tiles[axis + 1 :]))
 
 
-def _stacked(given: Expression, schema: Schema, decomposition: Decomposition) -> Expression:
-    """Keys into the arrays one by one: each is split into what stays and what tells places, if any stays."""
+def _stacked(expression: Expression, schema: Schema, decomposition: Decomposition) -> Expression:
+    """Put keys into the arrays one by one; for a larger tile that stays a key, the key is split into tile and place."""
     current, tensor = schema.decomposition, schema.tensor
     for axis in decomposition.differing_axes(current):
-        tile, wanted = current.tiles[axis], decomposition.tiles[axis]
-        after = _with_tile(current, axis, wanted)
+        tile, new_tile = current.tiles[axis], decomposition.tiles[axis]
+        after = _with_tile(current, axis, new_tile)
         inside = after.array_axes.index(axis)
         if tile == 1:
-            given = Transform(given, InsertAxis(inside))
-        place = current.promoted.index(axis)
-        if wanted != DEMOTED:
-            given = Rekey(given, _split(given.type.arity, place, wanted // tile))
-            place += 1
-        given = Concat(given, place, inside, extent_at(tensor, after, axis), tensor.fill)
+            expression = Transform(expression, InsertAxis(inside))
+        key_position = current.promoted.index(axis)
+        if new_tile != DEMOTED:
+            expression = Rekey(expression, _split(expression.type.arity, key_position, new_tile // tile))
+            key_position += 1
+        expression = Concat(expression, key_position, inside, extent_at(tensor, after, axis), tensor.fill)
         current = after
-    if not current.promoted:  # one tuple, also of nothing
-        given = _completed(given, Schema(tensor, current))
-    return given
+    if not current.promoted:  # one tuple, also if the input has none
+        expression = _completed(expression, Schema(tensor, current))
+    return expression
 
 
-def _split(arity: int, place: int, ratio: int) -> KeyMap:
-    """A part of a key into the larger tile that it is in, and its place there."""
-    split = (Operation("//", KeyPart(place), Integer(ratio)), Operation("%", KeyPart(place), Integer(ratio)))
+def _split(arity: int, position: int, ratio: int) -> KeyMap:
+    """Split a part of a key into the number of the larger tile, and the place in it."""
+    split = (Operation("//", KeyPart(position), Integer(ratio)), Operation("%", KeyPart(position), Integer(ratio)))
     parts: list[KeyExpression] = [*map(KeyPart, range(arity))]
-    parts[place : place + 1] = split
+    parts[position : position + 1] = split
     return KeyMap(arity, tuple(parts))
 
 
@@ -272,8 +275,8 @@ class _Side:
 
     Attributes:
         expression: Its tuples.
-        labels: Those of its keys, each of them once.
-        absent: What tuples would hold that are absent.
+        labels: The labels of its keys, each once.
+        absent: What its absent tuples would hold.
     """
 
     expression: Expression
@@ -282,17 +285,17 @@ class _Side:
 
 
 @dataclass(frozen=True, slots=True)
-class _Contraction:
-    """An EinSum over relations."""
+class _ContractionBuilder:
+    """Builds the expression of an EinSum over relations."""
 
     contract: Contract
     operands: tuple[Expression, ...]
 
     def expression(self) -> Expression:
-        """A join, if there are two operands, and an aggregation, if keys are gone afterwards.
+        """A join, if there are two operands, and an aggregation, if the result lacks some keys.
 
         Raises:
-            AlgebraError: It is an aggregate of a user's.
+            AlgebraError: The aggregate is a user's.
         """
         einsum = self.contract.einsum
         if einsum.aggregate in USERS_AGGREGATES:
@@ -316,79 +319,79 @@ class _Contraction:
         return self.contract.inputs[index].schema
 
     def _side(self, index: int) -> _Side:
-        """An operand, of labels that stand twice only the diagonal."""
+        """An operand; if its keys have a label twice, only the diagonal."""
         schema, labels = self._schema(index), self.contract.einsum.operands[index].labels
-        given = self.operands[index]
+        expression = self.operands[index]
         keys = [labels[position] for position in schema.decomposition.promoted]
-        firsts = [keys.index(label) for label in dict.fromkeys(keys)]
+        first_positions = [keys.index(label) for label in dict.fromkeys(keys)]
         for position, label in enumerate(keys):
             if keys.index(label) != position:
                 equal = Operation("==", KeyPart(keys.index(label)), KeyPart(position))
-                given = Filter(given, KeyPredicate(len(keys), equal))
-        if len(firsts) < len(keys):
-            given = Rekey(given, projection(len(keys), firsts))
+                expression = Filter(expression, KeyPredicate(len(keys), equal))
+        if len(first_positions) < len(keys):
+            expression = Rekey(expression, projection(len(keys), first_positions))
         absent = absent_of(schema.tensor, schema.decomposition)
         extents = (
-            each if each.key is None else Extent(each.tile, each.bound, firsts.index(keys.index(keys[each.key])))
-            for each in absent.extents
+            extent
+            if extent.key is None
+            else Extent(extent.tile, extent.bound, first_positions.index(keys.index(keys[extent.key])))
+            for extent in absent.extents
         )
-        unique = tuple(keys[position] for position in firsts)
-        return _Side(given, unique, Absent(absent.fill, tuple(extents), absent.dtype))
+        unique = tuple(keys[position] for position in first_positions)
+        return _Side(expression, unique, Absent(absent.fill, tuple(extents), absent.dtype))
 
     def _inside(self, index: int) -> tuple[str, ...]:
-        """Labels inside the arrays of an operand."""
+        """The labels inside the arrays of an operand."""
         labels = self.contract.einsum.operands[index].labels
         return tuple(labels[position] for position in self._schema(index).decomposition.array_axes)
 
     def _kernel(self) -> Kernel:
-        """The EinSum over the labels inside arrays."""
+        """The kernel: the EinSum over the labels inside arrays."""
         einsum, output = self.contract.einsum, self.contract.output
         inside = [self._inside(index) for index in range(len(self.operands))]
-        kept = tuple(self.contract.labels[position] for position in output.decomposition.array_axes)
-        is_elementwise = einsum.along is None and all(labels == kept for labels in inside)
-        if is_elementwise and len(set(kept)) == len(kept):
+        output_labels = tuple(self.contract.labels[position] for position in output.decomposition.array_axes)
+        is_elementwise = einsum.along is None and all(labels == output_labels for labels in inside)
+        if is_elementwise and len(set(output_labels)) == len(output_labels):
             return Elementwise(einsum.join)
-        is_aggregated = any(label not in kept for labels in inside for label in labels)
+        is_aggregated = any(label not in output_labels for labels in inside for label in labels)
         references = tuple(Reference(name, labels) for name, labels in zip(NAMES, inside, strict=False))
         aggregate = einsum.aggregate if is_aggregated or einsum.along is not None else None
-        return EinSumKernel(EinSum(Reference("w", kept), references, einsum.join, aggregate, along=einsum.along))
+        return EinSumKernel(
+            EinSum(Reference("w", output_labels), references, einsum.join, aggregate, along=einsum.along)
+        )
 
-    def _aggregated(self, given: Expression, labels: Sequence[str]) -> Expression:
-        """The groups of keys that the result has, in the order in which it has them."""
+    def _aggregated(self, expression: Expression, labels: Sequence[str]) -> Expression:
+        """The aggregation to the keys of the result, in their order."""
         output = self.contract.output
-        wanted = [self.contract.labels[position] for position in output.decomposition.promoted]
-        positions = tuple(labels.index(label) for label in wanted)
-        if set(wanted) == set(labels):
+        key_labels = [self.contract.labels[position] for position in output.decomposition.promoted]
+        positions = tuple(labels.index(label) for label in key_labels)
+        if set(key_labels) == set(labels):
             keys = projection(len(labels), positions)
-            return given if keys.is_identity else Rekey(given, keys)
-        gone = [label for label in labels if label not in wanted]
-        found = Aggregation(given, positions, self._fold(gone))
-        if wanted:
-            return found
-        return _completed(found, output)  # one tuple, also of nothing
+            return expression if keys.is_identity else Rekey(expression, keys)
+        aggregated = [label for label in labels if label not in key_labels]
+        aggregation = Aggregation(expression, positions, self._fold(aggregated))
+        if key_labels:
+            return aggregation
+        return _completed(aggregation, output)  # one tuple, also without pairs
 
-    def _fold(self, gone: Sequence[str]) -> Fold:
-        """The aggregate, with what pairs contribute that are left out."""
+    def _fold(self, aggregated: Sequence[str]) -> Fold:
+        """The aggregate, with the contribution of the pairs that the join omits."""
         aggregate, compensation = self.contract.einsum.aggregate, self.contract.compensation
         assert aggregate is not None
         if compensation is None:
             return AggregateFold(aggregate)
-        extents = tuple(self._extent(label, gone) for label in self._aggregated_inside())
+        extents = tuple(self._extent(label, aggregated) for label in self._aggregated_inside())
         return CompensatedFold(AggregateFold(aggregate), compensation.constant, compensation.indices, extents)
 
     def _aggregated_inside(self) -> list[str]:
         inside = dict.fromkeys(label for index in range(len(self.operands)) for label in self._inside(index))
         return [label for label in inside if label not in self.contract.einsum.output.labels]
 
-    def _extent(self, label: str, gone: Sequence[str]) -> Extent:
-        """How many indices of a label the array of a pair has, which the kernel folds."""
+    def _extent(self, label: str, aggregated: Sequence[str]) -> Extent:
+        """How many indices of a label the array of a pair has, which the kernel aggregates."""
         for index, operand in enumerate(self.contract.einsum.operands):
             if label in operand.labels:
                 schema, position = self._schema(index), operand.labels.index(label)
-                tile, bound = schema.decomposition.tiles[position], _bound(schema.tensor, position)
-                return Extent(bound, bound, None) if tile == DEMOTED else Extent(tile, bound, gone.index(label))
+                tile, bound = schema.decomposition.tiles[position], schema.tensor.axes[position].bound
+                return Extent(bound, bound, None) if tile == DEMOTED else Extent(tile, bound, aggregated.index(label))
         raise KeyError(label)
-
-
-def _bound(tensor: Tensor, position: int) -> int:
-    return tensor.axes[position].bound

@@ -52,7 +52,7 @@ class Definition:
     distribution: Distribution | None = None
 
     def passes(self) -> tuple[Contract, ...]:
-        """The relation in parts with no key in common, to be computed one after the other; one part if it is in one pass."""
+        """The relation in parts with no key in common, to be computed one after the other; one part without passes."""
         passes = self.step.passes
         if passes is None:
             return (self.relation,)

@@ -101,7 +101,9 @@ class _Weakening:
             return False
         if any(evaluations[name].treatment != made.treatment for name, made in plan.evaluations.items()):
             return False
-        inputs = InputTensors(plan.stored, MappingProxyType(dict(wanted.values)), wanted.complete, identifying={})
+        inputs = InputTensors(
+            stored_of(plan.inputs), MappingProxyType(dict(wanted.values)), wanted.complete, identifying={}
+        )
         kept = MaterializationPolicy.for_memory(plan.alternatives.model.memory, plan.dialect.has_workers)
         definitions = translate(plan.decomposed, inputs, evaluations, kept)
         return without_group_by_elimination(definitions) == without_group_by_elimination(plan.definitions)

@@ -181,14 +181,11 @@ class _Planned:
     alternatives: Alternatives
     planning_seconds: Mapping[str, float]
 
-    def plan(self, decomposed: DecomposedGraph) -> Plan:
-        """The plan of some choices."""
-        stored, engine = self.data.stored, self.engine
-        complete = frozenset(name for name in stored if is_complete(stored[name], self.data.measured[name]))
-        identifying = {name: identifying_axes(stored[name], self.data.measured[name]) for name in stored}
-        inputs = InputTensors(stored, self.exact.values, complete, identifying)
-        kept = MaterializationPolicy.for_memory(self.data.memory, engine.dialect.has_workers)
-        definitions = translate(decomposed, inputs, self.exact.evaluations, kept)
+    def plan(self, decomposed: DecomposedGraph) -> ProgramPlan:
+        """The plan with the choices of `decomposed`."""
+        engine, data = self.engine, self.data
+        kept = MaterializationPolicy.for_memory(data.memory, engine.dialect.has_workers)
+        definitions = translate(decomposed, InputTensors.of_measured(data.inputs), self.exact.evaluations, kept)
         transferred_bytes = 0.0
         if decomposed.cluster_plan is not None:
             placed = place_definitions(definitions, decomposed.cluster_plan, self.alternatives.model)

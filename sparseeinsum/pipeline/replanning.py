@@ -228,20 +228,14 @@ class _Rest:
     def plan(self, candidate: _Candidate, planning_seconds: float) -> ProgramPlan:
         """The plan of a candidate, in which every aggregate has a GROUP BY."""
         model = candidate.alternatives.model
-        kept = MaterializationPolicy.within(model.memory, self.before.dialect.has_workers)
+        kept = MaterializationPolicy.for_memory(model.memory, self.before.dialect.has_workers)
         inputs = replace(InputTensors.of_measured(self.inputs), identifying={})
         return replace(
             self.before,
-            decomposed=found.decomposed,
-            definitions=translate(
-                found.decomposed,
-                InputTensors(self.stored, self._values, complete, identifying={}),
-                evaluations,
-                MaterializationPolicy.for_memory(memory, self.before.dialect.has_workers),
-            ),
-            alternatives=found.alternatives,
-            stored=self.stored,
-            measured=self.measured,
+            decomposed=candidate.decomposed,
+            definitions=translate(candidate.decomposed, inputs, model.evaluations, kept),
+            alternatives=candidate.alternatives,
+            inputs=self.inputs,
             estimator=self.estimator,
             rewriting=self.before.rewriting.with_parts_in(candidate.decomposed.graph),
             planning_seconds={"statistics": 0.0, "optimizer": planning_seconds},

@@ -66,7 +66,7 @@ def on_machines(expression: Expression, places: dict[str, Placement]) -> tuple[S
 
 def check(relation: Relation, operands: Sequence[Schema], way: LocalStrategy) -> None:
     """A way as the implementation algebra has it."""
-    expression = PlanExpressions({}, set()).of(relation)
+    expression = PlanExpressions({}, set()).expression_of(relation)
     places = {
         f"operand{number}": placed(place, schema)
         for number, (place, schema) in enumerate(zip(way.operands, operands, strict=True))

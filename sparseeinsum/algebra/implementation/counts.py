@@ -56,7 +56,7 @@ def _dense(relation_type: RelationType) -> TupleCounts:
 
 
 def _with_holes(relation_type: RelationType, tuples: float, distinct: Sequence[float]) -> TupleCounts:
-    """The counts of a relation with holes: from its keys, if they are known, else from estimates, below the frontier."""
+    """The counts of a relation with holes: from its keys, if they are known, else from estimates, within limits."""
     if relation_type.known_keys is not None:
         distinct_values = tuple(float(np.unique(part).size) for part in relation_type.known_keys)
         return TupleCounts(float(relation_type.known_keys.shape[1]), distinct_values, relation_type.bound)
