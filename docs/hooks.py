@@ -27,7 +27,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 def _table_of_functions() -> str:
     parts = []
-    for title, is_aggregate in (("Scalar functions", False), ("Aggregates", True)):
+    for title, is_aggregate in (("Functions", False), ("Aggregates", True)):
         parts += [f"## {title}", "", "| function | what it computes | example |", "|---|---|---|"]
         for function in functions():
             if function.is_aggregate == is_aggregate:
