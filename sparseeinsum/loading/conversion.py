@@ -1,4 +1,4 @@
-"""Loading: values of the user's in a dtype that tensors have, exactly."""
+"""Loading: converts values of the user to a dtype that tensors can have, without changing them."""
 
 from typing import Any
 
@@ -8,36 +8,45 @@ from numpy.typing import NDArray
 from sparseeinsum.errors import DataError
 from sparseeinsum.operators.dtypes import ITEM_BYTES
 
-# What values become where the user does not say, by kind or name: narrower numbers the nearest dtype that holds them
-# all, and uint64 int64 if every value fits.
+# The default dtypes by the kind or name of numpy's dtype: the narrowest one that represents all values. For uint64 it
+# is int64, and values that do not fit are refused.
 _DEFAULTS = {"i": "int64", "u": "int64", "b": "bool", "float16": "float32"}
 _DEFAULTS |= {dtype: dtype for dtype in ITEM_BYTES}
 
 
-def dtype_of_values(name: str, wanted: str | None, found: np.dtype[Any]) -> str:
-    """The dtype given, else that of the values.
+def dtype_of_values(name: str, requested: str | None, actual: np.dtype[Any]) -> str:
+    """Return the dtype of a tensor: the requested one, else a default for the values.
+
+    Args:
+        name: The name of the tensor, for messages.
+        requested: The dtype that the user gives, if any.
+        actual: The dtype of the values.
 
     Raises:
-        DataError: The values are no numbers, or of a dtype that has no like among those of tensors.
+        DataError: The values are no numbers, or no dtype of tensors represents them all.
     """
-    if found.kind not in "fiubc":
-        raise DataError(f"tensor {name} holds {found.name}, which is no number; convert its values to float64 first")
-    dtype = wanted or _DEFAULTS.get(found.kind) or _DEFAULTS.get(found.name)
+    if actual.kind not in "fiubc":
+        raise DataError(f"tensor {name} holds {actual.name}, which is no number; convert its values to float64 first")
+    dtype = requested or _DEFAULTS.get(actual.kind) or _DEFAULTS.get(actual.name)
     if dtype is None:
-        nearest = "complex128" if found.kind == "c" else "float64"
+        nearest = "complex128" if actual.kind == "c" else "float64"
         raise DataError(
-            f"tensor {name} has dtype {found.name}, which is not supported; pass dtype='{nearest}' to round it"
+            f"tensor {name} has dtype {actual.name}, which is not supported; pass dtype='{nearest}' to round it"
         )
     return dtype
 
 
 def converted_values(name: str, values: NDArray[Any], dtype: str, first_row: int = 0) -> NDArray[Any]:
-    """Values of the dtype wanted, in this machine's byte order; floating-point numbers may be rounded to another float.
+    """Convert values to a dtype, in this machine's byte order; only floating-point numbers may be rounded.
 
-    The number of the first row is for messages, where the values are a part of more.
+    Args:
+        name: The name of the tensor, for messages.
+        values: The values.
+        dtype: The dtype.
+        first_row: The number of the first row, for messages; a batch is a part of more rows.
 
     Raises:
-        DataError: Another value would change, or a finite one become infinite.
+        DataError: An integer would change, or a finite value would become infinite.
     """
     with np.errstate(all="ignore"):
         is_real = values.dtype.kind == "c" and np.dtype(dtype).kind != "c"
@@ -46,13 +55,13 @@ def converted_values(name: str, values: NDArray[Any], dtype: str, first_row: int
             return converted
         positions = np.flatnonzero(_is_changed(values, converted))
     if positions.size:
-        value, place = values.flat[positions[0]], place_of(positions[0], values, first_row)
-        raise DataError(f"tensor {name}, {place}: {value} is no {dtype}; {_way_out(values, dtype)}")
+        value, position = values.flat[positions[0]], position_of(positions[0], values, first_row)
+        raise DataError(f"tensor {name}, {position}: {value} is no {dtype}; {_suggestion(values, dtype)}")
     return converted
 
 
 def _is_changed(before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where values are other ones after a conversion."""
+    """Return where values have changed in a conversion."""
     changed = _is_part_changed(before.real, after.real)
     if before.dtype.kind == "c":
         changed |= _is_part_changed(before.imag, after.imag) if after.dtype.kind == "c" else before.imag != 0
@@ -64,7 +73,7 @@ def _is_part_changed(before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.bo
         infinite: NDArray[np.bool_] = np.isinf(after) & np.isfinite(before)
         return infinite
     changed: NDArray[np.bool_] = after.astype(before.dtype) != before
-    # The greatest whole numbers are rounded to one that they lack, and what is beyond them wraps around.
+    # The greatest integers are rounded up to a float beyond their type, which wraps around when it is converted back.
     if before.dtype.kind in "iu" and after.dtype.kind == "f":
         changed |= after >= float(int(np.iinfo(before.dtype).max) + 1)
     if before.dtype.kind in "fu" and after.dtype.kind == "i":
@@ -72,13 +81,13 @@ def _is_part_changed(before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.bo
     return changed
 
 
-def _way_out(values: NDArray[Any], dtype: str) -> str:
+def _suggestion(values: NDArray[Any], dtype: str) -> str:
     if values.dtype.kind == "c" and np.dtype(dtype).kind != "c":
         return "pass dtype='complex128', or leave out the imaginary parts first"
     return "choose another dtype, as in dtype='float64', or round it first"
 
 
-def place_of(position: int | np.intp, values: NDArray[Any], first_row: int = 0) -> str:
-    """Where a value stands, for a message."""
-    index = tuple(int(place) for place in np.unravel_index(position, values.shape))
+def position_of(position: int | np.intp, values: NDArray[Any], first_row: int = 0) -> str:
+    """Return the position of a value, for a message: its row, or its index in an array of several axes."""
+    index = tuple(map(int, np.unravel_index(position, values.shape)))
     return f"row {first_row + index[0]} (counted from 0)" if len(index) == 1 else f"element {index}"

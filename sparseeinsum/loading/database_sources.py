@@ -1,4 +1,4 @@
-"""Loading: what a database reads by itself; what it cannot read streams into it, files from a DuckDB of our own."""
+"""Loading: which tables, views and files a database can read; others are streamed, files by a separate DuckDB."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,15 +19,15 @@ _RELATION = temporary_name("relation")
 
 
 def can_read(engine: Engine, source: object) -> bool:
-    """Whether the database can read it: a relation of its own, or a file where it reads files."""
+    """Return whether the database can read a source: one of its relations, or a file if it reads files."""
     if isinstance(source, str):
         return engine.dialect.reads_files or not is_data_file(source)
     return isinstance(source, duckdb.DuckDBPyRelation) and engine.has_relation(source)
 
 
 @contextmanager
-def source_of(engine: Engine, source: object) -> Iterator[tuple[str, exp.Table]]:
-    """What to call it, and what to select from while it is read.
+def readable_source(engine: Engine, source: object) -> Iterator[tuple[str, exp.Table]]:
+    """Make a source readable in the context; yield its title for messages and the table to select from.
 
     Raises:
         CatalogueError: There is no such table, view or file.
@@ -39,12 +39,16 @@ def source_of(engine: Engine, source: object) -> Iterator[tuple[str, exp.Table]]
         yield "the relation", table
 
 
-def streamed(name: str, rows: Rows) -> Stream:
-    """What the database cannot read, as batches.
+def stream_rows(name: str, rows: Rows) -> Stream:
+    """Return the batches of a source that the database cannot read itself.
+
+    Args:
+        name: The name of the tensor, for messages.
+        rows: The source and its columns.
 
     Raises:
         CatalogueError: The file cannot be read.
-        DataError: It has not the columns.
+        DataError: The source lacks a column.
     """
     source = rows.source
     try:

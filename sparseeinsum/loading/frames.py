@@ -1,4 +1,4 @@
-"""Loading: Arrow tables (index columns, then the value) as coordinates and values."""
+"""Loading: reads coordinates and values from Arrow tables of index columns and a value column."""
 
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -17,33 +17,33 @@ _Array: TypeAlias = NDArray[Any]
 def entries_of_frame(
     description: TensorDescription, table: pa.Table, first_row: int = 0
 ) -> tuple[list[str], list[_Array | KeyColumn], _Array]:
-    """Names of the index columns, coordinates by axis, and values.
+    """Return the names of the index columns, coordinates by axis, and values.
 
     Args:
         description: What the user says of the tensor.
-        table: The table; its last column is that of the values.
-        first_row: The number of its first row, for messages; rows of a batch are counted from that of the first one.
+        table: The table, whose last column holds the values.
+        first_row: The number of its first row, for messages; a batch is a part of more rows.
 
     Raises:
         DataError: A column has a wrong type, or holds NULL.
     """
-    name, dtype = description.name, description.wanted_dtype()
+    name, dtype = description.name, description.checked_dtype()
     *index_names, value_name = table.column_names
-    given = dictionaries_of_frame(description, table.schema)
+    dictionaries = dictionaries_of_frame(description, table.schema)
     _check_nulls(name, table, first_row)
     coordinates = [
         table.column(column).to_numpy() if dictionary is None else read_keys(name, column, table.column(column))
-        for column, dictionary in zip(index_names, given, strict=True)
+        for column, dictionary in zip(index_names, dictionaries, strict=True)
     ]
     return index_names, coordinates, _values(name, value_name, table.column(value_name), dtype, first_row)
 
 
 def dictionaries_of_frame(description: TensorDescription, schema: pa.Schema) -> list[str | None]:
-    """For every index column the name of its dictionary; None where it holds indices.
+    """Return for every index column the name of its dictionary; None for a column of indices.
 
     Raises:
         DataError: A column holds neither indices nor keys.
-        ShapeError: The user gives a dictionary to an axis that there is not.
+        ShapeError: The user gives a dictionary to an axis that does not exist.
     """
     *index, _ = schema
     for column in index:
@@ -57,7 +57,7 @@ def dictionaries_of_frame(description: TensorDescription, schema: pa.Schema) -> 
 
 
 def _check_nulls(name: str, table: pa.Table, first_row: int) -> None:
-    """NULL in a table: refused before numpy turns it into NaN."""
+    """Refuse NULL in a table, which numpy would turn into NaN."""
     nulls = []
     for position, column in enumerate(table.columns):
         parts = [column, *(column.flatten() if pa.types.is_struct(column.type) else ())]
@@ -88,7 +88,7 @@ def _values(name: str, column: str, values: pa.ChunkedArray, dtype: str | None, 
 
 
 def _is_complex(kind: pa.DataType) -> bool:
-    """Whether values are complex numbers as results have them: struct<re, im>."""
+    """Return whether values have the type that results have for complex numbers: struct<re, im>."""
     return pa.types.is_struct(kind) and [(field.name, pa.types.is_floating(field.type)) for field in kind] == [
         ("re", True),
         ("im", True),
@@ -96,7 +96,18 @@ def _is_complex(kind: pa.DataType) -> bool:
 
 
 def _decimals(name: str, column: str, values: pa.ChunkedArray, dtype: str | None, first_row: int) -> _Array:
-    """Decimals, which numpy lacks: whole ones as int64, or those with digits behind the point rounded to float64."""
+    """Convert decimals, which numpy lacks: integers to int64, others rounded to float64.
+
+    Args:
+        name: The name of the tensor, for messages.
+        column: The name of the column, for messages.
+        values: The column.
+        dtype: The dtype that the user gives, if any.
+        first_row: The number of the first row, for messages.
+
+    Raises:
+        DataError: A value is no int64, or an integer changes as a float64.
+    """
     is_whole = dtype in ("int64", "bool") or (dtype is None and values.type.scale <= 0)
     if not is_whole and values.type.scale > 0:
         return np.asarray(values.cast(pa.float64()).to_numpy())
@@ -104,14 +115,14 @@ def _decimals(name: str, column: str, values: pa.ChunkedArray, dtype: str | None
         return np.asarray(values.cast(pa.int64()).to_numpy())
     except pa.ArrowInvalid:  # one does not fit
         numbers = values.to_pylist()
-    wanted = "int64" if is_whole else "float64"
+    target = "int64" if is_whole else "float64"
     for row, number in enumerate(numbers):
         if not (_is_int64(number) if is_whole else Decimal(float(number)) == number):
             raise DataError(
                 f"tensor {name}, row {first_row + row} (counted from 0): the value {column} is {number}, which is "
-                f"no {wanted}; choose another dtype, as in dtype='float64', or round it first"
+                f"no {target}; choose another dtype, as in dtype='float64', or round it first"
             )
-    return np.array(numbers, wanted)
+    return np.array(numbers, target)
 
 
 def _is_int64(number: Decimal) -> bool:

@@ -1,4 +1,4 @@
-"""Loading: how a tensor whose layout the user leaves open is stored: as entries, or in arrays, and in which."""
+"""Loading: chooses the layout of a stored tensor if the user does not: entries, or arrays along some axes."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,27 +13,27 @@ from sparseeinsum.operators.dtypes import ITEM_BYTES
 
 Promoted = Sequence[str] | Mapping[str, int] | None
 
-# A dense array is stored as entries where fewer than this share of its values differ from the fill.
+# A dense array is stored as entries if less than this share of its values differs from the fill.
 _SPARSE_BELOW = 0.25
-# Entries of a sparse matrix are stored in arrays where those take less, and entries more than this: a table of fewer is
-# best as everybody can read it.
+# A sparse matrix is stored in arrays if entries would take more than this, and arrays less: a smaller table stays one
+# of entries, which is easier to read.
 _MOST_BYTES_OF_ENTRIES = 16 << 20
-# One array in a tuple may have so many bytes before another axis becomes a key.
+# If an array would be larger than this, another axis is promoted.
 _LARGEST_ARRAY_BYTES = 1 << 20
-# A database that reads many rows at once may take so many bytes for their arrays. Longer arrays are cut: they make
-# scans leave the processor's caches, which doubles their time, and small memory limits impossible.
+# A database that reads many rows at once may use this much memory for their arrays. Longer arrays are cut into tiles:
+# otherwise scans exceed the processor's caches, which doubles their time, and need large memory limits.
 _LARGEST_VECTOR_BYTES = 32 << 20
-# Elements of an array that is cut.
+# The number of elements of an array that is cut.
 _TILE = 512
 
 
 @dataclass(frozen=True, slots=True)
 class RowSizes:
-    """What rows take in a database.
+    """The sizes of rows in a database.
 
     Attributes:
-        entry_bytes: Of an entry in a table; 0 where entries are to stay entries.
-        vector_rows: Rows that the database reads at once.
+        entry_bytes: The bytes of an entry in a table; 0 if entries must not be stored in arrays.
+        vector_rows: The number of rows that the database reads at once.
     """
 
     entry_bytes: int
@@ -41,12 +41,12 @@ class RowSizes:
 
 
 def layout_of_array(tensor: Tensor, present: NDArray[np.generic], sizes: RowSizes) -> Decomposition:
-    """Entries for sparse data, else arrays.
+    """Return the layout of a dense array: entries if most values are the fill, else arrays.
 
     Args:
-        tensor: That is loaded.
-        present: Its shape; not 0 where an element is not the fill.
-        sizes: What rows take.
+        tensor: The tensor.
+        present: An array of its shape that is not 0 where the value is not the fill.
+        sizes: The sizes of rows in the database.
     """
     if present.size and np.count_nonzero(present) < _SPARSE_BELOW * present.size:
         return fully_promoted(len(tensor.axes))
@@ -54,7 +54,7 @@ def layout_of_array(tensor: Tensor, present: NDArray[np.generic], sizes: RowSize
 
 
 def layout_of_sparse(tensor: Tensor, count: int, sizes: RowSizes) -> Decomposition:
-    """Entries, or arrays where so many entries take much, and arrays of all elements less."""
+    """Return the layout of a sparse array with `count` entries: entries, or arrays if these take less space."""
     arrays = _in_arrays(tensor, sizes)
     array_bytes = arrays.max_tuples(tensor.shape) * sizes.entry_bytes + tensor.size * ITEM_BYTES[tensor.dtype]
     is_smaller = max(array_bytes, _MOST_BYTES_OF_ENTRIES) < count * sizes.entry_bytes
@@ -62,7 +62,7 @@ def layout_of_sparse(tensor: Tensor, count: int, sizes: RowSizes) -> Decompositi
 
 
 def layout_of_entries(tensor: Tensor, promoted: Promoted) -> Decomposition:
-    """As they are, unless the user says otherwise.
+    """Return the layout of rows: entries, unless the user chooses another one.
 
     Raises:
         ShapeError: There is no such axis, or a tile is no whole number.
@@ -71,7 +71,7 @@ def layout_of_entries(tensor: Tensor, promoted: Promoted) -> Decomposition:
 
 
 def named_layout(tensor: Tensor, promoted: Sequence[str] | Mapping[str, int]) -> Decomposition:
-    """The layout in which axes named are key columns, in tiles where there are any.
+    """Return the layout in which the axes in `promoted` are key columns, if it is a mapping with these tiles.
 
     Raises:
         ShapeError: There is no such axis, or a tile is no whole number.
@@ -91,27 +91,27 @@ def named_layout(tensor: Tensor, promoted: Sequence[str] | Mapping[str, int]) ->
 
 
 def _in_arrays(tensor: Tensor, sizes: RowSizes) -> Decomposition:
-    """The first axis as key, and more of them where the arrays would be large; long arrays are cut.
+    """Promote the first axis, and more of them until arrays are small enough; cut long arrays into tiles.
 
-    Axes with a dictionary are keys, whose number may grow.
+    Axes with a dictionary are always promoted, because their bound may grow.
     """
     rank = len(tensor.axes)
     keys = 1 if rank >= 2 else 0
     while keys < rank and math.prod(tensor.shape[keys:]) * ITEM_BYTES[tensor.dtype] > _LARGEST_ARRAY_BYTES:
         keys += 1
-    has_keys = [place < keys or axis.dictionary is not None for place, axis in enumerate(tensor.axes)]
-    whole = Decomposition(tuple(1 if has_key else DEMOTED for has_key in has_keys))
-    rows = min(whole.max_tuples(tensor.shape), sizes.vector_rows)
-    is_long = rows * array_bytes(tensor, whole) > _LARGEST_VECTOR_BYTES
-    return _cut(whole, tensor.shape) if is_long else whole
+    has_keys = [axis_number < keys or axis.dictionary is not None for axis_number, axis in enumerate(tensor.axes)]
+    untiled = Decomposition(tuple(1 if has_key else DEMOTED for has_key in has_keys))
+    rows = min(untiled.max_tuples(tensor.shape), sizes.vector_rows)
+    is_long = rows * array_bytes(tensor, untiled) > _LARGEST_VECTOR_BYTES
+    return _cut(untiled, tensor.shape) if is_long else untiled
 
 
-def _cut(whole: Decomposition, shape: tuple[int, ...]) -> Decomposition:
-    """The same with arrays of no more elements than a tile: their first axes become keys, one of them in tiles."""
-    tiles = list(whole.tiles)
-    for place in whole.array_axes:
-        rest = math.prod(shape[other] for other in whole.array_axes if other > place)
-        tiles[place] = 1 << (max(_TILE // rest, 1).bit_length() - 1)
-        if tiles[place] > 1:
+def _cut(untiled: Decomposition, shape: tuple[int, ...]) -> Decomposition:
+    """Cut arrays to at most `_TILE` elements: promote their first axes, and tile the last one that must shrink."""
+    tiles = list(untiled.tiles)
+    for axis in untiled.array_axes:
+        rest = math.prod(shape[other] for other in untiled.array_axes if other > axis)
+        tiles[axis] = 1 << (max(_TILE // rest, 1).bit_length() - 1)
+        if tiles[axis] > 1:
             break
     return Decomposition(tuple(tiles))

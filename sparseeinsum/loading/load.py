@@ -10,7 +10,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import CatalogueError, EngineError
 from sparseeinsum.language.tensors import StoredTensor, Tensor, fully_promoted
-from sparseeinsum.loading.database_sources import can_read, source_of, streamed
+from sparseeinsum.loading.database_sources import can_read, readable_source, stream_rows
 from sparseeinsum.loading.layouts import Promoted, RowSizes, layout_of_entries
 from sparseeinsum.loading.sources.input_data import InputData, Rows, Stream
 from sparseeinsum.loading.streams import EntryStream
@@ -23,12 +23,12 @@ from sparseeinsum.storage.ownership import claim_table, drop_table, owned_tensor
 from sparseeinsum.storage.placement import spread_for
 from sparseeinsum.storage.tensor_description import TensorDescription
 from sparseeinsum.storage.tensor_tables import (
-    Arrangement,
-    arrange,
+    TableLayout,
     check_repeated,
     checked_order,
     is_ascending,
     stored_tensor,
+    write_table,
 )
 from sparseeinsum.storage.value_checks import check_values
 
@@ -38,9 +38,9 @@ _INCOMING = temporary_name("incoming")
 def load(
     engine: Engine,
     description: TensorDescription,
-    given: InputData,
+    data: InputData,
     promoted: Promoted,
-    sums_duplicates: bool,
+    sum_duplicates: bool,
     order: Sequence[str] = (),
     distribute: str | None = None,
 ) -> StoredTensor:
@@ -49,9 +49,9 @@ def load(
     Args:
         engine: Where.
         description: What the user says of it.
-        given: The data.
+        data: The data.
         promoted: Axes to store as key columns, and their tiles; None leaves it to the data.
-        sums_duplicates: Whether values of a coordinate that is given twice are added up.
+        sum_duplicates: Whether values of a coordinate that is given twice are added up.
         order: Key columns by which to order the rows of the table; else by all of entries, or as they are given.
         distribute: How to spread the rows over machines; see `spread_for`.
 
@@ -60,41 +60,39 @@ def load(
         ShapeError: Axes, shape and data do not fit together, or an axis to order by is no key column.
         DataError: The data are no tensor; the database is as it was.
     """
-    if isinstance(given, Rows) and not can_read(engine, given.source):
-        given = streamed(description.name, given)
-    if isinstance(given, Stream):
-        return _load_stream(
-            engine, EntryStream(description, given.batches), promoted, sums_duplicates, order, distribute
-        )
-    if isinstance(given, Rows):
-        return _load_rows(engine, description, given, promoted, sums_duplicates, order, distribute)
+    if isinstance(data, Rows) and not can_read(engine, data.source):
+        data = stream_rows(description.name, data)
+    if isinstance(data, Stream):
+        return _load_stream(engine, EntryStream(description, data.batches), promoted, sum_duplicates, order, distribute)
+    if isinstance(data, Rows):
+        return _load_rows(engine, description, data, promoted, sum_duplicates, order, distribute)
     with engine.transaction():
         entry_bytes = 0 if order else engine.dialect.entry_bytes  # what is ordered by its keys needs them
         sizes = RowSizes(entry_bytes, engine.dialect.vector_rows)
-        columns = columns_of(description, given, promoted, Dictionaries(engine), sizes)
-        return _load_columns(engine, columns, sums_duplicates, order, distribute)
+        columns = columns_of(description, data, promoted, Dictionaries(engine), sizes)
+        return _load_columns(engine, columns, sum_duplicates, order, distribute)
 
 
 def _load_columns(
-    engine: Engine, columns: TensorColumns, sums_duplicates: bool, order: Sequence[str], distribute: str | None
+    engine: Engine, columns: TensorColumns, sum_duplicates: bool, order: Sequence[str], distribute: str | None
 ) -> StoredTensor:
-    keys = checked_order(columns.tensor, columns.wanted, order)
-    spread = spread_for(columns.tensor, columns.wanted, distribute, columns.table.nbytes, engine)
-    arrangement = Arrangement(columns.wanted, sums_duplicates and columns.may_repeat, keys, spread)
-    is_as_wanted = not arrangement.sums and not keys and columns.wanted == columns.decomposition
-    registering = nullcontext() if is_as_wanted else engine.registered(columns.table, _INCOMING)
+    order_columns = checked_order(columns.tensor, columns.stored_decomposition, order)
+    spread = spread_for(columns.tensor, columns.stored_decomposition, distribute, columns.table.nbytes, engine)
+    layout = TableLayout(columns.stored_decomposition, sum_duplicates and columns.may_repeat, order_columns, spread)
+    is_final = not layout.sum_duplicates and not order_columns and columns.stored_decomposition == columns.decomposition
+    registering = nullcontext() if is_final else engine.registered(columns.table, _INCOMING)
     with registering as incoming:
         table = claim_table(engine, columns.tensor.name)
-        stored = stored_tensor(columns.tensor, columns.wanted, table.sql(engine.dialect_name))
-        if is_as_wanted:
+        stored = stored_tensor(columns.tensor, columns.stored_decomposition, table.sql(engine.dialect_name))
+        if is_final:
             engine.load_table(table, columns.table, spread)
-        given = stored
+        source = stored
         if incoming is not None:
-            given = stored_tensor(columns.tensor, columns.decomposition, incoming.sql(engine.dialect_name))
-        if columns.may_repeat and not arrangement.sums:
-            check_repeated(engine, given)
-        if not is_as_wanted:
-            arrange(engine, given, arrangement, table)
+            source = stored_tensor(columns.tensor, columns.decomposition, incoming.sql(engine.dialect_name))
+        if columns.may_repeat and not layout.sum_duplicates:
+            check_repeated(engine, source)
+        if not is_final:
+            write_table(engine, source, layout, table)
         Catalogue(engine).add(stored)
     return stored
 
@@ -103,7 +101,7 @@ def _load_stream(
     engine: Engine,
     stream: EntryStream,
     promoted: Promoted,
-    sums_duplicates: bool,
+    sum_duplicates: bool,
     order: Sequence[str],
     distribute: str | None,
 ) -> StoredTensor:
@@ -111,14 +109,14 @@ def _load_stream(
     with engine.transaction():
         table = claim_table(engine, stream.name)
         with _incoming(engine, stream) as incoming:
-            known = Dictionaries(engine).of_columns(stream.name, incoming, stream.columns)
-            tensor = stream.tensor(known)
-            rows = stored_tensor(tensor, fully_promoted(len(tensor.axes)), incoming.sql(engine.dialect_name))
-            given = replace(rows, holds_keys=any(known))
-            arrangement = _arrangement(tensor, promoted, sums_duplicates, order, stream.ascends)
-            spread = spread_for(tensor, arrangement.decomposition, distribute, None, engine)
-            arrangement = replace(arrangement, spread=spread)
-            return _store_entries(engine, given, arrangement, table, may_repeat=not stream.ascends)
+            dictionaries = Dictionaries(engine).for_columns(stream.name, incoming, stream.columns)
+            tensor = stream.tensor(dictionaries)
+            entries_table = stored_tensor(tensor, fully_promoted(len(tensor.axes)), incoming.sql(engine.dialect_name))
+            source = replace(entries_table, holds_keys=any(dictionaries))
+            layout = _layout(tensor, promoted, sum_duplicates, order, stream.ascends)
+            spread = spread_for(tensor, layout.decomposition, distribute, None, engine)
+            layout = replace(layout, spread=spread)
+            return _store_entries(engine, source, layout, table, may_repeat=not stream.ascends)
 
 
 @contextmanager
@@ -136,56 +134,56 @@ def _incoming(engine: Engine, stream: EntryStream) -> Iterator[exp.Table]:
 def _load_rows(
     engine: Engine,
     description: TensorDescription,
-    given: Rows,
+    data: Rows,
     promoted: Promoted,
-    sums_duplicates: bool,
+    sum_duplicates: bool,
     order: Sequence[str],
     distribute: str | None,
 ) -> StoredTensor:
     """Rows that the database can read, copied as they are before they are looked at several times."""
     name = description.name
-    with engine.transaction(), source_of(engine, given.source) as (title, source):
-        known = relation_columns(engine, name, title, source)
-        index, value = given.columns.among(name, [column.name for column in known])
+    with engine.transaction(), readable_source(engine, data.source) as (title, source):
+        columns = relation_columns(engine, name, title, source)
+        index, value = data.columns.among(name, [column.name for column in columns])
         incoming = exp.table_(_INCOMING, db=engine.dialect.temporary_schema)
-        wanted = dict.fromkeys([*index, *([] if value is None else [value])])
+        needed = dict.fromkeys([*index, *([] if value is None else [value])])
         number = exp.alias_(exp.Literal.number(1), "sparseeinsum_number")  # for rows of which no column is wanted
-        columns: list[exp.Expr] = [exp.column(column, quoted=True) for column in wanted]
-        engine.create_temporary(incoming, exp.select(*(columns or [number])).from_(source))
-        entered, value_type = relation_as_tensor(engine, description, title, incoming, index, value)
+        expressions: list[exp.Expr] = [exp.column(column, quoted=True) for column in needed]
+        engine.create_temporary(incoming, exp.select(*(expressions or [number])).from_(source))
+        rows, value_type = relation_as_tensor(engine, description, title, incoming, index, value)
         if value_type is not None:
-            check_values(engine, entered, value_type)
-        check_entries(entered, engine)
+            check_values(engine, rows, value_type)
+        check_entries(rows, engine)
         table = claim_table(engine, name)  # not before the rows are there, which may come from one that goes
-        arrangement = _arrangement(entered.tensor, promoted, sums_duplicates, order, ascends=False)
-        spread = spread_for(entered.tensor, arrangement.decomposition, distribute, None, engine)
-        arrangement = replace(arrangement, spread=spread)
-        stored = _store_entries(engine, entered, arrangement, table, may_repeat=True)
+        layout = _layout(rows.tensor, promoted, sum_duplicates, order, ascends=False)
+        spread = spread_for(rows.tensor, layout.decomposition, distribute, None, engine)
+        layout = replace(layout, spread=spread)
+        stored = _store_entries(engine, rows, layout, table, may_repeat=True)
         engine.execute(exp.Drop(tables=[incoming], kind="TABLE"))
     return stored
 
 
-def _arrangement(
-    tensor: Tensor, promoted: Promoted, sums_duplicates: bool, order: Sequence[str], ascends: bool
-) -> Arrangement:
+def _layout(
+    tensor: Tensor, promoted: Promoted, sum_duplicates: bool, order: Sequence[str], ascends: bool
+) -> TableLayout:
     """How to store entries: in the order of their axes, unless the user says otherwise."""
-    wanted = layout_of_entries(tensor, promoted)
-    keys = checked_order(tensor, wanted, order)
-    if wanted.is_scalar and not keys and not ascends:
-        keys = tuple(axis.name for axis in tensor.axes)
-    return Arrangement(wanted, sums_duplicates, keys)
+    decomposition = layout_of_entries(tensor, promoted)
+    order_columns = checked_order(tensor, decomposition, order)
+    if decomposition.is_scalar and not order_columns and not ascends:
+        order_columns = tuple(axis.name for axis in tensor.axes)
+    return TableLayout(decomposition, sum_duplicates, order_columns)
 
 
 def _store_entries(
-    engine: Engine, given: StoredTensor, arrangement: Arrangement, table: exp.Table, may_repeat: bool
+    engine: Engine, source: StoredTensor, layout: TableLayout, table: exp.Table, may_repeat: bool
 ) -> StoredTensor:
-    must_check = may_repeat and not arrangement.sums
-    stored = stored_tensor(given.tensor, arrangement.decomposition, table.sql(engine.dialect_name))
-    if must_check and stored.decomposition != given.decomposition:  # of which nothing can be made
-        check_repeated(engine, given)
-    arrange(engine, given, arrangement, table)
-    if must_check and stored.decomposition == given.decomposition and not is_ascending(engine, stored):
-        check_repeated(engine, given)
+    must_check = may_repeat and not layout.sum_duplicates
+    stored = stored_tensor(source.tensor, layout.decomposition, table.sql(engine.dialect_name))
+    if must_check and stored.decomposition != source.decomposition:  # of which nothing can be made
+        check_repeated(engine, source)
+    write_table(engine, source, layout, table)
+    if must_check and stored.decomposition == source.decomposition and not is_ascending(engine, stored):
+        check_repeated(engine, source)
     Catalogue(engine).add(stored)
     return stored
 

@@ -1,4 +1,4 @@
-"""Loading: batches of a user's, checked while they stream, as batches of what is stored: keys, then values."""
+"""Loading: checks batches of a user while they stream, and converts them to the columns that are stored."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -21,12 +21,12 @@ _INT_BOUND = 1 << 31
 
 
 class EntryStream:
-    """Entries that are read once, and what is known of them when all are.
+    """Entries that can be read once, and what is known of them after that.
 
     Attributes:
-        name: Of the tensor.
-        failure: What ended the reading; the database that reads has its own words for that.
-        ascends: Whether every coordinate came after the one before it, so that none came twice.
+        name: The name of the tensor.
+        failure: The error that ended the reading, if there was one; the database that reads raises another one.
+        ascends: Whether every coordinate is greater than the one before it, so that none is repeated.
     """
 
     def __init__(self, description: TensorDescription, source: pa.RecordBatchReader) -> None:
@@ -40,42 +40,46 @@ class EntryStream:
         names, coordinates, values = self._entries(source.schema.empty_table())
         self._names = names
         self._dictionaries = dictionaries_of_frame(description, source.schema)
-        self._key_types = [each.key_type if isinstance(each, KeyColumn) else None for each in coordinates]
+        self._key_types = [column.key_type if isinstance(column, KeyColumn) else None for column in coordinates]
         self._greatest = [-1] * len(names)
-        self._dtype = dtype_of_values(self.name, description.wanted_dtype(), values.dtype)
-        # What every index is held to; without a shape, keys are as wide as the columns that they come from.
-        given = self._given_bounds([None if each is None else GREATEST_BOUND for each in self._key_types])
-        if given is not None and len(given) != len(names):
-            raise ShapeError(f"tensor {self.name} is given shape {given}, but data of {len(names)} index columns")
-        widest = [_INT_BOUND if np.can_cast(_indices(each).dtype, np.int32) else GREATEST_BOUND for each in coordinates]
-        self._limits = description.tensor(given or widest, self._dtype, names)
+        self._dtype = dtype_of_values(self.name, description.checked_dtype(), values.dtype)
+        # Indices are checked against these bounds. Without a shape, they follow from the types of the columns.
+        bounds = self._user_bounds([None if column is None else GREATEST_BOUND for column in self._key_types])
+        if bounds is not None and len(bounds) != len(names):
+            raise ShapeError(f"tensor {self.name} is given shape {bounds}, but data of {len(names)} index columns")
+        type_bounds = [
+            _INT_BOUND if np.can_cast(_indices(column).dtype, np.int32) else GREATEST_BOUND for column in coordinates
+        ]
+        self._bounded_tensor = description.tensor(bounds or type_bounds, self._dtype, names)
 
     def reader(self) -> pa.RecordBatchReader:
-        """The batches; can be read once.
+        """Return the converted batches, which can be read once.
 
         Raises:
-            DataError: While they are read: a row is none of a tensor; the first such row is named.
+            DataError: While batches are read: a row is invalid; the message names the first such row.
         """
-        schema = self._clean(self._source.schema.empty_table()).schema
+        schema = self._convert(self._source.schema.empty_table()).schema
         return pa.RecordBatchReader.from_batches(schema, self._batches())
 
     @property
     def columns(self) -> list[tuple[str, str | None, str | None]]:
-        """For every axis its column, its dictionary, and the type of its keys; None where it has none."""
-        axes = [axis.name for axis in self._limits.axes]
+        """For every axis its column, and the name of its dictionary and the type of its keys, which may be None."""
+        axes = [axis.name for axis in self._bounded_tensor.axes]
         return list(zip(axes, self._dictionaries, self._key_types, strict=True))
 
     def tensor(self, dictionaries: Sequence[StoredDictionary | None]) -> Tensor:
-        """The tensor that all batches make, once they are read and dictionaries have their keys."""
+        """Return the tensor in the batches, after all of them were read and the dictionaries have their keys."""
         sizes = sizes_of(dictionaries)
-        bounds = self._given_bounds(sizes)
-        found = [
+        bounds = self._user_bounds(sizes)
+        data_bounds = [
             size if size is not None else greatest + 1 for size, greatest in zip(sizes, self._greatest, strict=True)
         ]
-        known = dictionaries_of(dictionaries)
-        return self._description.tensor(bounds or found, self._dtype, self._names, dictionaries=known)
+        known_dictionaries = dictionaries_of(dictionaries)
+        return self._description.tensor(
+            bounds or data_bounds, self._dtype, self._names, dictionaries=known_dictionaries
+        )
 
-    def _given_bounds(self, sizes: Sequence[int | None]) -> tuple[int, ...] | None:
+    def _user_bounds(self, sizes: Sequence[int | None]) -> tuple[int, ...] | None:
         return None if self._description.shape is None else self._description.bounds(sizes)
 
     def _entries(self, table: pa.Table) -> tuple[list[str], list[NDArray[Any] | KeyColumn], NDArray[Any]]:
@@ -84,20 +88,20 @@ class EntryStream:
     def _batches(self) -> Iterator[pa.RecordBatch]:
         try:
             for batch in self._source:
-                yield from self._clean(pa.table(batch)).to_batches()
+                yield from self._convert(pa.table(batch)).to_batches()
                 self._rows += batch.num_rows
         except pa.ArrowException as error:
-            said = str(error).partition(". Detail: Python exception")[0]  # a whole traceback
-            self.failure = DataError(f"tensor {self.name} cannot be read: {said}")
+            reason = str(error).partition(". Detail: Python exception")[0]  # a whole traceback
+            self.failure = DataError(f"tensor {self.name} cannot be read: {reason}")
             raise self.failure from None
         except BaseException as error:
             self.failure = error
             raise
 
-    def _clean(self, table: pa.Table) -> pa.Table:
+    def _convert(self, table: pa.Table) -> pa.Table:
         _, columns, values = self._entries(table)
-        coordinates = [_indices(each) for each in columns]
-        check_indices(self._limits, coordinates, self._rows)
+        coordinates = [_indices(column) for column in columns]
+        check_indices(self._bounded_tensor, coordinates, self._rows)
         converted = converted_values(self.name, values, self._dtype, self._rows)
         if len(values):
             self._greatest = [
@@ -105,14 +109,16 @@ class EntryStream:
             ]
             self.ascends = self.ascends and not any(self._key_types) and self._follows(coordinates)
             self._last = [int(indices[-1]) for indices in coordinates]
-        found = entry_columns(self._limits, coordinates, converted)
-        for place, each in enumerate(columns):
-            if isinstance(each, KeyColumn):
-                found = found.set_column(place, found.column_names[place], each.keys.take(pa.array(each.positions)))
-        return found
+        result = entry_columns(self._bounded_tensor, coordinates, converted)
+        for position, column in enumerate(columns):
+            if isinstance(column, KeyColumn):
+                result = result.set_column(
+                    position, result.column_names[position], column.keys.take(pa.array(column.positions))
+                )
+        return result
 
     def _follows(self, coordinates: Sequence[NDArray[Any]]) -> bool:
-        """Whether a batch goes on where the last one ended, and ascends."""
+        """Return whether the coordinates of a batch ascend, and follow the last coordinate of the batch before."""
         if self._last is not None and [int(indices[0]) for indices in coordinates] <= self._last:
             return False
         rows = len(coordinates[0]) if coordinates else 2  # without axes, there is one coordinate for all rows
@@ -124,5 +130,5 @@ class EntryStream:
 
 
 def _indices(column: NDArray[Any] | KeyColumn) -> NDArray[Any]:
-    """Indices of a column; positions among the keys of a batch are as good until all keys are known."""
+    """Return the indices of a column; keys, whose indices are not known yet, have their positions in the batch."""
     return column.positions if isinstance(column, KeyColumn) else column

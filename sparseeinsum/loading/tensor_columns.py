@@ -1,4 +1,4 @@
-"""Loading: entries and arrays in memory as columns of a tensor relation."""
+"""Loading: converts entries and arrays in memory to the columns of a tensor relation."""
 
 import math
 from collections.abc import Iterable
@@ -31,87 +31,86 @@ from sparseeinsum.loading.layouts import (
 )
 from sparseeinsum.loading.sources.input_data import Dense, Entries
 from sparseeinsum.statistics.measure import describe_index
-from sparseeinsum.storage.dictionaries import Dictionaries, dictionaries_of, encoded, sizes_of
+from sparseeinsum.storage.dictionaries import Dictionaries, dictionaries_of, encode_keys, sizes_of
 from sparseeinsum.storage.tensor_description import TensorDescription
 
-# Coordinates of larger tensors are not numbered.
-_LARGEST_NUMBER = 1 << 62
+# Coordinates of larger tensors have no number that fits into 64 bits.
+_LARGEST_SIZE = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class TensorColumns:
-    """A tensor as it will be stored.
+    """A tensor as columns in memory.
 
     Attributes:
-        tensor: Name, axes, dtype, fill.
-        decomposition: How the rows have it.
-        wanted: How it is to be stored.
-        table: Key columns by the names of the promoted axes, then the values; complex ones as arrays of their parts.
-        may_repeat: Whether a coordinate may stand in several rows.
+        tensor: Name, axes, dtype and fill.
+        decomposition: The decomposition of the columns.
+        stored_decomposition: The decomposition in which the tensor is to be stored.
+        table: Key columns, named as the promoted axes, then the values; a complex number is an array of its two parts.
+        may_repeat: Whether a coordinate may be repeated.
     """
 
     tensor: Tensor
     decomposition: Decomposition
-    wanted: Decomposition
+    stored_decomposition: Decomposition
     table: pa.Table
     may_repeat: bool
 
 
 def columns_of(
     description: TensorDescription,
-    given: Entries | Dense,
+    data: Entries | Dense,
     promoted: Promoted,
     dictionaries: Dictionaries,
     sizes: RowSizes,
 ) -> TensorColumns:
-    """Turn data in memory into columns.
+    """Convert data in memory to columns.
 
     Args:
-        description: What the user says of the tensor; a shape must be given where data have none, and agree where
-            they have.
-        given: The data.
-        promoted: Axes to store as key columns, and their tiles; by default chosen by density and size.
-        dictionaries: Those of the database, which get the natural keys of the data.
-        sizes: What rows take in the database.
+        description: What the user says of the tensor; its shape must be that of the data, if they have one.
+        data: The data.
+        promoted: Axes to store as key columns, and their tiles; None to choose them by density and size.
+        dictionaries: The dictionaries of the database, which get the natural keys of the data.
+        sizes: The sizes of rows in the database.
 
     Raises:
-        DataError: The data are of a type that cannot be stored, or an index is out of range.
+        DataError: Values of this type cannot be stored, or an index is out of range.
         ShapeError: Axes or shape do not fit the data.
     """
-    if isinstance(given, Dense):
-        return _from_array(description, given, promoted, dictionaries, sizes)
-    return _from_entries(description, given, promoted, dictionaries, sizes)
+    if isinstance(data, Dense):
+        return _from_array(description, data, promoted, dictionaries, sizes)
+    return _from_entries(description, data, promoted, dictionaries, sizes)
 
 
 def _from_entries(
-    description: TensorDescription, given: Entries, promoted: Promoted, dictionaries: Dictionaries, sizes: RowSizes
+    description: TensorDescription, data: Entries, promoted: Promoted, dictionaries: Dictionaries, sizes: RowSizes
 ) -> TensorColumns:
-    name, values = description.name, given.values
-    axes = description.axis_names(len(given.coordinates), given.axes)
-    coordinates, known = encoded(dictionaries, description, axes, given.coordinates)
-    key_counts = sizes_of(known)
-    if given.shape is not None:
-        bounds = description.agreed_bounds(given.shape, key_counts)
+    name, values = description.name, data.values
+    axes = description.axis_names(len(data.coordinates), data.axes)
+    coordinates, dictionaries_of_data = encode_keys(dictionaries, description, axes, data.coordinates)
+    key_counts = sizes_of(dictionaries_of_data)
+    if data.shape is not None:
+        bounds = description.agreed_bounds(data.shape, key_counts)
     else:
         bounds = _bounds(coordinates, key_counts) if description.shape is None else description.bounds(key_counts)
     if len(bounds) != len(coordinates):
         raise ShapeError(f"tensor {name} is given shape {bounds}, but coordinates of {len(coordinates)} axes")
-    dtype = dtype_of_values(name, description.wanted_dtype(), values.dtype)
-    tensor = description.tensor(bounds, dtype, given.axes, given.fill, dictionaries_of(known))
+    dtype = dtype_of_values(name, description.checked_dtype(), values.dtype)
+    tensor = description.tensor(bounds, dtype, data.axes, data.fill, dictionaries_of(dictionaries_of_data))
     check_indices(tensor, coordinates)
     converted = converted_values(name, values, dtype)
     order = _ascending_order(tensor, coordinates)
     if order is not None and order.size:
         coordinates, converted = [indices[order] for indices in coordinates], converted[order]
     table = entry_columns(tensor, coordinates, converted)
-    wanted = layout_of_entries(tensor, promoted)
-    if promoted is None and given.shape is not None:  # without a shape they are rows, which users read as such
-        wanted = layout_of_sparse(tensor, len(converted), sizes)
-    return TensorColumns(tensor, fully_promoted(len(tensor.axes)), wanted, table, order is None)
+    stored_decomposition = layout_of_entries(tensor, promoted)
+    if promoted is None and data.shape is not None:  # without a shape they are rows, which users read as such
+        stored_decomposition = layout_of_sparse(tensor, len(converted), sizes)
+    return TensorColumns(tensor, fully_promoted(len(tensor.axes)), stored_decomposition, table, order is None)
 
 
 def _bounds(coordinates: Iterable[NDArray[Any]], sizes: Iterable[int | None]) -> tuple[int, ...]:
-    """The smallest shape that holds these indices, and all keys of dictionaries of these sizes."""
+    """Return the smallest shape for these indices; the bound of an axis with a dictionary is its size."""
     return tuple(
         size if size is not None else max(int(indices.max()) + 1, 0) if indices.size else 0
         for indices, size in zip(coordinates, sizes, strict=True)
@@ -119,11 +118,15 @@ def _bounds(coordinates: Iterable[NDArray[Any]], sizes: Iterable[int | None]) ->
 
 
 def _ascending_order(tensor: Tensor, coordinates: Iterable[NDArray[Any]]) -> NDArray[np.intp] | None:
-    """The order of rows in which coordinates ascend, empty where they do; None if one stands twice, or there is none.
+    """Return the order of rows in which coordinates ascend.
 
-    Rows that are stored in it lie together where they are added up; and no coordinate need be looked for twice.
+    Rows in this order are close together where they are aggregated, and need no search for repeated coordinates.
+
+    Returns:
+        A permutation of the rows, which is empty if they are in this order already; None if a coordinate is repeated,
+        or if the tensor has no axes, no entries or too many.
     """
-    if not tensor.axes or not 0 < tensor.size < _LARGEST_NUMBER:
+    if not tensor.axes or not 0 < tensor.size < _LARGEST_SIZE:
         return None
     numbers = np.ravel_multi_index([indices.astype(np.int64, copy=False) for indices in coordinates], tensor.shape)
     order = np.empty(0, np.intp)
@@ -134,10 +137,15 @@ def _ascending_order(tensor: Tensor, coordinates: Iterable[NDArray[Any]]) -> NDA
 
 
 def check_indices(tensor: Tensor, coordinates: Iterable[NDArray[Any]], first_row: int = 0) -> None:
-    """Refuse indices out of range while rows still have the numbers that the user gave them.
+    """Refuse indices out of range, before rows are sorted, so that messages have the user's row numbers.
+
+    Args:
+        tensor: The tensor.
+        coordinates: The indices of the rows, an array for every axis.
+        first_row: The number of the first row.
 
     Raises:
-        DataError: There is one; the first row that has one is named, counted from the number of the first row.
+        DataError: An index is out of range; the message names the first such row.
     """
     offences = []
     for axis, indices in zip(tensor.axes, coordinates, strict=True):
@@ -149,20 +157,20 @@ def check_indices(tensor: Tensor, coordinates: Iterable[NDArray[Any]], first_row
         raise DataError(f"tensor {tensor.name}, row {first_row + row} (counted from 0): {problem}")
 
 
-def _key_type(bound: int) -> pa.DataType:
+def _key_column_type(bound: int) -> pa.DataType:
     return pa.int32() if bound <= 1 << 31 else pa.int64()
 
 
 def _from_array(
-    description: TensorDescription, given: Dense, promoted: Promoted, dictionaries: Dictionaries, sizes: RowSizes
+    description: TensorDescription, data: Dense, promoted: Promoted, dictionaries: Dictionaries, sizes: RowSizes
 ) -> TensorColumns:
-    name, array = description.name, given.values
-    dtype = dtype_of_values(name, description.wanted_dtype(), array.dtype)
-    known = dictionaries.of_axes(description, description.axis_names(array.ndim, given.axes))
-    bounds = description.agreed_bounds(array.shape, sizes_of(known))
-    tensor = description.tensor(bounds, dtype, given.axes, dictionaries=dictionaries_of(known))
+    name, array = description.name, data.values
+    dtype = dtype_of_values(name, description.checked_dtype(), array.dtype)
+    dictionaries_of_data = dictionaries.for_axes(description, description.axis_names(array.ndim, data.axes))
+    bounds = description.agreed_bounds(array.shape, sizes_of(dictionaries_of_data))
+    tensor = description.tensor(bounds, dtype, data.axes, dictionaries=dictionaries_of(dictionaries_of_data))
     values = converted_values(name, array, dtype)
-    wanted = decomposition = None if promoted is None else named_layout(tensor, promoted)
+    stored_decomposition = decomposition = None if promoted is None else named_layout(tensor, promoted)
     if decomposition is None or not _is_contiguous(decomposition):
         decomposition = layout_of_array(tensor, _present(tensor, values), sizes)
     if decomposition.is_scalar and tensor.axes:
@@ -170,18 +178,18 @@ def _from_array(
         table = entry_columns(tensor, coordinates, values[coordinates])
     else:
         table = _array_columns(tensor, decomposition, values)
-    return TensorColumns(tensor, decomposition, wanted or decomposition, table, may_repeat=False)
+    return TensorColumns(tensor, decomposition, stored_decomposition or decomposition, table, may_repeat=False)
 
 
 def _present(tensor: Tensor, values: NDArray[Any]) -> NDArray[Any]:
-    """An array that is not 0 where values are not the fill: the values themselves where that is 0."""
+    """Return an array that is not 0 where a value is not the fill; for the fill 0, these are the values themselves."""
     return values if tensor.fill == 0 else values != tensor.fill
 
 
 def entry_columns(tensor: Tensor, coordinates: Iterable[NDArray[Any]], values: NDArray[Any]) -> pa.Table:
-    """One row for every entry: keys by the names of the axes, then the value."""
+    """Return one row per entry: key columns with the names of the axes, then the value."""
     keys = [
-        pa.array(indices.astype(_key_type(axis.bound).to_pandas_dtype(), copy=False))
+        pa.array(indices.astype(_key_column_type(axis.bound).to_pandas_dtype(), copy=False))
         for indices, axis in zip(coordinates, tensor.axes, strict=True)
     ]
     column = _value_column(values, np.ones(len(values), np.int64), is_scalar=True)
@@ -189,12 +197,12 @@ def entry_columns(tensor: Tensor, coordinates: Iterable[NDArray[Any]], values: N
 
 
 def _is_contiguous(decomposition: Decomposition) -> bool:
-    """Whether the arrays are parts of the elements in C order, once axes whose keys are indices come first."""
+    """Return whether every array is contiguous in row-major order after the promoted axes were moved to the front."""
     return all(decomposition.tiles[position] == DEMOTED for position in decomposition.array_axes[1:])
 
 
 def _array_columns(tensor: Tensor, decomposition: Decomposition, values: NDArray[Any]) -> pa.Table:
-    """One row for every combination of keys, its array in C order; of a decomposition that is contiguous."""
+    """Return one row per combination of keys with its array in row-major order; the decomposition is contiguous."""
     inside = decomposition.array_axes
     before = [position for position in decomposition.promoted if position not in inside]
     moved: NDArray[Any] = np.transpose(values, (*before, *inside))
@@ -203,7 +211,7 @@ def _array_columns(tensor: Tensor, decomposition: Decomposition, values: NDArray
     indices = dict(zip(by_key, np.indices(counts).reshape((len(counts), math.prod(counts))), strict=True))
     keys = {
         tensor.axes[position].name: pa.array(
-            indices[position].astype(_key_type(tensor.axes[position].bound).to_pandas_dtype())
+            indices[position].astype(_key_column_type(tensor.axes[position].bound).to_pandas_dtype())
         )
         for position in decomposition.promoted
     }
@@ -213,7 +221,7 @@ def _array_columns(tensor: Tensor, decomposition: Decomposition, values: NDArray
 
 
 def _lengths(decomposition: Decomposition, shape: tuple[int, ...], rows: int) -> NDArray[np.int64]:
-    """Elements of the array in every row; the last one of an axis in tiles may be shorter."""
+    """Return the length of the array in every row; the last tile of an axis may be shorter."""
     lengths = np.full(rows, decomposition.array_size(shape), np.int64)
     for position in decomposition.array_axes[:1]:
         tile, bound = decomposition.tiles[position], shape[position]
@@ -224,7 +232,13 @@ def _lengths(decomposition: Decomposition, shape: tuple[int, ...], rows: int) ->
 
 
 def _value_column(values: NDArray[Any], lengths: NDArray[np.int64], is_scalar: bool) -> pa.Array:
-    """Numbers, or an array of them a row, in C order; a complex number is an array of its real and imaginary part."""
+    """Return the value column from values in row-major order.
+
+    Args:
+        values: The values of all rows.
+        lengths: The length of the array in every row.
+        is_scalar: Whether rows have numbers in place of arrays; a complex number is an array of two parts.
+    """
     flat = np.ascontiguousarray(values).reshape(-1)
     is_pair = flat.dtype.kind == "c"
     column = pa.array(flat.view(flat.real.dtype) if is_pair else flat)

@@ -1,4 +1,4 @@
-"""Storage: what a role may do in a database, and what it must not be made to do by what other roles wrote there."""
+"""Storage: which tensors a role may use, without running code of other roles with its own rights."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,10 +15,10 @@ from sparseeinsum.storage.catalogue_tables import prepare_catalogue
 
 @contextmanager
 def explaining_missing_rights(engine: Engine) -> Iterator[None]:
-    """Within, a statement on the catalogue that the user has no right to is refused with the way to get it.
+    """In this context, say how to get the right to use the catalogue if a statement is refused for lack of it.
 
     Raises:
-        RightsError: One was.
+        RightsError: The user lacks a right.
     """
     try:
         yield
@@ -33,12 +33,12 @@ def explaining_missing_rights(engine: Engine) -> Iterator[None]:
 
 
 def grant(engine: Engine, role: str) -> None:
-    """Let a role of the database use its tensors: see all, add some, and change its own.
+    """Let a role of the database use its tensors: list all, add new ones, and change its own.
 
-    Rights to the tables that hold them are granted in SQL.
+    Rights to the tables of the tensors are granted in SQL.
 
     Raises:
-        EngineError: The database has no roles or no such role, or the user may not grant that.
+        EngineError: The database has no roles or no such role, or the user may not grant this.
     """
     with engine.transaction():
         prepare_catalogue(engine)
@@ -46,33 +46,42 @@ def grant(engine: Engine, role: str) -> None:
 
 
 def check_readable(engine: Engine, tensors: Iterable[StoredTensor]) -> None:
-    """Refuse to read tensors where that would run what other roles wrote with the rights of the caller.
+    """Refuse tensors that would run code of other roles with the caller's rights when they are read.
 
     Raises:
-        RightsError: Naming the first such tensor, and why.
+        RightsError: Names the first such tensor and the reason.
     """
-    readings: dict[str, RelationAccess] = {}
+    accesses: dict[str, RelationAccess] = {}
     for stored in tensors:
         if stored.is_generated:
             continue
         name = f"tensor {stored.tensor.name}"
-        readings[name] = RelationAccess(name, table_by_name(stored, engine.dialect_name), stored.owner)
+        accesses[name] = RelationAccess(name, table_by_name(stored, engine.dialect_name), stored.owner)
         for axis in stored.tensor.axes:
             if axis.dictionary is not None:
-                readings[axis.dictionary.relation] = reading_of(axis.dictionary)
-    _check(engine, readings.values())
+                accesses[axis.dictionary.relation] = access_to(axis.dictionary)
+    _check(engine, accesses.values())
 
 
-def reading_of(dictionary: Dictionary) -> RelationAccess:
-    """The reading of a dictionary's table."""
+def access_to(dictionary: Dictionary) -> RelationAccess:
+    """Return the read access to the table of a dictionary."""
     return RelationAccess(f"the dictionary {dictionary.name}", dictionary_table(dictionary))
 
 
 def check_relation_readable(engine: Engine, title: str, table: exp.Table) -> None:
-    """Refuse to read a relation that the user names, as `check_readable` does tensors."""
+    """Refuse a relation that the user names if it would run code of other roles when it is read.
+
+    Args:
+        engine: The engine of the relation.
+        title: What messages call it.
+        table: The relation.
+
+    Raises:
+        RightsError: It would.
+    """
     _check(engine, [RelationAccess(title, table)])
 
 
-def _check(engine: Engine, readings: Iterable[RelationAccess]) -> None:
-    """Ask the database, which knows of tables and views, and not of files."""
-    engine.check_access([reading for reading in readings if isinstance(reading.table.this, exp.Identifier)])
+def _check(engine: Engine, accesses: Iterable[RelationAccess]) -> None:
+    """Check tables and views; files have no rights in the database."""
+    engine.check_access([access for access in accesses if isinstance(access.table.this, exp.Identifier)])

@@ -1,4 +1,4 @@
-"""Storage: the table in the database that says which tensors it holds, and where."""
+"""Storage: the catalogue, which lists the tensors of a database and their tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ class StoredDictionary:
 
     Attributes:
         dictionary: Its name, the type of its keys, and its table.
-        size: How many keys it has.
-        owner: The role that made it; None where that is not known.
+        size: The number of its keys.
+        owner: The role that created it; None if that is unknown.
     """
 
     dictionary: Dictionary
@@ -44,17 +44,17 @@ class StoredDictionary:
 
 
 class Catalogue:
-    """The tensors of one database."""
+    """The catalogue of one database."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def all(self) -> dict[str, StoredTensor]:
-        """All tensors by name, sorted.
+        """Return all tensors by name, sorted.
 
         Raises:
-            CatalogueError: The table that should list them is another one.
-            RightsError: The user may not read it.
+            CatalogueError: The table with the name of the catalogue is another one.
+            RightsError: The user may not read the catalogue.
         """
         with explaining_missing_rights(self._engine):
             columns = tensor_columns(self._engine)
@@ -63,13 +63,13 @@ class Catalogue:
             selected = ", ".join(name if name in columns else f"{_DEFAULTS[name]} AS {name}" for name in COLUMNS)
             rows = self._engine.rows(f"SELECT {selected} FROM {SCHEMA}.{TABLE} ORDER BY name")
         by_column = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
-        # Who has no right to see dictionaries may have one to see tensors without any.
+        # A user without the right to read dictionaries may still read tensors without dictionaries.
         has_keys = any(_names_of_dictionaries(row) for row in by_column)
         dictionaries = (self.dictionaries() or {}) if has_keys else {}
         return {str(row["name"]): _stored(row, dictionaries, self._engine.dialect_name) for row in by_column}
 
     def dictionaries(self) -> dict[str, StoredDictionary] | None:
-        """All dictionaries by name, sorted; None where there is no table of them."""
+        """Return all dictionaries by name, sorted; None if the database has no table of dictionaries."""
         with explaining_missing_rights(self._engine):
             columns = self._engine.catalogue_columns(SCHEMA, DICTIONARIES)
             if columns is None:
@@ -79,10 +79,10 @@ class Catalogue:
         return {str(row[0]): _stored_dictionary(row, self._engine.dialect_name) for row in rows}
 
     def add(self, stored: StoredTensor) -> None:
-        """Record a tensor, in place of one of the same name.
+        """Record a tensor, and replace one of the same name.
 
         Raises:
-            RightsError: That belongs to another role, or the user may add none.
+            RightsError: A tensor of that name belongs to another role, or the user may not add tensors.
         """
         self.prepare()
         self.remove(stored.tensor.name)
@@ -92,56 +92,72 @@ class Catalogue:
             self._engine.execute(exp.insert(source, _table(TABLE), columns=list(values)))
 
     def prepare(self) -> None:
-        """Create the tables of the catalogue, or bring those of an earlier version to this one."""
+        """Create the tables of the catalogue, or upgrade those of an earlier version."""
         with explaining_missing_rights(self._engine):
             prepare_catalogue(self._engine)
 
     def remove(self, name: str) -> None:
-        """Forget a tensor, whose table stays.
+        """Remove a tensor from the catalogue, but keep its table.
 
         Raises:
-            RightsError: It belongs to another role, or the user may remove none.
+            RightsError: It belongs to another role, or the user may not remove tensors.
         """
         self.remove_row(TABLE, name, "tensor")
 
-    def remove_row(self, table: str, name: str, what: str) -> None:
-        """Remove a row of one of the tables; a database hides those of other roles from DELETE, and says nothing."""
+    def remove_row(self, table: str, name: str, kind: str) -> None:
+        """Remove a row from a table of the catalogue.
+
+        Row-level security hides other roles' rows from DELETE without an error, so that a second query looks for them.
+
+        Args:
+            table: The table.
+            name: The name of the tensor or dictionary.
+            kind: What messages call it: `tensor` or `dictionary`.
+
+        Raises:
+            RightsError: The row belongs to another role.
+        """
         self.prepare()
-        is_it = exp.column("name").eq(exp.Literal.string(name))
+        condition = exp.column("name").eq(exp.Literal.string(name))
         with explaining_missing_rights(self._engine):
-            self._engine.execute(exp.delete(_table(table)).where(is_it))
-            left = self._engine.rows(exp.select("owner").from_(_table(table)).where(is_it.copy()))
-        for (owner,) in left:
+            self._engine.execute(exp.delete(_table(table)).where(condition))
+            remaining = self._engine.rows(exp.select("owner").from_(_table(table)).where(condition.copy()))
+        for (owner,) in remaining:
             raise RightsError(
-                f"the {what} {name} belongs to the role {owner}, which can change it, as can members of that role; "
+                f"the {kind} {name} belongs to the role {owner}, which can change it, as can members of that role; "
                 "choose another name"
             )
 
 
 def fingerprint_of_definitions(names: Iterable[str]) -> exp.Select:
-    """A query of one number, which changes when tensors of these names are defined anew; for DuckDB.
+    """Return a query of one number, which changes when tensors of these names are defined again; for DuckDB.
 
-    The table of the catalogue must be there.
+    The table of the catalogue must exist.
     """
     hashes = exp.func("SUM", exp.func("HASH", *(exp.column(column) for column in COLUMNS[:-1])))
-    wanted = exp.column("name").isin(*(exp.convert(name) for name in names))
+    condition = exp.column("name").isin(*(exp.convert(name) for name in names))
     fingerprint = exp.alias_(exp.func("COALESCE", hashes, exp.Literal.number(0)), "fingerprint")
-    return exp.select(fingerprint).from_(f"{SCHEMA}.{TABLE}").where(wanted)
+    return exp.select(fingerprint).from_(f"{SCHEMA}.{TABLE}").where(condition)
 
 
 def fingerprint_of_dictionaries(names: Iterable[str]) -> exp.Select:
-    """The same of the dictionaries of these names, which changes when they get keys."""
+    """Return a query of one number, which changes when dictionaries of these names get keys; for DuckDB."""
     columns = [exp.column(column) for column in ("name", "key_type", "size")]
     hashes = exp.func("SUM", exp.func("HASH", *columns))
-    wanted = exp.column("name").isin(*(exp.convert(name) for name in names))
-    return exp.select(exp.alias_(hashes, "fingerprint")).from_(f"{SCHEMA}.{DICTIONARIES}").where(wanted)
+    condition = exp.column("name").isin(*(exp.convert(name) for name in names))
+    return exp.select(exp.alias_(hashes, "fingerprint")).from_(f"{SCHEMA}.{DICTIONARIES}").where(condition)
 
 
 def check_name(name: str, known: Iterable[str], engine: Engine) -> None:
-    """Refuse a name that a new tensor cannot have beside those that there are.
+    """Refuse an invalid name of a new tensor.
+
+    Args:
+        name: The name.
+        known: The names of the tensors that exist.
+        engine: The engine of the tensors.
 
     Raises:
-        CatalogueError: It is empty or of several lines, or another tensor's name differs only in case.
+        CatalogueError: The name is empty or has line breaks, or differs from another tensor's only in case.
     """
     if not name:
         raise CatalogueError("a tensor needs a name of one character or more")
@@ -156,38 +172,38 @@ def check_name(name: str, known: Iterable[str], engine: Engine) -> None:
 
 
 def require_tensors(engine: Engine, names: Iterable[str]) -> dict[str, StoredTensor]:
-    """Several tensors by name, in the order given, which may be read.
+    """Return several tensors by name, in the order of `names`; all of them may be read.
 
     Raises:
-        CatalogueError: One is not there; the message lists those that are.
-        RightsError: To read one would run what other roles wrote.
+        CatalogueError: A tensor does not exist; the message lists those that do.
+        RightsError: To read a tensor would run code of other roles.
     """
     known = Catalogue(engine).all()
-    wanted = {name: find(known, name) for name in names}
-    check_readable(engine, wanted.values())
-    return wanted
+    tensors = {name: find_tensor(known, name) for name in names}
+    check_readable(engine, tensors.values())
+    return tensors
 
 
-def find(known: Mapping[str, StoredTensor], name: str) -> StoredTensor:
-    """A tensor by its name.
+def find_tensor(known: Mapping[str, StoredTensor], name: str) -> StoredTensor:
+    """Return the tensor of a name among the tensors of the catalogue, `known`.
 
     Raises:
-        CatalogueError: It is not there; the message lists those that are.
+        CatalogueError: It does not exist; the message lists those that do.
     """
     if name in known:
         return known[name]
-    other = next((spelled for spelled in known if spelled.lower() == name.lower()), None)
-    if other is not None:
-        raise CatalogueError(f"there is no tensor {name}, but there is {other}; names are told apart by case here")
+    spelling = next((spelled for spelled in known if spelled.lower() == name.lower()), None)
+    if spelling is not None:
+        raise CatalogueError(f"there is no tensor {name}, but there is {spelling}; names are told apart by case here")
     shown = f"known are {', '.join(known)}" if known else "there are none; load one with db.tensor(...)"
     raise CatalogueError(f"there is no tensor {name} in this database; {shown}")
 
 
 def check_relation(engine: Engine, stored: StoredTensor) -> None:
-    """Refuse a tensor whose table is gone, has lost a column, or has one that is no longer what it was.
+    """Refuse a tensor whose table was dropped, lacks a column, or has a column of another type than before.
 
     Raises:
-        CatalogueError: Naming the tensor and what is wrong.
+        CatalogueError: Names the tensor and what is wrong.
         DataError: A value would change when it is read as the tensor's dtype.
     """
     where = f"tensor {stored.tensor.name} can no longer be read from {stored.relation}"
@@ -195,19 +211,19 @@ def check_relation(engine: Engine, stored: StoredTensor) -> None:
         _, *types = [column.sql_type for column in engine.columns(_columns_query(stored, engine.dialect_name))]
     except EngineError as error:
         reason = str(error.__cause__ or error).splitlines()[0]
-        raise CatalogueError(f"{where}: {reason}; bring it back, or define the tensor anew") from error.__cause__
-    strange = [found for found in zip(stored.keys, types, strict=False) if not is_index_type(found[1])]
+        raise CatalogueError(f"{where}: {reason}; bring it back, or define the tensor again") from error.__cause__
+    mismatched = [column for column in zip(stored.keys, types, strict=False) if not is_index_type(column[1])]
     if stored.value and not _holds_values(stored, types[-1]):
-        strange.append((stored.value, types[-1]))
-    for column, sql_type in strange:
+        mismatched.append((stored.value, types[-1]))
+    for column, sql_type in mismatched:
         raise CatalogueError(
-            f"{where}: its column {column} has the type {sql_type} now; change it back, or define the tensor anew"
+            f"{where}: its column {column} has the type {sql_type} now; change it back, or define the tensor again"
         )
     if stored.value and stored.decomposition.is_scalar:
         check_values(engine, stored, types[-1])
 
 
-@lru_cache(maxsize=512)  # asked before every run
+@lru_cache(maxsize=512)  # called before every run
 def _columns_query(stored: StoredTensor, dialect: str) -> str:
     columns = [exp.column(column) for column in (*stored.keys, stored.value) if column]
     query = exp.select(exp.Literal.number(1), *columns)  # the number, because a tensor may have no column at all
@@ -222,7 +238,7 @@ def _holds_values(stored: StoredTensor, sql_type: str) -> bool:
 
 
 def _values(stored: StoredTensor, dialect: str) -> dict[str, object]:
-    """The row of a tensor; who adds it is its owner."""
+    """Return the row of a tensor in the catalogue, except its owner, who is the role that adds it."""
     tensor = stored.tensor
     return {
         "name": tensor.name,
@@ -253,9 +269,9 @@ def _stored(row: Mapping[str, object], dictionaries: Mapping[str, StoredDictiona
     axes, bounds, tiles, keys = row["axes"], row["bounds"], row["tiles"], row["key_columns"]
     assert isinstance(axes, list) and isinstance(bounds, list) and isinstance(tiles, list) and isinstance(keys, list)
     named = _names_of_dictionaries(row) or [None] * len(axes)
-    known = [None if each is None else _dictionary(name, each, dictionaries) for each in named]
+    recorded = [None if dictionary is None else _dictionary(name, dictionary, dictionaries) for dictionary in named]
     return StoredTensor(
-        Tensor(name, tuple(map(_axis, axes, bounds, known)), dtype, fill_of(name, str(row["fill"]), dtype)),
+        Tensor(name, tuple(map(_axis, axes, bounds, recorded)), dtype, fill_of(name, str(row["fill"]), dtype)),
         Decomposition(tuple(int(tile) for tile in tiles)),
         _relation(row["relation"], dialect),
         tuple(str(key) for key in keys),
@@ -274,27 +290,27 @@ def _stored_dictionary(row: Sequence[object], dialect: str) -> StoredDictionary:
 
 
 def _relation(recorded: object, dialect: str) -> str:
-    """A relation as SQL names it; version 0.1 recorded that."""
+    """Return the SQL name of a relation from its recorded parts; version 0.1 recorded the SQL name itself."""
     parts = recorded if isinstance(recorded, list) else parts_of_relation(str(recorded), dialect)
     return _relation_text(tuple(map(str, parts)), dialect)
 
 
-@lru_cache(maxsize=512)  # asked before every run
+@lru_cache(maxsize=512)  # called before every run
 def _relation_text(parts: tuple[str, ...], dialect: str) -> str:
     return relation_of_parts(parts, dialect).sql(dialect)
 
 
 def _names_of_dictionaries(row: Mapping[str, object]) -> list[str | None]:
-    """Of every axis of a tensor; none where no axis has one."""
+    """Return the names of the dictionaries of a tensor's axes; an empty list if no axis has one."""
     named = row["dictionaries"]
     return named if isinstance(named, list) and any(named) else []
 
 
-def _axis(name: object, bound: object, found: StoredDictionary | None) -> Axis:
-    """An axis; that of a dictionary has as many indices as there are keys by now."""
-    if found is None:
+def _axis(name: object, bound: object, dictionary: StoredDictionary | None) -> Axis:
+    """Return an axis; if it has a dictionary, its bound is the present number of keys."""
+    if dictionary is None:
         return Axis(str(name), int(str(bound)))
-    return Axis(str(name), found.size, found.dictionary)
+    return Axis(str(name), dictionary.size, dictionary.dictionary)
 
 
 def _dictionary(tensor: str, name: str, dictionaries: Mapping[str, StoredDictionary]) -> StoredDictionary:

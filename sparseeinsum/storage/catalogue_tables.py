@@ -1,4 +1,4 @@
-"""Storage: the tables of the catalogue: made, and brought from the layouts of earlier versions to this one."""
+"""Storage: creates the tables of the catalogue, and upgrades those of earlier versions."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ from sparseeinsum.storage.table_names import parts_of_relation
 TABLE = "tensors"
 DICTIONARIES = "dictionaries"
 
-# Of the tensors; earlier versions lack those at the end.
+# The columns of the table of tensors; earlier versions lack the last ones.
 COLUMNS = (
     "name",
     "axes",
@@ -35,10 +35,10 @@ _LATER = ("dictionaries", "holds_keys", "owner")
 
 
 def tensor_columns(engine: Engine) -> Mapping[str, str] | None:
-    """Columns of the table of tensors, with their types; None where there is none.
+    """Return the columns of the table of tensors with their types; None if there is no such table.
 
     Raises:
-        CatalogueError: The table is another one.
+        CatalogueError: The table of that name is another one.
     """
     columns = engine.catalogue_columns(SCHEMA, TABLE)
     if columns is not None and not set(COLUMNS) - set(_LATER) <= columns.keys():
@@ -49,7 +49,7 @@ def tensor_columns(engine: Engine) -> Mapping[str, str] | None:
 
 
 def prepare_catalogue(engine: Engine) -> None:
-    """Create the tables of the catalogue, or bring those of an earlier version to this one."""
+    """Create the tables of the catalogue, or upgrade those of an earlier version."""
     columns = tensor_columns(engine)
     if columns is None:
         engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
@@ -62,7 +62,7 @@ def prepare_catalogue(engine: Engine) -> None:
 
 
 def _migrate(engine: Engine, columns: Mapping[str, str]) -> None:
-    """Bring tables of version 0.1 to this one: it kept names of relations as SQL, and first fills as numbers."""
+    """Upgrade tables of version 0.1, which stored names of relations as SQL, and at first fills as numbers."""
     if columns["fill"] == "DOUBLE":
         engine.execute(f"ALTER TABLE {SCHEMA}.{TABLE} ALTER fill TYPE TEXT")
     for name, definition in (("dictionaries", "TEXT[]"), ("holds_keys", "BOOLEAN DEFAULT FALSE")):
@@ -71,18 +71,18 @@ def _migrate(engine: Engine, columns: Mapping[str, str]) -> None:
     known = engine.catalogue_columns(SCHEMA, DICTIONARIES)
     for table in (TABLE,) if known is None else (TABLE, DICTIONARIES):
         _split_relations(engine, table)
-        # Those that are there have none: nobody knows who entered them.
+        # Existing rows have no owner, because it is unknown who recorded them.
         engine.execute(f"ALTER TABLE {SCHEMA}.{table} ADD COLUMN owner TEXT")
         engine.execute(f"ALTER TABLE {SCHEMA}.{table} ALTER owner SET DEFAULT CURRENT_USER")
 
 
 def _split_relations(engine: Engine, table: str) -> None:
-    """Keep the parts of the names of relations in place of SQL."""
+    """Replace the SQL names of relations by their parts."""
     rows = engine.rows(f"SELECT name, relation FROM {SCHEMA}.{table}")
     parts = [(str(name), parts_of_relation(str(relation), engine.dialect_name)) for name, relation in rows]
-    whole = exp.array(exp.column("relation")).sql(engine.dialect_name)
-    engine.execute(f"ALTER TABLE {SCHEMA}.{table} ALTER relation TYPE TEXT[] USING {whole}")
-    for name, split in parts:
-        is_it = exp.column("name").eq(exp.Literal.string(name))
-        values: dict[str, object] = {"relation": exp.array(*map(exp.Literal.string, split))}
-        engine.execute(exp.update(exp.table_(table, db=SCHEMA), values, where=is_it))
+    array = exp.array(exp.column("relation")).sql(engine.dialect_name)
+    engine.execute(f"ALTER TABLE {SCHEMA}.{table} ALTER relation TYPE TEXT[] USING {array}")
+    for name, name_parts in parts:
+        condition = exp.column("name").eq(exp.Literal.string(name))
+        values: dict[str, object] = {"relation": exp.array(*map(exp.Literal.string, name_parts))}
+        engine.execute(exp.update(exp.table_(table, db=SCHEMA), values, where=condition))

@@ -1,8 +1,8 @@
-"""Storage: dictionaries of natural keys in tables of the database: made, extended, read and dropped.
+"""Storage: creates, extends, reads and drops dictionaries of natural keys, which are tables of the database.
 
-A dictionary only ever grows, so that indices that tensors hold stay right: new keys come after those that are there, in
-sort order among themselves. Who extends one updates its row in the catalogue before looking for what is new, so that
-two never give an index or a key twice.
+Indices in tensors stay valid, because a dictionary only grows: new keys follow the existing ones, sorted among
+themselves. To extend a dictionary, a transaction first updates its row in the catalogue, which locks it: so two
+transactions never assign the same index or add the same key.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from sparseeinsum.errors import CatalogueError, DataError, RightsError
 from sparseeinsum.language.tensors import Dictionary
 from sparseeinsum.statistics.columns import type_named
 from sparseeinsum.statistics.dictionaries import INDEX_COLUMN, KEY_COLUMN, SCHEMA, compared, dictionary_table
-from sparseeinsum.storage.access import explaining_missing_rights, reading_of
+from sparseeinsum.storage.access import access_to, explaining_missing_rights
 from sparseeinsum.storage.catalogue import Catalogue, StoredDictionary
 from sparseeinsum.storage.catalogue_tables import DICTIONARIES
 from sparseeinsum.storage.natural_keys import KeyColumn, as_keys
@@ -45,14 +45,14 @@ class Dictionaries:
         self._catalogue = Catalogue(engine)
 
     def all(self) -> dict[str, StoredDictionary]:
-        """All of them by name, sorted."""
+        """Return all dictionaries by name, sorted."""
         return self._catalogue.dictionaries() or {}
 
     def find(self, name: str) -> StoredDictionary:
-        """One by its name, in whatever case.
+        """Return the dictionary of a name, which may be written in upper or lower case.
 
         Raises:
-            CatalogueError: It is not there; the message lists those that are.
+            CatalogueError: There is none; the message lists those that exist.
         """
         known = self.all()
         if name.lower() not in known:
@@ -61,85 +61,90 @@ class Dictionaries:
         return known[name.lower()]
 
     def keys(self, dictionary: Dictionary) -> pa.Array:
-        """All keys, in the order of their indices."""
-        self._engine.check_access([reading_of(dictionary)])
+        """Return all keys of a dictionary, in the order of their indices."""
+        self._engine.check_access([access_to(dictionary)])
         query = exp.select(exp.column(KEY_COLUMN)).from_(dictionary_table(dictionary)).order_by(INDEX_COLUMN)
         return as_keys(self._engine.arrow(query).column(0), dictionary.key_type)
 
     def drop(self, name: str) -> None:
-        """Drop one that no tensor uses.
+        """Drop a dictionary that no tensor uses.
 
         Raises:
-            CatalogueError: It is not there, or a tensor uses it.
+            CatalogueError: There is none of that name, or a tensor uses it.
         """
         with self._engine.transaction():
-            found = self.find(name).dictionary
+            dictionary = self.find(name).dictionary
             for tensor, stored in self._catalogue.all().items():
-                if any(axis.dictionary == found for axis in stored.tensor.axes):
-                    raise CatalogueError(f"tensor {tensor} has keys of the dictionary {found.name}, which must stay")
-            self._engine.execute(exp.Drop(tables=[dictionary_table(found)], kind="TABLE"))
-            self._catalogue.remove_row(DICTIONARIES, found.name, "dictionary")
+                if any(axis.dictionary == dictionary for axis in stored.tensor.axes):
+                    raise CatalogueError(
+                        f"tensor {tensor} has keys of the dictionary {dictionary.name}, which must stay"
+                    )
+            self._engine.execute(exp.Drop(tables=[dictionary_table(dictionary)], kind="TABLE"))
+            self._catalogue.remove_row(DICTIONARIES, dictionary.name, "dictionary")
 
-    def of_axes(self, description: TensorDescription, axes: Sequence[str]) -> list[StoredDictionary | None]:
-        """Dictionaries, which must be there, of axes whose indices are positions in them.
+    def for_axes(self, description: TensorDescription, axes: Sequence[str]) -> list[StoredDictionary | None]:
+        """Return the dictionaries of axes that hold indices; None for an axis without one.
 
         Raises:
-            CatalogueError: One is not there.
-            ShapeError: The user gives one to an axis that there is not.
+            CatalogueError: A dictionary does not exist.
+            ShapeError: The user gives a dictionary to an axis that does not exist.
         """
         names = description.dictionary_names(axes, [False] * len(axes))
         return [None if name is None else self.find(name) for name in names]
 
-    def of_columns(
+    def for_columns(
         self, tensor: str, table: exp.Table, columns: Sequence[tuple[str, str | None, str | None]]
     ) -> list[StoredDictionary | None]:
-        """Dictionaries that have all keys of a relation.
+        """Extend dictionaries by the keys of a relation, and return them for its axes.
 
         Args:
-            tensor: That the relation holds.
+            tensor: The name of the tensor in the relation.
             table: The relation.
             columns: For every axis the column, the name of its dictionary or None, and the type of its keys.
 
         Raises:
-            DataError, CatalogueError: As for `extended`.
+            DataError, CatalogueError: As for `extend`.
         """
-        found = {}
-        for wanted in dict.fromkeys(name for _, name, _ in columns if name is not None):
-            of_it = [(column, str(key_type)) for column, name, key_type in columns if name == wanted]
-            sources = [exp.select(exp.column(column)).from_(table.copy()) for column, _ in of_it]
-            found[wanted] = self.extended(tensor, wanted, [key_type for _, key_type in of_it], sources)
-        return [None if name is None else found[name] for _, name, _ in columns]
+        dictionaries = {}
+        for dictionary in dict.fromkeys(name for _, name, _ in columns if name is not None):
+            keys = [(column, str(key_type)) for column, name, key_type in columns if name == dictionary]
+            sources = [exp.select(exp.column(column)).from_(table.copy()) for column, _ in keys]
+            dictionaries[dictionary] = self.extend(tensor, dictionary, [key_type for _, key_type in keys], sources)
+        return [None if name is None else dictionaries[name] for _, name, _ in columns]
 
     def indices_of(
         self, tensor: str, columns: Mapping[str, Sequence[KeyColumn]]
     ) -> dict[str, tuple[StoredDictionary, list[Indices]]]:
-        """Dictionaries that know all keys of some columns, and for each of those the indices of its rows.
+        """Extend dictionaries by the keys of columns, and look up the indices of all rows.
 
         Args:
-            tensor: That they belong to.
-            columns: By the name of the dictionary.
+            tensor: The name of the tensor that the columns belong to.
+            columns: The columns by the names of their dictionaries.
+
+        Returns:
+            By name, the dictionary, and for each of its columns the indices of the rows.
 
         Raises:
             DataError: A dictionary has keys of another type.
-            CatalogueError: It cannot be extended.
+            CatalogueError: A dictionary cannot be extended.
         """
-        found: dict[str, tuple[StoredDictionary, list[Indices]]] = {}
-        for name, each in columns.items():
-            keys = pa.concat_arrays([column.keys for column in each])
+        result: dict[str, tuple[StoredDictionary, list[Indices]]] = {}
+        for name, key_columns in columns.items():
+            keys = pa.concat_arrays([column.keys for column in key_columns])
             table = pa.table([np.arange(len(keys)), keys], names=[_NUMBER, KEY_COLUMN])
             with self._engine.registered(table, _INCOMING) as incoming:
                 source = exp.select(exp.column(KEY_COLUMN)).from_(incoming.copy())
-                stored = self.extended(tensor, name, [column.key_type for column in each], [source])
-                indices = self._looked_up(stored.dictionary, incoming, len(keys))
-            starts = np.cumsum([0, *(len(column.keys) for column in each)])
-            found[name] = (
+                stored = self.extend(tensor, name, [column.key_type for column in key_columns], [source])
+                indices = self._look_up(stored.dictionary, incoming, len(keys))
+            starts = np.cumsum([0, *(len(column.keys) for column in key_columns)])
+            result[name] = (
                 stored,
-                [indices[start:][column.positions] for column, start in zip(each, starts[:-1], strict=True)],
+                [indices[start:][column.positions] for column, start in zip(key_columns, starts[:-1], strict=True)],
             )
-        return found
+        return result
 
-    def _looked_up(self, dictionary: Dictionary, incoming: exp.Table, count: int) -> NDArray[np.int64]:
-        """The indices of the incoming keys, by their numbers."""
+    def _look_up(self, dictionary: Dictionary, incoming: exp.Table, count: int) -> NDArray[np.int64]:
+        """Return the indices of `count` incoming keys, which are numbered from 0."""
         key = compared(exp.column(KEY_COLUMN, table="t"), dictionary)
         same = exp.EQ(this=exp.column(KEY_COLUMN, table="d"), expression=key)
         table = exp.alias_(dictionary_table(dictionary), "d", table=True)
@@ -149,21 +154,24 @@ class Dictionaries:
         indices[rows.column(0).to_numpy()] = rows.column(1).to_numpy()
         return indices
 
-    def extended(
+    def extend(
         self, tensor: str, name: str, key_types: Iterable[str], sources: Sequence[exp.Select]
     ) -> StoredDictionary:
-        """A dictionary that has all keys of some queries, but for NULL; it is made where there is none.
+        """Add all keys of some queries except NULL to a dictionary, which is created if there is none.
 
         Args:
-            tensor: That the keys belong to, which may be there in an earlier form.
-            name: Of the dictionary.
-            key_types: Of the keys.
-            sources: Queries of one column, the keys.
+            tensor: The name of the tensor with the keys; an earlier tensor of that name may exist.
+            name: The name of the dictionary.
+            key_types: The types of the keys, one for every query.
+            sources: Queries of one column, which holds keys.
+
+        Returns:
+            The dictionary with its new size.
 
         Raises:
-            DataError: The keys are of several types, or it has keys of another one, or a key is infinite.
-            CatalogueError: It must not grow, because a tensor holds it inside arrays.
-            RightsError: It belongs to another role.
+            DataError: The keys have several types, or another type than those of the dictionary, or one is infinite.
+            CatalogueError: The dictionary must not grow, because a tensor has a demoted axis of it.
+            RightsError: The dictionary belongs to another role.
         """
         self._catalogue.prepare()
         known = self.all().get(name)
@@ -173,45 +181,47 @@ class Dictionaries:
                 f"tensor {tensor} has keys of type {kinds[1]} for the dictionary {name}, whose keys are of type "
                 f"{kinds[0]}; name another dictionary with keys={{axis: dictionary}}, or convert the keys first"
             )
-        known = known or self._created(name, kinds[0])
+        known = known or self._create(name, kinds[0])
         dictionary = known.dictionary
-        with self._on_one_machine(sources) as gathered:
+        with self._gathered(sources) as gathered:
             new = _new_keys(dictionary, gathered)
             if known.size and not self._engine.rows(new.limit(1)):
                 return known
             start = self._locked_size(known)
             added = self._engine.insert(dictionary_table(dictionary), _numbered(new, start))
         if added:
-            self._check_new(tensor, dictionary, start)
-            update = exp.update(_list(), {"size": exp.Literal.number(start + added)}, where=_is_named(name))
+            self._check_new_keys(tensor, dictionary, start)
+            update = exp.update(
+                _dictionaries_table(), {"size": exp.Literal.number(start + added)}, where=_has_name(name)
+            )
             self._engine.execute(update)
         return StoredDictionary(dictionary, start + added)
 
     @contextmanager
-    def _on_one_machine(self, sources: Sequence[exp.Select]) -> Iterator[Sequence[exp.Select]]:
-        """The same keys in a temporary table, where queries of several machines do not see a dictionary that is new."""
+    def _gathered(self, sources: Sequence[exp.Select]) -> Iterator[Sequence[exp.Select]]:
+        """On a cluster, copy the keys into a temporary table: queries on its machines do not see a new dictionary."""
         if not self._engine.dialect.distributes:
             yield sources
             return
         keys = exp.table_(_GATHERED, db=self._engine.dialect.temporary_schema)
-        named = [
+        selects = [
             exp.select(exp.column(source.named_selects[0], table="t").as_(KEY_COLUMN)).from_(source.subquery("t"))
             for source in sources
         ]
-        rows = exp.union(*named, distinct=False) if len(named) > 1 else named[0]
+        rows = exp.union(*selects, distinct=False) if len(selects) > 1 else selects[0]
         self._engine.create_temporary(keys, exp.select(KEY_COLUMN).distinct().from_(rows.subquery("t")))
         yield [exp.select(exp.column(KEY_COLUMN)).from_(keys.copy())]
         self._engine.execute(exp.Drop(tables=[keys.copy()], kind="TABLE"))
 
     def _locked_size(self, known: StoredDictionary) -> int:
-        """Keep others from extending a dictionary until this transaction ends; returns its size.
+        """Lock a dictionary against changes by others until this transaction ends; return its size.
 
         Raises:
-            RightsError: It belongs to another role.
+            RightsError: The dictionary belongs to another role.
         """
         name = known.dictionary.name
-        self._engine.check_access([replace(reading_of(known.dictionary), is_written=True)])
-        update = exp.update(_list(), {"size": exp.column("size")}, where=_is_named(name))
+        self._engine.check_access([replace(access_to(known.dictionary), is_written=True)])
+        update = exp.update(_dictionaries_table(), {"size": exp.column("size")}, where=_has_name(name))
         update.set("returning", exp.Returning(expressions=[exp.column("size")]))
         with explaining_missing_rights(self._engine):
             for (size,) in self._engine.rows(update):
@@ -221,29 +231,29 @@ class Dictionaries:
             "role; name another dictionary with keys={axis: dictionary}"
         )
 
-    def _created(self, name: str, key_type: str) -> StoredDictionary:
-        """A new dictionary without keys."""
+    def _create(self, name: str, key_type: str) -> StoredDictionary:
+        """Create a dictionary without keys."""
         table = table_in(self._engine.dialect.dictionary_schema, _PREFIX + name, self._engine.dialect_name)
         dictionary = Dictionary(name, key_type, table.sql(self._engine.dialect_name))
-        is_given, is_unique = exp.NotNullColumnConstraint(), exp.PrimaryKeyColumnConstraint()
-        of_index = [is_unique if self._engine.dialect.looks_up_by_index else is_given]
-        of_key: list[exp.Expr] = [is_given]
+        not_null, is_unique = exp.NotNullColumnConstraint(), exp.PrimaryKeyColumnConstraint()
+        index_constraints = [is_unique if self._engine.dialect.looks_up_by_index else not_null]
+        key_constraints: list[exp.Expr] = [not_null]
         if dictionary.key_type == "TEXT":
-            of_key.insert(0, exp.CollateColumnConstraint(this=exp.to_identifier("C", quoted=True)))
+            key_constraints.insert(0, exp.CollateColumnConstraint(this=exp.to_identifier("C", quoted=True)))
         columns = [
-            _column(INDEX_COLUMN, "BIGINT", of_index),
-            _column(KEY_COLUMN, dictionary.key_type, of_key),
+            _column(INDEX_COLUMN, "BIGINT", index_constraints),
+            _column(KEY_COLUMN, dictionary.key_type, key_constraints),
         ]
         parts = exp.array(*(exp.Literal.string(part.name) for part in table.parts))
         row = (exp.convert(name), exp.convert(key_type), exp.convert(0), parts)
         with explaining_missing_rights(self._engine):
             self._engine.execute(exp.Create(this=exp.Schema(this=table.copy(), expressions=columns), kind="TABLE"))
-            columns_of_list = ["name", "key_type", "size", "relation"]
-            self._engine.execute(exp.insert(exp.values([row]), _list(), columns=columns_of_list))
+            row_columns = ["name", "key_type", "size", "relation"]
+            self._engine.execute(exp.insert(exp.values([row]), _dictionaries_table(), columns=row_columns))
         return StoredDictionary(dictionary, 0)
 
-    def _check_new(self, tensor: str, dictionary: Dictionary, start: int) -> None:
-        """Refuse keys that were added where there must be no more, or such that frames lack."""
+    def _check_new_keys(self, tensor: str, dictionary: Dictionary, start: int) -> None:
+        """Refuse the new keys, from index `start` on, if a demoted axis has the dictionary or a key is infinite."""
         for other, stored in self._catalogue.all().items():
             tiles = zip(stored.tensor.axes, stored.decomposition.tiles, strict=True)
             if other != tensor and any(axis.dictionary == dictionary and tile != 1 for axis, tile in tiles):
@@ -255,8 +265,8 @@ class Dictionaries:
         if dictionary.key_type in _HAS_INFINITY:
             key = exp.column(KEY_COLUMN)
             is_infinite = exp.Not(this=exp.func("ISFINITE", key))
-            found = exp.select(exp.cast(key.copy(), "text")).from_(dictionary_table(dictionary))
-            rows = self._engine.rows(found.where(is_infinite, exp.column(INDEX_COLUMN) >= start).limit(1))
+            query = exp.select(exp.cast(key.copy(), "text")).from_(dictionary_table(dictionary))
+            rows = self._engine.rows(query.where(is_infinite, exp.column(INDEX_COLUMN) >= start).limit(1))
             for (text,) in rows:
                 raise DataError(
                     f"tensor {tensor} has the key {text}, which frames cannot hold; leave such rows out, or put "
@@ -264,34 +274,39 @@ class Dictionaries:
                 )
 
 
-def encoded(
+def encode_keys(
     dictionaries: Dictionaries,
     description: TensorDescription,
     axes: Sequence[str],
     columns: Sequence[Indices | KeyColumn] | NDArray[Any],
 ) -> tuple[list[Indices], list[StoredDictionary | None]]:
-    """Indices for all columns of coordinates, and the dictionaries of those that have one.
+    """Return indices for all columns of coordinates, and the dictionaries of the axes; None for an axis without one.
 
-    Indices of an axis that `keys` gives a dictionary are positions in it, which must be there.
+    Args:
+        dictionaries: The dictionaries of the database, which are extended by new keys.
+        description: What the user says of the tensor. If it gives a dictionary to an axis with indices, these are
+            positions in that dictionary, which must exist.
+        axes: The names of the axes.
+        columns: For every axis indices or natural keys.
 
     Raises:
         DataError, CatalogueError: As for `Dictionaries.indices_of`.
-        ShapeError: `keys` names an axis that there is not.
+        ShapeError: The description gives a dictionary to an axis that does not exist.
     """
-    names = description.dictionary_names(axes, [isinstance(each, KeyColumn) for each in columns])
-    wanted: dict[str, list[KeyColumn]] = {}
+    names = description.dictionary_names(axes, [isinstance(column, KeyColumn) for column in columns])
+    columns_by_dictionary: dict[str, list[KeyColumn]] = {}
     for name, column in zip(names, columns, strict=True):
         if name is not None and isinstance(column, KeyColumn):
-            wanted.setdefault(name, []).append(column)
-    found = dictionaries.indices_of(description.name, wanted)
-    waiting = {name: iter(indices) for name, (_, indices) in found.items()}
+            columns_by_dictionary.setdefault(name, []).append(column)
+    encoded = dictionaries.indices_of(description.name, columns_by_dictionary)
+    remaining = {name: iter(indices) for name, (_, indices) in encoded.items()}
     coordinates: list[Indices] = []
     known: list[StoredDictionary | None] = []
     for name, column in zip(names, columns, strict=True):
         if isinstance(column, KeyColumn):
             assert name is not None
-            coordinates.append(next(waiting[name]))
-            known.append(found[name][0])
+            coordinates.append(next(remaining[name]))
+            known.append(encoded[name][0])
         else:
             coordinates.append(column)
             known.append(None if name is None else dictionaries.find(name))
@@ -299,44 +314,44 @@ def encoded(
 
 
 def sizes_of(dictionaries: Iterable[StoredDictionary | None]) -> list[int | None]:
-    """How many keys dictionaries have."""
-    return [None if each is None else each.size for each in dictionaries]
+    """Return the numbers of keys of dictionaries; None where there is no dictionary."""
+    return [None if dictionary is None else dictionary.size for dictionary in dictionaries]
 
 
 def dictionaries_of(stored: Iterable[StoredDictionary | None]) -> list[Dictionary | None]:
-    """Dictionaries without what is stored of them."""
-    return [None if each is None else each.dictionary for each in stored]
+    """Return dictionaries without their sizes and owners."""
+    return [None if dictionary is None else dictionary.dictionary for dictionary in stored]
 
 
-def _list() -> exp.Table:
+def _dictionaries_table() -> exp.Table:
     return exp.table_(DICTIONARIES, db=SCHEMA)
 
 
-def _is_named(name: str) -> exp.Expr:
+def _has_name(name: str) -> exp.Expr:
     return exp.EQ(this=exp.column("name"), expression=exp.Literal.string(name))
 
 
 def _column(name: str, sql_type: str, constraints: Sequence[exp.Expr]) -> exp.ColumnDef:
-    kinds = [exp.ColumnConstraint(kind=each.copy()) for each in constraints]
+    kinds = [exp.ColumnConstraint(kind=constraint.copy()) for constraint in constraints]
     return exp.ColumnDef(this=exp.to_identifier(name), kind=type_named(sql_type), constraints=kinds)
 
 
 def _new_keys(dictionary: Dictionary, sources: Sequence[exp.Select]) -> exp.Select:
-    """Keys that the dictionary lacks, each once."""
+    """Return a query of the keys that the dictionary lacks, without duplicates."""
     selects = []
     for source in sources:
         key = exp.column(source.named_selects[0], table="t")
         rows = exp.select(compared(key.copy(), dictionary).as_(KEY_COLUMN)).from_(source.subquery("t"))
         selects.append(rows.where(exp.Not(this=key.is_(exp.null()))))
-    given = exp.union(*selects, distinct=True) if len(selects) > 1 else selects[0].distinct()
+    incoming = exp.union(*selects, distinct=True) if len(selects) > 1 else selects[0].distinct()
     same = exp.EQ(this=exp.column(KEY_COLUMN, table="d"), expression=exp.column(KEY_COLUMN, table="given"))
     table = exp.alias_(dictionary_table(dictionary), "d", table=True)
-    keys = exp.select(exp.column(KEY_COLUMN, table="given")).from_(given.subquery("given"))
+    keys = exp.select(exp.column(KEY_COLUMN, table="given")).from_(incoming.subquery("given"))
     return keys.join(table, on=same, join_type="LEFT").where(exp.column(INDEX_COLUMN, table="d").is_(exp.null()))
 
 
 def _numbered(keys: exp.Select, start: int) -> exp.Select:
-    """Keys with their indices, in sort order."""
+    """Return a query of sorted keys with their indices, which begin at `start`."""
     number = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[exp.column(KEY_COLUMN)]))
     index = number + exp.Literal.number(start - 1)
     return exp.select(index.as_(INDEX_COLUMN), exp.column(KEY_COLUMN)).from_(keys.subquery("new_keys"))

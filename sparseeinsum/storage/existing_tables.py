@@ -1,4 +1,4 @@
-"""Storage: tables, views and files that users have, described as tensors."""
+"""Storage: describes tables, views and files of users as tensors."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -27,36 +27,37 @@ def relation_as_tensor(
     index: Sequence[str],
     value: str | None,
 ) -> tuple[StoredTensor, str | None]:
-    """A relation as a tensor, one entry a row; its rows are looked at for bounds that are not given, and natural keys.
+    """Describe a relation with one entry per row as a tensor; bounds and natural keys may be read from its rows.
 
     Args:
-        engine: Where it is.
+        engine: The engine of the relation.
         description: What the user says of the tensor.
-        relation: The relation, as the user names it.
+        relation: The relation as the user names it, for messages.
         table: The relation.
-        index: Columns of indices, in axis order.
-        value: Column of values; without it every row counts as 1.
+        index: The columns of indices, in the order of the axes.
+        value: The column of values; None if every row has the value 1.
 
     Returns:
-        The tensor, and the type of its column of values.
+        The tensor, and the SQL type of its column of values.
 
     Raises:
         CatalogueError: The relation cannot be read or lacks a column, or a dictionary must not be extended.
         DataError: A column has a wrong type.
-        ShapeError: What the user says does not fit together.
+        ShapeError: The user's shape, axes and dictionaries do not fit together.
     """
     name = description.name
     columns = _columns(engine, name, relation, table, [*index, *([value] if value else [])])
-    types = {column: found.sql_type for column, found in columns.items()}
-    wanted = _dictionary_names(description, relation, types, index)
-    dtype = description.wanted_dtype()
+    types = {column: match.sql_type for column, match in columns.items()}
+    dictionary_names = _dictionary_names(description, relation, types, index)
+    dtype = description.checked_dtype()
     if value is not None:
         dtype = _dtype_of_column(
             f"tensor {name}: the value column {value} of {relation}", types[value], dtype, engine.dialect.casts_truth
         )
     keys = [columns[column].name for column in index]
     key_types = [key_type_of(types[column]) for column in index]
-    known = Dictionaries(engine).of_columns(name, table, list(zip(keys, wanted, key_types, strict=True)))
+    key_columns = list(zip(keys, dictionary_names, key_types, strict=True))
+    known = Dictionaries(engine).for_columns(name, table, key_columns)
     bounds = _bounds(engine, description, table, keys, sizes_of(known))
     if len(bounds) != len(index):
         raise ShapeError(f"tensor {name} is given shape {bounds}, but {len(index)} index columns")
@@ -75,7 +76,7 @@ def relation_as_tensor(
 def _dictionary_names(
     description: TensorDescription, relation: str, types: Mapping[str, str], index: Sequence[str]
 ) -> list[str | None]:
-    """For every axis the name of its dictionary; None where the column holds indices."""
+    """Return the names of the axes' dictionaries; None for an axis whose column holds indices."""
     name = description.name
     for column in index:
         if key_type_of(types[column]) is None:
@@ -84,18 +85,26 @@ def _dictionary_names(
                 f"whole numbers from 0, of a type up to BIGINT, or natural keys: {KINDS_OF_KEYS} (a view can cast them)"
             )
     axes = description.axis_names(len(index), index)
-    found = description.dictionary_names(axes, [not is_index_type(types[column]) for column in index])
-    by_column = dict(zip(index, found, strict=True))
-    for column, dictionary in zip(index, found, strict=True):
+    names = description.dictionary_names(axes, [not is_index_type(types[column]) for column in index])
+    by_column = dict(zip(index, names, strict=True))
+    for column, dictionary in zip(index, names, strict=True):
         if by_column[column] != dictionary:
             raise ShapeError(f"tensor {name}: the column {column} is two axes; give both the same dictionary, or none")
-    return found
+    return names
 
 
 def _bounds(
     engine: Engine, description: TensorDescription, table: exp.Table, keys: Sequence[str], sizes: Sequence[int | None]
 ) -> tuple[int, ...]:
-    """The shape given, or the smallest that holds all indices, and all keys of dictionaries."""
+    """Return the shape of the description, or the smallest one for all indices and all keys of dictionaries.
+
+    Args:
+        engine: The engine of the relation.
+        description: What the user says of the tensor.
+        table: The relation.
+        keys: Its columns of indices or keys.
+        sizes: The sizes of their dictionaries; None for a column of indices.
+    """
     if description.shape is not None:
         return description.bounds(sizes)
     plain = [key for key, size in zip(keys, sizes, strict=True) if size is None]
@@ -103,36 +112,55 @@ def _bounds(
     return tuple(next(greatest) if size is None else size for size in sizes)
 
 
-def _dtype_of_column(column: str, sql_type: str, wanted: str | None, casts_truth: bool) -> str:
-    """The dtype wanted, else that of a column of values, if it can be read so."""
-    dtype = wanted or dtype_of(sql_type)
+def _dtype_of_column(column: str, sql_type: str, requested: str | None, casts_truth: bool) -> str:
+    """Return the dtype that a column of values is read as: the requested one, else that of its SQL type.
+
+    Args:
+        column: What messages call the column.
+        sql_type: The type of the column.
+        requested: The dtype that the user gives, if any.
+        casts_truth: Whether the database casts BOOLEAN to numbers.
+
+    Raises:
+        DataError: The column cannot be read as that dtype.
+    """
+    dtype = requested or dtype_of(sql_type)
     if sql_type == "BOOLEAN" and dtype != "bool" and not casts_truth:
         raise DataError(
             f"{column} has type BOOLEAN, of which there are no numbers; read it as bool, or cast it in a view"
         )
     if dtype is not None and is_readable(sql_type, dtype):
         return dtype
-    if wanted is not None and is_complex(wanted):
-        way = f"values of dtype {wanted} must be arrays [real, imaginary] of DOUBLE or FLOAT (a view can make them)"
+    if requested is not None and is_complex(requested):
+        requirement = (
+            f"values of dtype {requested} must be arrays [real, imaginary] of DOUBLE or FLOAT (a view can make them)"
+        )
     elif is_pair_type(sql_type):
-        way = "values must be numbers; if they are [real, imaginary], pass dtype='complex128'"
+        requirement = "values must be numbers; if they are [real, imaginary], pass dtype='complex128'"
     else:
-        way = "values must be numbers (a view can cast them)"
-    raise DataError(f"{column} has type {sql_type}; {way}")
+        requirement = "values must be numbers (a view can cast them)"
+    raise DataError(f"{column} has type {sql_type}; {requirement}")
 
 
 def index_columns(engine: Engine, name: str, relation: str, table: exp.Table, index: Sequence[str]) -> tuple[str, ...]:
-    """Columns of indices as the database names them.
+    """Return the columns of indices as the database spells them.
+
+    Args:
+        engine: The engine of the relation.
+        name: The name of the tensor, for messages.
+        relation: The relation as the user names it, for messages.
+        table: The relation.
+        index: The columns as the user spells them.
 
     Raises:
-        CatalogueError: The relation cannot be read or lacks one.
-        DataError: One has a wrong type.
+        CatalogueError: The relation cannot be read or lacks a column.
+        DataError: A column has a wrong type.
     """
     columns = _columns(engine, name, relation, table, index)
-    for column, found in columns.items():
-        if not is_index_type(found.sql_type):
+    for column, match in columns.items():
+        if not is_index_type(match.sql_type):
             raise DataError(
-                f"tensor {name}: the index column {column} of {relation} has type {found.sql_type}; indices must be "
+                f"tensor {name}: the index column {column} of {relation} has type {match.sql_type}; indices must be "
                 "whole numbers from 0, of a type up to BIGINT (for natural keys, make a tensor of the table with "
                 "tensor_from_table)"
             )
@@ -140,11 +168,11 @@ def index_columns(engine: Engine, name: str, relation: str, table: exp.Table, in
 
 
 def relation_named(engine: Engine, relation: str) -> exp.Table:
-    """A file by its path, else a table or view by its whole name, so that no CTE can stand in its way.
+    """Return the file, table or view that a user names; a table is qualified, so that no CTE can hide it.
 
     Raises:
         CatalogueError: There is none of that name.
-        RightsError: To read it would run what other roles wrote.
+        RightsError: To read it would run code of other roles.
     """
     if is_data_file(relation):
         if not engine.dialect.reads_files:
@@ -153,16 +181,22 @@ def relation_named(engine: Engine, relation: str) -> exp.Table:
         return file_table(path)
     table = parse_table_name(relation, engine.dialect_name)
     if not table.db:
-        found = engine.relations_named(table.name)
-        if not found:
+        relations = engine.relations_named(table.name)
+        if not relations:
             raise CatalogueError(f"there is no table, view or file {relation} in this database")
-        table = table_of_relation(found[0], engine.dialect_name)
+        table = table_of_relation(relations[0], engine.dialect_name)
     check_relation_readable(engine, relation, table)
     return table
 
 
 def relation_columns(engine: Engine, name: str, relation: str, table: exp.Table) -> list[Column]:
-    """All columns of a relation, which the user names so.
+    """Return all columns of a relation.
+
+    Args:
+        engine: The engine of the relation.
+        name: The name of the tensor, for messages.
+        relation: The relation as the user names it, for messages.
+        table: The relation.
 
     Raises:
         CatalogueError: It cannot be read.
@@ -174,24 +208,32 @@ def relation_columns(engine: Engine, name: str, relation: str, table: exp.Table)
         raise CatalogueError(f"tensor {name}: {relation} cannot be read: {cause or error}") from cause
 
 
-def _columns(engine: Engine, name: str, relation: str, table: exp.Table, wanted: Sequence[str]) -> dict[str, Column]:
-    """Columns by the names that the user gives; these stay their names where case does not tell names apart."""
-    described = relation_columns(engine, name, relation, table)
-    known = {column.name.lower(): column for column in described} | {column.name: column for column in described}
-    found = {}
-    for column in wanted:
-        match = known.get(column) or known.get(column.lower())
+def _columns(engine: Engine, name: str, relation: str, table: exp.Table, requests: Sequence[str]) -> dict[str, Column]:
+    """Return columns by the names that the user gives, and keep these spellings if case does not matter in names.
+
+    Args:
+        engine: The engine of the relation.
+        name: The name of the tensor, for messages.
+        relation: The relation as the user names it, for messages.
+        table: The relation.
+        requests: The names that the user gives.
+    """
+    all_columns = relation_columns(engine, name, relation, table)
+    known = {column.name.lower(): column for column in all_columns} | {column.name: column for column in all_columns}
+    columns = {}
+    for requested in requests:
+        match = known.get(requested) or known.get(requested.lower())
         if match is None:
-            names = [each.name.lower() for each in described]
-            near = difflib.get_close_matches(column.lower(), names, n=1)
+            names = [column.name.lower() for column in all_columns]
+            near = difflib.get_close_matches(requested.lower(), names, n=1)
             hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(names)}"
-            raise CatalogueError(f"tensor {name}: {relation} has no column {column}; {hint}")
-        found[column] = match if folds_case(engine.dialect_name) else Column(column, match.sql_type)
-    return found
+            raise CatalogueError(f"tensor {name}: {relation} has no column {requested}; {hint}")
+        columns[requested] = match if folds_case(engine.dialect_name) else Column(requested, match.sql_type)
+    return columns
 
 
 def greatest_indices(engine: Engine, table: exp.Table, index: Sequence[str]) -> tuple[int, ...]:
-    """One more than the greatest index of every column: the smallest shape that holds them."""
+    """Return one more than the greatest index of every column, which is the smallest shape for them."""
     if not index:
         return ()
     query = exp.select(*[exp.Max(this=exp.column(column)) for column in index]).from_(table)

@@ -1,4 +1,4 @@
-"""Storage: fills as text, from which they are read back exactly."""
+"""Storage: fills as text that represents them exactly."""
 
 from sparseeinsum.errors import CatalogueError
 from sparseeinsum.operators.dtypes import Number, is_complex
@@ -7,12 +7,12 @@ _TRUTHS = {"true": True, "false": False}
 
 
 def fill_text(fill: Number) -> str:
-    """A fill as text from which it is read back exactly, as in 0.5, -inf, 3, true or (1+2j)."""
+    """Return a fill as text that represents it exactly, such as 0.5, -inf, 3, true or (1+2j)."""
     return repr(fill).lower()
 
 
 def fill_from_text(text: str, dtype: str) -> Number:
-    """What `fill_text` wrote.
+    """Return the fill that `fill_text` wrote.
 
     Raises:
         KeyError, ValueError: The text is no number of the dtype.
@@ -25,15 +25,15 @@ def fill_from_text(text: str, dtype: str) -> Number:
 
 
 def fill_of(tensor: str, text: str, dtype: str) -> Number:
-    """A fill from its text.
+    """Return the fill of a tensor from its text in the database.
 
     Raises:
-        CatalogueError: It is none of the dtype.
+        CatalogueError: The text is no number of the dtype.
     """
     try:
         return fill_from_text(text, dtype)
     except (KeyError, ValueError):
         raise CatalogueError(
             f"it is recorded that tensor {tensor} has dtype {dtype} and fill {text}, which is no such number; define "
-            "the tensor anew"
+            "the tensor again"
         ) from None

@@ -1,14 +1,14 @@
-"""Storage: tensors that nobody stores, as rows that the database makes when they are read."""
+"""Storage: tensors that are not stored: the database generates their rows when they are read."""
 
 from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor, Tensor, fully_promoted
 
-_COLUMN = "range"  # of DuckDB's table function range(n), which counts from 0
+_COLUMN = "range"  # the column of DuckDB's table function range(n), which counts from 0
 
 
 def generated_source(tensor: Tensor, kind: str) -> StoredTensor:
-    """Where a generated vector is read: `ones` have no column of values, the values of `index` are its keys."""
+    """Return the relation of a generated vector: `ones` has no column of values, the values of `index` are its keys."""
     (axis,) = tensor.axes
     value = _COLUMN if kind == "index" else None
     return StoredTensor(
@@ -24,7 +24,7 @@ def generated_source(tensor: Tensor, kind: str) -> StoredTensor:
 
 
 def successor_source(tensor: Tensor) -> StoredTensor:
-    """Where a generated matrix is read that is true where the second index follows the first one."""
+    """Return the relation of a generated matrix that is true if the second index is the first one plus 1."""
     first, second = tensor.axes
     count = max(first.bound - 1, 0)
     following = exp.alias_(exp.column(_COLUMN) + exp.Literal.number(1), second.name)

@@ -1,13 +1,17 @@
-"""Storage: the tensors that a program reads: tables that it names, those of the catalogue, and tables of their names.
+"""Storage: finds the tensors that a program reads.
 
-What the program says of a tensor counts before all else: the table, view or file, and columns of indices and values.
-Where the catalogue has no tensor of a name, the table of that name that a result went into is read as that result. Any
-other table or view is read as a tensor if its columns are as many of whole numbers as the program gives it labels, and
-then one of values. Other columns are an error that says how to declare the tensor; nothing is guessed.
+A name is looked up in this order:
 
-What no row has is 0, unless the program declares another fill. The bound of an axis is the one that the program gives
-it, or that of a tensor of the catalogue that shares a label with it; else one more than the greatest index of all such
-tables that share a label with it.
+1. The program imports it from a table, view or file, and says which columns hold indices and values.
+2. The catalogue has a tensor of that name.
+3. A table of that name has a comment that says which tensor it holds, because a result was written into it.
+4. A table or view of that name has as many integer columns as the program gives it labels, then one column of values.
+
+A table with other columns is an error, whose message says how to declare the tensor; nothing is guessed.
+
+Entries that no row has are 0, unless the program declares another fill. The bound of an axis of a table is the one that
+the program declares, or that of a tensor of the catalogue that shares a label with it; else it is one more than the
+greatest index in all tables that share a label with it.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -24,39 +28,39 @@ from sparseeinsum.language.syntax import Import
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import dtype_of, is_index_type
 from sparseeinsum.storage.access import check_readable, check_relation_readable
-from sparseeinsum.storage.catalogue import Catalogue, find
+from sparseeinsum.storage.catalogue import Catalogue, find_tensor
 from sparseeinsum.storage.existing_tables import greatest_indices, index_columns, relation_as_tensor, relation_named
 from sparseeinsum.storage.natural_keys import key_type_of
 from sparseeinsum.storage.table_comments import tensor_from_comment
 from sparseeinsum.storage.table_names import table_of_relation
 from sparseeinsum.storage.tensor_description import TensorDescription
 
-_Place = tuple[str, int]  # a tensor, and the position of one of its axes
+_AxisPosition = tuple[str, int]  # the name of a tensor and the position of one of its axes
 
 
-Report = Callable[[str, SparseEinsumError], None]  # (name of a tensor, why it cannot be had)
+Report = Callable[[str, SparseEinsumError], None]  # called with the name of a tensor and why it cannot be read
 
 
-def _fail(_: str, error: SparseEinsumError) -> None:
+def _raise_error(_: str, error: SparseEinsumError) -> None:
     raise error
 
 
-def stored_inputs(program: Program, engine: Engine, report: Report = _fail) -> dict[str, StoredTensor]:
-    """The tensors that a program reads, by name.
+def stored_inputs(program: Program, engine: Engine, report: Report = _raise_error) -> dict[str, StoredTensor]:
+    """Return the tensors that a program reads, by name.
 
     Args:
-        program: What reads them.
-        engine: Where they are.
-        report: Told of those that cannot be had; if it does not raise, they are left out.
+        program: The program.
+        engine: The engine of the tensors.
+        report: Called for a tensor that cannot be read; if it does not raise, the tensor is left out.
 
     Raises:
-        CatalogueError: There is no such tensor, nor a table that is one as it stands; or no such table or column.
-        RightsError: To read one would run what other roles wrote.
-        DataError: The values of such a table have a type that tensors cannot have.
+        CatalogueError: There is no such tensor, and no table that can be read as one; or no such table or column.
+        RightsError: To read a tensor would run code of other roles.
+        DataError: The values of a table have a type that tensors cannot have.
     """
     known = Catalogue(engine).all()
-    imported = {each.tensor: each for each in program.imported}
-    found: dict[str, StoredTensor] = {}
+    imported = {statement.tensor: statement for statement in program.imported}
+    tensors: dict[str, StoredTensor] = {}
     tables: dict[str, _Table] = {}
     for name in program.inputs:
         try:
@@ -64,23 +68,23 @@ def stored_inputs(program: Program, engine: Engine, report: Report = _fail) -> d
             if isinstance(table, _Table):
                 tables[name] = table
             else:
-                found[name] = table
+                tensors[name] = table
         except SparseEinsumError as error:
             report(name, error)
-    check_readable(engine, found.values())
-    bounds = _bounds(program, found, tables, engine) if tables else {}
+    check_readable(engine, tensors.values())
+    bounds = _bounds(program, tensors, tables, engine) if tables else {}
     for name, table in tables.items():
         try:
-            found[name] = table.as_tensor(bounds, engine)
+            tensors[name] = table.as_tensor(bounds, engine)
         except SparseEinsumError as error:
             report(name, error)
-    return found
+    return tensors
 
 
 def shapes_in(engine: Engine) -> Shapes:
-    """What a database knows of the axes of tensors, for programs that give them no labels.
+    """Return a function that finds the shapes of tensors, for programs that give them no labels.
 
-    A table that is read as a tensor has an axis for each column but that of values; its bounds are not known yet.
+    A table that is read as a tensor has an axis for every column except that of values; its bounds are not known yet.
     """
     catalogue = cache(Catalogue(engine).all)
 
@@ -102,12 +106,12 @@ def shapes_in(engine: Engine) -> Shapes:
 
 
 def _relations(name: str, known: Collection[str], engine: Engine) -> Sequence[Relation]:
-    """Tables and views of a name that no tensor of the catalogue has."""
-    found = [] if any(other.lower() == name.lower() for other in known) else engine.relations_named(name)
-    for relation in found[:1]:
+    """Return the tables and views of a name; none if a tensor in `known`, the catalogue, has that name."""
+    relations = [] if any(other.lower() == name.lower() for other in known) else engine.relations_named(name)
+    for relation in relations[:1]:
         table = table_of_relation(relation, engine.dialect_name)
         check_relation_readable(engine, table.sql(engine.dialect_name), table)
-    return found
+    return relations
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +119,12 @@ class _Table:
     """A table, view or file that is read as a tensor.
 
     Attributes:
-        description: What the program says of the tensor; its bounds come later.
-        relation: The relation, as the user names it.
+        description: What the program says of the tensor, without bounds.
+        relation: The relation as the user names it, for messages.
         table: The relation.
-        keys: Columns of indices.
-        value: Column of values; None where every row counts as 1.
-        given: Bounds that the program gives with the table; None where it does not.
+        keys: The columns of indices.
+        value: The column of values; None if every row has the value 1.
+        declared_bounds: The bounds that the program gives with the table; None for an axis without one.
     """
 
     description: TensorDescription
@@ -128,32 +132,42 @@ class _Table:
     table: exp.Table
     keys: tuple[str, ...]
     value: str | None
-    given: tuple[int | None, ...]
+    declared_bounds: tuple[int | None, ...]
 
-    def as_tensor(self, bounds: Mapping[_Place, int], engine: Engine) -> StoredTensor:
-        """The tensor, with the bounds that its axes have in a program."""
+    def as_tensor(self, bounds: Mapping[_AxisPosition, int], engine: Engine) -> StoredTensor:
+        """Return the tensor with the bounds that its axes have in a program."""
         name = self.description.name
-        shape = [bounds[name, position] if bound is None else bound for position, bound in enumerate(self.given)]
+        shape = [
+            bounds[name, position] if bound is None else bound for position, bound in enumerate(self.declared_bounds)
+        ]
         description = replace(self.description, shape=shape)
         stored, _ = relation_as_tensor(engine, description, self.relation, self.table, self.keys, self.value)
         return stored
 
 
 def _imported(statement: Import, engine: Engine) -> _Table:
-    """The table that the program names."""
+    """Return the table that an import statement names."""
     axes = [axis for axis, _ in statement.axes]
     fill = 0 if statement.fill is None else statement.fill
     description = TensorDescription(statement.tensor, axes, None, fill, statement.dtype)
     table = relation_named(engine, statement.relation)
     keys = index_columns(engine, statement.tensor, statement.relation, table, statement.index)
-    given = tuple(bound for _, bound in statement.axes)
-    return _Table(description, statement.relation, table, keys, statement.value, given)
+    declared_bounds = tuple(bound for _, bound in statement.axes)
+    return _Table(description, statement.relation, table, keys, statement.value, declared_bounds)
 
 
 def _table_of(
     program: Program, name: str, imported: Import | None, known: Mapping[str, StoredTensor], engine: Engine
 ) -> _Table | StoredTensor:
-    """The table that a tensor is read from, or the tensor itself where all is known of it."""
+    """Return the table that a tensor is read from, or the tensor itself if everything is known of it.
+
+    Args:
+        program: The program that reads it.
+        name: The name of the tensor.
+        imported: The statement that imports it; None if there is none.
+        known: The tensors of the catalogue.
+        engine: The engine of the tensor.
+    """
     if imported is not None:
         return _imported(imported, engine)
     relations = _relations(name, known, engine)
@@ -161,20 +175,20 @@ def _table_of(
     if result is not None:
         return result
     ranks = [len(labels) for tensor, labels in _references(program) if tensor == name]
-    return _named(program, name, ranks[0], relations, engine) if ranks and relations else find(known, name)
+    return _named(program, name, ranks[0], relations, engine) if ranks and relations else find_tensor(known, name)
 
 
 def _named(program: Program, name: str, rank: int, relations: Sequence[Relation], engine: Engine) -> _Table:
-    """The table of a name, to which the program gives so many labels."""
+    """Return the first of `relations` as a table of indices and values; the program gives it `rank` labels."""
     table = table_of_relation(relations[0], engine.dialect_name)
     columns = engine.columns(exp.select("*").from_(table.copy()))
     *index, value = columns
     is_tensor = len(index) == rank and all(is_index_type(column.sql_type) for column in index)
     if not (is_tensor and dtype_of(value.sql_type)):
         raise CatalogueError(_how_to_declare(name, table.sql(engine.dialect_name), columns, rank))
-    declared = next((each for each in program.declared if each.tensor.name == name), None)
-    fill = declared.tensor.fill if declared is not None and declared.has_fill else 0
-    dtype = declared.tensor.dtype if declared is not None and declared.has_dtype else None
+    declaration = next((declaration for declaration in program.declared if declaration.tensor.name == name), None)
+    fill = declaration.tensor.fill if declaration is not None and declaration.has_fill else 0
+    dtype = declaration.tensor.dtype if declaration is not None and declaration.has_dtype else None
     description = TensorDescription(name, None, None, fill, dtype)
     keys = tuple(column.name for column in index)
     return _Table(description, name, table, keys, value.name, (None,) * len(keys))
@@ -198,49 +212,56 @@ def _how_to_declare(name: str, relation: str, columns: list[Column], rank: int) 
 
 
 def _references(program: Program) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Operands of all statements, with their labels."""
+    """Yield the operands of all statements with their labels."""
     yield from ((operand.tensor, operand.labels) for einsum in program.einsums for operand in einsum.operands)
 
 
 def _bounds(
-    program: Program, found: Mapping[str, StoredTensor], tables: Mapping[str, _Table], engine: Engine
-) -> dict[_Place, int]:
-    """The bound of every axis of every table that is read as a tensor."""
-    places = {(name, position) for name, table in tables.items() for position in range(len(table.keys))}
+    program: Program, inputs: Mapping[str, StoredTensor], tables: Mapping[str, _Table], engine: Engine
+) -> dict[_AxisPosition, int]:
+    """Return the bound of every axis of every table that is read as a tensor.
+
+    Args:
+        program: The program that reads them.
+        inputs: Its other inputs, whose bounds are known.
+        tables: The tables, by the names of the tensors.
+        engine: The engine of the tables.
+    """
+    axes = {(name, position) for name, table in tables.items() for position in range(len(table.keys))}
     group_of = _groups(program)
-    known = [each.tensor for each in program.declared] + [stored.tensor for stored in found.values()]
-    shapes: list[tuple[str, Sequence[int | None]]] = [(tensor.name, tensor.shape) for tensor in known]
-    shapes += [(name, table.given) for name, table in tables.items()]
+    tensors = [declaration.tensor for declaration in program.declared] + [stored.tensor for stored in inputs.values()]
+    shapes: list[tuple[str, Sequence[int | None]]] = [(tensor.name, tensor.shape) for tensor in tensors]
+    shapes += [(name, table.declared_bounds) for name, table in tables.items()]
     fixed = {
         group_of.get((name, position), (name, position)): bound
         for name, shape in shapes
         for position, bound in enumerate(shape)
         if bound is not None
     }
-    least: dict[_Place, int] = {}
+    least: dict[_AxisPosition, int] = {}
     for name, table in tables.items():
         groups = [group_of.get((name, position), (name, position)) for position in range(len(table.keys))]
         if all(group in fixed for group in groups):
             continue
         for group, bound in zip(groups, greatest_indices(engine, table.table, table.keys), strict=True):
             least[group] = max(bound, least.get(group, 0))
-    grouped = {place: group_of.get(place, place) for place in places}
-    return {place: fixed.get(group, least.get(group, 0)) for place, group in grouped.items()}
+    grouped = {axis: group_of.get(axis, axis) for axis in axes}
+    return {axis: fixed.get(group, least.get(group, 0)) for axis, group in grouped.items()}
 
 
-def _groups(program: Program) -> dict[_Place, _Place]:
-    """For every axis that has a label somewhere, one that stands for all axes with which it shares labels."""
-    stands_for: dict[_Place, _Place] = {}
+def _groups(program: Program) -> dict[_AxisPosition, _AxisPosition]:
+    """Return for every axis with a label a representative of all axes that share labels with it (union-find)."""
+    representative_of: dict[_AxisPosition, _AxisPosition] = {}
 
-    def top(place: _Place) -> _Place:
-        while stands_for.setdefault(place, place) != place:
-            place = stands_for[place]
-        return place
+    def representative(axis: _AxisPosition) -> _AxisPosition:
+        while representative_of.setdefault(axis, axis) != axis:
+            axis = representative_of[axis]
+        return axis
 
     for einsum in program.einsums:
-        first: dict[str, _Place] = {}
+        first: dict[str, _AxisPosition] = {}
         for reference in (*einsum.operands, einsum.output):
             for position, label in enumerate(reference.labels):
-                place = top((reference.tensor, position))
-                stands_for[place] = top(first.setdefault(label, place))
-    return {place: top(place) for place in list(stands_for)}
+                axis = representative((reference.tensor, position))
+                representative_of[axis] = representative(first.setdefault(label, axis))
+    return {axis: representative(axis) for axis in list(representative_of)}

@@ -1,4 +1,4 @@
-"""Storage: the stored tensors of a plan, measured as they are now."""
+"""Storage: measures the stored tensors of a plan in their present state."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,22 +20,22 @@ def measure_all(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str,
     """Scan every tensor, and return them with their measurements, by name.
 
     Raises:
-        CatalogueError: A table is gone.
-        DataError: Rows are no tensor; the first such row is named.
+        CatalogueError: A table does not exist any more.
+        DataError: A row is invalid; the message names the first such row.
     """
     for source in stored.values():
         if not source.is_index_range:
             check_relation(engine, source)
-    fingerprint_list = fingerprints(list(stored.values()), engine)
+    current_fingerprints = fingerprints(list(stored.values()), engine)
     inputs = {}
-    for (name, source), fingerprint in zip(stored.items(), fingerprint_list, strict=True):
+    for (name, source), fingerprint in zip(stored.items(), current_fingerprints, strict=True):
         if source.is_index_range:
             inputs[name] = MeasuredTensor(source, measure_generated(source, fingerprint))
             continue
         try:
             inputs[name] = MeasuredTensor(source, measure(source, engine, fingerprint))
         except EngineError:
-            # The error has undone the transaction that this may run in, so that rows are looked at from beside it.
+            # The error may have undone an open transaction, so that another connection looks for an invalid row.
             with suppress(EngineError), engine.another_connection() as other:
                 check_rows(source, other)
             raise
@@ -43,12 +43,17 @@ def measure_all(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str,
 
 
 def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engine) -> Statistics:
-    """T and V of a stored tensor, as it is now, and its tuples in some decompositions.
+    """Return the present number of entries, distinct counts and tuples of a stored tensor.
+
+    Args:
+        name: The name of the tensor.
+        tilings: Decompositions in which tuples are counted, a tile for every axis.
+        engine: The engine of the tensor.
 
     Raises:
-        CatalogueError: There is no such tensor, or its table is gone.
-        DataError: Its rows are no tensor.
-        PlanError: Tiles are not one for every axis.
+        CatalogueError: There is no such tensor, or its table does not exist any more.
+        DataError: A row is invalid.
+        PlanError: A tiling does not have one tile for every axis.
     """
     with engine.protected():
         return _measured_tensor(name, tilings, engine)

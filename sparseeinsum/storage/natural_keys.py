@@ -1,4 +1,4 @@
-"""Storage: natural keys: which columns hold them, and a column of a frame as its keys, each of them once."""
+"""Storage: which columns hold natural keys, and the distinct keys of a column of a frame."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from sparseeinsum.errors import DataError
 from sparseeinsum.extras import late
 from sparseeinsum.statistics.columns import is_index_type
 
-# Types of keys as the catalogue has them, which all engines know, and how frames have them.
+# The SQL types of keys, as the catalogue records them for all engines, and the types of Arrow.
 ARROW_TYPES = {
     "TEXT": pa.large_string(),
     "DATE": pa.date32(),
@@ -23,10 +23,10 @@ ARROW_TYPES = {
 }
 KINDS_OF_KEYS = "texts, dates, timestamps or UUIDs"
 
-# How engines show the types of columns whose values such keys hold exactly, besides those of the same names.
-_SHOWN = {"VARCHAR": "TEXT", "CHARACTER VARYING": "TEXT", "TIMESTAMP_S": "TIMESTAMP", "TIMESTAMP_MS": "TIMESTAMP"}
-_SHOWN |= {"TIMESTAMP WITH TIME ZONE": "TIMESTAMPTZ"}
-_SHOWN_PATTERNS = (
+# Other names of types whose values such keys represent exactly, as engines show them.
+_SYNONYMS = {"VARCHAR": "TEXT", "CHARACTER VARYING": "TEXT", "TIMESTAMP_S": "TIMESTAMP", "TIMESTAMP_MS": "TIMESTAMP"}
+_SYNONYMS |= {"TIMESTAMP WITH TIME ZONE": "TIMESTAMPTZ"}
+_SYNONYM_PATTERNS = (
     (re.compile(r"CHARACTER VARYING\(\d+\)\Z|ENUM\("), "TEXT"),
     (re.compile(r"TIMESTAMP\(\d\) WITHOUT TIME ZONE\Z"), "TIMESTAMP"),
     (re.compile(r"TIMESTAMP\(\d\) WITH TIME ZONE\Z"), "TIMESTAMPTZ"),
@@ -34,16 +34,16 @@ _SHOWN_PATTERNS = (
 
 
 def key_type_of(sql_type: str) -> str | None:
-    """The type of keys that a column of a type holds; None where its values are none.
+    """Return the type of the keys in a column of an SQL type; None if its values cannot be keys.
 
     >>> key_type_of("VARCHAR"), key_type_of("INTEGER"), key_type_of("DOUBLE")
     ('TEXT', 'BIGINT', None)
     """
     if is_index_type(sql_type):
         return "BIGINT"
-    if sql_type in ARROW_TYPES or sql_type in _SHOWN:
-        return _SHOWN.get(sql_type, sql_type)
-    return next((kind for pattern, kind in _SHOWN_PATTERNS if pattern.match(sql_type)), None)
+    if sql_type in ARROW_TYPES or sql_type in _SYNONYMS:
+        return _SYNONYMS.get(sql_type, sql_type)
+    return next((kind for pattern, kind in _SYNONYM_PATTERNS if pattern.match(sql_type)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class KeyColumn:
     """A column of natural keys.
 
     Attributes:
-        key_type: Of the keys.
-        keys: Each of them once.
-        positions: For every row, that of its key among them.
+        key_type: The SQL type of the keys.
+        keys: The distinct keys.
+        positions: For every row the position of its key in `keys`.
     """
 
     key_type: str
@@ -62,21 +62,21 @@ class KeyColumn:
 
 
 def is_natural(kind: pa.DataType) -> bool:
-    """Whether the values of a column of a frame can be keys, and no indices."""
+    """Return whether the values of a column of a frame can be natural keys, but not indices."""
     return _key_type(kind) not in (None, "BIGINT")
 
 
 def value_type_of(kind: pa.DataType) -> pa.DataType:
-    """The type of the values of a column, which may be held as a dictionary of Arrow's, as categories are."""
+    """Return the type of the values of a column, also if Arrow stores them in a dictionary, as categories."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def plain_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column without a dictionary of Arrow's."""
+    """Return a column with its values in place of a dictionary of Arrow."""
     if not pa.types.is_dictionary(column.type):
         return column
     kind = column.type.value_type
-    kind = pa.large_string() if pa.types.is_string_view(kind) else kind  # of which Arrow can take no elements
+    kind = pa.large_string() if pa.types.is_string_view(kind) else kind  # Arrow has no `take` for string views
     return pa.chunked_array([chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks], kind)
 
 
@@ -94,10 +94,15 @@ def _key_type(kind: pa.DataType) -> str | None:
 
 
 def read_keys(tensor: str, column: str, values: pa.ChunkedArray) -> KeyColumn:
-    """The keys of a column without NULL, each once.
+    """Return the distinct keys of a column without NULL, and their positions.
+
+    Args:
+        tensor: The name of the tensor, for messages.
+        column: The name of the column, for messages.
+        values: The column.
 
     Raises:
-        DataError: Its values cannot be keys, or not exactly.
+        DataError: The values cannot be keys, or a conversion would change one.
     """
     key_type = _key_type(values.type)
     if key_type is None:
@@ -115,24 +120,24 @@ def read_keys(tensor: str, column: str, values: pa.ChunkedArray) -> KeyColumn:
         pa.chunked_array([chunk.storage for chunk in converted.chunks], pa.binary(16)) if _is_uuid(kind) else converted
     )
     encoded = late("pyarrow.compute").dictionary_encode(stored).combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):  # without a chunk
+    if isinstance(encoded, pa.ChunkedArray):  # if there are no chunks
         encoded = pa.array([], stored.type).dictionary_encode()
     keys = pa.ExtensionArray.from_storage(kind, encoded.dictionary) if _is_uuid(kind) else encoded.dictionary
     return KeyColumn(key_type, keys, np.asarray(encoded.indices.to_numpy(), np.int64))
 
 
 def as_keys(column: pa.ChunkedArray, key_type: str) -> pa.Array:
-    """A column as an engine returns it as keys of a type."""
+    """Return a column that an engine returned as keys of a type."""
     kind = ARROW_TYPES[key_type]
-    if _is_uuid(kind) and column.type != kind:  # some engines return them as text
+    if _is_uuid(kind) and column.type != kind:  # some engines return UUIDs as text
         compute = late("pyarrow.compute")
         digits = "".join(compute.replace_substring(column, "-", "").to_pylist())
         storage = pa.FixedSizeBinaryArray.from_buffers(
             pa.binary(16), len(column), [None, pa.py_buffer(bytes.fromhex(digits))]
         )
         return pa.ExtensionArray.from_storage(kind, storage)
-    found: Any = (column if column.type == kind else column.cast(kind)).combine_chunks()
-    return found
+    keys: Any = (column if column.type == kind else column.cast(kind)).combine_chunks()
+    return keys
 
 
 def _is_uuid(kind: pa.DataType) -> bool:

@@ -1,4 +1,4 @@
-"""Storage: where tensors are on several machines, and where loading puts them."""
+"""Storage: the distribution of stored tensors over the machines of a cluster."""
 
 from collections.abc import Mapping
 
@@ -11,24 +11,24 @@ from sparseeinsum.language.tensors import Decomposition, StoredTensor, Tensor
 from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.statistics.columns import table_by_name
 
-REPLICATED = "replicated"  # in place of an axis, for a tensor that every machine has whole
+REPLICATED = "replicated"  # users say this in place of an axis for a tensor that every machine has
 
 
 def spread_for(
     tensor: Tensor, decomposition: Decomposition, distribute: str | None, size_bytes: int | None, engine: Engine
 ) -> TableDistribution | None:
-    """How the table of a tensor is spread over machines.
+    """Return how the table of a new tensor is distributed over machines; None if there is only one machine.
 
     Args:
-        tensor: What is loaded.
-        decomposition: How it is stored.
-        distribute: What the user says: the axis whose key column distributes the rows, or `replicated`. By default, a
-            tensor that is small is replicated, and another one distributed by its first key column.
-        size_bytes: Of the data; None where nobody knows them before they are read.
-        engine: Where.
+        tensor: The tensor.
+        decomposition: The decomposition in which it is stored.
+        distribute: The user's choice: the axis whose key column distributes the rows, or `replicated`. By default, a
+            small tensor is replicated, and others are distributed by their first key column.
+        size_bytes: The size of the data; None if it is unknown before they are read.
+        engine: The engine of the tensor.
 
     Raises:
-        ShapeError: There is no such key column, or there is only one machine.
+        ShapeError: There is no such key column, or there is only one machine and the user makes a choice.
     """
     if not engine.dialect.distributes:
         if distribute is not None:
@@ -52,7 +52,7 @@ def spread_for(
 
 
 def distribution_of(stored: StoredTensor, engine: Engine) -> Distribution:
-    """Where the tuples of a stored tensor are: by what its table says, not by what anybody remembers."""
+    """Return where the tuples of a stored tensor are, according to the present state of its table."""
     if stored.is_generated or stored.column_dictionaries:  # computed when it is read
         return Central()
     spread = engine.spread_of(table_by_name(stored, engine.dialect_name))
@@ -66,9 +66,9 @@ def distribution_of(stored: StoredTensor, engine: Engine) -> Distribution:
 
 
 def machines_of(stored: Mapping[str, StoredTensor], engine: Engine) -> Machines | None:
-    """The cluster that an engine is on, and where tensors lie there; None where there is one machine."""
+    """Return the cluster of an engine and the placement of tensors in it; None if there is only one machine."""
     cluster = engine.cluster()
     if cluster is None:
         return None
-    places = {name: distribution_of(each, engine) for name, each in stored.items()}
+    places = {name: distribution_of(tensor, engine) for name, tensor in stored.items()}
     return Machines(TransferCosts(cluster), places)

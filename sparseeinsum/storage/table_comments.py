@@ -1,7 +1,7 @@
-"""Storage: tables that results go into say themselves what tensor they hold, in their comments.
+"""Storage: the comment of a table with a result says which tensor the table holds.
 
-So a later program reads such a table by its name as the tensor that it is, with its bounds and its fill; a table of
-the same name that somebody makes in its place has no such comment.
+So a later program can read the table by its name, with the bounds and the fill of the tensor. If somebody replaces the
+table, the new one lacks the comment.
 """
 
 import json
@@ -21,7 +21,7 @@ _KEY = "sparseeinsum"
 
 
 def describe_table(engine: Engine, table: exp.Table, schema: Schema) -> None:
-    """Write into the comment of a table which tensor it holds; its key columns hold indices."""
+    """Write into the comment of a table which tensor it holds; `schema` is the schema of its rows, with indices."""
     tensor = schema.tensor
     description = {
         "axes": {axis.name: axis.bound for axis in tensor.axes},
@@ -34,44 +34,49 @@ def describe_table(engine: Engine, table: exp.Table, schema: Schema) -> None:
 
 
 def extend_description(engine: Engine, table: exp.Table, schema: Schema) -> None:
-    """Let a table to which the rows of a result were added, and that says what tensor it holds, say what it holds now.
+    """Update the comment of a table to which a result was added; do nothing if it says nothing of a tensor.
+
+    Args:
+        engine: The engine of the table.
+        table: The table.
+        schema: The schema of the result.
 
     Raises:
-        DataError: The result has another fill, dtype or layout than that tensor.
+        DataError: The result has another fill, dtype or layout than the tensor in the table.
     """
-    relations = [each for each in engine.relations_named(table.name) if table.db in ("", each.schema)]
-    before = tensor_from_comment(engine, schema.tensor.name, relations[0]) if relations else None
-    if before is None:
+    relations = [relation for relation in engine.relations_named(table.name) if table.db in ("", relation.schema)]
+    description = tensor_from_comment(engine, schema.tensor.name, relations[0]) if relations else None
+    if description is None:
         return
     tensor = schema.tensor
     axes = tuple(
         replace(axis, bound=max(axis.bound, other.bound))
-        for axis, other in zip(tensor.axes, before.tensor.axes, strict=True)
+        for axis, other in zip(tensor.axes, description.tensor.axes, strict=True)
     )
-    whole = replace(schema, tensor=replace(tensor, axes=axes))
-    if replace(before.tensor, axes=axes) != whole.tensor or before.decomposition != schema.decomposition:
+    extended = replace(schema, tensor=replace(tensor, axes=axes))
+    if replace(description.tensor, axes=axes) != extended.tensor or description.decomposition != schema.decomposition:
         raise DataError(
             f"{tensor.name} cannot be added to {table.sql(engine.dialect_name)}: that holds a tensor of dtype "
-            f"{before.tensor.dtype} with the fill {before.tensor.fill}, and {tensor.name} has dtype {tensor.dtype} and "
-            f"the fill {tensor.fill}, or other tiles; choose another table"
+            f"{description.tensor.dtype} with the fill {description.tensor.fill}, and {tensor.name} has dtype "
+            f"{tensor.dtype} and the fill {tensor.fill}, or other tiles; choose another table"
         )
-    describe_table(engine, table, whole)
+    describe_table(engine, table, extended)
 
 
 def tensor_from_comment(engine: Engine, name: str, relation: Relation) -> StoredTensor | None:
-    """The tensor that a table says it holds, by the name of the table in a program; None where it says nothing.
+    """Return the tensor that a table holds according to its comment, named `name`; None if the comment says nothing.
 
     Raises:
-        CatalogueError: It says something that cannot be read.
+        CatalogueError: The comment is damaged.
     """
     try:
-        found = json.loads(relation.comment or "null")
-    except ValueError:  # a comment of somebody else
+        comment = json.loads(relation.comment or "null")
+    except ValueError:  # somebody else wrote the comment
         return None
-    if not (isinstance(found, dict) and _KEY in found):
+    if not (isinstance(comment, dict) and _KEY in comment):
         return None
     try:
-        description = found[_KEY]
+        description = comment[_KEY]
         axes = tuple(Axis(str(axis), int(bound)) for axis, bound in description["axes"].items())
         dtype = str(description["dtype"])
         tensor = Tensor(name, axes, dtype, fill_of(name, str(description["fill"]), dtype))

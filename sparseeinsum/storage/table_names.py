@@ -1,4 +1,4 @@
-"""Storage: names of tables, views and files: as users and SQL write them, and as the catalogue keeps them, in parts."""
+"""Storage: names of tables, views and files, as users and SQL write them, and as the catalogue stores their parts."""
 
 from collections.abc import Sequence
 
@@ -12,14 +12,14 @@ from sparseeinsum.errors import CatalogueError
 
 
 def parse_table_name(text: str, dialect: str) -> exp.Table:
-    """A table by the name that a user gives, which may have a schema and a database before it.
+    """Parse the name of a table that a user gives, with or without its schema and database.
 
     Raises:
-        CatalogueError: It is no name.
+        CatalogueError: `text` is no name of a table.
     """
     try:
         table = exp.to_table(text, dialect=dialect)
-    except SqlglotError:  # of its parser, and of what splits the text before
+    except SqlglotError:  # of the parser or the tokenizer
         table = None
     if not isinstance(table, exp.Table):
         raise CatalogueError(
@@ -29,14 +29,14 @@ def parse_table_name(text: str, dialect: str) -> exp.Table:
 
 
 def folds_case(dialect: str) -> bool:
-    """Whether names are lower-cased where they are not quoted, and told apart by case where they are."""
+    """Return whether the dialect converts unquoted names to lower case; quoted names are then case-sensitive."""
     return Dialect.get_or_raise(dialect).normalization_strategy is NormalizationStrategy.LOWERCASE
 
 
 def table_in(schema: str, name: str, dialect: str, catalog: str | None = None) -> exp.Table:
-    """A table by the parts of its name, quoted where it would be read as something else, as VALUES is.
+    """Return a table from the parts of its name, quoted if SQL would read it as something else, such as VALUES.
 
-    A name that is longer than the database has them is the one that is written in its place.
+    A name that is too long for the database is shortened as the dialect does.
     """
 
     def spelled(quoted: bool | None) -> exp.Table:
@@ -54,27 +54,27 @@ def table_in(schema: str, name: str, dialect: str, catalog: str | None = None) -
 
 
 def table_of_relation(relation: Relation, dialect: str) -> exp.Table:
-    """A table or view that the database has, by its whole name."""
+    """Return a table or view of the database by its qualified name."""
     return table_in(relation.schema, relation.name, dialect, relation.catalog)
 
 
 def qualified_table(table: exp.Table, engine: Engine) -> exp.Table:
-    """A table with its schema; that in which a bare name stands for a new table, where none is given."""
+    """Return a table with its schema; by default the schema in which new tables are created."""
     if table.db:
         return table
     return exp.table_(table.this.copy(), db=exp.to_identifier(engine.location()[1]))
 
 
 def file_table(path: str) -> exp.Table:
-    """A file that a database reads as a table."""
+    """Return a file as a table to select from."""
     return exp.Table(this=exp.Literal.string(path))
 
 
 def parts_of_relation(text: str, dialect: str) -> list[str]:
-    """The parts of the name of a relation that SQL has so: catalog, schema and table; the path alone of a file.
+    """Split the SQL name of a relation into catalog, schema and table; a file has one part, its path.
 
     Raises:
-        CatalogueError: It is no plain name, but something that SQL would compute.
+        CatalogueError: `text` is no plain name, but an expression.
     """
     try:
         table = exp.maybe_parse(text, into=exp.Table, dialect=dialect)
@@ -88,7 +88,7 @@ def parts_of_relation(text: str, dialect: str) -> list[str]:
 
 
 def relation_of_parts(parts: Sequence[str], dialect: str) -> exp.Table:
-    """The relation of which `parts_of_relation` gives the parts."""
+    """Return the relation from the parts that `parts_of_relation` returns."""
     if len(parts) == 1:
         return file_table(parts[0])
     *catalog, schema, name = parts

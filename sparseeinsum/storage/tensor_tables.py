@@ -1,4 +1,4 @@
-"""Storage: rows as they were given into the table that keeps a tensor: summed, cut into tiles, ordered."""
+"""Storage: writes the table of a tensor from rows of another table: sums duplicates, cuts tiles, orders rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,33 +17,33 @@ from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.statistics.columns import computed_type, coordinate, relation_of, stored_type, type_named, value_of
 from sparseeinsum.statistics.measure import check_rows
 
-_GIVEN = temporary_name("given")
-_MOST_INT = 1 << 31  # the greatest bound of an axis whose indices are of SQL's INTEGER
-_LARGEST_NUMBER = 1 << 62  # coordinates of larger tensors are not numbered
+_ROWS = temporary_name("given")
+_MOST_INT = 1 << 31  # the greatest bound of an axis whose indices have the SQL type INTEGER
+_LARGEST_SIZE = 1 << 62  # coordinates of larger tensors have no number that fits into 64 bits
 
 
 @dataclass(frozen=True, slots=True)
-class Arrangement:
-    """How the rows of a table are to be.
+class TableLayout:
+    """How the table of a tensor is written.
 
     Attributes:
-        decomposition: How they hold the tensor.
-        sums: Whether values of a coordinate that is given twice are added up.
-        order: Key columns by which they are ordered; else they lie as they are given.
-        spread: How they are spread over machines; None where there is one.
+        decomposition: The decomposition of the tensor.
+        sum_duplicates: Whether the values of a repeated coordinate are added up.
+        order: The key columns that sort the rows; empty to keep the order of the source.
+        spread: How rows are distributed over machines; None if there is one machine.
     """
 
     decomposition: Decomposition
-    sums: bool = False
+    sum_duplicates: bool = False
     order: tuple[str, ...] = ()
     spread: TableDistribution | None = None
 
 
 def checked_order(tensor: Tensor, decomposition: Decomposition, order: Sequence[str]) -> tuple[str, ...]:
-    """Key columns to order by, in lower case.
+    """Return the key columns that sort rows, in lower case.
 
     Raises:
-        ShapeError: An axis is no key column.
+        ShapeError: An axis in `order` is no key column.
     """
     known = [tensor.axes[position].name for position in decomposition.promoted]
     for axis in order:
@@ -54,29 +54,35 @@ def checked_order(tensor: Tensor, decomposition: Decomposition, order: Sequence[
     return tuple(axis.lower() for axis in order)
 
 
-def arrange(engine: Engine, given: StoredTensor, arrangement: Arrangement, table: exp.Table) -> None:
-    """Make the table of rows that are in another one, and are known to be sound, but that coordinates may be repeated.
+def write_table(engine: Engine, source: StoredTensor, layout: TableLayout, table: exp.Table) -> None:
+    """Create the table of a tensor from rows in another table, which are checked except for repeated coordinates.
+
+    Args:
+        engine: The engine of both tables.
+        source: The tensor in the other table.
+        layout: How the table is written.
+        table: The table.
 
     Raises:
-        DataError: A sum is beyond the dtype.
+        DataError: A sum does not fit into the dtype.
     """
-    if arrangement.sums:
-        _check_sums(engine, given)
-    query = _summed(engine, given) if arrangement.sums else _entries(engine, given, _value(given))
-    if arrangement.decomposition == given.decomposition:
-        engine.replace_table(table, _ordered(query, arrangement.order), spread=arrangement.spread)
+    if layout.sum_duplicates:
+        _check_sums(engine, source)
+    query = _summed(engine, source) if layout.sum_duplicates else _entries(engine, source, _value(source))
+    if layout.decomposition == source.decomposition:
+        engine.replace_table(table, _ordered(query, layout.order), spread=layout.spread)
         return
-    temporary = exp.table_(_GIVEN, db=engine.dialect.temporary_schema)
-    whole = stored_tensor(given.tensor, given.decomposition, temporary.sql(engine.dialect_name))
+    temporary = exp.table_(_ROWS, db=engine.dialect.temporary_schema)
+    stored = stored_tensor(source.tensor, source.decomposition, temporary.sql(engine.dialect_name))
     engine.create_temporary(temporary, query)
-    cut = repartition(Stored(whole), arrangement.decomposition)
-    select = relation_query(Convert(cut) if given.tensor.dtype == "bool" else cut, engine.dialect)
-    engine.replace_table(table, _ordered(select, arrangement.order), spread=arrangement.spread)
+    repartitioned = repartition(Stored(stored), layout.decomposition)
+    select = relation_query(Convert(repartitioned) if source.tensor.dtype == "bool" else repartitioned, engine.dialect)
+    engine.replace_table(table, _ordered(select, layout.order), spread=layout.spread)
     engine.execute(exp.Drop(tables=[temporary], kind="TABLE"))
 
 
 def stored_tensor(tensor: Tensor, decomposition: Decomposition, relation: str) -> StoredTensor:
-    """A tensor in a table that was made for it."""
+    """Return a tensor that is stored in a table of its own, `relation`."""
     dtype, is_scalar = tensor.dtype, decomposition.is_scalar
     casts = stored_type(dtype, is_scalar) != computed_type(dtype, is_scalar)
     keys = tuple(tensor.axes[position].name for position in decomposition.promoted)
@@ -84,106 +90,106 @@ def stored_tensor(tensor: Tensor, decomposition: Decomposition, relation: str) -
 
 
 def check_repeated(engine: Engine, stored: StoredTensor) -> None:
-    """Refuse entries that give a coordinate twice; all else about them was checked before.
+    """Refuse repeated coordinates; everything else was checked before.
 
     Raises:
-        DataError: There is one; the first row whose coordinate an earlier one has is named.
+        DataError: A coordinate is repeated; the message names the first row that repeats one.
     """
     table = relation_of(stored, engine.dialect_name)
-    one = exp.alias_(exp.Literal.number(1), "number")  # for a tensor without axes
+    constant = exp.alias_(exp.Literal.number(1), "number")  # for a tensor without axes
     columns = [exp.column(key, quoted=True) for key in stored.keys]
-    coordinates = exp.select(*columns, one).from_(table).distinct().subquery("coordinates")
-    ((found,),) = engine.rows(exp.select("COUNT(*)").from_(coordinates))
+    coordinates = exp.select(*columns, constant).from_(table).distinct().subquery("coordinates")
+    ((distinct,),) = engine.rows(exp.select("COUNT(*)").from_(coordinates))
     ((tuples,),) = engine.rows(exp.select("COUNT(*)").from_(table))
-    if found != tuples:
+    if distinct != tuples:
         check_rows(stored, engine)
 
 
 def is_ascending(engine: Engine, stored: StoredTensor) -> bool:
-    """Whether every row of a table of entries has a greater coordinate than the one that is read before it.
+    """Return whether every row of a table of entries has a greater coordinate than the row that is read before it.
 
-    Then no coordinate is there twice, and that took far less time than to look for it. Rows may be read in another
-    order than they were written, so that what is not so says nothing.
+    Then no coordinate is repeated, and this check takes far less time than a search for duplicates. The opposite proves
+    nothing, as the database may read rows in another order than they were written.
     """
     tensor = stored.tensor
-    if not (tensor.axes and tensor.size < _LARGEST_NUMBER):
+    if not (tensor.axes and tensor.size < _LARGEST_SIZE):
         return False
     number = coordinate(_keys(stored), tensor.shape)
-    before = exp.Window(this=exp.func("LAG", number.copy()))
-    numbers = exp.select(number.as_("number"), before.as_("before")).from_(relation_of(stored, engine.dialect_name))
+    previous = exp.Window(this=exp.func("LAG", number.copy()))
+    numbers = exp.select(number.as_("number"), previous.as_("before")).from_(relation_of(stored, engine.dialect_name))
     is_earlier = exp.LTE(this=exp.column("number"), expression=exp.column("before"))
-    found = exp.select(exp.Literal.number(1).as_("one")).from_(numbers.subquery("numbers")).where(is_earlier).limit(1)
-    return not engine.rows(found)
+    query = exp.select(exp.Literal.number(1).as_("one")).from_(numbers.subquery("numbers")).where(is_earlier).limit(1)
+    return not engine.rows(query)
 
 
 def _ordered(query: exp.Select, keys: Sequence[str]) -> exp.Select:
     return query.order_by(*[exp.column(key) for key in keys], append=False) if keys else query
 
 
-def _summed(engine: Engine, given: StoredTensor) -> exp.Select:
-    value = _value(given)
-    if given.tensor.dtype == "bool":
+def _summed(engine: Engine, source: StoredTensor) -> exp.Select:
+    value = _value(source)
+    if source.tensor.dtype == "bool":
         total: exp.Expr = exp.func("bool_or", value)
-    elif is_complex(given.tensor.dtype):
+    elif is_complex(source.tensor.dtype):
         parts = [exp.Bracket(this=value.copy(), expressions=[exp.Literal.number(n)], offset=1) for n in (1, 2)]
         total = exp.array(*[exp.Sum(this=part) for part in parts])
     else:
-        total = _total(given)
-    summed = _grouped(given, _entries(engine, given, total))
-    return summed.order_by(*_keys(given)) if given.keys else summed
+        total = _total(source)
+    summed = _grouped(source, _entries(engine, source, total))
+    return summed.order_by(*_keys(source)) if source.keys else summed
 
 
-def _total(given: StoredTensor) -> exp.Expr:
-    """The sum of numbers, in a type that is wider than theirs."""
-    value = _value(given)
-    return exp.Sum(this=exp.cast(value, "double") if given.tensor.dtype == "float32" else value)
+def _total(source: StoredTensor) -> exp.Expr:
+    """Return the sum of a group of numbers, in a type that is wider than theirs."""
+    value = _value(source)
+    return exp.Sum(this=exp.cast(value, "double") if source.tensor.dtype == "float32" else value)
 
 
-def _value(given: StoredTensor) -> exp.Expr:
-    """The value of a row in the type that tables hold."""
-    kind = type_named(stored_type(given.tensor.dtype, given.decomposition.is_scalar))
-    if given.is_owned:
+def _value(source: StoredTensor) -> exp.Expr:
+    """Return the value of a row in the type in which tables store it."""
+    kind = type_named(stored_type(source.tensor.dtype, source.decomposition.is_scalar))
+    if source.is_owned:
         return exp.cast(exp.column(VALUE_COLUMN), kind)
-    value = value_of(given)
-    return value.neq(exp.Literal.number(0)) if given.tensor.dtype == "bool" else exp.cast(value, kind)
+    value = value_of(source)
+    return value.neq(exp.Literal.number(0)) if source.tensor.dtype == "bool" else exp.cast(value, kind)
 
 
-def _entries(engine: Engine, given: StoredTensor, value: exp.Expr) -> exp.Select:
-    kind = type_named(stored_type(given.tensor.dtype, given.decomposition.is_scalar))
+def _entries(engine: Engine, source: StoredTensor, value: exp.Expr) -> exp.Select:
+    kind = type_named(stored_type(source.tensor.dtype, source.decomposition.is_scalar))
     keys = [
         exp.alias_(exp.cast(key, "int" if axis.bound <= _MOST_INT else "bigint"), axis.name)
-        for key, axis in zip(_keys(given), _promoted(given), strict=True)
+        for key, axis in zip(_keys(source), _promoted(source), strict=True)
     ]
     return exp.select(*keys, exp.alias_(exp.cast(value, kind), VALUE_COLUMN)).from_(
-        relation_of(given, engine.dialect_name)
+        relation_of(source, engine.dialect_name)
     )
 
 
-def _keys(given: StoredTensor) -> list[exp.Column]:
-    return [exp.column(key, quoted=True) for key in given.keys]
+def _keys(source: StoredTensor) -> list[exp.Column]:
+    return [exp.column(key, quoted=True) for key in source.keys]
 
 
-def _promoted(given: StoredTensor) -> list[Axis]:
-    return [given.tensor.axes[position] for position in given.decomposition.promoted]
+def _promoted(source: StoredTensor) -> list[Axis]:
+    return [source.tensor.axes[position] for position in source.decomposition.promoted]
 
 
-def _grouped(given: StoredTensor, select: exp.Select) -> exp.Select:
-    """One row for every coordinate, none without any."""
-    keys = _keys(given)
+def _grouped(source: StoredTensor, select: exp.Select) -> exp.Select:
+    """Return a query of one row per coordinate; of no rows if the source has none, also for a tensor without axes."""
+    keys = _keys(source)
     return select.group_by(*keys) if keys else select.having("COUNT(*) > 0")
 
 
-def _check_sums(engine: Engine, given: StoredTensor) -> None:
-    """Refuse sums beyond the dtype; the database adds up int64 and float32 in wider types."""
-    dtype = given.tensor.dtype
+def _check_sums(engine: Engine, source: StoredTensor) -> None:
+    """Refuse sums that do not fit into the dtype; the database adds up int64 and float32 in wider types."""
+    dtype = source.tensor.dtype
     if dtype not in ("int64", "float32"):
         return
-    total = _total(given)
+    total = _total(source)
     fits = exp.TryCast(this=total.copy(), to=type_named(stored_type(dtype, is_scalar=True)))
-    rows = exp.select(*_keys(given), total).from_(relation_of(given, engine.dialect_name))
-    select = _grouped(given, rows).having(fits.is_(exp.null()))
-    for *indices, found in engine.rows(select.order_by(*_keys(given), total.copy()).limit(1)):
+    query = exp.select(*_keys(source), total).from_(relation_of(source, engine.dialect_name))
+    sums_query = _grouped(source, query).having(fits.is_(exp.null()))
+    for *indices, value in engine.rows(sums_query.order_by(*_keys(source), total.copy()).limit(1)):
         raise DataError(
-            f"tensor {given.tensor.name}: the values at the coordinate ({', '.join(map(str, indices))}) add up to "
-            f"{found}, which is no {dtype}; pass dtype='float64'"
+            f"tensor {source.tensor.name}: the values at the coordinate ({', '.join(map(str, indices))}) add up to "
+            f"{value}, which is no {dtype}; pass dtype='float64'"
         )

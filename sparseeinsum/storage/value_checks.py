@@ -1,4 +1,4 @@
-"""Storage: values of users' columns that the dtype of a tensor lacks."""
+"""Storage: finds values in columns of users that the dtype of a tensor cannot represent."""
 
 from sqlglot import exp
 
@@ -8,7 +8,7 @@ from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.dtypes import is_complex, is_float
 from sparseeinsum.statistics.columns import dtype_of, relation_of, stored_type, type_named
 
-# Bits of the whole numbers of a type, and of those of which a dtype holds every one; wider types are not listed.
+# The bits of integers of an SQL type, and the bits of integers that a dtype represents exactly.
 _BITS = {"BOOLEAN": 1, "TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63}
 _BITS |= {"UTINYINT": 8, "USMALLINT": 16, "UINTEGER": 32}
 _EXACT_BITS = {"bool": 1, "float32": 24, "float64": 53, "int64": 63}
@@ -17,17 +17,17 @@ _VALUE = exp.column("value")
 
 
 def check_values(engine: Engine, stored: StoredTensor, sql_type: str) -> None:
-    """Refuse a column of which a value would change when it is read as the tensor's dtype.
+    """Refuse a column with a value that would change when it is read as the tensor's dtype.
 
-    Numbers with digits behind the point may be rounded to a floating-point dtype; whole numbers may not.
+    Numbers with decimals may be rounded to a floating-point dtype; integers may not.
 
     Args:
-        engine: Where the column is.
-        stored: A tensor with a column of values, one entry a row.
-        sql_type: Of that column.
+        engine: The engine of the column.
+        stored: A tensor with a column of values, one entry per row.
+        sql_type: The type of that column.
 
     Raises:
-        DataError: There is such a value; the first one is named.
+        DataError: There is such a value; the message names the first one.
     """
     assert stored.value is not None
     changed = change_condition(engine, sql_type, stored.tensor.dtype)
@@ -38,7 +38,7 @@ def check_values(engine: Engine, stored: StoredTensor, sql_type: str) -> None:
     if not engine.rows(_first(values, changed, "value")):
         return
     number = exp.Window(this=exp.RowNumber()) - exp.Literal.number(1)
-    # Apart, because one thread alone can number rows.
+    # In a second query, because only a single thread can number rows.
     for row, value in engine.rows(_first(values.select(exp.alias_(number, "row")), changed, "row", "value")):
         raise DataError(f"tensor {stored.tensor.name}, row {row} (counted from 0): {_described(stored, value)}")
 
@@ -49,22 +49,22 @@ def _first(values: exp.Select, changed: exp.Expr, *columns: str) -> exp.Select:
 
 
 def change_condition(engine: Engine, sql_type: str, dtype: str) -> exp.Expr | None:
-    """Whether the column `value`, of a type, would be another one as a dtype; None where no value of the type would."""
+    """Return a condition: the column `value` of type `sql_type` changes as `dtype`; None if no value does."""
     if is_complex(dtype):
         pair = exp.TryCast(this=_VALUE.copy(), to=type_named(stored_type(dtype, is_scalar=True)))
         counts = [exp.func("len", pair.copy()), exp.func("list_count", pair.copy())]  # list_count leaves out NULL
-        is_lost: exp.Expr = exp.or_(
+        is_changed: exp.Expr = exp.or_(
             *[exp.NullSafeNEQ(this=count, expression=exp.Literal.number(2)) for count in counts]
         )
     elif is_float(dtype) and is_float(dtype_of(sql_type) or ""):
         if (sql_type, dtype) != ("DOUBLE", "float32"):
             return None
-        is_lost = engine.overflows_float32(_VALUE.copy())
+        is_changed = engine.overflows_float32(_VALUE.copy())
     else:
         if sql_type in _BITS and _BITS[sql_type] <= _EXACT_BITS[dtype]:
             return None
-        is_lost = engine.is_changed_by_cast(_VALUE.copy(), sql_type, dtype)
-    return exp.and_(exp.Not(this=_VALUE.is_(exp.null())), is_lost)
+        is_changed = engine.is_changed_by_cast(_VALUE.copy(), sql_type, dtype)
+    return exp.and_(exp.Not(this=_VALUE.is_(exp.null())), is_changed)
 
 
 def _described(stored: StoredTensor, value: object) -> str:

@@ -296,7 +296,7 @@ def test_pydata_sparse(shared_db: se.Database, make: Callable[[Any], Any], fill:
     assert stored.keys == ("dim_0", "dim_1", "dim_2")
     np.testing.assert_array_equal(read_back(shared_db, "A"), dense)
     assert shared_db.tensor("A", array, fill=fill).tensor.fill == fill
-    with pytest.raises(se.DataError, match=r"given the fill 1, but what its data do not store is"):
+    with pytest.raises(se.DataError, match=r"given the fill 1, but its data have the fill"):
         shared_db.tensor("A", array, fill=1)
 
 

@@ -117,7 +117,7 @@ def test_fill_that_is_no_number_of_the_dtype(db: se.Database, dtype: str, fill: 
     db.tensor("A", np.ones(3, dtype))
     run_sql(db, f"UPDATE sparseeinsum.tensors SET fill = '{fill}'")
     with pytest.raises(
-        se.CatalogueError, match=rf"tensor A has dtype {dtype} and fill {fill}, .*define the tensor anew"
+        se.CatalogueError, match=rf"tensor A has dtype {dtype} and fill {fill}, .*define the tensor again"
     ):
         db.tensors()
 

@@ -57,7 +57,7 @@ WRONG = {
     "fractions for indices": (
         "CREATE OR REPLACE TABLE edges AS SELECT src + 0.5::DOUBLE AS src, dst, w FROM edges WHERE src < 2",
         se.CatalogueError,
-        r"column src has the type DOUBLE now; .*define the tensor anew",
+        r"column src has the type DOUBLE now; .*define the tensor again",
     ),
     "another table": ("CREATE OR REPLACE TABLE edges AS SELECT 1 AS x", se.CatalogueError, r"can no longer be read"),
 }

@@ -110,10 +110,10 @@ def chosen_columns(name: str, table: pa.Table, columns: ColumnSelection) -> pa.T
         if known.count(column) > 1:
             raise DataError(f"tensor {name} is given a table with two columns named {column}; rename one")
     index, value = columns.among(name, known)
-    chosen = [_decoded(table.column(column)) for column in (*index, *([] if value is None else [value]))]
+    selected = [_decoded(table.column(column)) for column in (*index, *([] if value is None else [value]))]
     if value is None:
-        chosen.append(pa.array(np.ones(table.num_rows)))
-    return pa.table(chosen, names=[*index, _ONES if value is None else value])
+        selected.append(pa.array(np.ones(table.num_rows)))
+    return pa.table(selected, names=[*index, _ONES if value is None else value])
 
 
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:

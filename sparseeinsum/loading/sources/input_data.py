@@ -110,7 +110,7 @@ class ColumnSelection:
 
 def _spelled(name: str, column: str, known: Sequence[str]) -> str:
     """A column as the data spell it, which may differ in case where there is one such alone."""
-    alike = [each for each in known if each.lower() == column.lower()]
+    alike = [candidate for candidate in known if candidate.lower() == column.lower()]
     if column in known or len(alike) == 1:
         return column if column in known else alike[0]
     near = difflib.get_close_matches(column, known, n=1)

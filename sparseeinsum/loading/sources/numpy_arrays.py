@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.errors import DataError, ShapeError
-from sparseeinsum.loading.conversion import place_of
+from sparseeinsum.loading.conversion import position_of
 from sparseeinsum.loading.sources.input_data import Dense, Entries
 
 
@@ -56,7 +56,7 @@ def as_array(name: str, data: object) -> NDArray[Any]:
     """
     if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
         masked = np.ravel_multi_index(np.nonzero(np.ma.getmaskarray(data)), data.shape)[0]
-        raise DataError(f"tensor {name}, {place_of(masked, data)}: the value is masked; fill masked values first")
+        raise DataError(f"tensor {name}, {position_of(masked, data)}: the value is masked; fill masked values first")
     try:
         return np.asarray(data)
     except (ValueError, TypeError) as error:

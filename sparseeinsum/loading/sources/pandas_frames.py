@@ -36,7 +36,7 @@ def pandas_table(name: str, data: "pandas.DataFrame | pandas.Series[Any]") -> pa
 
 def _flat(data: Any) -> "pandas.DataFrame":  # noqa: ANN401  # stubs take methods of a series for its values
     if data.ndim == 1:
-        levels = [f"dim_{place}" if level is None else level for place, level in enumerate(data.index.names)]
+        levels = [f"dim_{number}" if level is None else level for number, level in enumerate(data.index.names)]
         data = data.to_frame("value" if data.name is None else data.name).rename_axis(levels)
     frame: pandas.DataFrame = data if all(level is None for level in data.index.names) else data.reset_index()
     return frame

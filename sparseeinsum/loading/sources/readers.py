@@ -39,10 +39,10 @@ def _arrays(title: str, takes: Callable[[object], bool], read: Callable[[str, ob
 
 
 def _read_frame(description: TensorDescription, data: object, columns: ColumnSelection) -> InputData:
-    found = read_arrow(description.name, data, columns)
-    if not isinstance(found, pa.Table):
-        return found
-    names, coordinates, values = entries_of_frame(description, found)
+    frame = read_arrow(description.name, data, columns)
+    if not isinstance(frame, pa.Table):
+        return frame
+    names, coordinates, values = entries_of_frame(description, frame)
     return Entries(coordinates, values, axes=names)
 
 
@@ -76,9 +76,9 @@ def read(description: TensorDescription, data: object, columns: ColumnSelection)
         ShapeError: Coordinates and values do not fit together.
     """
     name = description.name
-    reader = next((each for each in _READERS if each.takes(data)), None)
+    reader = next((candidate for candidate in _READERS if candidate.takes(data)), None)
     if reader is None:
-        kinds = [each.title for each in reversed(_READERS)]
+        kinds = [candidate.title for candidate in reversed(_READERS)]
         raise DataError(
             f"tensor {name} cannot be made from {type(data).__name__}; give {', '.join(kinds[:-1])}, or {kinds[-1]}"
         )

@@ -39,8 +39,8 @@ def _check_positions(name: str, data: Any, dimension: object) -> None:  # noqa: 
     """Refuse coordinates that are not 0, 1, 2, ...: a tensor has indices alone."""
     if dimension not in data.indexes:
         return
-    found = np.asarray(data.indexes[dimension])
-    if found.dtype.kind not in "iu" or not np.array_equal(found, np.arange(found.size)):
+    coordinates = np.asarray(data.indexes[dimension])
+    if coordinates.dtype.kind not in "iu" or not np.array_equal(coordinates, np.arange(coordinates.size)):
         raise DataError(
             f"tensor {name} is given an array of xarray with coordinates on the dimension {dimension}, which an array "
             "of indices from 0 would lose; give its to_series(), whose coordinates become natural keys (whole numbers "
