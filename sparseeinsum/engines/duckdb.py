@@ -62,7 +62,7 @@ class DuckDB:
     def cluster(self) -> None:
         """Return None: there is one machine."""
 
-    def spread_of(self, table: exp.Table) -> None:
+    def table_distribution(self, table: exp.Table) -> None:
         """Return None: one machine has all tables."""
 
     def arrow(self, statement: exp.Expr | str) -> pa.Table:
@@ -94,7 +94,11 @@ class DuckDB:
         return sum(map(self._written_rows, statement.texts))
 
     def replace_table(
-        self, table: exp.Table, query: exp.Select, key: Sequence[str] = (), spread: TableDistribution | None = None
+        self,
+        table: exp.Table,
+        query: exp.Select,
+        key: Sequence[str] = (),
+        distribution: TableDistribution | None = None,
     ) -> int:
         """Create a permanent table from a query, or replace the table of that name; return the number of rows.
 
@@ -106,7 +110,7 @@ class DuckDB:
         """Add the rows of a query to a permanent table; return their number."""
         return self._written_rows(exp.insert(query, table.copy()))
 
-    def load_table(self, table: exp.Table, rows: pa.Table, spread: TableDistribution | None = None) -> None:
+    def load_table(self, table: exp.Table, rows: pa.Table, distribution: TableDistribution | None = None) -> None:
         """Create a permanent table from an Arrow table, or replace the table of that name."""
         with self._registered_view(rows, _ROWS):
             self.replace_table(table, exp.select("*").from_(_ROWS))

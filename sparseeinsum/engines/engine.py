@@ -109,7 +109,11 @@ class Engine(Protocol):
         """Run a statement that stores its rows in a stage; return their number."""
 
     def replace_table(
-        self, table: exp.Table, query: exp.Select, key: Sequence[str] = (), spread: TableDistribution | None = None
+        self,
+        table: exp.Table,
+        query: exp.Select,
+        key: Sequence[str] = (),
+        distribution: TableDistribution | None = None,
     ) -> int:
         """Create a permanent table from a query, or replace the table of that name.
 
@@ -117,7 +121,7 @@ class Engine(Protocol):
             table: The table, which `query` may read if it exists.
             query: Its rows.
             key: Columns that identify a row, if there are any; an engine may create an index for them.
-            spread: How a cluster distributes the rows over its machines.
+            distribution: How a cluster distributes the rows over its machines.
 
         Returns:
             The number of rows.
@@ -126,13 +130,13 @@ class Engine(Protocol):
     def insert(self, table: exp.Table, query: exp.Select) -> int:
         """Add the rows of a query to a permanent table; return their number."""
 
-    def load_table(self, table: exp.Table, rows: pa.Table, spread: TableDistribution | None = None) -> None:
+    def load_table(self, table: exp.Table, rows: pa.Table, distribution: TableDistribution | None = None) -> None:
         """Create a permanent table from an Arrow table, or replace the table of that name; see `replace_table`."""
 
     def cluster(self) -> Cluster | None:
         """Return the machines that tables are distributed over; None if there is only one."""
 
-    def spread_of(self, table: exp.Table) -> TableDistribution | None:
+    def table_distribution(self, table: exp.Table) -> TableDistribution | None:
         """Return how a table is distributed over machines; None for a view or if one machine has all rows."""
 
     def arrow(self, statement: exp.Expr | str) -> pa.Table:

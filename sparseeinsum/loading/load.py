@@ -1,4 +1,4 @@
-"""Loading: tensors into tables of the database, and tables of the user's as tensors."""
+"""Loading: stores tensors in tables of the database, and records tables of users as tensors."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -20,7 +20,7 @@ from sparseeinsum.storage.catalogue import Catalogue, check_name
 from sparseeinsum.storage.dictionaries import Dictionaries
 from sparseeinsum.storage.existing_tables import relation_as_tensor, relation_columns, relation_named
 from sparseeinsum.storage.ownership import claim_table, drop_table, owned_tensor
-from sparseeinsum.storage.placement import spread_for
+from sparseeinsum.storage.placement import choose_distribution
 from sparseeinsum.storage.tensor_description import TensorDescription
 from sparseeinsum.storage.tensor_tables import (
     TableLayout,
@@ -44,21 +44,22 @@ def load(
     order: Sequence[str] = (),
     distribute: str | None = None,
 ) -> StoredTensor:
-    """Store a tensor in a table of its own name, in place of one loaded before, and record it in the catalogue.
+    """Store a tensor in a table of its name, replace one that was loaded before, and record it in the catalogue.
 
     Args:
-        engine: Where.
-        description: What the user says of it.
+        engine: The engine of the table.
+        description: What the user says of the tensor.
         data: The data.
-        promoted: Axes to store as key columns, and their tiles; None leaves it to the data.
-        sum_duplicates: Whether values of a coordinate that is given twice are added up.
-        order: Key columns by which to order the rows of the table; else by all of entries, or as they are given.
-        distribute: How to spread the rows over machines; see `spread_for`.
+        promoted: Axes to store as key columns, and their tiles; None to choose them from the data.
+        sum_duplicates: Whether the values of a repeated coordinate are added up.
+        order: The key columns that sort the rows. By default, entries are sorted by all of them, and arrays are not
+            sorted.
+        distribute: How to distribute the rows over machines; see `choose_distribution`.
 
     Raises:
-        CatalogueError: A table or view of that name is there that was not made by loading.
-        ShapeError: Axes, shape and data do not fit together, or an axis to order by is no key column.
-        DataError: The data are no tensor; the database is as it was.
+        CatalogueError: A table or view of that name exists that was not created by loading.
+        ShapeError: Axes, shape and data do not fit together, or an axis in `order` is no key column.
+        DataError: The data are invalid; the database stays unchanged.
     """
     if isinstance(data, Rows) and not can_read(engine, data.source):
         data = stream_rows(description.name, data)
@@ -67,7 +68,7 @@ def load(
     if isinstance(data, Rows):
         return _load_rows(engine, description, data, promoted, sum_duplicates, order, distribute)
     with engine.transaction():
-        entry_bytes = 0 if order else engine.dialect.entry_bytes  # what is ordered by its keys needs them
+        entry_bytes = 0 if order else engine.dialect.entry_bytes  # rows can be sorted only by promoted axes
         sizes = RowSizes(entry_bytes, engine.dialect.vector_rows)
         columns = columns_of(description, data, promoted, Dictionaries(engine), sizes)
         return _load_columns(engine, columns, sum_duplicates, order, distribute)
@@ -77,15 +78,19 @@ def _load_columns(
     engine: Engine, columns: TensorColumns, sum_duplicates: bool, order: Sequence[str], distribute: str | None
 ) -> StoredTensor:
     order_columns = checked_order(columns.tensor, columns.stored_decomposition, order)
-    spread = spread_for(columns.tensor, columns.stored_decomposition, distribute, columns.table.nbytes, engine)
-    layout = TableLayout(columns.stored_decomposition, sum_duplicates and columns.may_repeat, order_columns, spread)
+    distribution = choose_distribution(
+        columns.tensor, columns.stored_decomposition, distribute, columns.table.nbytes, engine
+    )
+    layout = TableLayout(
+        columns.stored_decomposition, sum_duplicates and columns.may_repeat, order_columns, distribution
+    )
     is_final = not layout.sum_duplicates and not order_columns and columns.stored_decomposition == columns.decomposition
     registering = nullcontext() if is_final else engine.registered(columns.table, _INCOMING)
     with registering as incoming:
         table = claim_table(engine, columns.tensor.name)
         stored = stored_tensor(columns.tensor, columns.stored_decomposition, table.sql(engine.dialect_name))
         if is_final:
-            engine.load_table(table, columns.table, spread)
+            engine.load_table(table, columns.table, distribution)
         source = stored
         if incoming is not None:
             source = stored_tensor(columns.tensor, columns.decomposition, incoming.sql(engine.dialect_name))
@@ -105,7 +110,7 @@ def _load_stream(
     order: Sequence[str],
     distribute: str | None,
 ) -> StoredTensor:
-    """Batches go into a temporary table first: how they are to be stored is known when all of them are read."""
+    """Copy batches into a temporary table first: how they are stored is known only after all of them were read."""
     with engine.transaction():
         table = claim_table(engine, stream.name)
         with _incoming(engine, stream) as incoming:
@@ -114,14 +119,14 @@ def _load_stream(
             entries_table = stored_tensor(tensor, fully_promoted(len(tensor.axes)), incoming.sql(engine.dialect_name))
             source = replace(entries_table, holds_keys=any(dictionaries))
             layout = _layout(tensor, promoted, sum_duplicates, order, stream.ascends)
-            spread = spread_for(tensor, layout.decomposition, distribute, None, engine)
-            layout = replace(layout, spread=spread)
+            distribution = choose_distribution(tensor, layout.decomposition, distribute, None, engine)
+            layout = replace(layout, distribution=distribution)
             return _store_entries(engine, source, layout, table, may_repeat=not stream.ascends)
 
 
 @contextmanager
 def _incoming(engine: Engine, stream: EntryStream) -> Iterator[exp.Table]:
-    """Within, a temporary table has what streamed."""
+    """Copy a stream into a temporary table, which exists in the context."""
     try:
         with engine.registered(stream.reader(), _INCOMING) as incoming:
             yield incoming
@@ -140,24 +145,24 @@ def _load_rows(
     order: Sequence[str],
     distribute: str | None,
 ) -> StoredTensor:
-    """Rows that the database can read, copied as they are before they are looked at several times."""
+    """Store rows that the database can read; they are copied first, as several queries read them."""
     name = description.name
     with engine.transaction(), readable_source(engine, data.source) as (title, source):
         columns = relation_columns(engine, name, title, source)
         index, value = data.columns.among(name, [column.name for column in columns])
         incoming = exp.table_(_INCOMING, db=engine.dialect.temporary_schema)
         needed = dict.fromkeys([*index, *([] if value is None else [value])])
-        number = exp.alias_(exp.Literal.number(1), "sparseeinsum_number")  # for rows of which no column is wanted
+        number = exp.alias_(exp.Literal.number(1), "sparseeinsum_number")  # for a tensor without columns
         expressions: list[exp.Expr] = [exp.column(column, quoted=True) for column in needed]
         engine.create_temporary(incoming, exp.select(*(expressions or [number])).from_(source))
         rows, value_type = relation_as_tensor(engine, description, title, incoming, index, value)
         if value_type is not None:
             check_values(engine, rows, value_type)
         check_entries(rows, engine)
-        table = claim_table(engine, name)  # not before the rows are there, which may come from one that goes
+        table = claim_table(engine, name)  # after the copy, because it may drop the table that the rows come from
         layout = _layout(rows.tensor, promoted, sum_duplicates, order, ascends=False)
-        spread = spread_for(rows.tensor, layout.decomposition, distribute, None, engine)
-        layout = replace(layout, spread=spread)
+        distribution = choose_distribution(rows.tensor, layout.decomposition, distribute, None, engine)
+        layout = replace(layout, distribution=distribution)
         stored = _store_entries(engine, rows, layout, table, may_repeat=True)
         engine.execute(exp.Drop(tables=[incoming], kind="TABLE"))
     return stored
@@ -166,7 +171,7 @@ def _load_rows(
 def _layout(
     tensor: Tensor, promoted: Promoted, sum_duplicates: bool, order: Sequence[str], ascends: bool
 ) -> TableLayout:
-    """How to store entries: in the order of their axes, unless the user says otherwise."""
+    """Return the layout of a table of entries, which are sorted by all axes unless the user chooses another order."""
     decomposition = layout_of_entries(tensor, promoted)
     order_columns = checked_order(tensor, decomposition, order)
     if decomposition.is_scalar and not order_columns and not ascends:
@@ -179,7 +184,7 @@ def _store_entries(
 ) -> StoredTensor:
     must_check = may_repeat and not layout.sum_duplicates
     stored = stored_tensor(source.tensor, layout.decomposition, table.sql(engine.dialect_name))
-    if must_check and stored.decomposition != source.decomposition:  # of which nothing can be made
+    if must_check and stored.decomposition != source.decomposition:  # no arrays can be made of repeated coordinates
         check_repeated(engine, source)
     write_table(engine, source, layout, table)
     if must_check and stored.decomposition == source.decomposition and not is_ascending(engine, stored):
@@ -191,18 +196,25 @@ def _store_entries(
 def register_relation(
     engine: Engine, description: TensorDescription, relation: str, index: Sequence[str], value: str | None
 ) -> StoredTensor:
-    """Record a table, view or file as a tensor; nothing is copied.
+    """Record a table, view or file as a tensor without copying it.
+
+    Args:
+        engine: The engine of the relation.
+        description: What the user says of the tensor.
+        relation: The relation as the user names it.
+        index: The columns of indices, in the order of the axes.
+        value: The column of values; None if every row has the value 1.
 
     Raises:
         CatalogueError: The relation cannot be read or lacks a column.
-        DataError: A column has a wrong type, or the rows are no tensor.
+        DataError: A column has a wrong type, or a row is invalid.
     """
     name = description.name
     with engine.transaction():
         catalogue = Catalogue(engine)
         known = catalogue.all()
         check_name(name, known, engine)
-        catalogue.prepare()  # a cluster makes no schema any more in a transaction that has read many shards
+        catalogue.prepare()  # a cluster cannot create a schema in a transaction that has read many shards
         table = relation_named(engine, relation)
         text = table.sql(engine.dialect_name)
         replaced = owned_tensor(engine, known, name)

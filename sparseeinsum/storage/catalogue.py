@@ -25,7 +25,7 @@ from sparseeinsum.storage.fills import fill_of, fill_text
 from sparseeinsum.storage.table_names import parts_of_relation, relation_of_parts
 from sparseeinsum.storage.value_checks import check_values
 
-_DEFAULTS = {"dictionaries": "NULL", "holds_keys": "FALSE", "owner": "NULL"}  # where an earlier version made the table
+_DEFAULTS = {"dictionaries": "NULL", "holds_keys": "FALSE", "owner": "NULL"}  # if an earlier version created the table
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +166,8 @@ def check_name(name: str, known: Iterable[str], engine: Engine) -> None:
     for other in known:
         if other.lower() == name.lower() and other != name:
             raise CatalogueError(
-                f"there is a tensor {other} already; {engine.title} does not tell {name} and {other} apart, so choose "
-                "another name"
+                f"there is a tensor {other} already; {engine.title} does not distinguish {name} from {other}, so "
+                "choose another name"
             )
 
 
@@ -194,7 +194,7 @@ def find_tensor(known: Mapping[str, StoredTensor], name: str) -> StoredTensor:
         return known[name]
     spelling = next((spelled for spelled in known if spelled.lower() == name.lower()), None)
     if spelling is not None:
-        raise CatalogueError(f"there is no tensor {name}, but there is {spelling}; names are told apart by case here")
+        raise CatalogueError(f"there is no tensor {name}, but there is {spelling}; names are case-sensitive here")
     shown = f"known are {', '.join(known)}" if known else "there are none; load one with db.tensor(...)"
     raise CatalogueError(f"there is no tensor {name} in this database; {shown}")
 

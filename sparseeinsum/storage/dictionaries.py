@@ -162,7 +162,7 @@ class Dictionaries:
         Args:
             tensor: The name of the tensor with the keys; an earlier tensor of that name may exist.
             name: The name of the dictionary.
-            key_types: The types of the keys, one for every query.
+            key_types: The types of the keys.
             sources: Queries of one column, which holds keys.
 
         Returns:
@@ -170,7 +170,7 @@ class Dictionaries:
 
         Raises:
             DataError: The keys have several types, or another type than those of the dictionary, or one is infinite.
-            CatalogueError: The dictionary must not grow, because a tensor has a demoted axis of it.
+            CatalogueError: The dictionary must not grow, because a tensor has it on an axis that is demoted or tiled.
             RightsError: The dictionary belongs to another role.
         """
         self._catalogue.prepare()
@@ -235,8 +235,8 @@ class Dictionaries:
         """Create a dictionary without keys."""
         table = table_in(self._engine.dialect.dictionary_schema, _PREFIX + name, self._engine.dialect_name)
         dictionary = Dictionary(name, key_type, table.sql(self._engine.dialect_name))
-        not_null, is_unique = exp.NotNullColumnConstraint(), exp.PrimaryKeyColumnConstraint()
-        index_constraints = [is_unique if self._engine.dialect.looks_up_by_index else not_null]
+        not_null, unique = exp.NotNullColumnConstraint(), exp.PrimaryKeyColumnConstraint()
+        index_constraints = [unique if self._engine.dialect.looks_up_by_index else not_null]
         key_constraints: list[exp.Expr] = [not_null]
         if dictionary.key_type == "TEXT":
             key_constraints.insert(0, exp.CollateColumnConstraint(this=exp.to_identifier("C", quoted=True)))
@@ -253,7 +253,7 @@ class Dictionaries:
         return StoredDictionary(dictionary, 0)
 
     def _check_new_keys(self, tensor: str, dictionary: Dictionary, start: int) -> None:
-        """Refuse the new keys, from index `start` on, if a demoted axis has the dictionary or a key is infinite."""
+        """Refuse keys from index `start` on if a demoted or tiled axis has the dictionary, or if a key is infinite."""
         for other, stored in self._catalogue.all().items():
             tiles = zip(stored.tensor.axes, stored.decomposition.tiles, strict=True)
             if other != tensor and any(axis.dictionary == dictionary and tile != 1 for axis, tile in tiles):

@@ -14,7 +14,7 @@ from sparseeinsum.statistics.columns import table_by_name
 REPLICATED = "replicated"  # users say this in place of an axis for a tensor that every machine has
 
 
-def spread_for(
+def choose_distribution(
     tensor: Tensor, decomposition: Decomposition, distribute: str | None, size_bytes: int | None, engine: Engine
 ) -> TableDistribution | None:
     """Return how the table of a new tensor is distributed over machines; None if there is only one machine.
@@ -55,13 +55,13 @@ def distribution_of(stored: StoredTensor, engine: Engine) -> Distribution:
     """Return where the tuples of a stored tensor are, according to the present state of its table."""
     if stored.is_generated or stored.column_dictionaries:  # computed when it is read
         return Central()
-    spread = engine.spread_of(table_by_name(stored, engine.dialect_name))
-    if spread is None:
+    distribution = engine.table_distribution(table_by_name(stored, engine.dialect_name))
+    if distribution is None:
         return Central()
-    if spread.is_replicated:
+    if distribution.is_replicated:
         return Replicated()
-    if spread.column in stored.keys:
-        return Hashed(stored.decomposition.promoted[stored.keys.index(spread.column)])
+    if distribution.column in stored.keys:
+        return Hashed(stored.decomposition.promoted[stored.keys.index(distribution.column)])
     return Scattered()
 
 

@@ -30,13 +30,13 @@ class TableLayout:
         decomposition: The decomposition of the tensor.
         sum_duplicates: Whether the values of a repeated coordinate are added up.
         order: The key columns that sort the rows; empty to keep the order of the source.
-        spread: How rows are distributed over machines; None if there is one machine.
+        distribution: How rows are distributed over machines; None if there is one machine.
     """
 
     decomposition: Decomposition
     sum_duplicates: bool = False
     order: tuple[str, ...] = ()
-    spread: TableDistribution | None = None
+    distribution: TableDistribution | None = None
 
 
 def checked_order(tensor: Tensor, decomposition: Decomposition, order: Sequence[str]) -> tuple[str, ...]:
@@ -70,14 +70,14 @@ def write_table(engine: Engine, source: StoredTensor, layout: TableLayout, table
         _check_sums(engine, source)
     query = _summed(engine, source) if layout.sum_duplicates else _entries(engine, source, _value(source))
     if layout.decomposition == source.decomposition:
-        engine.replace_table(table, _ordered(query, layout.order), spread=layout.spread)
+        engine.replace_table(table, _ordered(query, layout.order), distribution=layout.distribution)
         return
     temporary = exp.table_(_ROWS, db=engine.dialect.temporary_schema)
     stored = stored_tensor(source.tensor, source.decomposition, temporary.sql(engine.dialect_name))
     engine.create_temporary(temporary, query)
     repartitioned = repartition(Stored(stored), layout.decomposition)
     select = relation_query(Convert(repartitioned) if source.tensor.dtype == "bool" else repartitioned, engine.dialect)
-    engine.replace_table(table, _ordered(select, layout.order), spread=layout.spread)
+    engine.replace_table(table, _ordered(select, layout.order), distribution=layout.distribution)
     engine.execute(exp.Drop(tables=[temporary], kind="TABLE"))
 
 

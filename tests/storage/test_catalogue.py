@@ -153,7 +153,7 @@ def test_unknown_tensor_lists_the_known_ones(path: Path) -> None:
         for ask in (lambda: db.plan("Y[i] = X[i]"), lambda: db.run("Y[i] = X[i]"), lambda: db.statistics("X")):
             with pytest.raises(se.CatalogueError, match="no tensor X in this database; known are Dense, Edges, Narrow"):
                 ask()
-        with pytest.raises(KeyError, match="no tensor dense, but there is Dense; names are told apart by case"):
+        with pytest.raises(KeyError, match="no tensor dense, but there is Dense; names are case-sensitive"):
             db.plan("Y[i, j] = dense[i, j]")
 
 

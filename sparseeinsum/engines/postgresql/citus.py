@@ -28,7 +28,7 @@ _CONNECTIONS = "current_setting('citus.max_adaptive_executor_pool_size')::INT"  
 # column and their number of shards. Tables of another group, such as those of users who ask for a group of their own,
 # have equal keys on other machines. A reference table has no distribution column and is replicated by two-phase commit
 # ('t'); a local table that Citus knows is not.
-_SPREAD = """
+_DISTRIBUTION = """
 SELECT
   p.partmethod,
   p.repmodel,
@@ -100,9 +100,9 @@ class Citus(PostgreSQL):
         cluster = Cluster(int(str(sites)), int(str(parts)))
         return replace(cluster, network_bytes_per_second=_speed(str(gbit))) if gbit else cluster
 
-    def spread_of(self, table: exp.Table) -> TableDistribution | None:
+    def table_distribution(self, table: exp.Table) -> TableDistribution | None:
         """Return how a table is distributed over machines; None for a view or if one machine has all rows."""
-        for method, replication, column in self._session.fetch(_SPREAD, table.sql(self.dialect_name)):
+        for method, replication, column in self._session.fetch(_DISTRIBUTION, table.sql(self.dialect_name)):
             if method == "n":
                 return TableDistribution(None, is_replicated=True) if replication == "t" else None
             return TableDistribution(None if column is None else str(column))
@@ -135,22 +135,24 @@ class Citus(PostgreSQL):
             )
         return shared
 
-    def load_table(self, table: exp.Table, rows: pa.Table, spread: TableDistribution | None = None) -> None:
+    def load_table(self, table: exp.Table, rows: pa.Table, distribution: TableDistribution | None = None) -> None:
         """Create a permanent table from an Arrow table, or replace the table of that name, and distribute its rows."""
-        if spread is not None and spread.column is not None:
-            position = rows.schema.get_field_index(spread.column)
-            rows = rows.set_column(position, spread.column, rows.column(position).cast(pa.int64()))
-        super().load_table(table, rows, spread)
+        if distribution is not None and distribution.column is not None:
+            position = rows.schema.get_field_index(distribution.column)
+            rows = rows.set_column(position, distribution.column, rows.column(position).cast(pa.int64()))
+        super().load_table(table, rows, distribution)
 
-    def _stored_columns(self, columns: Sequence[Column], spread: TableDistribution | None) -> Sequence[Column]:
+    def _stored_columns(self, columns: Sequence[Column], distribution: TableDistribution | None) -> Sequence[Column]:
         """Return the columns of a table for the rows of a query; all distribution columns have the same type."""
-        distribution = None if spread is None else spread.column
-        return [Column(column.name, KEY_TYPE) if column.name == distribution else column for column in columns]
+        key = None if distribution is None else distribution.column
+        return [Column(column.name, KEY_TYPE) if column.name == key else column for column in columns]
 
-    def _create_permanent(self, table: exp.Table, columns: Sequence[Column], spread: TableDistribution | None) -> None:
-        super()._create_permanent(table, columns, spread)
-        if spread is not None:
-            self.execute(spread.command(table))
+    def _create_permanent(
+        self, table: exp.Table, columns: Sequence[Column], distribution: TableDistribution | None
+    ) -> None:
+        super()._create_permanent(table, columns, distribution)
+        if distribution is not None:
+            self.execute(distribution.command(table))
 
     def _required_consistency(self, is_nested: bool) -> ReadConsistency:
         """Return that relations are kept unchanged by locks: each machine has a snapshot of its own.

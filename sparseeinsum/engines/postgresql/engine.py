@@ -87,11 +87,9 @@ class PostgreSQL:
         CREATE TABLE AS lets parallel workers compute the rows, which PostgreSQL does for no INSERT.
         """
         is_temporary = table.db == self.dialect.temporary_schema
-        properties = [exp.TemporaryProperty() if is_temporary else exp.UnloggedProperty(), INLINE_ARRAYS.copy()]
-        create = exp.Create(
-            this=table.copy(), kind="TABLE", properties=exp.Properties(expressions=properties), expression=query
-        )
-        tuples = self._write(create)
+        kind = exp.TemporaryProperty() if is_temporary else exp.UnloggedProperty()
+        properties = exp.Properties(expressions=[kind, INLINE_ARRAYS.copy()])
+        tuples = self._write(exp.Create(this=table.copy(), kind="TABLE", properties=properties, expression=query))
         self._analyze_stage(table, query)
         return tuples
 
@@ -101,11 +99,13 @@ class PostgreSQL:
     def _analyze_permanent(self, table: exp.Table, columns: Sequence[Column]) -> None:
         analyze_permanent(self, self._set_local, table, columns)
 
-    def _stored_columns(self, columns: Sequence[Column], spread: TableDistribution | None) -> Sequence[Column]:
+    def _stored_columns(self, columns: Sequence[Column], distribution: TableDistribution | None) -> Sequence[Column]:
         """Return the columns of a table for the rows of a query that has `columns`."""
         return columns
 
-    def _create_permanent(self, table: exp.Table, columns: Sequence[Column], spread: TableDistribution | None) -> None:
+    def _create_permanent(
+        self, table: exp.Table, columns: Sequence[Column], distribution: TableDistribution | None
+    ) -> None:
         """Create a table without rows; its arrays are never compressed, and lie outside of rows that fill a page."""
         definitions = [
             exp.ColumnDef(this=exp.to_identifier(column.name, quoted=True), kind=type_named(column.sql_type))
@@ -129,15 +129,19 @@ class PostgreSQL:
         return tuples
 
     def replace_table(
-        self, table: exp.Table, query: exp.Select, key: Sequence[str] = (), spread: TableDistribution | None = None
+        self,
+        table: exp.Table,
+        query: exp.Select,
+        key: Sequence[str] = (),
+        distribution: TableDistribution | None = None,
     ) -> int:
         """Create a permanent table from a query, or replace the table of that name; return the number of rows.
 
         Columns in `key`, if they identify a row and an index can have as many, become the primary key.
         """
         old, new = old_and_new(self, table)
-        columns = self._stored_columns(self.columns(query), spread)
-        self._create_permanent(new, columns, spread)
+        columns = self._stored_columns(self.columns(query), distribution)
+        self._create_permanent(new, columns, distribution)
         tuples = self._write(exp.insert(query, new.copy()))
         if self._replace(old, new, columns) and 0 < len(key) <= _MOST_KEY_COLUMNS:
             unique = exp.PrimaryKey(expressions=[exp.to_identifier(column) for column in key])
@@ -154,11 +158,11 @@ class PostgreSQL:
         self._analyze_permanent(table, self.columns(query))
         return tuples
 
-    def load_table(self, table: exp.Table, rows: pa.Table, spread: TableDistribution | None = None) -> None:
+    def load_table(self, table: exp.Table, rows: pa.Table, distribution: TableDistribution | None = None) -> None:
         """Create a permanent table from an Arrow table, or replace the table of that name."""
         old, new = old_and_new(self, table)
         columns = [Column(field.name, copy_format.sql_type(field.type)) for field in rows.schema]
-        self._create_permanent(new, columns, spread)
+        self._create_permanent(new, columns, distribution)
         self._session.load(rows, new.sql(self.dialect_name))
         self._replace(old, new, columns)
 
@@ -166,7 +170,7 @@ class PostgreSQL:
         """Return None: there is one machine."""
         return None
 
-    def spread_of(self, table: exp.Table) -> TableDistribution | None:
+    def table_distribution(self, table: exp.Table) -> TableDistribution | None:
         """Return None: one machine has all tables."""
         return None
 
@@ -192,7 +196,7 @@ class PostgreSQL:
     def snapshot(self) -> Iterator[None]:
         """Run the statements of the context in a transaction in which all see the same data."""
         is_nested = self._session.is_in_transaction()
-        with self._transaction(self._isolation):
+        with self.transaction(self._isolation):
             before, self._consistency = self._consistency, self._required_consistency(is_nested)
             try:
                 yield
@@ -208,12 +212,9 @@ class PostgreSQL:
         ((isolation,),) = self._session.fetch("SELECT pg_catalog.current_setting('transaction_isolation')")
         return not str(isolation).startswith("read")
 
-    def transaction(self) -> AbstractContextManager[None]:
-        """Run the statements of the context in a transaction, or in a savepoint of one that is open."""
-        return self._transaction()
-
     @contextmanager
-    def _transaction(self, isolation: Isolation | None = None) -> Iterator[None]:
+    def transaction(self, isolation: Isolation | None = None) -> Iterator[None]:
+        """Run the statements of the context in a transaction, or in a savepoint of one that is open."""
         is_nested = self._session.is_in_transaction()
         with self._session.transaction(isolation), self._fixed_path(is_nested):
             engine_settings = self._engine_settings(is_nested)

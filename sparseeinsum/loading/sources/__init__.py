@@ -1,1 +1,1 @@
-"""Loading: what users hand over as data, one module for every family of them; `readers` knows them all."""
+"""Loading: reads the data that users pass; every kind of data has a module, and `readers` lists them."""

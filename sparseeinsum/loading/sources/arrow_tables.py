@@ -1,4 +1,4 @@
-"""Loading: tables of Arrow, and of whatever else has its interface, as frames of polars have; batches that stream."""
+"""Loading: reads Arrow tables, streams of batches, and other objects with Arrow's interface, such as polars frames."""
 
 import sys
 from collections.abc import Iterator
@@ -11,21 +11,26 @@ from sparseeinsum.errors import DataError
 from sparseeinsum.loading.sources.input_data import ColumnSelection, Dense, Stream
 from sparseeinsum.loading.sources.pandas_frames import is_pandas, pandas_table
 
-_ROWS_OF_A_BATCH = 1 << 20  # so that no batch takes much memory, whatever the reader has
+_BATCH_ROWS = 1 << 20  # limits the memory of a batch, however large the batches of the reader are
 _ONES = "sparseeinsum_ones"
 
 
 def is_arrow(data: object) -> bool:
-    """Whether data have Arrow's interface, or are a lazy frame of polars or a data set of Arrow."""
+    """Return whether data have Arrow's interface, or are a lazy frame of polars or a data set of Arrow."""
     interfaces = ("__arrow_c_stream__", "__arrow_c_array__")
     return any(hasattr(data, interface) for interface in interfaces) or _is_lazy(data) or _is_dataset(data)
 
 
 def read_arrow(name: str, data: Any, columns: ColumnSelection) -> pa.Table | Stream | Dense:  # noqa: ANN401  # of many kinds
-    """A table in memory, a stream of batches, or what is a column alone as an array; the value is the last column.
+    """Read data as a table in memory or a stream of batches, whose last column is the value; a column as an array.
+
+    Args:
+        name: The name of the tensor, for messages.
+        data: The data.
+        columns: The columns that the user chooses.
 
     Raises:
-        DataError: Arrow cannot read it, or it has not the columns.
+        DataError: Arrow cannot read the data, or they lack a column.
     """
     if is_pandas(data):
         return chosen_columns(name, pandas_table(name, data), columns)
@@ -85,16 +90,16 @@ def _read_column(name: str, data: Any) -> Dense:  # noqa: ANN401
 
 
 def stream_of(name: str, reader: pa.RecordBatchReader, columns: ColumnSelection) -> Stream:
-    """Batches of the columns wanted, none of them large.
+    """Return a stream of the chosen columns in batches of limited size.
 
     Raises:
-        DataError: There are no such columns.
+        DataError: The data lack a column.
     """
     schema = chosen_columns(name, reader.schema.empty_table(), columns).schema
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in reader:
-            yield from chosen_columns(name, pa.table(batch), columns).to_batches(_ROWS_OF_A_BATCH)
+            yield from chosen_columns(name, pa.table(batch), columns).to_batches(_BATCH_ROWS)
 
     return Stream(pa.RecordBatchReader.from_batches(schema, batches()))
 

@@ -1,4 +1,4 @@
-"""Loading: what a database reads by itself: relations of DuckDB's Python, tables, views and files by their names."""
+"""Loading: relations of DuckDB's Python API, and tables, views and files by their names, which a database reads."""
 
 from pathlib import Path
 
@@ -8,10 +8,10 @@ from sparseeinsum.loading.sources.input_data import ColumnSelection, Rows
 
 
 def is_relation(data: object) -> bool:
-    """Whether data are a relation of DuckDB's, the name of a table or view, or the path of a file."""
+    """Return whether data are a relation of DuckDB's Python API, the name of a table or view, or a path."""
     return isinstance(data, str | Path | duckdb.DuckDBPyRelation)
 
 
 def read_relation(data: object, columns: ColumnSelection) -> Rows:
-    """The relation, for the database to read."""
+    """Return a relation as rows that the database reads."""
     return Rows(str(data) if isinstance(data, Path) else data, columns)

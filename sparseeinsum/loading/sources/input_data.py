@@ -1,4 +1,4 @@
-"""Loading: the forms that data have once they are read: entries or arrays in memory, rows that stream, relations."""
+"""Loading: the forms of data that readers return: entries or arrays in memory, streams, and relations."""
 
 import difflib
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ class Entries:
     """Coordinates and values in memory.
 
     Attributes:
-        coordinates: Indices, an array for every axis, or its natural keys.
-        values: As many.
-        shape: Bounds of the axes; None where the coordinates alone say.
-        axes: Names of the axes; None where the data have none.
-        fill: Value of every index that the data lack; None where they do not say.
+        coordinates: For every axis an array of indices, or natural keys.
+        values: The values, as many as coordinates.
+        shape: The bounds of the axes; None if the data have none besides the coordinates.
+        axes: The names of the axes; None if the data have none.
+        fill: The fill; None if the data have none.
     """
 
     coordinates: Sequence[NDArray[Any] | KeyColumn] | NDArray[Any]
@@ -34,7 +34,7 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """An array in memory, and names of its axes where it has some."""
+    """An array in memory, and the names of its axes if it has some."""
 
     values: NDArray[Any]
     axes: Sequence[str] | None = None
@@ -42,18 +42,18 @@ class Dense:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Record batches that can be read once, and need not fit into memory: index columns, then the value."""
+    """Record batches of index columns and a value column, which can be read once and need not fit into memory."""
 
     batches: pa.RecordBatchReader
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What a database can read by itself.
+    """Rows that a database can read by itself.
 
     Attributes:
-        source: A relation of DuckDB's; or the name of a table or view, or the path of a file.
-        columns: Which columns.
+        source: A relation of DuckDB's Python API, the name of a table or view, or the path of a file.
+        columns: The columns that are read.
     """
 
     source: object
@@ -65,11 +65,11 @@ InputData: TypeAlias = Entries | Dense | Stream | Rows
 
 @dataclass(frozen=True, slots=True)
 class ColumnSelection:
-    """Which columns of rows are a tensor.
+    """The columns of rows that make up a tensor.
 
     Attributes:
-        index: Those of indices, in axis order; None for all but that of the values.
-        value: That of the values; None for the last one, or, where `index` is given, for none: every row counts as 1.
+        index: The columns of indices, in the order of the axes; None for all but the value column.
+        value: The value column. None means the last one, or, if `index` is given, that every row has the value 1.
     """
 
     index: Sequence[str] | None = None
@@ -81,27 +81,27 @@ class ColumnSelection:
 
     @property
     def are_chosen(self) -> bool:
-        """Whether the user names any."""
+        """Whether the user names any columns."""
         return self.index is not None or self.value is not None
 
     def among(self, name: str, known: Sequence[str]) -> tuple[list[str], str | None]:
-        """Index columns and the column of values of rows that have these columns.
+        """Return the index columns and the value column, which may be None, as the data spell them.
 
         Args:
-            name: Of the tensor.
-            known: All columns, in order.
+            name: The name of the tensor, for messages.
+            known: All columns of the data, in order.
 
         Raises:
-            DataError: There are none, or none of a name.
+            DataError: The data have no columns, or lack one that the user names.
         """
         if not known:
             raise DataError(f"tensor {name} is given a table without columns; it needs index columns, then the value")
         index = [_spelled(name, column, known) for column in self.index or ()]
         value = None if self.value is None else _spelled(name, self.value, known)
-        wanted = [*index, *([] if value is None else [value])]
-        if len(set(wanted)) < len(wanted):
-            twice = next(column for column in wanted if wanted.count(column) > 1)
-            raise DataError(f"tensor {name} is given the column {twice} for two things; name every column once")
+        chosen = [*index, *([] if value is None else [value])]
+        if len(set(chosen)) < len(chosen):
+            repeated = next(column for column in chosen if chosen.count(column) > 1)
+            raise DataError(f"tensor {name} is given the column {repeated} for two things; name every column once")
         if self.index is not None:
             return index, value
         last = known[-1] if value is None else value
@@ -109,7 +109,7 @@ class ColumnSelection:
 
 
 def _spelled(name: str, column: str, known: Sequence[str]) -> str:
-    """A column as the data spell it, which may differ in case where there is one such alone."""
+    """Return a column as the data spell it; a difference in case is accepted if it is not ambiguous."""
     alike = [candidate for candidate in known if candidate.lower() == column.lower()]
     if column in known or len(alike) == 1:
         return column if column in known else alike[0]

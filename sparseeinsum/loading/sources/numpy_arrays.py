@@ -1,4 +1,4 @@
-"""Loading: arrays, nested sequences and numbers, and (coordinates, values)."""
+"""Loading: reads arrays of numpy, nested sequences, numbers, and pairs (coordinates, values)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,31 +12,31 @@ from sparseeinsum.loading.sources.input_data import Dense, Entries
 
 
 def is_array(data: object) -> bool:
-    """Whether data are an array, nested sequences, a number, or what says that it can become an array."""
+    """Return whether data are an array, nested sequences, a number, or an object that numpy can convert."""
     is_plain = isinstance(data, Sequence | int | float | complex) and not isinstance(data, str | bytes)
     return is_plain or hasattr(data, "__array__")
 
 
 def read_array(name: str, data: object) -> Dense:
-    """The array.
+    """Read data as an array.
 
     Raises:
-        DataError: It is none, or a value is masked.
+        DataError: The data are no array, or a value is masked.
     """
     return Dense(as_array(name, data))
 
 
 def is_pair(data: object) -> bool:
-    """Whether data are (coordinates, values)."""
+    """Return whether data are a pair (coordinates, values)."""
     return isinstance(data, tuple) and len(data) == 2
 
 
 def read_pair(name: str, data: Any) -> Entries:  # noqa: ANN401  # a pair of what can become arrays
-    """Coordinates of shape (rank, n), and n values.
+    """Read a pair of coordinates of shape (rank, n) and n values.
 
     Raises:
         ShapeError: They have other shapes.
-        DataError: Coordinates are no whole numbers.
+        DataError: Coordinates are no integers.
     """
     indices, numbers = (as_array(name, part) for part in data)
     if indices.ndim != 2 or numbers.ndim != 1 or indices.shape[1] != numbers.shape[0]:
@@ -49,10 +49,10 @@ def read_pair(name: str, data: Any) -> Entries:  # noqa: ANN401  # a pair of wha
 
 
 def as_array(name: str, data: object) -> NDArray[Any]:
-    """Data as an array.
+    """Convert data to an array; `name` is the name of the tensor, for messages.
 
     Raises:
-        DataError: They are none, or a value is masked.
+        DataError: The data are no array, or a value is masked.
     """
     if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
         masked = np.ravel_multi_index(np.nonzero(np.ma.getmaskarray(data)), data.shape)[0]

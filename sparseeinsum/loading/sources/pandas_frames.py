@@ -1,4 +1,4 @@
-"""Loading: frames and series of pandas, whose named index is columns, too."""
+"""Loading: converts frames and series of pandas to Arrow tables; levels of a named index become columns."""
 
 import sys
 from typing import TYPE_CHECKING, Any
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 
 def is_pandas(data: object) -> bool:
-    """Whether data are a frame or a series of pandas."""
+    """Return whether data are a frame or a series of pandas."""
     package: Any = sys.modules.get("pandas")
     return package is not None and isinstance(data, package.DataFrame | package.Series)
 
 
 def pandas_table(name: str, data: "pandas.DataFrame | pandas.Series[Any]") -> pa.Table:
-    """The columns of a frame, before them the levels of its index where these have names.
+    """Return the columns of a frame, preceded by the levels of its index if these have names.
 
-    A series has its index before its values, named dim_0, dim_1, ... where it has no names.
+    The levels of a series' index always precede its values; they are called dim_0, dim_1, ... if they have no names.
 
     Raises:
         DataError: Arrow lacks the type of a column, or a level of the index has the name of a column.

@@ -1,4 +1,4 @@
-"""Loading: data of any kind that users hand over, each read by the first reader that knows it."""
+"""Loading: reads data of any kind that users pass, with the first reader that accepts it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ from sparseeinsum.storage.tensor_description import TensorDescription
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads one family of data; without a look at the package of others, which need not be installed.
+    """Reads one kind of data; it does not import the package of that kind, which need not be installed.
 
     Attributes:
-        title: What it reads.
-        takes: Whether data are of its family.
-        read: Reads those that are, of which a tensor is made; the columns that are wanted are for rows.
-        has_columns: Whether data have columns to choose from.
+        title: What messages call this kind of data.
+        takes: Returns whether data are of this kind.
+        read: Reads data of this kind, given the description of the tensor and the chosen columns.
+        has_columns: Whether this kind of data has columns to choose from.
     """
 
     title: str
@@ -46,7 +46,7 @@ def _read_frame(description: TensorDescription, data: object, columns: ColumnSel
     return Entries(coordinates, values, axes=names)
 
 
-# What is of several kinds at once is read by the first: arrays of xarray have Arrow's interface, frames numpy's.
+# The order matters for data of several kinds: arrays of xarray have Arrow's interface, frames have numpy's.
 _READERS = (
     _arrays("a scipy.sparse matrix or array", is_scipy, read_scipy),
     _arrays("a tensor of torch", is_torch, read_torch),
@@ -64,16 +64,16 @@ _READERS = (
 
 
 def read(description: TensorDescription, data: object, columns: ColumnSelection) -> InputData:
-    """Read data of whatever kind.
+    """Read data of any kind.
 
     Args:
         description: What the user says of the tensor.
         data: The data.
-        columns: Which columns to take, of data that have columns.
+        columns: The columns that the user chooses, for data that have columns.
 
     Raises:
-        DataError: Nobody can read them; the message lists what is taken.
-        ShapeError: Coordinates and values do not fit together.
+        DataError: No reader accepts the data; the message lists what can be read.
+        ShapeError: The shapes of coordinates and values do not fit together.
     """
     name = description.name
     reader = next((candidate for candidate in _READERS if candidate.takes(data)), None)

@@ -1,4 +1,4 @@
-"""Loading: sparse matrices and arrays of scipy, and of the package sparse (pydata/sparse)."""
+"""Loading: reads sparse matrices and arrays of scipy, and of the package sparse (pydata/sparse)."""
 
 import sys
 from typing import Any
@@ -9,24 +9,24 @@ from sparseeinsum.loading.sources.input_data import Entries
 
 
 def is_scipy(data: object) -> bool:
-    """Whether data are a sparse matrix or array of scipy."""
+    """Return whether data are a sparse matrix or array of scipy."""
     scipy_sparse: Any = sys.modules.get("scipy.sparse")
     return scipy_sparse is not None and bool(scipy_sparse.issparse(data))
 
 
 def read_scipy(_: str, data: Any) -> Entries:  # noqa: ANN401  # of scipy's, which share no typed base
-    """What its tocoo() lists; entries that stand there twice are as the matrix has them."""
+    """Read the entries that `tocoo()` lists, repeated coordinates included."""
     coo = data.tocoo()
     return Entries(coo.coords, coo.data, tuple(coo.shape))
 
 
 def is_pydata(data: object) -> bool:
-    """Whether data are an array of the package sparse."""
+    """Return whether data are an array of the package sparse."""
     package = sys.modules.get("sparse")
     return isinstance(data, getattr(package, "SparseArray", ()))
 
 
 def read_pydata(_: str, data: Any) -> Entries:  # noqa: ANN401  # the package has no types
-    """Its coordinates and values; what it does not store has its fill_value."""
+    """Read the coordinates, values and fill value of an array."""
     coo = data if hasattr(data, "coords") else data.asformat("coo")
     return Entries(coo.coords, coo.data, tuple(coo.shape), fill=np.asarray(coo.fill_value).item())

@@ -1,4 +1,4 @@
-"""Loading: tensors of torch, dense and sparse, of any device."""
+"""Loading: reads dense and sparse tensors of torch, on any device."""
 
 import sys
 from typing import Any
@@ -10,16 +10,16 @@ from sparseeinsum.loading.sources.input_data import Dense, Entries
 
 
 def is_torch(data: object) -> bool:
-    """Whether data are a tensor of torch."""
+    """Return whether data are a tensor of torch."""
     torch: Any = sys.modules.get("torch")
     return torch is not None and isinstance(data, torch.Tensor)
 
 
 def read_torch(name: str, data: Any) -> Dense | Entries:  # noqa: ANN401  # torch is none of our dependencies
-    """Its values now; gradients do not flow through a database, so that one is asked for does not matter.
+    """Read the present values of a tensor; gradients do not flow through a database, so `requires_grad` is ignored.
 
     Raises:
-        DataError: It is quantized, nested, or of another layout without entries.
+        DataError: The tensor is quantized, nested, or has a layout that cannot be converted to entries.
     """
     torch: Any = sys.modules["torch"]
     values = data.detach()
@@ -29,11 +29,11 @@ def read_torch(name: str, data: Any) -> Dense | Entries:  # noqa: ANN401  # torc
     if values.layout == torch.strided:
         return Dense(_as_numpy(values, torch))
     try:
-        coo = values.to_sparse_coo().coalesce()  # in torch, what stands twice is the sum
+        coo = values.to_sparse_coo().coalesce()  # in torch, the values of a repeated coordinate are added up
     except RuntimeError as error:
         raise DataError(f"tensor {name}: {values.layout} has no entries to take: {error}") from None
     coordinates, numbers = coo.indices().cpu().numpy(), _as_numpy(coo.values(), torch)
-    if numbers.ndim > 1:  # a hybrid: its last axes are dense
+    if numbers.ndim > 1:  # a hybrid tensor, whose last axes are dense
         inside = np.indices(numbers.shape[1:]).reshape((numbers.ndim - 1, -1))
         outside = np.repeat(coordinates, inside.shape[1], axis=1)
         coordinates = np.vstack([outside, np.tile(inside, len(numbers))])
@@ -41,7 +41,7 @@ def read_torch(name: str, data: Any) -> Dense | Entries:  # noqa: ANN401  # torc
 
 
 def _as_numpy(values: Any, torch: Any) -> Any:  # noqa: ANN401
-    """An array of the same numbers; bfloat16, which numpy lacks, as float32."""
+    """Return an array of the same numbers; bfloat16, which numpy lacks, becomes float32."""
     if values.dtype == torch.bfloat16:
         values = values.float()
     return values.cpu().resolve_conj().resolve_neg().numpy()

@@ -1,4 +1,4 @@
-"""Loading: arrays of xarray, whose names of dimensions become names of axes."""
+"""Loading: reads arrays of xarray, whose dimensions give the axes their names."""
 
 import sys
 from dataclasses import replace
@@ -13,16 +13,16 @@ from sparseeinsum.loading.sources.sparse_arrays import is_pydata, read_pydata
 
 
 def is_xarray(data: object) -> bool:
-    """Whether data are an array or a dataset of xarray."""
+    """Return whether data are an array or a dataset of xarray."""
     xarray: Any = sys.modules.get("xarray")
     return xarray is not None and isinstance(data, xarray.DataArray | xarray.Dataset)
 
 
 def read_xarray(name: str, data: Any) -> Dense | Entries:  # noqa: ANN401  # xarray is none of our dependencies
-    """Its values, by position.
+    """Read the values of an array by their positions.
 
     Raises:
-        DataError: It is a dataset, or has coordinates that are no positions, which would be lost.
+        DataError: It is a dataset, or it has coordinates other than positions, which would be lost.
     """
     if hasattr(data, "data_vars"):
         known = ", ".join(map(str, data.data_vars)) or "no variable"
@@ -36,7 +36,7 @@ def read_xarray(name: str, data: Any) -> Dense | Entries:  # noqa: ANN401  # xar
 
 
 def _check_positions(name: str, data: Any, dimension: object) -> None:  # noqa: ANN401
-    """Refuse coordinates that are not 0, 1, 2, ...: a tensor has indices alone."""
+    """Refuse coordinates that are not 0, 1, 2, ..., because a tensor has only indices."""
     if dimension not in data.indexes:
         return
     coordinates = np.asarray(data.indexes[dimension])
