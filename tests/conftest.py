@@ -228,8 +228,8 @@ def cluster(postgres: postgres_server.PostgresServer) -> Iterator[citus_cluster.
     reason = citus_cluster.missing(postgres)
     if reason:
         pytest.skip(reason)
-    with citus_cluster.start_cluster(postgres, int(os.environ.get("WORKERS", "2"))) as found:
-        yield found
+    with citus_cluster.start_cluster(postgres, int(os.environ.get("WORKERS", "2"))) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="module")

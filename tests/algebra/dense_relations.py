@@ -20,21 +20,21 @@ def relation_of(array: Array, tensor: Tensor, decomposition: Decomposition, keep
         decomposition: Which axes are keys, and which lie inside arrays.
         keeps_fill: Whether tuples that hold only the fill are there.
     """
-    found: Relation = {}
+    relation: Relation = {}
     for key in all_keys(frontier_of(tensor, decomposition)):
         part = array[_place(key, decomposition)].reshape(absent_of(tensor, decomposition).array(key).shape)
         if keeps_fill or (part != tensor.fill).any():
-            found[key] = part
-    return found
+            relation[key] = part
+    return relation
 
 
 def array_of(relation: Mapping[Key, Array], tensor: Tensor, decomposition: Decomposition) -> Array:
     """All of a tensor, from its relation."""
-    found: Array = np.full(tensor.shape, tensor.fill, tensor.dtype)
+    filled: Array = np.full(tensor.shape, tensor.fill, tensor.dtype)
     for key, array in relation.items():
         place = _place(key, decomposition)
-        found[place] = array.reshape(found[place].shape)
-    return found
+        filled[place] = array.reshape(filled[place].shape)
+    return filled
 
 
 def _place(key: Key, decomposition: Decomposition) -> tuple[slice, ...]:

@@ -45,8 +45,8 @@ class Cluster:
 def missing(server: PostgresServer) -> str:
     """Why no cluster can be started with the programs of a server, or ''."""
     with server.connect() as connection:
-        found = connection.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'citus'").fetchone()
-    return "" if found else "Citus is not installed: citus is not among pg_available_extensions"
+        row = connection.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'citus'").fetchone()
+    return "" if row else "Citus is not installed: citus is not among pg_available_extensions"
 
 
 @contextmanager

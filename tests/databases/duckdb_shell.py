@@ -46,12 +46,12 @@ class Shell:
         """The rows of each statement, none of which may fail."""
         finished = self.run("-json", database=database, script=";\n".join((*statements, "")))
         assert (finished.returncode, finished.stderr) == (0, "")
-        decoder, text, found = json.JSONDecoder(), finished.stdout.strip(), []
+        decoder, text, results = json.JSONDecoder(), finished.stdout.strip(), []
         while text:
             rows, end = decoder.raw_decode(text)
-            found.append(rows)
+            results.append(rows)
             text = text[end:].lstrip()
-        return found
+        return results
 
     def errors(self, statements: Iterable[str]) -> list[str]:
         """What the functions say to each statement, all of which must fail; the shell goes on after each."""

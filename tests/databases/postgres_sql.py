@@ -18,7 +18,7 @@ def in_postgres(expression: str) -> str:
 
 def _typed_arrays(node: exp.Expression) -> exp.Expression:
     """PostgreSQL knows no type of an array that holds nothing, or NULL alone."""
-    is_untyped = isinstance(node, exp.Array) and all(isinstance(each, exp.Null) for each in node.expressions)
+    is_untyped = isinstance(node, exp.Array) and all(isinstance(element, exp.Null) for element in node.expressions)
     return exp.cast(node.copy(), "INT[]") if is_untyped and not isinstance(node.parent, exp.Cast) else node
 
 
@@ -27,6 +27,6 @@ def numbers(value: object) -> list[float]:
     if isinstance(value, str):
         return [float(number) for number in value.strip("{}").split(",") if number]
     if isinstance(value, list):
-        return [number for each in value for number in numbers(each)]
+        return [number for element in value for number in numbers(element)]
     assert isinstance(value, int | float)
     return [value]

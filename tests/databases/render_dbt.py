@@ -42,8 +42,8 @@ class _Adapter:
 
     def dispatch(self, name: str, package: str) -> Callable[..., str]:
         assert package == "sparseeinsum"
-        found: Callable[..., str] = self._macros[f"{self._prefix}__{name}"]
-        return found
+        macro: Callable[..., str] = self._macros[f"{self._prefix}__{name}"]
+        return macro
 
 
 class _Package:
@@ -92,8 +92,8 @@ def _rendered(environment: Environment, path: Path, known: dict[str, Any]) -> Re
         reads.add(name)
         return f'"{name}"'
 
-    def config(**given: Any) -> str:  # noqa: ANN401  # any setting
-        settings.update(given)
+    def config(**options: Any) -> str:  # noqa: ANN401  # any setting
+        settings.update(options)
         return ""
 
     own = {"ref": ref, "config": config, "this": f'"{path.stem}"'}
@@ -112,10 +112,10 @@ def run(models: dict[str, Rendered], execute: Callable[[str], object]) -> None:
 
 def _sources(folder: Path) -> dict[tuple[str, str], str]:
     path = folder / "sources.yml"
-    found = {}
+    tables = {}
     for group in yaml.safe_load(path.read_text())["sources"] if path.exists() else []:
         for table in group["tables"]:
             location = table.get("config", {}).get("meta", {}).get("external_location")
             quoted = ".".join(f'"{part}"' for part in (group.get("database"), group.get("schema")) if part)
-            found[group["name"], table["name"]] = location or f'{quoted}."{table.get("identifier")}"'
-    return found
+            tables[group["name"], table["name"]] = location or f'{quoted}."{table.get("identifier")}"'
+    return tables

@@ -120,8 +120,8 @@ def arguments_of(call: str) -> set[str]:
     return set(re.findall(r"\b[uvsi]\b", re.sub("'[^']*'", "", call)))
 
 
-def expect_equal(found: Array | None, expected: Array, dtype: str) -> None:
+def expect_equal(actual: Array | None, expected: Array, dtype: str) -> None:
     """Compare flat results up to the rounding of a dtype."""
-    assert found is not None
+    assert actual is not None
     tolerance = TOLERANCES[dtype]
-    np.testing.assert_allclose(found.ravel(), np.ravel(expected), rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(actual.ravel(), np.ravel(expected), rtol=tolerance, atol=tolerance)

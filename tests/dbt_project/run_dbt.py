@@ -46,7 +46,7 @@ def _dbt(words: list[str]) -> tuple[bool, dict[str, str]]:
     from dbt.cli.main import dbtRunner  # noqa: PLC0415  # of this program alone
 
     done = dbtRunner().invoke(words)
-    messages = {each.node.name: str(each.message) for each in getattr(done.result, "results", None) or []}
+    messages = {result.node.name: str(result.message) for result in getattr(done.result, "results", None) or []}
     return done.success, messages | ({} if done.exception is None else {"": str(done.exception)})
 
 

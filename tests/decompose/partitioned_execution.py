@@ -46,7 +46,7 @@ class Cluster:
         calls = calls_of(self.partitioning.graph, step.einsum, step.choice)
         operands = [self._operand(step, number) for number in range(len(step.einsum.operands))]
         grid = self._grid(step, step.einsum.output)
-        made: dict[int, Array] = {}
+        results: dict[int, Array] = {}
         for call in range(calls.count):
             worker = int(placed.workers[call])
             blocks = {}
@@ -54,37 +54,37 @@ class Cluster:
                 piece = self._piece(step, calls, call, operand)
                 blocks[f"operand{number}"] = operands[number][piece]
                 self._move("join", int(placed.operands[number][piece]), worker, operands[number][piece])
-            renamed = tuple(Reference(f"operand{n}", each.labels) for n, each in enumerate(step.einsum.operands))
+            renamed = tuple(Reference(f"operand{n}", operand.labels) for n, operand in enumerate(step.einsum.operands))
             partial = evaluate_einsum(replace(step.einsum, operands=renamed), blocks)
             piece = self._piece(step, calls, call, step.einsum.output)
             self._move("aggregation", worker, int(placed.homes[piece]), partial)
-            made[piece] = FOLDS[str(step.einsum.aggregate)](made[piece], partial) if piece in made else partial
-        self.blocks[name] = grid, made
+            results[piece] = FOLDS[str(step.einsum.aggregate)](results[piece], partial) if piece in results else partial
+        self.blocks[name] = grid, results
 
     def _operand(self, step: PartitionedEinSum, number: int) -> dict[int, Array]:
-        """Blocks of an operand as an EinSum wants them, cut out of those that there are."""
+        """Blocks of an operand as an EinSum reads them, cut out of the stored blocks."""
         operand = step.einsum.operands[number]
-        wanted = self._grid(step, operand)
+        target = self._grid(step, operand)
         if operand.tensor in self.inputs:
-            return {piece: self.inputs[operand.tensor][ranges(wanted, piece)] for piece in range(wanted.count)}
+            return {piece: self.inputs[operand.tensor][ranges(target, piece)] for piece in range(target.count)}
         grid, blocks = self.blocks[operand.tensor]
-        if grid == wanted:
+        if grid == target:
             return blocks
         sources, targets = self.placed[operand.tensor].homes, self.placed[step.einsum.output.tensor].operands[number]
-        found = {}
-        for piece in range(wanted.count):
-            owned = ranges(wanted, piece)
-            found[piece] = np.full([each.stop - each.start for each in owned], np.nan)
+        repartitioned = {}
+        for piece in range(target.count):
+            owned = ranges(target, piece)
+            repartitioned[piece] = np.full([extent.stop - extent.start for extent in owned], np.nan)
             for other, block in blocks.items():
                 here, there = [], []
                 for own, its in zip(owned, ranges(grid, other), strict=True):
                     start, stop = max(own.start, its.start), max(min(own.stop, its.stop), max(own.start, its.start))
                     here.append(slice(start - own.start, stop - own.start))
                     there.append(slice(start - its.start, stop - its.start))
-                found[piece][tuple(here)] = block[tuple(there)]
+                repartitioned[piece][tuple(here)] = block[tuple(there)]
                 if targets[piece] >= 0:  # some call reads it
                     self._move("repartition", int(sources[other]), int(targets[piece]), block[tuple(there)])
-        return found
+        return repartitioned
 
     def _move(self, kind: str, source: int, target: int, block: Array) -> None:
         if source != target:

@@ -152,9 +152,9 @@ class Page:
         self._compare(shown, printed, block.line)
 
     def _compare(self, shown: str, printed: str, line: int) -> None:
-        wanted, found = _plain(shown), _plain(printed)
-        if not doctest.OutputChecker().check_output(wanted, found, doctest.ELLIPSIS):
-            pytest.fail(f"{self.path}:{line} shows\n{wanted}\nwhere there is\n{found}", pytrace=False)
+        expected, actual = _plain(shown), _plain(printed)
+        if not doctest.OutputChecker().check_output(expected, actual, doctest.ELLIPSIS):
+            pytest.fail(f"{self.path}:{line} shows\n{expected}\nwhere there is\n{actual}", pytrace=False)
 
 
 def blocks_of(path: Path) -> Iterator[Block]:

@@ -60,9 +60,9 @@ def _run(target: Target, seed: int, attacks: list[str], seconds: float) -> int:
 def _numbers(target: Target, seed: int, attacks: list[str]) -> Iterator[tuple[str, int, float]]:
     """What to run: attack, first number, seconds; of the corpus single numbers."""
     for line in CORPUS.read_text().splitlines():
-        name, engine, found = line.split()
+        name, engine, past = line.split()
         if engine == target.engine and name in attacks:
-            yield name, int(found), 0.0
+            yield name, int(past), 0.0
     number = seed
     while True:
         for name in attacks:

@@ -48,7 +48,7 @@ def _rows(chance: random.Random, target: Target) -> str:
 def _call(chance: random.Random, function: Function, is_duckdb: bool) -> str:
     suffix = chance.choice(function.dtypes).replace("c128", "f64").replace("c64", "f32")
     kind = _TYPES[suffix][0 if is_duckdb else 1]
-    arguments = [_argument(chance, each.type, kind, is_duckdb) for each in function.arguments]
+    arguments = [_argument(chance, argument.type, kind, is_duckdb) for argument in function.arguments]
     if chance.random() < 0.03:
         arguments = arguments[:-1]
     return f"{function.name}({', '.join(arguments)})"
@@ -86,8 +86,8 @@ def _number(chance: random.Random, kind: str) -> str:
     if kind == "BIGINT":
         return str(chance.choice(INTEGERS))
     usual = str(chance.randrange(-4, 5))
-    found = usual if chance.random() < 0.9 else chance.choice(NUMBERS)
-    return "1e30" if kind in ("FLOAT", "FLOAT4") and found in ("1e300", "5e-324") else found
+    number = usual if chance.random() < 0.9 else chance.choice(NUMBERS)
+    return "1e30" if kind in ("FLOAT", "FLOAT4") and number in ("1e300", "5e-324") else number
 
 
 def _array(kind: str, values: list[str], is_duckdb: bool) -> str:

@@ -65,9 +65,9 @@ def _check(db: se.Database) -> None:
     for name in names:
         rank = 2 if name in ("A", "y") else 1
         labels = ", ".join("ij"[:rank])
-        found = db.run(f"Most[] = max({name}[{labels}])\nLeast[] = min({name}[{labels}])")
-        assert found["Most"].to_numpy() == found["Least"].to_numpy(), name
+        extremes = db.run(f"Most[] = max({name}[{labels}])\nLeast[] = min({name}[{labels}])")
+        assert extremes["Most"].to_numpy() == extremes["Least"].to_numpy(), name
     db.tensor("A", [[1.0, 2.0]])
     assert db.run("S[] = sum(A[i, j])")["S"].to_numpy() == 3
-    left = [name for (name,) in tables if str(name).startswith("sparseeinsum_")]
-    assert not left, left
+    temporary = [name for (name,) in tables if str(name).startswith("sparseeinsum_")]
+    assert not temporary, temporary

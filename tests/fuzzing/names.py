@@ -74,8 +74,8 @@ def _keys(chance: random.Random, db: se.Database) -> None:
         db.tensor("K", frame, keys={"k": "names"})
     except se.SparseEinsumError:
         return
-    found = dict(rows_of(db.run("Y[k] = 2 * K[k]")["Y"]))
-    assert found == {key: 2.0 * place for place, key in enumerate(keys, 1)}, keys
+    values = dict(rows_of(db.run("Y[k] = 2 * K[k]")["Y"]))
+    assert values == {key: 2.0 * place for place, key in enumerate(keys, 1)}, keys
 
 
 def _name(chance: random.Random) -> str:

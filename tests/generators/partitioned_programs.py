@@ -27,7 +27,10 @@ def task_of(text: str, workers: int, shapes: Mapping[str, Shape], **sparse: Stat
 def task_of_model(model: TransferModel, workers: int) -> TransferTask:
     return TransferTask(
         model,
-        {each.output.tensor: viable_choices(bounds_of(model.graph, each), workers) for each in model.graph.einsums},
+        {
+            einsum.output.tensor: viable_choices(bounds_of(model.graph, einsum), workers)
+            for einsum in model.graph.einsums
+        },
     )
 
 

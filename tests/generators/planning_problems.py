@@ -113,13 +113,15 @@ class Drawing:
     def _statement(self, name: str) -> str:
         operands = dict(self._operand() for _ in range(self.rng.choice((1, 2, 2))))
         used = sorted({label for labels in operands.values() for label in labels})
-        kept = [label for label in used if self.rng.random() < 0.7]
-        self.rng.shuffle(kept)
+        result_labels = [label for label in used if self.rng.random() < 0.7]
+        self.rng.shuffle(result_labels)
         joins = ("{}", "relu({})", "exp({})") if len(operands) == 1 else ("{} * {}", "{} + {}", "{} * ({} + 1)")
-        body = self.rng.choice(joins).format(*(f"{each}[{', '.join(labels)}]" for each, labels in operands.items()))
-        self.results[name] = kept
+        body = self.rng.choice(joins).format(
+            *(f"{operand}[{', '.join(labels)}]" for operand, labels in operands.items())
+        )
+        self.results[name] = result_labels
         self.unread.append(name)
-        return f"{name}[{', '.join(kept)}] = {body if len(kept) == len(used) else f'sum({body})'}"
+        return f"{name}[{', '.join(result_labels)}] = {body if len(result_labels) == len(used) else f'sum({body})'}"
 
     def _operand(self) -> tuple[str, list[str]]:
         """A tensor to read: mostly a result, which in a tree nothing else may read."""
@@ -143,16 +145,16 @@ class Drawing:
 
 def drawn(is_tree: bool, count: int) -> Iterator[Problem]:
     """So many random problems, each small enough to be priced in every way."""
-    found = 0
+    accepted = 0
     for seed in itertools.count():
         problem = Drawing(seed, is_tree).problem()
         graph = problem.model.graph
         is_shared = any(graph.count_readers(einsum.output.tensor) > 1 for einsum in graph.einsums)
         plans = 2 ** sum(len(einsum.labels) for einsum in graph.einsums)
         if plans <= MOST_PLANS and is_shared != is_tree:
-            found += 1
+            accepted += 1
             yield problem
-        if found == count:
+        if accepted == count:
             return
 
 
@@ -200,8 +202,8 @@ class Priced:
             name, choice = einsum.output.tensor, choices[einsum.output.tensor]
             seconds += model.vertex_cost(einsum, choice).seconds
             for operand in einsum.operands:
-                wanted = reference_tiles(einsum, operand, choice)
-                seconds += model.repartition_cost(operand.tensor, tiles.get(operand.tensor, wanted), wanted)
+                needed = reference_tiles(einsum, operand, choice)
+                seconds += model.repartition_cost(operand.tensor, tiles.get(operand.tensor, needed), needed)
             tiles[name] = result_tiles(einsum, choice)
             seconds += model.repartition_cost(name, tiles[name], self.task.layouts.get(name, tiles[name]))
         return seconds

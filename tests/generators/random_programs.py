@@ -173,18 +173,18 @@ class Case:
         """Whether a result has NaN or an infinity."""
         return any(not np.isfinite(array).all() for array in self.expected.values())
 
-    def expect(self, name: str, found: Array) -> None:
+    def expect(self, name: str, actual: Array) -> None:
         """Compare a result with what numpy says.
 
         Of a complex number that is not finite, no part counts: one that is about 0 is 0 or not by rounding, and so NaN
         or infinite beside an infinity.
         """
-        wanted = self.expected[name]
-        if wanted.dtype.kind == "c":
-            is_finite = np.isfinite(wanted)
-            np.testing.assert_array_equal(np.isfinite(found), is_finite, err_msg=name)
-            found, wanted = (np.where(is_finite, array, 0) for array in (found, wanted))
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=self._tolerance(name), err_msg=name)
+        expected = self.expected[name]
+        if expected.dtype.kind == "c":
+            is_finite = np.isfinite(expected)
+            np.testing.assert_array_equal(np.isfinite(actual), is_finite, err_msg=name)
+            actual, expected = (np.where(is_finite, array, 0) for array in (actual, expected))
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=self._tolerance(name), err_msg=name)
 
     def _tolerance(self, name: str) -> float:
         """Of float64, or of float32 where that is anywhere; relative to the largest value, which sums cancel.
@@ -219,14 +219,14 @@ def check(db: se.Database, case: Case) -> se.Plan | None:
     case.load(db)
     try:
         plan = case.plan(db)
-        found = db.run(plan)
+        results = db.run(plan)
     except se.SparseEinsumError as error:
         assert may_be_refused(case, error), str(error)
         return None
     assert case.nonfinite == "allow" or not must_be_refused(case)
-    for name, result in found.items():
-        wanted, computed = case.expected[name], result.to_numpy()
-        assert (computed.shape, computed.dtype) == (wanted.shape, wanted.dtype), name
+    for name, result in results.items():
+        expected, computed = case.expected[name], result.to_numpy()
+        assert (computed.shape, computed.dtype) == (expected.shape, expected.dtype), name
         case.expect(name, computed)
     return plan
 
@@ -285,15 +285,15 @@ class Draft:
         if along is not None:
             body = f"{draw(st.sampled_from(SCANS[kind]))}[{along}]({body})"
             kind = "i" if kind == "b" else kind
-        kept = [label for label in draw(st.permutations(list(sizes))) if draw(st.integers(0, 2))][:3]
-        gone = [label for label in sizes if label not in kept]
+        labels = [label for label in draw(st.permutations(list(sizes))) if draw(st.integers(0, 2))][:3]
+        gone = [label for label in sizes if label not in labels]
         inside = {along}
         if len(gone) == 1 and draw(st.integers(0, 3)) == 0:
             body = f"{draw(st.sampled_from(('first', 'last')))}({body})"
             inside |= set(gone)
         elif gone:
             body = f"{draw(st.sampled_from(FOLDS[kind]))}({body})"
-        self.lines.append(f"{target}[{', '.join(kept)}] = {body}")
+        self.lines.append(f"{target}[{', '.join(labels)}] = {body}")
         self.labels[target] = [label for label in sizes if label not in inside]
         self._compute(target)
 
@@ -310,12 +310,12 @@ class Draft:
         assume(scale <= LARGEST)
 
     def _scale(self, line: str, read: dict[str, Array], target: str) -> float:
-        found = self.values[target]
-        if found.dtype.kind != "i":
-            return scale_of((found,))
+        values = self.values[target]
+        if values.dtype.kind != "i":
+            return scale_of((values,))
         # int64 that wraps around looks small: compute in floating point, too
         floats = {name: array.real for name, array in read.items()}
-        return scale_of((evaluate_program(graph_of(line, floats), floats)[target].astype(float), found))
+        return scale_of((evaluate_program(graph_of(line, floats), floats)[target].astype(float), values))
 
     def _reference(self, draw: st.DrawFn, name: str, sizes: dict[str, int]) -> list[str]:
         """Labels of one reference, shared with others and sometimes repeated where the sizes allow it."""

@@ -89,21 +89,21 @@ class Drawn:
         placements = [EVERYWHERE, SCATTERED, partitioned(*dims), partitioned(*dims)]
         return self.draw(st.sampled_from(placements))
 
-    def grown(self, given: Expression) -> Expression:
+    def grown(self, expression: Expression) -> Expression:
         """One operator more, if one drawn can be."""
         kinds = (self.aggregation, self.join, self.rekey, self.filter, self.transform, self.tile, self.concat)
-        found: Expression | None = self.choose(kinds)(given)
-        if found is None or found.type.key_count > MOST_TUPLES or found.type.key_count * found.type.size > MOST_NUMBERS:
-            return given
-        return found
+        grown: Expression | None = self.choose(kinds)(expression)
+        if grown is None or grown.type.key_count > MOST_TUPLES or grown.type.key_count * grown.type.size > MOST_NUMBERS:
+            return expression
+        return grown
 
-    def aggregation(self, given: Expression) -> Expression | None:
-        order = self.draw(st.permutations(range(given.type.arity)))
-        kept = [position for position in order if self.draw(st.booleans())]
-        return Aggregation(given, tuple(kept), AggregateFold(self.choose(FOLDS)))
+    def aggregation(self, expression: Expression) -> Expression | None:
+        order = self.draw(st.permutations(range(expression.type.arity)))
+        group_by = [position for position in order if self.draw(st.booleans())]
+        return Aggregation(expression, tuple(group_by), AggregateFold(self.choose(FOLDS)))
 
-    def join(self, given: Expression) -> Expression | None:
-        left = given.type
+    def join(self, expression: Expression) -> Expression | None:
+        left = expression.type
         shared = [position for position in range(left.arity) if self.draw(st.booleans())]
         extra = [self.choose([1, 2])] if self.draw(st.booleans()) else []
         order = self.draw(st.permutations(range(len(shared) + len(extra))))
@@ -116,55 +116,62 @@ class Drawn:
             mine, theirs = LETTERS[: left.rank], "z" * other.type.rank
             kernel = einsum_kernel(f"{mine},{theirs}->{mine}{theirs}")
         if self.draw(st.booleans()):
-            return Join(given, other, tuple(shared), right_keys, kernel)
+            return Join(expression, other, tuple(shared), right_keys, kernel)
         if kernel not in (ADD, MULTIPLY, SUBTRACT):
             mine, theirs = LETTERS[: left.rank], "z" * other.type.rank
             kernel = einsum_kernel(f"{theirs},{mine}->{theirs}{mine}")
-        return Join(other, given, right_keys, tuple(shared), kernel)
+        return Join(other, expression, right_keys, tuple(shared), kernel)
 
-    def rekey(self, given: Expression) -> Expression | None:
-        arity, frontier = given.type.arity, given.type.frontier
+    def rekey(self, expression: Expression) -> Expression | None:
+        arity, frontier = expression.type.arity, expression.type.frontier
         match self.choose(["order", "merge", "divide"]):
             case "merge" if arity >= 2:
                 first, second, *rest = self.draw(st.permutations(range(arity)))
                 number = Operation("+", Operation("*", KeyPart(first), Integer(frontier[second])), KeyPart(second))
-                return Rekey(given, KeyMap(arity, (number, *map(KeyPart, rest)))) if frontier[second] else None
+                return Rekey(expression, KeyMap(arity, (number, *map(KeyPart, rest)))) if frontier[second] else None
             case "divide" if arity:
                 at = self.choose(range(arity))
                 parts: list[KeyExpression] = [*map(KeyPart, range(arity))]
                 parts[at : at + 1] = [Operation("//", KeyPart(at), Integer(2)), Operation("%", KeyPart(at), Integer(2))]
-                return Rekey(given, KeyMap(arity, tuple(parts)))
+                return Rekey(expression, KeyMap(arity, tuple(parts)))
             case _:
-                return Rekey(given, projection(arity, self.draw(st.permutations(range(arity)))))
+                return Rekey(expression, projection(arity, self.draw(st.permutations(range(arity)))))
 
-    def filter(self, given: Expression) -> Expression | None:
-        if not given.type.arity:
+    def filter(self, expression: Expression) -> Expression | None:
+        if not expression.type.arity:
             return None
-        first, second = (KeyPart(self.choose(range(given.type.arity))) for _ in range(2))
+        first, second = (KeyPart(self.choose(range(expression.type.arity))) for _ in range(2))
         other = self.choose([second, Integer(1)])
-        return Filter(given, KeyPredicate(given.type.arity, Operation(self.choose(["==", "<", ">="]), first, other)))
+        return Filter(
+            expression, KeyPredicate(expression.type.arity, Operation(self.choose(["==", "<", ">="]), first, other))
+        )
 
-    def transform(self, given: Expression) -> Expression | None:
-        rank, bound = given.type.rank, given.type.bound
+    def transform(self, expression: Expression) -> Expression | None:
+        rank, bound = expression.type.rank, expression.type.bound
         labels = LETTERS[:rank]
         kernels: list[Kernel] = [*MAPS]
         if rank:
             kernels += [einsum_kernel(f"{labels}->{labels[::-1]}"), einsum_kernel(f"{labels}->{labels[1:]}")]
         if rank == 2 and bound[0] == bound[1]:
             kernels.append(einsum_kernel("aa->a"))
-        return Transform(given, self.choose(kernels))
+        return Transform(expression, self.choose(kernels))
 
-    def tile(self, given: Expression) -> Expression | None:
-        if not given.type.rank:
+    def tile(self, expression: Expression) -> Expression | None:
+        if not expression.type.rank:
             return None
-        axis, size = self.choose(range(given.type.rank)), self.choose([1, 2, 3])
-        return Tile(given, axis, size) if given.type.bound[axis] % size == 0 else None
+        axis, size = self.choose(range(expression.type.rank)), self.choose([1, 2, 3])
+        return Tile(expression, axis, size) if expression.type.bound[axis] % size == 0 else None
 
-    def concat(self, given: Expression) -> Expression | None:
-        if not given.type.rank or not given.type.arity:
+    def concat(self, expression: Expression) -> Expression | None:
+        if not expression.type.rank or not expression.type.arity:
             return None
-        axis = self.choose(range(given.type.rank))
-        return Concat(given, self.choose(range(given.type.arity)), axis, fill=None if given.type.is_continuous else 0)
+        axis = self.choose(range(expression.type.rank))
+        return Concat(
+            expression,
+            self.choose(range(expression.type.arity)),
+            axis,
+            fill=None if expression.type.is_continuous else 0,
+        )
 
 
 @dataclass(frozen=True)
@@ -190,6 +197,6 @@ def scale_of(relation: Relation) -> float:
     return max([1.0, *(float(np.abs(array).max(initial=0)) for array in relation.values() if array.size)])
 
 
-def sum_of(given: Expression, group_by: Sequence[int]) -> Aggregation:
+def sum_of(expression: Expression, group_by: Sequence[int]) -> Aggregation:
     """The aggregation that adds up."""
-    return Aggregation(given, tuple(group_by), AggregateFold("sum"))
+    return Aggregation(expression, tuple(group_by), AggregateFold("sum"))

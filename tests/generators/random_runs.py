@@ -9,8 +9,8 @@ _SHARE_OF_POSTGRESQL = 4  # a program takes several times as long there
 
 def random_runs(number: int, engine: str = "duckdb") -> settings:
     """Run a test of random programs so often, in PostgreSQL a quarter of that; those that fail are not made smaller."""
-    wanted = int(os.environ.get("EXAMPLES", number))
+    examples = int(os.environ.get("EXAMPLES", number))
     share = _SHARE_OF_POSTGRESQL if engine == "postgresql" else 1
     return settings(
-        max_examples=max(1, wanted // share), suppress_health_check=list(HealthCheck), phases=[Phase.generate]
+        max_examples=max(1, examples // share), suppress_health_check=list(HealthCheck), phases=[Phase.generate]
     )

@@ -136,11 +136,11 @@ def programs(draw: st.DrawFn) -> tuple[str, dict[str, LabelledExpression]]:
             labels = built[earlier].labels
             known = Pair(f"{earlier}[{', '.join(labels)}]", se.tensor(earlier)[labels])
             pair = Pair(f"({pair.text} * {known.text})", pair.built * known.built)
-        kept: tuple[str, ...] = tuple(draw(st.permutations(pair.labels)))
+        result_labels: tuple[str, ...] = tuple(draw(st.permutations(pair.labels)))
         folds: bool = draw(st.booleans())
-        if kept and folds:
-            kept = kept[1:]
+        if result_labels and folds:
+            result_labels = result_labels[1:]
             pair = Pair(f"sum({pair.text})", pair.built.sum())
-        lines.append(f"{name}[{', '.join(kept)}] = {pair.text}")
-        built[name] = pair.built[kept]
+        lines.append(f"{name}[{', '.join(result_labels)}] = {pair.text}")
+        built[name] = pair.built[result_labels]
     return "\n".join(lines), built

@@ -28,7 +28,7 @@ def estimated(text: str, **known: Statistics) -> dict[str, Statistics]:
 
 
 def subsets(rank: int) -> list[tuple[int, ...]]:
-    return [kept for size in range(rank + 1) for kept in itertools.combinations(range(rank), size)]
+    return [subset for size in range(rank + 1) for subset in itertools.combinations(range(rank), size)]
 
 
 def tiles_of(promoted: tuple[int, ...], rank: int) -> tuple[int, ...]:

@@ -179,18 +179,18 @@ def dense(operand: Any) -> Any:  # noqa: ANN401  # an array, a sparse matrix or 
     return operand.toarray() if hasattr(operand, "toarray") else operand
 
 
-def assert_same(found: Array, wanted: Any) -> None:  # noqa: ANN401  # an array or a number of numpy
-    assert (found.shape, found.dtype) == (np.shape(wanted), wanted.dtype)
-    tolerance = TOLERANCES.get(wanted.dtype.name, 1e-12)
-    scale = float(np.max(np.abs(wanted), initial=1, where=np.isfinite(wanted))) if wanted.dtype != bool else 1
-    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance * scale)
+def assert_same(actual: Array, expected: Any) -> None:  # noqa: ANN401  # an array or a number of numpy
+    assert (actual.shape, actual.dtype) == (np.shape(expected), expected.dtype)
+    tolerance = TOLERANCES.get(expected.dtype.name, 1e-12)
+    scale = float(np.max(np.abs(expected), initial=1, where=np.isfinite(expected))) if expected.dtype != bool else 1
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance * scale)
 
 
 def check(*arguments: Any, optimizer: str = "dp") -> None:  # noqa: ANN401  # whatever numpy.einsum takes
     """The same as numpy, which contracts longer products pair by pair to be done in time."""
     with np.errstate(all="ignore"):
-        wanted = np.asarray(np.einsum(*map(dense, arguments), optimize=len(arguments) > 5))
-    assert_same(se.einsum(*arguments, optimizer=optimizer), wanted)
+        expected = np.asarray(np.einsum(*map(dense, arguments), optimize=len(arguments) > 5))
+    assert_same(se.einsum(*arguments, optimizer=optimizer), expected)
 
 
 def einsum_in(db: se.Database, *arguments: Any, optimizer: str = "dp", **keywords: Any) -> Array:  # noqa: ANN401  # as einsum
@@ -223,6 +223,6 @@ def calls(draw: st.DrawFn, labels: str, dtypes: tuple[str, ...], sparse: bool = 
     subscripts = ",".join(terms)
     if draw(st.booleans()):
         used = sorted({label for term in terms for label in term if label != "."})
-        kept = [label for label in draw(st.permutations(used)) if draw(st.booleans())]
-        subscripts += "->" + "..." * draw(st.booleans()) + "".join(kept)
+        result_labels = [label for label in draw(st.permutations(used)) if draw(st.booleans())]
+        subscripts += "->" + "..." * draw(st.booleans()) + "".join(result_labels)
     return subscripts, operands

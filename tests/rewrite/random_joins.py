@@ -87,9 +87,9 @@ def cases(draw: st.DrawFn) -> Case:
     sizes = SIZES if draw(st.integers(0, 9)) else SIZES | {"k": 0}
     terms = ["".join(draw(st.lists(st.sampled_from("ijklmn"), max_size=3))) for _ in range(count)]
     used = sorted(set("".join(terms)))
-    kept = [label for label in draw(st.permutations(used)) if draw(st.integers(0, 2)) == 0][:3]
+    labels = [label for label in draw(st.permutations(used)) if draw(st.integers(0, 2)) == 0][:3]
     aggregates = ["sum", "sum", "max", "min", "any", "all", "logsumexp", "prod"]
-    aggregate = draw(st.sampled_from(aggregates)) if set(used) - set(kept) else None
+    aggregate = draw(st.sampled_from(aggregates)) if set(used) - set(labels) else None
     join = draw(st.one_of(chains(count), chains(count), expressions(list(range(count)))))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     common = draw(st.sampled_from([*DTYPES, None]))
@@ -107,7 +107,7 @@ def cases(draw: st.DrawFn) -> Case:
             values.flat[0] = draw(st.sampled_from([np.nan, np.inf, -np.inf]))
         arrays[name] = np.asarray(np.where(rng.random(shape) < draw(st.sampled_from([0.2, 0.6, 1.0])), values, fill))
         fills[name] = fill.item()
-    return Case(einsum(f"{','.join(terms)}->{''.join(kept)}", join, aggregate), arrays, fills)
+    return Case(einsum(f"{','.join(terms)}->{''.join(labels)}", join, aggregate), arrays, fills)
 
 
 def is_defined(case: Case) -> bool:
