@@ -26,9 +26,9 @@ from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.einsum_groups import find_einsum_groups
 from sparseeinsum.rewrite.saturation.egraph import Limits, saturate
-from sparseeinsum.rewrite.saturation.extraction import Extractor
-from sparseeinsum.rewrite.saturation.reading import read
+from sparseeinsum.rewrite.saturation.extractor import Extractor
 from sparseeinsum.rewrite.saturation.sizes import sizes_of
+from sparseeinsum.rewrite.saturation.term_reading import read_terms
 
 STAGES = (
     "nodes",
@@ -91,14 +91,14 @@ def stages(formula: Formula, rows: int) -> dict[str, str]:
     if not groups:
         return dict.fromkeys(STAGES, "-")  # products alone
     group = max(groups, key=lambda group: len(group.einsums))
-    reading = read(group.einsums, group.roots, merged)
+    reading = read_terms(group.einsums, group.roots, merged)
     clock = Clock()
     every = clock.time(lambda: saturate(reading.terms, reading.bounds, reading.equal_pairs, _UNBOUNDED))
     classes = clock.time(lambda: saturate(reading.terms, reading.bounds, reading.equal_pairs))
     densities = {leaf: DENSITY if leaf.tensor == "X" else 1.0 for leaf in classes.leaves}
-    extractor = clock.time(lambda: Extractor.of(classes, sizes_of(classes, reading.bounds, densities)))
+    extractor = clock.time(lambda: Extractor.with_tree_costs(classes, sizes_of(classes, reading.bounds, densities)))
     greedy = clock.time(lambda: extractor.greedy(classes.roots))
-    shared = clock.time(lambda: extractor.shared(classes.roots))
+    shared = clock.time(lambda: extractor.with_sharing(classes.roots))
     found = [f"{each.count():,}{'' if each.is_saturated else ', limit'}" for each in (classes, every)]
     all_seconds, seconds, *rest = clock.seconds
     cells = [found[0], seconds, found[1], all_seconds, *rest, f"{shared.cost / greedy.cost:.2f}"]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from sparseeinsum.rewrite.saturation.egraph import LAWS, Limits, can_prove_equal
+from sparseeinsum.rewrite.saturation.term_text import write_term
 from sparseeinsum.rewrite.saturation.terms import Term
-from sparseeinsum.rewrite.saturation.writing import write_term
 
 _LIMITS = Limits(seconds=0.2)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.operators.expressions import Call, Scalar
-from sparseeinsum.rewrite.saturation.reading import is_readable
+from sparseeinsum.rewrite.saturation.term_reading import is_readable
 
 _MOST_EINSUMS = 12
 _MOST_INLINED = 40  # EinSums, if those that several others read are written out in each of these

@@ -15,13 +15,13 @@ from sparseeinsum.rewrite.compensation import compensate
 from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.einsum_groups import EinSumGroup
 from sparseeinsum.rewrite.predicted_costs import CostFunction, predicted_seconds
-from sparseeinsum.rewrite.saturation.building import build
-from sparseeinsum.rewrite.saturation.choices import terms_of
 from sparseeinsum.rewrite.saturation.egraph import Limits, saturate
-from sparseeinsum.rewrite.saturation.extraction import Extractor
-from sparseeinsum.rewrite.saturation.reading import Reading, read
+from sparseeinsum.rewrite.saturation.einsum_building import build_einsums
+from sparseeinsum.rewrite.saturation.extraction import terms_of
+from sparseeinsum.rewrite.saturation.extractor import Extractor
 from sparseeinsum.rewrite.saturation.sizes import sizes_of
-from sparseeinsum.rewrite.saturation.terms import Number, Term, free_labels
+from sparseeinsum.rewrite.saturation.term_reading import GroupTerms, read_terms
+from sparseeinsum.rewrite.saturation.terms import NumberTerm, Term, free_labels
 from sparseeinsum.rewrite.unique_names import UniqueNames
 
 # Another formula is chosen only where it is expected to take at most this share of the time: to multiply sums out can
@@ -64,13 +64,13 @@ def find_cheaper_formulas(
     before = group_cost.seconds_of(group.einsums)
     if before < _LEAST_SECONDS:
         return None
-    reading = read(group.einsums, group.roots, graph)
+    group_terms = read_terms(group.einsums, group.roots, graph)
     # The rules may not use that a tensor is constant or empty: the plan can run on other data later.
-    term_tuples, is_saturated = _extracted(reading, annotated, Limits())
-    choice = _cheapest_choice(group, reading, term_tuples, group_cost, names)
+    term_tuples, is_saturated = _extracted(group_terms, annotated, Limits())
+    choice = _cheapest_choice(group, group_terms, term_tuples, group_cost, names)
     if not is_saturated and len(group.roots) > 1 and len(choice.derivations) < len(group.roots):
-        alternatives = _with_roots_searched_alone(reading, choice, annotated)
-        other = _cheapest_choice(group, reading, alternatives, group_cost, names)
+        alternatives = _with_roots_searched_alone(group_terms, choice, annotated)
+        other = _cheapest_choice(group, group_terms, alternatives, group_cost, names)
         choice = min(choice, other, key=lambda candidate: candidate.seconds)
     return _as_formulas(choice, names)
 
@@ -86,7 +86,7 @@ class _Choice:
 
 def _cheapest_choice(
     group: EinSumGroup,
-    reading: Reading,
+    group_terms: GroupTerms,
     term_tuples: Iterable[tuple[Term, ...]],
     group_cost: "_GroupCost",
     names: UniqueNames,
@@ -94,7 +94,7 @@ def _cheapest_choice(
     """The cheapest candidate of some terms for all roots, without formulas that gain too little."""
     candidates: dict[tuple[EinSum, ...], _Candidate] = {}  # the first of those that give the same EinSums
     for terms, keeps_shared in itertools.product(dict.fromkeys(term_tuples), (False, True)):
-        candidate = _Candidate(group, reading, terms, keeps_shared, _roots_lacking_labels(reading, terms))
+        candidate = _Candidate(group, group_terms, terms, keeps_shared, _roots_lacking_labels(group_terms, terms))
         candidates.setdefault(tuple(candidate.einsums(names)), candidate)
     priced = {group_cost.seconds_of(einsums): candidate for einsums, candidate in candidates.items() if einsums}
     if not priced:
@@ -110,39 +110,41 @@ def _as_formulas(choice: _Choice, names: UniqueNames) -> CheaperFormulas | None:
     return CheaperFormulas(einsums, choice.derivations)
 
 
-def _roots_lacking_labels(reading: Reading, terms: Sequence[Term]) -> frozenset[str]:
+def _roots_lacking_labels(group_terms: GroupTerms, terms: Sequence[Term]) -> frozenset[str]:
     """The roots whose terms lack labels of theirs: no tensor would give the results those labels."""
-    pairs = zip(reading.roots, terms, strict=True)
+    pairs = zip(group_terms.roots, terms, strict=True)
     return frozenset(
         root.output.tensor
         for root, term in pairs
-        if isinstance(term, Number) or free_labels(term) != frozenset(root.labels)
+        if isinstance(term, NumberTerm) or free_labels(term) != frozenset(root.labels)
     )
 
 
 def _with_roots_searched_alone(
-    reading: Reading, choice: _Choice, annotated: AnnotatedGraph
+    group_terms: GroupTerms, choice: _Choice, annotated: AnnotatedGraph
 ) -> Iterator[tuple[Term, ...]]:
     """Terms of all roots: the chosen one, or what a shorter search finds for the root on its own."""
-    limits = replace(Limits(), seconds=Limits().seconds / len(reading.roots))
+    limits = replace(Limits(), seconds=Limits().seconds / len(group_terms.roots))
     terms_by_root: list[Sequence[Term]] = []
-    for root in reading.roots:
+    for root in group_terms.roots:
         derivation = choice.derivations.get(root.output.tensor)
         if derivation is not None:
             terms_by_root.append([derivation.computed] * 2)
         else:
-            reading_of_root = replace(reading, roots=(root,), equal_pairs=reading.same_of(root))
-            terms_by_root.append([term for (term,) in _extracted(reading_of_root, annotated, limits)[0]])
+            root_terms = replace(group_terms, roots=(root,), equal_pairs=group_terms.equal_pairs_of(root))
+            terms_by_root.append([term for (term,) in _extracted(root_terms, annotated, limits)[0]])
     yield from zip(*terms_by_root, strict=True)
 
 
-def _extracted(reading: Reading, annotated: AnnotatedGraph, limits: Limits) -> tuple[list[tuple[Term, ...]], bool]:
+def _extracted(
+    group_terms: GroupTerms, annotated: AnnotatedGraph, limits: Limits
+) -> tuple[list[tuple[Term, ...]], bool]:
     """The terms that greedy extraction and integer programming choose; and whether saturation was completed."""
-    classes = saturate(reading.terms, reading.bounds, reading.equal_pairs, limits)
+    classes = saturate(group_terms.terms, group_terms.bounds, group_terms.equal_pairs, limits)
     densities = {leaf: _density(leaf, annotated) for leaf in classes.leaves}
-    extractor = Extractor.of(classes, sizes_of(classes, reading.bounds, densities))
-    choices = [extractor.greedy(classes.roots), extractor.shared(classes.roots)]
-    return [tuple(terms_of(choice, classes)) for choice in choices], classes.is_saturated
+    extractor = Extractor.with_tree_costs(classes, sizes_of(classes, group_terms.bounds, densities))
+    extractions = [extractor.greedy(classes.roots), extractor.with_sharing(classes.roots)]
+    return [tuple(terms_of(extraction, classes)) for extraction in extractions], classes.is_saturated
 
 
 def _density(leaf: Reference, annotated: AnnotatedGraph) -> float:
@@ -159,7 +161,7 @@ class _Candidate:
 
     Attributes:
         group: The EinSums as written.
-        reading: The terms as written.
+        group_terms: The terms as written.
         terms: A term for each root.
         keeps_shared: Whether subterms that occur several times become EinSums of their own.
         as_written: Names of the roots that are computed as they were written.
@@ -167,7 +169,7 @@ class _Candidate:
     """
 
     group: EinSumGroup
-    reading: Reading
+    group_terms: GroupTerms
     terms: tuple[Term, ...]
     keeps_shared: bool
     as_written: frozenset[str]
@@ -177,10 +179,10 @@ class _Candidate:
         """The EinSums; none where a term cannot be written as a function of tensors."""
         written = self.group.needed_for(self.as_written)
         not_built = {einsum.output.tensor for einsum in written} | self.omitted
-        pairs = zip(self.reading.roots, self.terms, strict=True)
+        pairs = zip(self.group_terms.roots, self.terms, strict=True)
         computed = [(root, term) for root, term in pairs if root.output.tensor not in not_built]
         roots, terms = [root for root, _ in computed], [term for _, term in computed]
-        built = build(terms, roots, self.reading.bounds, names.copy(), self.keeps_shared)
+        built = build_einsums(terms, roots, self.group_terms.bounds, names.copy(), self.keeps_shared)
         return [] if built is None else [*written, *built]
 
 
@@ -195,9 +197,9 @@ def _without_small_gains(
         group_cost: Predicts the seconds of other candidates.
         names: Invents the names of further results.
     """
-    reading = candidate.reading
+    group_terms = candidate.group_terms
     derivations = {}
-    for root, term in zip(reading.roots, candidate.terms, strict=True):
+    for root, term in zip(group_terms.roots, candidate.terms, strict=True):
         name = root.output.tensor
         if name in candidate.as_written:
             continue
@@ -207,7 +209,7 @@ def _without_small_gains(
         if seconds - without < _MOST_SHARE * (seconds_written - without):
             own = max(0.0, seconds - without)
             derivations[name] = Derivation(
-                root.term, term, reading.bounds, reading.equal_pairs, seconds_written - without, own
+                root.term, term, group_terms.bounds, group_terms.equal_pairs, seconds_written - without, own
             )
         else:
             candidate, seconds = written, seconds_written

@@ -17,13 +17,13 @@ from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, Reference
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.rewrite.derivations import Derivation
-from sparseeinsum.rewrite.saturation.building import build
-from sparseeinsum.rewrite.saturation.choices import terms_of
 from sparseeinsum.rewrite.saturation.egraph import Limits, saturate
-from sparseeinsum.rewrite.saturation.extraction import Extractor
-from sparseeinsum.rewrite.saturation.reading import read
+from sparseeinsum.rewrite.saturation.einsum_building import build_einsums
+from sparseeinsum.rewrite.saturation.extraction import terms_of
+from sparseeinsum.rewrite.saturation.extractor import Extractor
 from sparseeinsum.rewrite.saturation.sizes import sizes_of
-from sparseeinsum.rewrite.saturation.terms import Add, Leaf, Mul, Number, Sum, free_labels
+from sparseeinsum.rewrite.saturation.term_reading import read_terms
+from sparseeinsum.rewrite.saturation.terms import Add, Leaf, Mul, NumberTerm, Sum, free_labels
 from sparseeinsum.rewrite.unique_names import UniqueNames
 from sparseeinsum.semantics.dense import evaluate_program
 
@@ -115,16 +115,16 @@ def rewritten(
         for name, shape in SHAPES.items()
     }
     graph = bind(program, tensors)
-    reading = read(graph.einsums, [each for each in graph.einsums if each.output.tensor in roots], graph)
+    reading = read_terms(graph.einsums, [each for each in graph.einsums if each.output.tensor in roots], graph)
     classes = saturate(reading.terms, reading.bounds, reading.equal_pairs, Limits(seconds=0.1, nodes=3000))
     sizes = sizes_of(classes, reading.bounds, dict.fromkeys(classes.leaves, density))
-    extractor = Extractor.of(classes, sizes)
-    choice = (extractor.shared if is_shared else extractor.greedy)(classes.roots)
+    extractor = Extractor.with_tree_costs(classes, sizes)
+    choice = (extractor.with_sharing if is_shared else extractor.greedy)(classes.roots)
     terms = terms_of(choice, classes)
-    einsums = build(terms, reading.roots, reading.bounds, UniqueNames(graph.tensors), keeps_shared=is_shared)
+    einsums = build_einsums(terms, reading.roots, reading.bounds, UniqueNames(graph.tensors), keeps_shared=is_shared)
     if einsums is None:
         pairs = zip(terms, reading.roots, strict=True)
-        assert any(isinstance(term, Number) or free_labels(term) != frozenset(root.labels) for term, root in pairs)
+        assert any(isinstance(term, NumberTerm) or free_labels(term) != frozenset(root.labels) for term, root in pairs)
         return []
     found = evaluate_program(EinGraph(graph.tensors, tuple(einsums), tuple(roots)), values)
     wanted = evaluate_program(EinGraph(graph.tensors, graph.einsums, tuple(roots)), values)

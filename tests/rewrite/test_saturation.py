@@ -14,11 +14,11 @@ import pytest
 import sparseeinsum as se
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.tensors import Axis, Tensor
-from sparseeinsum.rewrite.saturation.egraph import Classes, Limits, Node, saturate
-from sparseeinsum.rewrite.saturation.extraction import Extractor
-from sparseeinsum.rewrite.saturation.reading import Reading, read
+from sparseeinsum.rewrite.saturation.egraph import EClasses, ENode, Limits, saturate
+from sparseeinsum.rewrite.saturation.extractor import Extractor
 from sparseeinsum.rewrite.saturation.sizes import sizes_of
-from sparseeinsum.rewrite.saturation.terms import Add, Apply, Fold, Leaf, Mul, Number, Sum, Term
+from sparseeinsum.rewrite.saturation.term_reading import GroupTerms, read_terms
+from sparseeinsum.rewrite.saturation.terms import Add, AggregateTerm, Apply, Leaf, Mul, NumberTerm, Sum, Term
 from sparseeinsum.semantics.dense import evaluate_program
 
 X, Z, A, B, C, U, V, E = map(se.matrix, "XZABCUVE")
@@ -151,11 +151,11 @@ def test_all_methods_are_there() -> None:
     assert len(REWRITES) == 31
 
 
-def reading(matrix: se.Matrix) -> Reading:
+def reading(matrix: se.Matrix) -> GroupTerms:
     program = se.program({"R": matrix})
     tensors = {name: _tensor(name) for name in program.inputs}
     graph = bind(program, tensors)
-    return read(graph.einsums, graph.einsums[-1:], graph)
+    return read_terms(graph.einsums, graph.einsums[-1:], graph)
 
 
 def _tensor(name: str) -> Tensor:
@@ -166,7 +166,7 @@ def known_constants(classes_of: Sequence[Term]) -> Iterator[tuple[Term, Term]]:
     for term in classes_of:
         for leaf in leaves(term):
             if leaf.reference.tensor in CONSTANTS:
-                yield leaf, Number(CONSTANTS[leaf.reference.tensor])
+                yield leaf, NumberTerm(CONSTANTS[leaf.reference.tensor])
 
 
 def leaves(term: Term) -> Iterator[Leaf]:
@@ -176,19 +176,19 @@ def leaves(term: Term) -> Iterator[Leaf]:
         case Add(left, right) | Mul(left, right):
             yield from leaves(left)
             yield from leaves(right)
-        case Sum(_, body) | Fold(_, _, body):
+        case Sum(_, body) | AggregateTerm(_, _, body):
             yield from leaves(body)
         case Apply(_, arguments):
             for argument in arguments:
                 yield from leaves(argument)
 
 
-def finds(classes: Classes, name: str, term: Term, labels: Mapping[str, str]) -> bool:
+def finds(classes: EClasses, name: str, term: Term, labels: Mapping[str, str]) -> bool:
     """Whether a class holds a term, whose sums may take other labels."""
     return any(_holds(classes, node, term, labels) for node in classes.nodes[name])
 
 
-def _holds(classes: Classes, node: Node, term: Term, labels: Mapping[str, str]) -> bool:
+def _holds(classes: EClasses, node: ENode, term: Term, labels: Mapping[str, str]) -> bool:
     match term:
         case Leaf(reference):
             if node.operator != "Leaf":
@@ -197,8 +197,8 @@ def _holds(classes: Classes, node: Node, term: Term, labels: Mapping[str, str]) 
             return found.tensor == reference.tensor and found.labels == tuple(
                 labels.get(label, label) for label in reference.labels
             )
-        case Number(value):
-            return node.operator == "Number" and float(node.names[0]) == value
+        case NumberTerm(value):
+            return node.operator == "NumberTerm" and float(node.names[0]) == value
         case Sum(label, body):
             return node.operator == "Sum" and finds(classes, node.children[0], body, {**labels, label: node.names[0]})
         case Add(left, right) | Mul(left, right):
@@ -219,8 +219,8 @@ def test_saturation_derives_what_systemml_does_by_hand(method: str) -> None:
         given, wanted = reading(left()), reading(right()).terms[0]
         classes = saturate(given.terms, given.bounds, [*given.equal_pairs, *known_constants(given.terms)])
         assert classes.is_saturated
-        is_zero = isinstance(wanted, Mul) and wanted.left == Number(0.0)
-        assert finds(classes, classes.roots[0], Number(0.0) if is_zero else wanted, {}), str(right())
+        is_zero = isinstance(wanted, Mul) and wanted.left == NumberTerm(0.0)
+        assert finds(classes, classes.roots[0], NumberTerm(0.0) if is_zero else wanted, {}), str(right())
 
 
 def test_limits_end_it_with_what_is_found() -> None:
@@ -292,5 +292,5 @@ def test_expressions_that_explode_are_saturated_in_part() -> None:
         assert found.count() < 2 * limits.nodes
         assert finds(found, found.roots[0], given.terms[0], {})
         sizes = sizes_of(found, given.bounds, dict.fromkeys(found.leaves, 1.0))
-        extractor = Extractor.of(found, sizes)
-        assert extractor.shared(found.roots).cost <= extractor.greedy(found.roots).cost
+        extractor = Extractor.with_tree_costs(found, sizes)
+        assert extractor.with_sharing(found.roots).cost <= extractor.greedy(found.roots).cost

@@ -1,1 +1,1 @@
-"""Rewriting: programs in, whether they compute the same out: normal forms of sums of products (SPORES)."""
+"""Rewriting: decides whether two programs compute the same, by normal forms of sums of products (SPORES)."""

@@ -1,30 +1,40 @@
-"""Rewriting: programs in, which axes have the same bound because statements give them the same label out."""
+"""Rewriting: finds the axes of several programs that have the same bound, because they share a label."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sparseeinsum.errors import ShapeError
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.operators.expressions import AxisBound
-from sparseeinsum.rewrite.equivalence.normal_form import Place
+from sparseeinsum.rewrite.equivalence.normal_form import AxisPosition
 
 
-def scoped(name: str, number: int, program: Program) -> str:
-    """A tensor's name among several programs, which share their inputs but not their results."""
+def scoped_name(name: str, number: int, program: Program) -> str:
+    """The name of a tensor among several programs, which share their inputs but not their results.
+
+    Args:
+        name: The name in its program.
+        number: The number of the program.
+        program: The program.
+    """
     is_input = name in program.inputs
-    return name if is_input else f"~{number}:{name}"  # behind all inputs in order
+    return name if is_input else f"~{number}:{name}"  # ~ sorts results after all inputs
 
 
 @dataclass(frozen=True, slots=True)
 class AxisGroups:
-    """Axes that share a bound, and the bounds that are declared."""
+    """Groups of axes that share a bound, as a union-find forest, and the declared bounds."""
 
-    _parents: dict[Place, Place] = field(default_factory=dict)
-    _bounds: dict[Place, int] = field(default_factory=dict)
+    _parents: dict[AxisPosition, AxisPosition] = field(default_factory=dict)
+    _bounds: dict[AxisPosition, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, programs: Sequence[Program], outputs: Sequence[str]) -> "AxisGroups":
-        """The groups of programs whose outputs are to be compared axis by axis.
+    def of_programs(cls, programs: Sequence[Program], outputs: Sequence[str]) -> "AxisGroups":
+        """The groups of programs whose outputs are compared axis by axis.
+
+        Args:
+            programs: The programs.
+            outputs: The name of the output of each program.
 
         Raises:
             ShapeError: Axes that share a label are declared with two bounds.
@@ -35,55 +45,51 @@ class AxisGroups:
         for program_number, name in enumerate(outputs[1:], 1):
             rank = groups._rank(programs[0], outputs[0])
             for axis in range(rank):
-                first = scoped(outputs[0], 0, programs[0])
-                groups._unite((first, axis), (scoped(name, program_number, programs[program_number]), axis))
+                first = scoped_name(outputs[0], 0, programs[0])
+                groups._union((first, axis), (scoped_name(name, program_number, programs[program_number]), axis))
         for number, program in enumerate(programs):
             groups._declare(number, program)
         return groups
 
-    def top(self, place: Place) -> Place:
-        """The least axis of the group."""
-        while self._parents.setdefault(place, place) != place:
-            place = self._parents[place]
-        return place
+    def representative(self, position: AxisPosition) -> AxisPosition:
+        """The least axis of the group of an axis."""
+        while self._parents.setdefault(position, position) != position:
+            position = self._parents[position]
+        return position
 
-    def bound(self, place: Place) -> int | None:
-        """The bound that some axis of the group is declared with; None where none is."""
-        return self._bounds.get(self.top(place))
-
-    def tops(self, places: Iterable[Place]) -> set[Place]:
-        """The least axes of the groups of some."""
-        return {self.top(place) for place in places}
+    def bound(self, position: AxisPosition) -> int | None:
+        """The declared bound of an axis of the group; None if there is none."""
+        return self._bounds.get(self.representative(position))
 
     def _share_labels(self, number: int, program: Program) -> None:
         for einsum in program.einsums:
-            first: dict[str, Place] = {}
+            first: dict[str, AxisPosition] = {}
             for reference in (*einsum.operands, einsum.output):
-                name = scoped(reference.tensor, number, program)
+                name = scoped_name(reference.tensor, number, program)
                 for axis, label in enumerate(reference.labels):
-                    self._unite((name, axis), first.setdefault(label, (name, axis)))
+                    self._union((name, axis), first.setdefault(label, (name, axis)))
         for generated in program.generated:
             if isinstance(generated.bound, AxisBound):
-                source = scoped(generated.bound.tensor, number, program), generated.bound.axis
-                self._unite((scoped(generated.name, number, program), 0), source)
+                source = scoped_name(generated.bound.tensor, number, program), generated.bound.axis
+                self._union((scoped_name(generated.name, number, program), 0), source)
 
     def _declare(self, number: int, program: Program) -> None:
-        known = [
-            ((scoped(each.tensor.name, number, program), axis), of.bound)
-            for each in program.declared
-            for axis, of in enumerate(each.tensor.axes)
+        declared = [
+            ((scoped_name(declaration.tensor.name, number, program), axis), declared_axis.bound)
+            for declaration in program.declared
+            for axis, declared_axis in enumerate(declaration.tensor.axes)
         ]
-        known += [
-            ((scoped(each.name, number, program), 0), each.bound)
-            for each in program.generated
-            if isinstance(each.bound, int)
+        declared += [
+            ((scoped_name(declaration.name, number, program), 0), declaration.bound)
+            for declaration in program.generated
+            if isinstance(declaration.bound, int)
         ]
-        for place, bound in known:
-            before = self._bounds.setdefault(self.top(place), bound)
-            if before != bound:
+        for position, bound in declared:
+            earlier = self._bounds.setdefault(self.representative(position), bound)
+            if earlier != bound:
                 raise ShapeError(
-                    f"axis {place[1]} of {place[0]} is declared with the bound {bound}, but shares a label with one of "
-                    f"the bound {before}"
+                    f"axis {position[1]} of {position[0]} is declared with the bound {bound}, but shares a label with "
+                    f"one of the bound {earlier}"
                 )
 
     @staticmethod
@@ -91,6 +97,6 @@ class AxisGroups:
         (labels,) = [einsum.output.labels for einsum in program.einsums if einsum.output.tensor == name]
         return len(labels)
 
-    def _unite(self, one: Place, other: Place) -> None:
-        least, greatest = sorted((self.top(one), self.top(other)))
+    def _union(self, first: AxisPosition, second: AxisPosition) -> None:
+        least, greatest = sorted((self.representative(first), self.representative(second)))
         self._parents[greatest] = least

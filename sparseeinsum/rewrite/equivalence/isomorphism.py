@@ -1,7 +1,7 @@
-"""Rewriting: normal forms in, keys out that are equal where the forms are isomorphic (SPORES, appendix A).
+"""Rewriting: keys of normal forms, which are equal if the forms are isomorphic (SPORES, appendix A).
 
-Labels that sums bind have no names: a key numbers them. It is the least of the keys that any order of them gives, among
-the orders that how they are used leaves open.
+Labels that sums bind have no names; a key numbers them. It is the least of the keys of all numberings that are left
+after labels were ordered by how they are used.
 """
 
 from collections import Counter
@@ -12,13 +12,13 @@ from typing import Any, TypeAlias
 
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.rewrite.equivalence.normal_form import (
-    Applied,
+    AggregateAtom,
     Atom,
-    Entry,
-    Extent,
-    Folded,
+    BoundAtom,
+    FunctionAtom,
     Monomial,
     Polynomial,
+    TensorAtom,
     labels_of,
 )
 
@@ -28,11 +28,11 @@ _Powers: TypeAlias = tuple[tuple[Atom, int], ...]
 
 
 def key_of(polynomial: Polynomial, names: Mapping[str, Hashable]) -> Key:
-    """A key of a normal form, whose isomorphic monomials are added up.
+    """A key of a normal form, after isomorphic monomials are added up.
 
     Args:
-        polynomial: The form.
-        names: What free labels are called.
+        polynomial: The normal form.
+        names: Names of its free labels.
     """
     coefficients: dict[Key, Fraction] = {}
     for monomial in polynomial.monomials:
@@ -41,117 +41,123 @@ def key_of(polynomial: Polynomial, names: Mapping[str, Hashable]) -> Key:
     return tuple(sorted((key, value) for key, value in coefficients.items() if value))
 
 
-def reduced(polynomial: Polynomial, names: Mapping[str, Hashable]) -> Polynomial:
-    """A normal form with isomorphic monomials added up, in the order of their keys."""
-    found: dict[Key, Monomial] = {}
+def combine_like_terms(polynomial: Polynomial, names: Mapping[str, Hashable]) -> Polynomial:
+    """A normal form in which isomorphic monomials are added up, in the order of their keys."""
+    by_key: dict[Key, Monomial] = {}
     for monomial in polynomial.monomials:
         key = _key_of_monomial(monomial, names)
-        same = found.get(key)
-        coefficient = monomial.coefficient + (same.coefficient if same is not None else 0)
-        found[key] = Monomial(coefficient, monomial.bound, monomial.powers)
-    return Polynomial(tuple(found[key] for key in sorted(found) if found[key].coefficient))
+        isomorphic = by_key.get(key)
+        coefficient = monomial.coefficient + (isomorphic.coefficient if isomorphic is not None else 0)
+        by_key[key] = Monomial(coefficient, monomial.bound, monomial.powers)
+    return Polynomial(tuple(by_key[key] for key in sorted(by_key) if by_key[key].coefficient))
 
 
 def _key_of_monomial(monomial: Monomial, names: Mapping[str, Hashable]) -> Key:
-    apart: Counter[Key] = Counter()
-    linked: list[tuple[Atom, int]] = []
-    for each, exponent in monomial.powers:
-        if labels_of(each) & monomial.bound:
-            linked.append((each, exponent))
+    without_bound: Counter[Key] = Counter()
+    with_bound: list[tuple[Atom, int]] = []
+    for factor, exponent in monomial.powers:
+        if labels_of(factor) & monomial.bound:
+            with_bound.append((factor, exponent))
         else:
-            apart[_key_of_atom(each, names)] += exponent
+            without_bound[_key_of_atom(factor, names)] += exponent
     components: Counter[Key] = Counter(
-        _Component(labels, powers, names).key() for labels, powers in _components(monomial.bound, linked)
+        _Component(labels, powers, names).key() for labels, powers in _components(monomial.bound, with_bound)
     )
-    return tuple(sorted(apart.items())), tuple(sorted(components.items()))
+    return tuple(sorted(without_bound.items())), tuple(sorted(components.items()))
 
 
 def _components(bound: frozenset[str], powers: Iterable[tuple[Atom, int]]) -> Iterator[tuple[frozenset[str], _Powers]]:
-    """Factors that bound labels tie together, each group with its labels."""
+    """The connected components of the factors, which are linked by common bound labels; each with its labels."""
     groups: list[tuple[frozenset[str], _Powers]] = []
-    for each, exponent in powers:
-        labels = labels_of(each) & bound
-        members: _Powers = ((each, exponent),)
-        tied = [group for group in groups if group[0] & labels]
-        for group in tied:
+    for factor, exponent in powers:
+        labels = labels_of(factor) & bound
+        members: _Powers = ((factor, exponent),)
+        linked = [group for group in groups if group[0] & labels]
+        for group in linked:
             labels, members = labels | group[0], group[1] + members
             groups.remove(group)
         groups.append((labels, members))
     yield from groups
 
 
-def _key_of_atom(of: Atom, names: Mapping[str, Hashable]) -> Key:
-    match of:
-        case Entry(tensor, labels):
+def _key_of_atom(factor: Atom, names: Mapping[str, Hashable]) -> Key:
+    match factor:
+        case TensorAtom(tensor, labels):
             return "entry", tensor, tuple(_name(label, names) for label in labels)
-        case Extent(place):
-            return "extent", *place
-        case Applied(function, arguments):
+        case BoundAtom(position):
+            return "extent", *position
+        case FunctionAtom(function, arguments):
             keys = [key_of(argument, names) for argument in arguments]
-            known = FUNCTIONS.get(function)  # literals are written as functions, too
-            return "applied", function, tuple(sorted(keys) if known is not None and known.is_commutative else keys)
-        case Folded(aggregate, labels, body):
-            whole = Monomial(Fraction(1), labels, ((Applied(aggregate, (body,)), 1),))
-            return "folded", _key_of_monomial(whole, names)
+            record = FUNCTIONS.get(function)  # None for a literal, which is also written as a function
+            return "applied", function, tuple(sorted(keys) if record is not None and record.is_commutative else keys)
+        case AggregateAtom(aggregate, labels, body):
+            monomial = Monomial(Fraction(1), labels, ((FunctionAtom(aggregate, (body,)), 1),))
+            return "folded", _key_of_monomial(monomial, names)
 
 
 def _name(label: str, names: Mapping[str, Hashable]) -> Key:
-    """What a label is called; of two kinds, so that names and numbers are never compared with each other."""
+    """The name of a label; names and numbers are kept apart, because they cannot be compared with each other."""
     name = names.get(label, label)
     return ("", name) if isinstance(name, str) else ("#", name)
 
 
 @dataclass(frozen=True, slots=True)
 class _Component:
-    """Factors that bound labels tie together, to be numbered."""
+    """A component of factors that bound labels link, and which needs a numbering of those labels."""
 
     labels: frozenset[str]
     powers: _Powers
     names: Mapping[str, Hashable]
 
     def key(self) -> Key:
-        """The least key of all numberings."""
-        return self._least(self._refined(dict.fromkeys(sorted(self.labels), 0)))
+        """The least key of all numberings of the bound labels."""
+        return self._least_key(self._refine_colors(dict.fromkeys(sorted(self.labels), 0)))
 
-    def _least(self, colors: Mapping[str, int]) -> Key:
-        tied = [color for color, count in sorted(Counter(colors.values()).items()) if count > 1]
-        if not tied:
-            return self._written(colors)
-        alike = self._different([label for label, color in colors.items() if color == tied[0]])
-        # One of those alike goes first, whichever gives the least key.
-        choices = ({label: 2 * color + (label != first) for label, color in colors.items()} for first in alike)
-        return min(self._least(self._refined(choice)) for choice in choices)
+    def _least_key(self, colors: Mapping[str, int]) -> Key:
+        shared = [color for color, count in sorted(Counter(colors.values()).items()) if count > 1]
+        if not shared:
+            return self._key_with(colors)
+        equal_labels = self._without_symmetric([label for label, color in colors.items() if color == shared[0]])
+        # Try each of the labels of one color as the first of them; the least key decides.
+        choices = ({label: 2 * color + (label != first) for label, color in colors.items()} for first in equal_labels)
+        return min(self._least_key(self._refine_colors(choice)) for choice in choices)
 
-    def _different(self, alike: list[str]) -> list[str]:
-        """Those of some labels that are no mere exchange of one before, which would give the same key."""
-        own = self._written({label: number for number, label in enumerate(sorted(self.labels))})
-        kept: list[str] = []
-        for label in alike:
-            if not any(self._written(self._exchanged(label, other)) == own for other in kept):
-                kept.append(label)
-        return kept
+    def _without_symmetric(self, labels: list[str]) -> list[str]:
+        """Labels of which none can be exchanged with an earlier one without a change; others give the same key."""
+        own = self._key_with({label: number for number, label in enumerate(sorted(self.labels))})
+        distinct: list[str] = []
+        for label in labels:
+            if not any(self._key_with(self._swapped(label, other)) == own for other in distinct):
+                distinct.append(label)
+        return distinct
 
-    def _exchanged(self, one: str, other: str) -> dict[str, int]:
+    def _swapped(self, first: str, second: str) -> dict[str, int]:
         numbers = {label: number for number, label in enumerate(sorted(self.labels))}
-        return {**numbers, one: numbers[other], other: numbers[one]}
+        return {**numbers, first: numbers[second], second: numbers[first]}
 
-    def _refined(self, colors: Mapping[str, int]) -> dict[str, int]:
-        """Colors that tell labels apart by how they are used, among labels of these colors."""
-        known = dict(colors)
+    def _refine_colors(self, colors: Mapping[str, int]) -> dict[str, int]:
+        """Colors that distinguish labels of one color by how they are used, until that changes nothing."""
+        current = dict(colors)
         while True:
-            uses = {label: (color, self._use(label, known)) for label, color in known.items()}
+            uses = {label: (color, self._use(label, current)) for label, color in current.items()}
             order = {use: number for number, use in enumerate(sorted(set(uses.values())))}
             finer = {label: order[use] for label, use in uses.items()}
-            if len(set(finer.values())) == len(set(known.values())):
+            if len(set(finer.values())) == len(set(current.values())):
                 return finer
-            known = finer
+            current = finer
 
     def _use(self, label: str, colors: Mapping[str, int]) -> Key:
         marked = {**self.names, **colors, label: -1}
-        return tuple(sorted((_key_of_atom(each, marked), n) for each, n in self.powers if label in labels_of(each)))
+        return tuple(
+            sorted(
+                (_key_of_atom(factor, marked), exponent)
+                for factor, exponent in self.powers
+                if label in labels_of(factor)
+            )
+        )
 
-    def _written(self, colors: Mapping[str, int]) -> Key:
+    def _key_with(self, colors: Mapping[str, int]) -> Key:
         factors: Counter[Key] = Counter()
-        for each, exponent in self.powers:
-            factors[_key_of_atom(each, {**self.names, **colors})] += exponent
+        for factor, exponent in self.powers:
+            factors[_key_of_atom(factor, {**self.names, **colors})] += exponent
         return tuple(sorted(factors.items()))

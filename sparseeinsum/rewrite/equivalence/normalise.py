@@ -1,7 +1,7 @@
-"""Rewriting: EinSums of a program in, the normal forms of its results out (SPORES, section 2.3).
+"""Rewriting: computes the normal forms of the results of a program (SPORES, section 2.3).
 
-+, *, - and sums become sums of monomials; so do quotients by one product, powers with small whole exponents, exp of a
-sum, sign, relu and logsumexp, by what they mean for real numbers. All else is an atom.
++, *, - and sums become sums of monomials. So do quotients by one product, powers with small integer exponents, exp of a
+sum, sign, relu and logsumexp, by their definition for real numbers. Everything else becomes an atom.
 """
 
 from collections.abc import Mapping
@@ -11,27 +11,27 @@ from fractions import Fraction
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.eingraph import EinSum, Program, Reference
 from sparseeinsum.operators.expressions import AxisBound, Bound, Call, Literal, Operand, Scalar
-from sparseeinsum.rewrite.equivalence.axis_groups import AxisGroups, scoped
-from sparseeinsum.rewrite.equivalence.isomorphism import reduced
+from sparseeinsum.rewrite.equivalence.axis_groups import AxisGroups, scoped_name
+from sparseeinsum.rewrite.equivalence.isomorphism import combine_like_terms
 from sparseeinsum.rewrite.equivalence.normal_form import (
     ONLY_INDEX,
-    Applied,
+    AggregateAtom,
     Atom,
-    Entry,
-    Extent,
-    Folded,
+    BoundAtom,
     FreshLabels,
+    FunctionAtom,
     Monomial,
     Polynomial,
+    TensorAtom,
+    add_all,
     atom,
     constant,
     labels_of,
+    multiply,
     power,
-    product,
-    renamed,
-    scaled,
-    summed,
-    total,
+    rename_labels,
+    scale,
+    sum_over,
 )
 from sparseeinsum.rewrite.polynomials import as_fraction
 
@@ -40,164 +40,160 @@ _MOST_POWER = 16
 
 @dataclass(frozen=True, slots=True)
 class Normaliser:
-    """Takes the results of one of several programs apart.
+    """Computes normal forms of one of several programs that are compared.
 
     Attributes:
-        program: Whose.
-        number: Of the program among those that are compared.
-        groups: Axes of all of them that share a bound.
-        zeros: Inputs that hold nothing but 0.
+        program: The program.
+        number: The number of the program.
+        groups: Groups of the axes of all programs that share a bound.
     """
 
     program: Program
     number: int
     groups: AxisGroups
-    zeros: frozenset[str] = frozenset()
     _fresh: FreshLabels = field(default_factory=FreshLabels)
     _results: dict[str, Polynomial] = field(default_factory=dict)
 
-    def read(self) -> Mapping[str, Polynomial]:
-        """The normal form of every result, its axes under the labels 0, 1, ... in order."""
+    def normal_forms(self) -> Mapping[str, Polynomial]:
+        """The normal form of every result by name; its axes have the labels 0, 1 and so on."""
         for einsum in self.program.einsums:
             self._results[einsum.output.tensor] = self._result(einsum)
         return self._results
 
     def _result(self, einsum: EinSum) -> Polynomial:
-        body = self._form(einsum.join, einsum)
+        body = self._normal_form(einsum.join, einsum)
         if not einsum.is_rewritable:
-            problem = f"{einsum.output.tensor} is {einsum.aggregate}, which no equation here is of"
+            problem = f"{einsum.output.tensor} is {einsum.aggregate}, for which no rules are known"
             raise SemanticsError(f"{problem}; compute both sides")
         if einsum.aggregate is not None:
             body = self._aggregated(einsum.aggregate, body, einsum)
         axes = {label: str(axis) for axis, label in enumerate(einsum.output.labels)}
-        return renamed(body, axes, self._fresh)
+        return rename_labels(body, axes, self._fresh)
 
-    def _extent(self, label: str, einsum: EinSum) -> Atom | Fraction:
-        reference = next(each for each in (*einsum.operands, einsum.output) if label in each.labels)
-        return self._extent_of((scoped(reference.tensor, self.number, self.program), reference.labels.index(label)))
+    def _bound(self, label: str, einsum: EinSum) -> Atom | Fraction:
+        reference = next(reference for reference in (*einsum.operands, einsum.output) if label in reference.labels)
+        return self._bound_of((scoped_name(reference.tensor, self.number, self.program), reference.labels.index(label)))
 
-    def _extent_of(self, place: tuple[str, int]) -> Atom | Fraction:
-        bound = self.groups.bound(place)
-        return Extent(self.groups.top(place)) if bound is None else Fraction(bound)
+    def _bound_of(self, position: tuple[str, int]) -> Atom | Fraction:
+        bound = self.groups.bound(position)
+        return BoundAtom(self.groups.representative(position)) if bound is None else Fraction(bound)
 
     def _reference(self, reference: Reference) -> Polynomial:
-        generated = {each.name: each for each in self.program.generated}
+        generated = {tensor.name: tensor for tensor in self.program.generated}
         if reference.tensor in self._results:
             names = {str(axis): label for axis, label in enumerate(reference.labels)}
-            return renamed(self._results[reference.tensor], names, self._fresh)
-        if reference.tensor in self.zeros:
-            return constant(0)
+            return rename_labels(self._results[reference.tensor], names, self._fresh)
         name = reference.tensor
         if name in generated:
             if generated[name].kind == "ones":
                 return constant(1)
             name = "index()"
-        return atom(Entry(name, tuple(self._label(reference, axis) for axis in range(len(reference.labels)))))
+        return atom(TensorAtom(name, tuple(self._label(reference, axis) for axis in range(len(reference.labels)))))
 
     def _label(self, reference: Reference, axis: int) -> str:
-        place = scoped(reference.tensor, self.number, self.program), axis
-        return ONLY_INDEX if self.groups.bound(place) == 1 else reference.labels[axis]
+        position = scoped_name(reference.tensor, self.number, self.program), axis
+        return ONLY_INDEX if self.groups.bound(position) == 1 else reference.labels[axis]
 
     def _aggregated(self, aggregate: str, body: Polynomial, einsum: EinSum) -> Polynomial:
-        extents = {label: self._extent(label, einsum) for label in einsum.aggregated}
+        bounds = {label: self._bound(label, einsum) for label in einsum.aggregated}
         if aggregate == "sum":
-            return summed(body, extents, self._fresh)
+            return sum_over(body, bounds, self._fresh)
         if aggregate == "logsumexp":
-            return atom(Applied("log", (summed(self._exponential(body), extents, self._fresh),)))
-        labels = frozenset(extents) & labels_of(body)
-        absent = [extents[label] for label in extents.keys() - labels if extents[label] != 1]
-        if absent:
-            numbers = [constant(each) if isinstance(each, Fraction) else atom(each) for each in absent]
-            body = atom(Applied("over", (body, *numbers)))
-        return atom(Folded(aggregate, labels, body)) if labels or absent else body
+            return atom(FunctionAtom("log", (sum_over(self._exponential(body), bounds, self._fresh),)))
+        labels = frozenset(bounds) & labels_of(body)
+        absent_bounds = [bounds[label] for label in bounds.keys() - labels if bounds[label] != 1]
+        if absent_bounds:
+            numbers = [constant(bound) if isinstance(bound, Fraction) else atom(bound) for bound in absent_bounds]
+            body = atom(FunctionAtom("over", (body, *numbers)))
+        return atom(AggregateAtom(aggregate, labels, body)) if labels or absent_bounds else body
 
-    def _form(self, expression: Scalar, einsum: EinSum) -> Polynomial:
+    def _normal_form(self, expression: Scalar, einsum: EinSum) -> Polynomial:
         match expression:
             case Operand(index):
                 return self._reference(einsum.operands[index])
             case Literal(value):
                 number = as_fraction(value)
-                return atom(Applied(repr(value), ())) if number is None else constant(number)
+                return atom(FunctionAtom(repr(value), ())) if number is None else constant(number)
             case Bound(label):
-                return _number(self._extent(label, einsum))
+                return _number(self._bound(label, einsum))
             case AxisBound(tensor, axis):
-                return _number(self._extent_of((scoped(tensor, self.number, self.program), axis)))
+                return _number(self._bound_of((scoped_name(tensor, self.number, self.program), axis)))
             case Call(function, arguments):
-                return self._called(function, [self._form(argument, einsum) for argument in arguments])
+                return self._call_form(function, [self._normal_form(argument, einsum) for argument in arguments])
 
-    def _called(self, function: str, arguments: list[Polynomial]) -> Polynomial:
+    def _call_form(self, function: str, arguments: list[Polynomial]) -> Polynomial:
         match function, arguments:
             case "add" | "sub" | "neg", _:
                 signs = {"add": (1, 1), "sub": (1, -1), "neg": (-1,)}[function]
-                return total(scaled(each, Fraction(sign)) for each, sign in zip(arguments, signs, strict=True))
+                return add_all(scale(argument, Fraction(sign)) for argument, sign in zip(arguments, signs, strict=True))
             case "mul", [first, second]:
-                return product(first, second, self._fresh)
+                return multiply(first, second, self._fresh)
             case "div", [first, second]:
-                return product(first, self._reciprocal(second), self._fresh)
+                return multiply(first, self._reciprocal(second), self._fresh)
             case "pow", [base, exponent]:
                 return self._power(base, exponent)
-            case "exp", [only]:
-                return self._exponential(only)
+            case "exp", [argument]:
+                return self._exponential(argument)
             case _:
-                return _as_defined(function, arguments)
+                return _by_definition(function, arguments)
 
     def _power(self, base: Polynomial, exponent: Polynomial) -> Polynomial:
         number = _constant_of(exponent)
         if number is None or number.denominator != 1 or abs(number) > _MOST_POWER:
-            return atom(Applied("pow", (base, exponent)))
+            return atom(FunctionAtom("pow", (base, exponent)))
         result = power(base, abs(int(number)), self._fresh)
         return self._reciprocal(result) if number < 0 else result
 
     def _reciprocal(self, divisor: Polynomial) -> Polynomial:
-        """1 / divisor; that of a product is the product of those of its factors."""
-        divisor = reduced(divisor, {})
+        """1 / divisor; the reciprocal of a product is the product of the reciprocals of its factors."""
+        divisor = combine_like_terms(divisor, {})
         if len(divisor.monomials) != 1 or divisor.monomials[0].bound:
-            return atom(Applied("reciprocal", (divisor,)))
+            return atom(FunctionAtom("reciprocal", (divisor,)))
         (monomial,) = divisor.monomials
-        factors = tuple(_reciprocal_power(each, exponent) for each, exponent in monomial.powers)
+        factors = tuple(_reciprocal_power(factor, exponent) for factor, exponent in monomial.powers)
         return Polynomial((Monomial(1 / monomial.coefficient, frozenset(), factors),))
 
     def _exponential(self, exponent: Polynomial) -> Polynomial:
-        """Exp of a sum as the product of those of its terms, whole multiples as powers, which cancel."""
+        """Exp of a sum as a product of exps of its terms; integer multiples become powers, which can cancel."""
         result = constant(1)
-        for monomial in reduced(exponent, {}).monomials:
-            whole = monomial.coefficient.denominator == 1 and abs(monomial.coefficient) <= _MOST_POWER
-            count = int(monomial.coefficient) if whole and monomial.powers else 1
+        for monomial in combine_like_terms(exponent, {}).monomials:
+            is_integer = monomial.coefficient.denominator == 1 and abs(monomial.coefficient) <= _MOST_POWER
+            count = int(monomial.coefficient) if is_integer and monomial.powers else 1
             inner = Monomial(monomial.coefficient / count, monomial.bound, monomial.powers)
-            factor = ((Applied("exp", (Polynomial((inner,)),)), count),)
-            result = product(result, Polynomial((Monomial(Fraction(1), frozenset(), factor),)), self._fresh)
+            factor = ((FunctionAtom("exp", (Polynomial((inner,)),)), count),)
+            result = multiply(result, Polynomial((Monomial(Fraction(1), frozenset(), factor),)), self._fresh)
         return result
 
 
-def _reciprocal_power(of: Atom, exponent: int) -> tuple[Atom, int]:
-    """1 / x^n; exp(x), which is never 0, has negative powers."""
-    if isinstance(of, Applied) and of.function == "exp":
-        return of, -exponent
-    return Applied("reciprocal", (atom(of),)), exponent
+def _reciprocal_power(factor: Atom, exponent: int) -> tuple[Atom, int]:
+    """1 / x^n as an atom and its power; exp(x) gets a negative power, because it is never 0."""
+    if isinstance(factor, FunctionAtom) and factor.function == "exp":
+        return factor, -exponent
+    return FunctionAtom("reciprocal", (atom(factor),)), exponent
 
 
-def _number(extent: Atom | Fraction) -> Polynomial:
-    return constant(extent) if isinstance(extent, Fraction) else atom(extent)
+def _number(bound: Atom | Fraction) -> Polynomial:
+    return constant(bound) if isinstance(bound, Fraction) else atom(bound)
 
 
-def _as_defined(function: str, arguments: list[Polynomial]) -> Polynomial:
-    """A function of normal forms, by those that define it where others do."""
+def _by_definition(function: str, arguments: list[Polynomial]) -> Polynomial:
+    """A function of normal forms, which is replaced by its definition where it has one in other functions."""
     zero = constant(0)
     match function, arguments:
-        case "sign", [only]:
-            positive, negative = (atom(Applied("gt", pair)) for pair in ((only, zero), (zero, only)))
-            return total((positive, scaled(negative, Fraction(-1))))
-        case "relu", [only]:
-            return atom(Applied("max", (only, zero)))
+        case "sign", [argument]:
+            positive, negative = (atom(FunctionAtom("gt", pair)) for pair in ((argument, zero), (zero, argument)))
+            return add_all((positive, scale(negative, Fraction(-1))))
+        case "relu", [argument]:
+            return atom(FunctionAtom("max", (argument, zero)))
         case "lt" | "le", [first, second]:
-            return atom(Applied({"lt": "gt", "le": "ge"}[function], (second, first)))
+            return atom(FunctionAtom({"lt": "gt", "le": "ge"}[function], (second, first)))
         case _:
-            return atom(Applied(function, tuple(arguments)))
+            return atom(FunctionAtom(function, tuple(arguments)))
 
 
 def _constant_of(polynomial: Polynomial) -> Fraction | None:
-    """The number that a normal form is; None for others."""
-    monomials = reduced(polynomial, {}).monomials
+    """The number that a normal form equals; None if it is not constant."""
+    monomials = combine_like_terms(polynomial, {}).monomials
     if any(monomial.powers for monomial in monomials):
         return None
     return sum((monomial.coefficient for monomial in monomials), Fraction(0))

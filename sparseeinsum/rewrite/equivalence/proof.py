@@ -1,7 +1,7 @@
-"""Rewriting: two programs in, whether their results are equal for all real numbers out, and why not where they are not.
+"""Rewriting: tests whether two programs give equal results for all real numbers, and explains why not.
 
-Isomorphic normal forms prove that they are (SPORES, theorem A.3); numbers for which they differ, that they are not.
-Where functions are involved that the normal form takes as they are, it may be that neither is found.
+Isomorphic normal forms prove that they do (SPORES, theorem A.3); numbers for which the results differ prove that they
+do not. With functions that the normal form does not look into, there may be neither proof.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,9 +17,9 @@ from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.expressions import LabelledExpression
 from sparseeinsum.language.matrices import Matrix
 from sparseeinsum.rewrite.equivalence.axis_groups import AxisGroups
-from sparseeinsum.rewrite.equivalence.isomorphism import key_of, reduced
+from sparseeinsum.rewrite.equivalence.form_text import write_form
+from sparseeinsum.rewrite.equivalence.isomorphism import combine_like_terms, key_of
 from sparseeinsum.rewrite.equivalence.normalise import Normaliser
-from sparseeinsum.rewrite.equivalence.writing import write_form
 from sparseeinsum.semantics.dense import evaluate_program
 from sparseeinsum.tracebacks import one_frame
 
@@ -36,7 +36,7 @@ class CounterExample:
 
     Attributes:
         tensors: Inputs by name.
-        results: What the programs give, the first one's before.
+        results: The results of the first and of the second program.
     """
 
     tensors: Mapping[str, NDArray[np.float64]]
@@ -45,10 +45,10 @@ class CounterExample:
 
 @dataclass(frozen=True, slots=True)
 class Equivalence:
-    """Whether two programs compute the same; true only where that is proven.
+    """Whether two programs compute the same; it is true only where that is proven.
 
     Attributes:
-        normal_forms: Of both, as text.
+        normal_forms: The normal forms of both as text.
         is_proven: Whether the normal forms are isomorphic.
         counter_example: Tensors for which the results differ; None where none was found.
     """
@@ -74,9 +74,9 @@ class Equivalence:
 
 @one_frame
 def equivalent(first: Comparable, second: Comparable) -> Equivalence:
-    """Whether two programs compute the same from the same inputs, of whatever bounds they do not declare.
+    """Whether two programs compute the same from the same inputs, whatever the bounds that they do not declare.
 
-    Numbers are taken to be real: rounding, overflow, and NaN out of 0 * inf do not count, nor do tensors of truth.
+    All numbers are real: rounding, overflow and NaN from 0 * inf are ignored, and tensors of bools are not considered.
 
     Args:
         first: A program with one output, its text, or an expression: a matrix, `(X - U @ V.T).sum()`, or one with the
@@ -85,70 +85,74 @@ def equivalent(first: Comparable, second: Comparable) -> Equivalence:
 
     Raises:
         ParseError: A text cannot be read.
-        TypeError: What is given is neither.
-        SemanticsError: A program has several outputs, or the outputs have other numbers of axes, or multiplied out they
-            have too many products.
+        TypeError: An argument is none of these.
+        SemanticsError: A program has several outputs, the outputs have different numbers of axes, or expanding the
+            products gives too many terms.
 
     >>> equivalent("L[] = sum((U[i] * V[j])^2)", "L[] = sum(U[i]^2) * sum(V[j]^2)")  # doctest: +ELLIPSIS
     Equivalence(...is_proven=True, counter_example=None)
     """
     programs = [_program(first), _program(second)]
-    outputs = [_output(each) for each in programs]
+    outputs = [_output(source) for source in programs]
     _check_ranks(programs, outputs)
-    groups = AxisGroups.of(programs, outputs)
+    groups = AxisGroups.of_programs(programs, outputs)
     forms = [
-        Normaliser(each, number, groups).read()[output]
-        for number, (each, output) in enumerate(zip(programs, outputs, strict=True))
+        Normaliser(source, number, groups).normal_forms()[output]
+        for number, (source, output) in enumerate(zip(programs, outputs, strict=True))
     ]
     is_proven = key_of(forms[0], {}) == key_of(forms[1], {})
     texts = tuple(
-        write_form(reduced(form, {}), _labels(each, output))
-        for form, each, output in zip(forms, programs, outputs, strict=True)
+        write_form(combine_like_terms(form, {}), _labels(source, output))
+        for form, source, output in zip(forms, programs, outputs, strict=True)
     )
-    example = None if is_proven else _counter_example(programs, outputs, groups)
-    return Equivalence((texts[0], texts[1]), is_proven, example)
+    counter_example = None if is_proven else _counter_example(programs, outputs, groups)
+    return Equivalence((texts[0], texts[1]), is_proven, counter_example)
 
 
-def _program(given: Comparable) -> Program:
-    match given:
+def _program(source: Comparable) -> Program:
+    match source:
         case Program():
-            return given
+            return source
         case str():
-            return program(given)
+            return program(source)
         case LabelledExpression() | Matrix():
-            return program_of(given)
+            return program_of(source)
         case _:
-            raise TypeError(f"{given!r} is neither a program, nor a matrix, nor an expression with labels behind it")
+            raise TypeError(f"{source!r} is neither a program, nor a matrix, nor an expression with labels behind it")
 
 
-def _output(of: Program) -> str:
-    if len(of.outputs) != 1:
+def _output(source: Program) -> str:
+    if len(source.outputs) != 1:
         raise SemanticsError(
-            f"a program with the outputs {', '.join(of.outputs)} cannot be compared as a whole; compare programs of one"
+            f"a program with the outputs {', '.join(source.outputs)} cannot be compared as a whole; compare programs "
+            "of one"
         )
-    return of.outputs[0]
+    return source.outputs[0]
 
 
-def _labels(of: Program, output: str) -> tuple[str, ...]:
-    (labels,) = [einsum.output.labels for einsum in of.einsums if einsum.output.tensor == output]
+def _labels(source: Program, output: str) -> tuple[str, ...]:
+    (labels,) = [einsum.output.labels for einsum in source.einsums if einsum.output.tensor == output]
     return labels
 
 
 def _check_ranks(programs: Sequence[Program], outputs: Sequence[str]) -> None:
-    ranks = [len(_labels(each, output)) for each, output in zip(programs, outputs, strict=True)]
+    ranks = [len(_labels(source, output)) for source, output in zip(programs, outputs, strict=True)]
     if ranks[0] != ranks[1]:
         raise SemanticsError(f"{outputs[0]} has {ranks[0]} axes and {outputs[1]} has {ranks[1]}; they cannot be equal")
 
 
 def _counter_example(programs: Sequence[Program], outputs: Sequence[str], groups: AxisGroups) -> CounterExample | None:
-    """Small whole numbers first, because they are easy to read; then others, which tell more functions apart."""
+    """Inputs for which the results differ; None if no trial finds some.
+
+    Small integers are tried first, because they are easy to read; then normal numbers, for which more functions differ.
+    """
     random = np.random.default_rng(0)
     ranks = {
         operand.tensor: len(operand.labels)
-        for each in programs
-        for einsum in each.einsums
+        for source in programs
+        for einsum in source.einsums
         for operand in einsum.operands
-        if operand.tensor in each.inputs
+        if operand.tensor in source.inputs
     }
     for trial in range(_TRIALS):
         bounds: dict[tuple[str, int], int] = {}
@@ -156,20 +160,22 @@ def _counter_example(programs: Sequence[Program], outputs: Sequence[str], groups
         for name, rank in ranks.items():
             shape = []
             for axis in range(rank):
-                top = groups.top((name, axis))
-                bounds.setdefault(top, groups.bound(top) or int(random.integers(1, _MOST_BOUND + 1)))
-                shape.append(bounds[top])
-            whole = trial < _TRIALS // 2
-            values = random.integers(-2, 4, shape) if whole else random.normal(size=shape)
+                representative = groups.representative((name, axis))
+                bounds.setdefault(
+                    representative, groups.bound(representative) or int(random.integers(1, _MOST_BOUND + 1))
+                )
+                shape.append(bounds[representative])
+            is_integer = trial < _TRIALS // 2
+            values = random.integers(-2, 4, shape) if is_integer else random.normal(size=shape)
             tensors[name] = values.astype(np.float64)
-        results = [evaluate_program(each, tensors)[output] for each, output in zip(programs, outputs, strict=True)]
+        results = [evaluate_program(source, tensors)[output] for source, output in zip(programs, outputs, strict=True)]
         if _differ(results[0], results[1]):
             return CounterExample(tensors, (results[0], results[1]))
     return None
 
 
 def _differ(first: NDArray[Any], second: NDArray[Any]) -> bool:
-    """Whether finite results differ by more than rounding makes them."""
+    """Whether finite results differ by more than the error of rounding."""
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         return False
     scale = max(np.abs(first).max(initial=0), np.abs(second).max(initial=0), 1)

@@ -1,1 +1,1 @@
-"""Rewriting: sums of products in, cheaper equal ones out, by equality saturation (SPORES)."""
+"""Rewriting: finds cheaper sums of products that equal given ones, by equality saturation (SPORES)."""

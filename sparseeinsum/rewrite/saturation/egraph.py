@@ -1,4 +1,4 @@
-"""Saturation: terms in, classes of equal terms out, by egglog and the rules in rules.egg."""
+"""Saturation: finds all terms that the rules in rules.egg prove equal to given ones, by egglog."""
 
 import itertools
 import json
@@ -10,9 +10,19 @@ from typing import Any
 
 from sparseeinsum.extras import imported
 from sparseeinsum.language.eingraph import Reference
-from sparseeinsum.rewrite.saturation.terms import Add, Apply, Fold, Leaf, Mul, Number, Sum, Term, free_labels
+from sparseeinsum.rewrite.saturation.terms import (
+    Add,
+    AggregateTerm,
+    Apply,
+    Leaf,
+    Mul,
+    NumberTerm,
+    Sum,
+    Term,
+    free_labels,
+)
 
-EXTRA, PURPOSE = "rewriting", "the search for equal formulas"  # what brings the packages that it needs, and for what
+EXTRA, PURPOSE = "rewriting", "the search for equal formulas"  # of the optional packages that this folder needs
 
 _RULES = Path(__file__).with_name("rules.egg").read_text(encoding="utf-8")
 
@@ -24,29 +34,30 @@ LAWS = {
     "swapping": "sums are taken in any order",
     "functions": "functions have equal forms",
 }
-"""What every ruleset of equalities says."""
+"""The rulesets of equalities, and what each says."""
 
-# What can be told at once is: schemas and numbers until nothing changes, then all equalities once.
+# One round: schemas and numbers until nothing changes, then all equalities once.
 _ROUND = "(run-schedule (saturate (run schema) (run numbers)) (run equalities))"
 
-# The same, but for rules that match more often than that, which come at the expense of all others.
-_ROUND_OF_FEW = (
+# The same, but rules that match more than {most} times are skipped, because they would leave no room for the others.
+_LIMITED_ROUND = (
     "(run-schedule (let-scheduler few (back-off :match-limit {most} :ban-length 1)) "
     "(saturate (run schema) (run numbers)) (run-with few equalities))"
 )
-_SHARE_OF_A_RULE = 0.25  # of the nodes that may come
-_LEAST_MATCHES = 100
+_MATCH_SHARE = 0.25  # the share of the e-nodes up to the limit that one rule may add
+_MIN_MATCHES = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Where saturation ends.
+    """When saturation ends.
 
     Attributes:
-        seconds: Of this thread's processor, after which no further round begins: what else a machine does while a
-            program is planned changes no plan.
-        nodes: Beyond which none does; where a round would pass it, rules that match most often are left out of it.
-        rounds: How many there are at most.
+        seconds: No round starts later. It is the processor time of this thread, so that the load of the machine changes
+            no plan.
+        nodes: No round starts with more e-nodes. Where a round would exceed it, rules that match most often are
+            skipped.
+        rounds: The most rounds.
     """
 
     seconds: float = 0.4
@@ -55,32 +66,32 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """One way to compute what a class holds: an operator, what it names, and classes."""
+class ENode:
+    """One way to compute an e-class: an operator, the names that belong to it, and the e-classes it reads."""
 
-    operator: str  # the name of a class of terms
+    operator: str  # a constructor in rules.egg, without the number of arguments of Apply
     names: tuple[str, ...]
     children: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Classes:
-    """Classes of equal terms.
+class EClasses:
+    """E-classes: classes of equal terms.
 
     Attributes:
-        nodes: Of every class, by its name.
-        roots: The classes of the terms that were given.
-        leaves: The references that leaves are, by their numbers.
-        is_saturated: Whether no rule says anything new; else a limit was hit.
+        nodes: The e-nodes of every class, by the name of the class.
+        roots: The classes of the terms that saturation started with.
+        leaves: The references that leaves stand for, by number.
+        is_saturated: Whether no rule finds anything new; otherwise a limit was reached.
     """
 
-    nodes: Mapping[str, Sequence[Node]]
+    nodes: Mapping[str, Sequence[ENode]]
     roots: tuple[str, ...]
     leaves: Sequence[Reference]
     is_saturated: bool
 
     def count(self) -> int:
-        """All nodes."""
+        """The number of all e-nodes."""
         return sum(map(len, self.nodes.values()))
 
 
@@ -89,17 +100,17 @@ def saturate(
     bounds: Mapping[str, int],
     equal_pairs: Sequence[tuple[Term, Term]] = (),
     limits: Limits = Limits(),  # frozen
-) -> Classes:
-    """All that rules find to be equal to terms, within limits.
+) -> EClasses:
+    """All terms that the rules prove equal to `terms`, within limits.
 
     Args:
-        terms: What to begin with.
-        bounds: Of all labels.
-        equal_pairs: Terms that are equal already: those that differ only in the labels that their sums take.
-        limits: Where to end.
+        terms: The terms to start with.
+        bounds: Bounds of all labels.
+        equal_pairs: Pairs of terms that are known to be equal, because they differ only in the labels of their sums.
+        limits: When to end.
     """
-    writer = _Writer()
-    graph = _begun(writer, terms, bounds, equal_pairs, LAWS)
+    writer = _EgglogWriter()
+    graph = _new_egraph(writer, terms, bounds, equal_pairs, LAWS)
     is_saturated = False
     for is_updated in _rounds(graph, limits):
         is_saturated = not is_updated
@@ -115,21 +126,30 @@ def can_prove_equal(
     equal_pairs: Sequence[tuple[Term, Term]] = (),
     limits: Limits = Limits(),  # frozen
 ) -> bool:
-    """Whether some laws, and those of numbers, tell within limits that two terms are equal; the rest is as above."""
-    writer = _Writer()
-    graph = _begun(writer, [one, other], bounds, equal_pairs, laws)
+    """Whether `laws`, and the rules for numbers, prove within limits that two terms are equal.
+
+    Args:
+        laws: Names of laws, keys of LAWS.
+        one: A term.
+        other: Another term.
+        bounds: Bounds of all labels.
+        equal_pairs: Pairs of terms that are known to be equal, because they differ only in the labels of their sums.
+        limits: When to end.
+    """
+    writer = _EgglogWriter()
+    graph = _new_egraph(writer, [one, other], bounds, equal_pairs, laws)
     question = f"(check (= {writer.write(one)} {writer.write(other)}))"
     return any(_holds(graph, question) for _ in itertools.chain([True], _rounds(graph, limits)))
 
 
-def _begun(
-    writer: "_Writer",
+def _new_egraph(
+    writer: "_EgglogWriter",
     terms: Sequence[Term],
     bounds: Mapping[str, int],
     equal_pairs: Sequence[tuple[Term, Term]],
     laws: Iterable[str],
-) -> Any:  # noqa: ANN401  # of egglog, whose bindings have no types of their own
-    """A graph with terms, and rules of some laws."""
+) -> Any:  # noqa: ANN401  # egglog's bindings have no types
+    """An e-graph with terms, and with the rules of some laws."""
     lines = [_RULES, f"(unstable-combined-ruleset equalities {' '.join(laws)})"]
     lines += [f'(set (bound "{label}") {float(bound)!r})' for label, bound in bounds.items()]
     lines += [f"(RootOf {number} {writer.write(term)})" for number, term in enumerate(terms)]
@@ -141,12 +161,12 @@ def _begun(
 
 
 def _rounds(graph: Any, limits: Limits) -> Iterator[bool]:  # noqa: ANN401
-    """Apply all rules again and again; after each round, whether that told anything new."""
+    """Apply all rules repeatedly; after each round, yield whether it found anything new."""
     end = time.thread_time() + limits.seconds
     before, size, explodes = 1, _size(graph), False
     for _ in range(limits.rounds):
-        explodes = explodes or size * size / before > limits.nodes  # growing as it last did
-        (report,) = _run(graph, _round_of_few(limits.nodes - size) if explodes else _ROUND)
+        explodes = explodes or size * size / before > limits.nodes  # if it grows by the same factor again
+        (report,) = _run(graph, _limited_round(limits.nodes - size) if explodes else _ROUND)
         before, size = size, _size(graph)
         yield report.report.updated
         is_stuck = not report.report.updated or (explodes and size == before)
@@ -154,13 +174,13 @@ def _rounds(graph: Any, limits: Limits) -> Iterator[bool]:  # noqa: ANN401
             return
 
 
-def _round_of_few(nodes: int) -> str:
-    return _ROUND_OF_FEW.format(most=max(_LEAST_MATCHES, int(nodes * _SHARE_OF_A_RULE)))
+def _limited_round(nodes: int) -> str:
+    return _LIMITED_ROUND.format(most=max(_MIN_MATCHES, int(nodes * _MATCH_SHARE)))
 
 
 def _run(graph: Any, text: str) -> list[Any]:  # noqa: ANN401
-    found: list[Any] = graph.run_program(*graph.parse_program(text))
-    return found
+    reports: list[Any] = graph.run_program(*graph.parse_program(text))
+    return reports
 
 
 def _holds(graph: Any, question: str) -> bool:  # noqa: ANN401
@@ -171,7 +191,7 @@ def _holds(graph: Any, question: str) -> bool:  # noqa: ANN401
     return True
 
 
-def _egglog() -> Any:  # noqa: ANN401  # a module, which takes a while to import, and most programs need none of it
+def _egglog() -> Any:  # noqa: ANN401  # imported late, because it takes a while and most programs do not need it
     return imported("egglog.bindings", EXTRA, PURPOSE)
 
 
@@ -181,7 +201,7 @@ def _size(graph: Any) -> int:  # noqa: ANN401
 
 
 @dataclass(slots=True)
-class _Writer:
+class _EgglogWriter:
     """Writes terms as egglog reads them; references become numbers."""
 
     numbers: dict[Reference, int] = field(default_factory=dict)
@@ -191,7 +211,7 @@ class _Writer:
         match term:
             case Leaf(reference):
                 return f"(Leaf {self.numbers.setdefault(reference, len(self.numbers))})"
-            case Number(value):
+            case NumberTerm(value):
                 return f"(Number {float(value)!r})"
             case Add(left, right):
                 return f"(Add {self.write(left)} {self.write(right)})"
@@ -199,36 +219,36 @@ class _Writer:
                 return f"(Mul {self.write(left)} {self.write(right)})"
             case Sum(label, body):
                 return f'(Sum "{label}" {self.write(body)})'
-            case Fold(aggregate, label, body):
+            case AggregateTerm(aggregate, label, body):
                 return f'(Fold "{aggregate}" "{label}" {self.write(body)})'
             case Apply(function, arguments):
                 written = " ".join(map(self.write, arguments))
                 return f'(Apply{len(arguments)} "{function}" {written})'
 
     def schemas(self) -> Iterator[str]:
-        """The labels of all leaves."""
+        """Commands that tell egglog the labels of all leaves."""
         for reference, number in self.numbers.items():
             labels = " ".join(f'"{label}"' for label in sorted(free_labels(Leaf(reference))))
             yield f"(set (free (Leaf {number})) {f'(set-of {labels})' if labels else '(set-empty)'})"
 
     def leaves(self) -> list[Reference]:
-        """References by their numbers."""
+        """The references by their numbers."""
         return list(self.numbers)
 
 
-def _classes(graph: Any, count: int, leaves: Sequence[Reference], is_saturated: bool) -> Classes:  # noqa: ANN401
+def _classes(graph: Any, root_count: int, leaves: Sequence[Reference], is_saturated: bool) -> EClasses:  # noqa: ANN401
     serialized = graph.serialize([], max_functions=None, max_calls_per_function=None, include_temporary_functions=False)
-    found: dict[str, Any] = json.loads(serialized.to_json())["nodes"]
-    nodes: dict[str, list[Node]] = {}
-    roots = [""] * count
-    for each in found.values():
-        names = tuple(_primitive(found[child]) for child in each["children"] if _is_primitive(found[child]))
-        classes = tuple(found[child]["eclass"] for child in each["children"] if not _is_primitive(found[child]))
-        if each["op"] == "RootOf":
+    by_id: dict[str, Any] = json.loads(serialized.to_json())["nodes"]
+    nodes: dict[str, list[ENode]] = {}
+    roots = [""] * root_count
+    for node in by_id.values():
+        names = tuple(_primitive(by_id[child]) for child in node["children"] if _is_primitive(by_id[child]))
+        classes = tuple(by_id[child]["eclass"] for child in node["children"] if not _is_primitive(by_id[child]))
+        if node["op"] == "RootOf":
             roots[int(names[0])] = classes[0]
-        elif each["eclass"].startswith("Term"):
-            nodes.setdefault(each["eclass"], []).append(Node(each["op"].rstrip("123"), names, classes))
-    return Classes(nodes, tuple(roots), leaves, is_saturated)
+        elif node["eclass"].startswith("Term"):
+            nodes.setdefault(node["eclass"], []).append(ENode(node["op"].rstrip("123"), names, classes))
+    return EClasses(nodes, tuple(roots), leaves, is_saturated)
 
 
 def _is_primitive(node: Mapping[str, Any]) -> bool:

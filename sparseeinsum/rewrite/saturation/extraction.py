@@ -1,98 +1,89 @@
-"""Saturation: classes of equal terms in, a cheap node of each out, found greedily or by integer programming."""
+"""Saturation: an extraction, which has one e-node for every e-class that it needs; its cost and its terms.
 
-import heapq
-from collections.abc import Mapping, Sequence
+Costs count the entries that are read (SPORES, section 3.3). A class without labels is a number that scales an
+expression, which costs next to nothing.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
+from sparseeinsum.rewrite.saturation.egraph import EClasses, ENode
+from sparseeinsum.rewrite.saturation.sizes import EClassSizes
+from sparseeinsum.rewrite.saturation.terms import Add, AggregateTerm, Apply, Leaf, Mul, NumberTerm, Sum, Term
 
-from sparseeinsum.rewrite.saturation.choices import LEAST, Choice, choice_of, node_cost
-from sparseeinsum.rewrite.saturation.egraph import Classes, Node
-from sparseeinsum.rewrite.saturation.extraction_program import ExtractionProgram
-from sparseeinsum.rewrite.saturation.sizes import Sizes
-
-# For integer programming, ways to compute a class that are looked at.
-_MOST_WAYS = 3
-_FAR = 2.0  # times the cheapest
+# Costs per entry. A sum is usually taken while its product is computed; only sums of stored tensors have to read them.
+_SUM_COST = 0.1
+_SCALE_COST = 0.05
+LEAST_COST = 1.0
+"""The cost of any e-node, so that the smaller one of two terms of the same cost is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
-class Extractor:
-    """Chooses among classes of equal terms.
+class Extraction:
+    """An e-node for every e-class that the roots need, and their total cost; a class counts once."""
 
-    Attributes:
-        classes: Of equal terms.
-        sizes: Of all classes.
-        costs: Of all classes, as trees.
-    """
-
-    classes: Classes
-    sizes: Sizes
-    costs: Mapping[str, float]
-
-    @classmethod
-    def of(cls, classes: Classes, sizes: Sizes) -> "Extractor":
-        """An extractor that has priced all classes."""
-        return cls(classes, sizes, _tree_costs(classes, sizes))
-
-    def greedy(self, roots: Sequence[str]) -> Choice:
-        """For every class the node that is cheapest as a tree, its children as they are cheapest."""
-        return choice_of(lambda name: self._ranked(name)[0], roots, self.sizes)
-
-    def shared(self, roots: Sequence[str]) -> Choice:
-        """The cheapest where what is used several times is computed once: an integer program.
-
-        Of every class the few nodes are looked at that are cheapest as trees; the greedy choice is among them, and is
-        the answer where nothing is better by more than the gap, or time runs out.
-        """
-        greedy = self.greedy(roots)
-        ways: dict[str, Sequence[Node]] = {}
-        waiting = list(roots)
-        while waiting:
-            name = waiting.pop()
-            if name not in ways:
-                ways[name] = self._ranked(name)[:_MOST_WAYS]
-                waiting.extend(child for node in ways[name] for child in node.children)
-        if all(len(found) == 1 for found in ways.values()):
-            return greedy
-        solved = ExtractionProgram(ways, self.sizes, roots).solve(greedy.cost)
-        return solved if solved is not None and solved.cost < greedy.cost else greedy
-
-    def _ranked(self, name: str) -> list[Node]:
-        """Nodes of a class, the cheapest first, that are near enough to it to be worth a look."""
-        priced = sorted(
-            ((_tree_cost(node, name, self.sizes, self.costs), at) for at, node in enumerate(self.classes.nodes[name]))
-        )
-        most = _FAR * self.costs[name] + LEAST
-        return [self.classes.nodes[name][at] for cost, at in priced if cost <= most]
+    nodes: Mapping[str, ENode]
+    roots: Sequence[str]
+    cost: float
 
 
-def _tree_costs(classes: Classes, sizes: Sizes) -> dict[str, float]:
-    """What every class costs as a tree: the cheapest first, as a node never costs less than what it is of."""
-    costs: dict[str, float] = {}
-    lacking: dict[tuple[str, int], int] = {}
-    readers: dict[str, list[tuple[str, int]]] = {}
-    waiting: list[tuple[float, str]] = []
-    for name, nodes in classes.nodes.items():
-        for at, node in enumerate(nodes):
-            lacking[name, at] = len(set(node.children))
-            for child in set(node.children):
-                readers.setdefault(child, []).append((name, at))
-            if not node.children:
-                waiting.append((node_cost(node, name, sizes), name))
-    heapq.heapify(waiting)
+def node_cost(node: ENode, name: str, sizes: EClassSizes) -> float:
+    """The cost of an e-node of the class `name` without its children, in entries that are read."""
+    child_entries = [sizes.entries(child) for child in node.children]
+    match node.operator:
+        case "Leaf" | "Number":
+            return 0.0
+        case "Mul":
+            is_scaled = any(not sizes.by_class[child].labels for child in node.children)
+            joined = frozenset[str]().union(*(sizes.by_class[child].labels for child in node.children))
+            pairs = min(sizes.by_class[child].density for child in node.children) * sizes.indices(joined)
+            return LEAST_COST + (_SCALE_COST * max(child_entries) if is_scaled else pairs)
+        case "Sum":
+            return LEAST_COST + _SUM_COST * child_entries[0]
+        case "Add":
+            return LEAST_COST + sum(child_entries)
+        case _:
+            return LEAST_COST + max(sizes.entries(name), *child_entries)
+
+
+def extraction_of(best: Callable[[str], ENode], roots: Sequence[str], sizes: EClassSizes) -> Extraction:
+    """The extraction of `roots`, where `best` gives the e-node of every class."""
+    nodes: dict[str, ENode] = {}
+    waiting = list(roots)
     while waiting:
-        cost, name = heapq.heappop(waiting)
-        if name in costs:
-            continue
-        costs[name] = cost
-        for reader, at in readers.get(name, ()):
-            lacking[reader, at] -= 1
-            if not lacking[reader, at] and reader not in costs:
-                node = classes.nodes[reader][at]
-                heapq.heappush(waiting, (_tree_cost(node, reader, sizes, costs), reader))
-    return costs
+        name = waiting.pop()
+        if name not in nodes:
+            nodes[name] = best(name)
+            waiting.extend(nodes[name].children)
+    return Extraction(nodes, roots, sum(node_cost(node, name, sizes) for name, node in nodes.items()))
 
 
-def _tree_cost(node: Node, name: str, sizes: Sizes, costs: Mapping[str, float]) -> float:
-    return node_cost(node, name, sizes) + sum(costs.get(child, np.inf) for child in node.children)
+def terms_of(choice: Extraction, classes: EClasses) -> list[Term]:
+    """The terms that an extraction gives for its roots; a shared class is one object."""
+    terms: dict[str, Term] = {}
+
+    def make(name: str) -> Term:
+        if name not in terms:
+            node = choice.nodes[name]
+            terms[name] = _term(node, [make(child) for child in node.children], classes)
+        return terms[name]
+
+    return list(map(make, choice.roots))
+
+
+def _term(node: ENode, children: Sequence[Term], classes: EClasses) -> Term:
+    match node.operator:
+        case "Leaf":
+            return Leaf(classes.leaves[int(node.names[0])])
+        case "Number":
+            return NumberTerm(float(node.names[0]))
+        case "Add":
+            return Add(*children)
+        case "Mul":
+            return Mul(*children)
+        case "Sum":
+            return Sum(node.names[0], *children)
+        case "Fold":
+            return AggregateTerm(node.names[0], node.names[1], *children)
+        case _:
+            return Apply(node.names[0], tuple(children))

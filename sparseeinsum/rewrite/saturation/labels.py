@@ -1,49 +1,53 @@
-"""Saturation: EinSums that read one another in, one name for each label that goes through several of them out."""
+"""Saturation: one name for each label that goes through several EinSums."""
 
 from collections.abc import Mapping, Sequence
 
 from sparseeinsum.language.eingraph import EinSum
 
-_Place = tuple[str, str]  # a result, and a label of the EinSum that computes it
+_EinSumLabel = tuple[str, str]  # a result and a label of the EinSum that computes it
 
 
-def common_names(einsums: Sequence[EinSum]) -> Mapping[_Place, str]:
-    """Names of all labels of some EinSums, the same for those that name the same axis of a result.
+def common_names(einsums: Sequence[EinSum]) -> Mapping[_EinSumLabel, str]:
+    """Names of all labels of some EinSums; labels of the same axis of a result get the same name.
 
-    No two labels of an EinSum get one name, as where A[i, j] * A[j, i] is read: then a reader's are other names.
+    No two labels of one EinSum get the same name. Where A[i, j] * A[j, i] is read, the labels of the reader therefore
+    have other names than those of A.
 
     Args:
         einsums: In topological order.
+
+    Returns:
+        The names by the result of an EinSum and its label.
     """
-    classes: dict[_Place, dict[str, str]] = {
-        (each.output.tensor, label): {each.output.tensor: label} for each in einsums for label in each.labels
+    classes: dict[_EinSumLabel, dict[str, str]] = {
+        (einsum.output.tensor, label): {einsum.output.tensor: label} for einsum in einsums for label in einsum.labels
     }
-    computed = {each.output.tensor: each for each in einsums}
+    computed = {einsum.output.tensor: einsum for einsum in einsums}
     for einsum in einsums:
         for operand in einsum.operands:
             producer = computed.get(operand.tensor)
             for label, inner in zip(operand.labels, producer.output.labels if producer else (), strict=False):
                 _unite(classes, (einsum.output.tensor, label), (operand.tensor, inner))
     names: dict[int, str] = {}
-    taken: set[str] = set()
-    for (_, label), found in classes.items():
-        if id(found) not in names:
-            names[id(found)] = _free(label, taken)
-    return {place: names[id(found)] for place, found in classes.items()}
+    used: set[str] = set()
+    for (_, label), members in classes.items():
+        if id(members) not in names:
+            names[id(members)] = _unused_label(label, used)
+    return {position: names[id(members)] for position, members in classes.items()}
 
 
-def _unite(classes: dict[_Place, dict[str, str]], one: _Place, other: _Place) -> None:
-    first, second = classes[one], classes[other]
-    if first is not second and not first.keys() & second.keys():
-        first |= second
-        for place in second.items():
-            classes[place] = first
+def _unite(classes: dict[_EinSumLabel, dict[str, str]], first: _EinSumLabel, second: _EinSumLabel) -> None:
+    members, other_members = classes[first], classes[second]
+    if members is not other_members and not members.keys() & other_members.keys():
+        members |= other_members
+        for position in other_members.items():
+            classes[position] = members
 
 
-def _free(label: str, taken: set[str]) -> str:
+def _unused_label(label: str, used: set[str]) -> str:
     name, number = label, 1
-    while name in taken:
+    while name in used:
         number += 1
         name = f"{label}{number}"
-    taken.add(name)
+    used.add(name)
     return name

@@ -1,6 +1,6 @@
-"""Saturation: classes of equal terms in, their labels and how many entries they have out: class invariants.
+"""Saturation: labels and expected numbers of entries of e-classes, which egraph literature calls class invariants.
 
-Every node of a class tells something of it; what holds is the tightest (SPORES, section 3.2).
+Every e-node of a class gives an upper bound; the tightest one is kept (SPORES, section 3.2).
 """
 
 import math
@@ -9,44 +9,44 @@ from dataclasses import dataclass
 
 from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.operators.functions import FUNCTIONS
-from sparseeinsum.rewrite.saturation.egraph import Classes, Node
+from sparseeinsum.rewrite.saturation.egraph import EClasses, ENode
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
-    """Labels of a class, and the share of its entries that are not 0."""
+class EClassSize:
+    """The labels of an e-class, and the share of its entries that are not 0."""
 
     labels: frozenset[str]
     density: float
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
-    """Sizes of all classes, and bounds of labels."""
+class EClassSizes:
+    """The sizes of all e-classes by name, and the bounds of labels."""
 
-    of: Mapping[str, Size]
+    by_class: Mapping[str, EClassSize]
     bounds: Mapping[str, int]
 
     def entries(self, name: str) -> float:
-        """Expected entries of a class that are not 0."""
-        size = self.of[name]
+        """The expected number of entries of a class that are not 0."""
+        size = self.by_class[name]
         return size.density * self.indices(size.labels)
 
     def indices(self, labels: frozenset[str]) -> float:
-        """All indices of labels."""
+        """The number of index tuples of `labels`."""
         return math.prod(self.bounds[label] for label in labels)
 
 
-def sizes_of(classes: Classes, bounds: Mapping[str, int], densities: Mapping[Reference, float]) -> Sizes:
-    """Sizes of all classes.
+def sizes_of(classes: EClasses, bounds: Mapping[str, int], densities: Mapping[Reference, float]) -> EClassSizes:
+    """The sizes of all e-classes.
 
     Args:
-        classes: Of equal terms.
-        bounds: Of all labels.
-        densities: Of leaves.
+        classes: The e-classes.
+        bounds: Bounds of all labels.
+        densities: The share of entries that are not 0, for every leaf.
     """
-    found: dict[str, Size] = {}
-    waiting = dict.fromkeys(classes.nodes)  # in turn, each once
+    sizes: dict[str, EClassSize] = {}
+    waiting = dict.fromkeys(classes.nodes)  # a queue without duplicates
     readers: dict[str, set[str]] = {}
     for name, nodes in classes.nodes.items():
         for node in nodes:
@@ -55,46 +55,46 @@ def sizes_of(classes: Classes, bounds: Mapping[str, int], densities: Mapping[Ref
     while waiting:
         name = next(iter(waiting))
         del waiting[name]
-        told = [_size(node, found, classes, bounds, densities) for node in classes.nodes[name]]
-        known = [size for size in (*told, found.get(name)) if size is not None]
-        if not known:
+        bounds_by_node = [_size_of_node(node, sizes, classes, bounds, densities) for node in classes.nodes[name]]
+        estimates = [size for size in (*bounds_by_node, sizes.get(name)) if size is not None]
+        if not estimates:
             continue
-        labels = frozenset.intersection(*(size.labels for size in known))
-        tightest = Size(labels, min(size.density for size in known))
-        if found.get(name) != tightest:
-            found[name] = tightest
+        labels = frozenset.intersection(*(size.labels for size in estimates))
+        tightest = EClassSize(labels, min(size.density for size in estimates))
+        if sizes.get(name) != tightest:
+            sizes[name] = tightest
             waiting |= dict.fromkeys(readers.get(name, ()))
-    return Sizes(found, bounds)
+    return EClassSizes(sizes, bounds)
 
 
-def _size(
-    node: Node,
-    found: Mapping[str, Size],
-    classes: Classes,
+def _size_of_node(
+    node: ENode,
+    sizes: Mapping[str, EClassSize],
+    classes: EClasses,
     bounds: Mapping[str, int],
     densities: Mapping[Reference, float],
-) -> Size | None:
-    """What one node tells; None where its children are not known yet."""
+) -> EClassSize | None:
+    """The size that one e-node gives; None where the sizes of its children are not known yet."""
     if node.operator == "Leaf":
         reference = classes.leaves[int(node.names[0])]
-        return Size(frozenset(reference.labels), densities[reference])
+        return EClassSize(frozenset(reference.labels), densities[reference])
     if node.operator == "Number":
-        return Size(frozenset(), float(float(node.names[0]) != 0))
-    if any(child not in found for child in node.children):
+        return EClassSize(frozenset(), float(float(node.names[0]) != 0))
+    if any(child not in sizes for child in node.children):
         return None
-    children = [found[child] for child in node.children]
+    children = [sizes[child] for child in node.children]
     labels = frozenset[str]().union(*(child.labels for child in children))
-    given = [child.density for child in children]
+    densities_of_children = [child.density for child in children]
     match node.operator:
         case "Mul":
-            return Size(labels, min(given))
+            return EClassSize(labels, min(densities_of_children))
         case "Add":
-            return Size(labels, min(1.0, sum(given)))
+            return EClassSize(labels, min(1.0, sum(densities_of_children)))
         case "Sum":
-            (density,) = given
-            return Size(labels - {node.names[0]}, min(1.0, bounds[node.names[0]] * density))
+            (density,) = densities_of_children
+            return EClassSize(labels - {node.names[0]}, min(1.0, bounds[node.names[0]] * density))
         case "Fold":
-            return Size(labels - {node.names[1]}, 1.0)
+            return EClassSize(labels - {node.names[1]}, 1.0)
         case _:
-            function = FUNCTIONS.get(node.names[0])  # a reciprocal is none of programs
-            return Size(labels, given[0] if function is not None and function.keeps_zero else 1.0)
+            function = FUNCTIONS.get(node.names[0])  # None for reciprocal, which programs do not have
+            return EClassSize(labels, densities_of_children[0] if function is not None and function.keeps_zero else 1.0)

@@ -1,4 +1,4 @@
-"""Saturation: expressions of tensors under labels, of + and * and sums over one label each, as trees."""
+"""Saturation: terms: expression trees of tensors with labels, +, *, and aggregates over one label each."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,13 @@ from sparseeinsum.language.eingraph import Reference
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A tensor under labels."""
+    """A tensor with labels."""
 
     reference: Reference
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class NumberTerm:
     """A finite real number."""
 
     value: float
@@ -21,7 +21,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """The sum of two."""
+    """The sum of two terms."""
 
     left: "Term"
     right: "Term"
@@ -29,7 +29,7 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Mul:
-    """The product of two."""
+    """The product of two terms."""
 
     left: "Term"
     right: "Term"
@@ -37,15 +37,15 @@ class Mul:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """The sum over a label."""
+    """The sum of a term over a label."""
 
     label: str
     body: "Term"
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
-    """Another aggregate over a label."""
+class AggregateTerm:
+    """Another aggregate of a term over a label."""
 
     aggregate: str
     label: str
@@ -54,60 +54,60 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """A function that is neither + nor *, of one to three arguments; `reciprocal` is 1 / x."""
+    """A function other than + and * of one to three arguments; `reciprocal` is 1 / x."""
 
     function: str
     arguments: tuple["Term", ...]
 
 
-Term = Leaf | Number | Add | Mul | Sum | Fold | Apply
+Term = Leaf | NumberTerm | Add | Mul | Sum | AggregateTerm | Apply
 
 
 def children(term: Term) -> tuple[Term, ...]:
-    """What a term is of."""
+    """The direct subterms of a term."""
     match term:
         case Add(left, right) | Mul(left, right):
             return left, right
-        case Sum(_, body) | Fold(_, _, body):
+        case Sum(_, body) | AggregateTerm(_, _, body):
             return (body,)
         case Apply(_, arguments):
             return arguments
-        case Leaf() | Number():
+        case Leaf() | NumberTerm():
             return ()
 
 
 def free_labels(term: Term) -> frozenset[str]:
-    """Labels that no aggregate in a term takes."""
-    inside = frozenset[str]().union(*map(free_labels, children(term)))
+    """The labels of a term that no aggregate in it binds."""
+    of_children = frozenset[str]().union(*map(free_labels, children(term)))
     match term:
         case Leaf(reference):
             return frozenset(reference.labels)
-        case Sum(label, _) | Fold(_, label, _):
-            return inside - {label}
+        case Sum(label, _) | AggregateTerm(_, label, _):
+            return of_children - {label}
         case _:
-            return inside
+            return of_children
 
 
-def renamed(term: Term, names: dict[str, str]) -> Term:
-    """A term under other labels, those of aggregates included."""
+def rename_labels(term: Term, names: dict[str, str]) -> Term:
+    """A term with other names of labels, those that aggregates bind included."""
     match term:
         case Leaf(reference):
             return Leaf(Reference(reference.tensor, tuple(names.get(label, label) for label in reference.labels)))
-        case Number():
+        case NumberTerm():
             return term
         case Add(left, right):
-            return Add(renamed(left, names), renamed(right, names))
+            return Add(rename_labels(left, names), rename_labels(right, names))
         case Mul(left, right):
-            return Mul(renamed(left, names), renamed(right, names))
+            return Mul(rename_labels(left, names), rename_labels(right, names))
         case Sum(label, body):
-            return Sum(names.get(label, label), renamed(body, names))
-        case Fold(aggregate, label, body):
-            return Fold(aggregate, names.get(label, label), renamed(body, names))
+            return Sum(names.get(label, label), rename_labels(body, names))
+        case AggregateTerm(aggregate, label, body):
+            return AggregateTerm(aggregate, names.get(label, label), rename_labels(body, names))
         case Apply(function, arguments):
-            return Apply(function, tuple(renamed(argument, names) for argument in arguments))
+            return Apply(function, tuple(rename_labels(argument, names) for argument in arguments))
 
 
 def bound_labels(term: Term) -> tuple[str, ...]:
-    """Labels that aggregates in a term take, in order."""
-    own = (term.label,) if isinstance(term, Sum | Fold) else ()
+    """The labels that aggregates in a term bind, from the outside to the inside."""
+    own = (term.label,) if isinstance(term, Sum | AggregateTerm) else ()
     return (*own, *(label for child in children(term) for label in bound_labels(child)))
