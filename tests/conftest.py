@@ -27,7 +27,7 @@ from sparseeinsum.decompose.constants import constants_for, store_constants
 from sparseeinsum.kernels.postgresql.installation import find_server
 from sparseeinsum.kernels.postgresql.python import install_python
 from sparseeinsum.operators.functions import FUNCTIONS
-from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 from sparseeinsum.tracebacks import VARIABLE
 
 ENGINES = ("duckdb", "postgresql")
@@ -71,12 +71,12 @@ def shell(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config)
 @pytest.fixture(autouse=True)
 def forget_functions() -> Iterator[None]:
     """Functions that a test registers go again."""
-    known, aggregates = set(FUNCTIONS), set(USERS_AGGREGATES)
+    known, aggregates = set(FUNCTIONS), set(USER_AGGREGATES)
     yield
     for name in set(FUNCTIONS) - known:
         del FUNCTIONS[name]
-    for name in set(USERS_AGGREGATES) - aggregates:
-        del USERS_AGGREGATES[name]
+    for name in set(USER_AGGREGATES) - aggregates:
+        del USER_AGGREGATES[name]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -29,7 +29,7 @@ from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.operators.dtypes import Array, Number
 from sparseeinsum.operators.expressions import Call, Operand, Scalar
-from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def parse_kernel(text: str | Kernel, operands: int) -> Kernel:
         names = " and ".join(NAMES[:operands])
         raise AlgebraError(f"the kernel {text!r} must be one EinSum of {names}, each of them read once")
     (einsum,) = program.einsums
-    if einsum.aggregate in USERS_AGGREGATES:
+    if einsum.aggregate in USER_AGGREGATES:
         raise AlgebraError(
             f"the kernel {text!r}: {einsum.aggregate} is a user's aggregate, which the algebra does not support"
         )

@@ -25,10 +25,12 @@ def has_single_pairs(step: Step, operands: Sequence[Relation], identifying: Mapp
         identifying: For stored tensors, the axes whose key no two tuples share.
     """
     einsum = step.einsum
-    keeps_single_values = (
-        einsum.aggregated and einsum.base_aggregate in AGGREGATES and AGGREGATES[einsum.base_aggregate].keeps_one
+    is_one_value_kept = (
+        einsum.aggregated
+        and einsum.base_aggregate in AGGREGATES
+        and AGGREGATES[einsum.base_aggregate].keeps_single_value
     )
-    if not keeps_single_values or not step.result.is_scalar:
+    if not is_one_value_kept or not step.result.is_scalar:
         return False
     if step.absence.join != JoinKind.INNER or step.indexed is not None:
         return False

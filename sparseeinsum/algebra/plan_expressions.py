@@ -59,7 +59,7 @@ from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.tensors import DEMOTED, Decomposition
 from sparseeinsum.operators.expressions import Call, Literal, Operand
-from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 from sparseeinsum.semantics.exactness import JoinKind
 from sparseeinsum.statistics.estimate import Statistics
 
@@ -298,7 +298,7 @@ class _ContractionBuilder:
             AlgebraError: The aggregate is a user's.
         """
         einsum = self.contract.einsum
-        if einsum.aggregate in USERS_AGGREGATES:
+        if einsum.aggregate in USER_AGGREGATES:
             raise AlgebraError(
                 f"{einsum.output.tensor}: {einsum.aggregate} is a user's aggregate, which the algebra does not support"
             )

@@ -31,7 +31,7 @@ from sparseeinsum.decompose.memory import Memory
 from sparseeinsum.decompose.plan import DecomposedGraph, Step
 from sparseeinsum.decompose.repartitions import Repartition
 from sparseeinsum.language.tensors import Decomposition, StoredTensor, count_keys, tuple_bytes
-from sparseeinsum.semantics.exactness import Evaluation, Values
+from sparseeinsum.semantics.exactness import Evaluation, ValueFacts
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor, stored_of, values_of
 
 
@@ -105,7 +105,7 @@ class InputTensors:
     """
 
     stored: Mapping[str, StoredTensor]
-    values: Mapping[str, Values]
+    values: Mapping[str, ValueFacts]
     complete: Set[str]
     identifying: Mapping[str, Set[int]]
 

@@ -16,7 +16,7 @@ from sparseeinsum.operators.ranges import Range, finite_range
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.statements import without_group_by_elimination
 from sparseeinsum.plans.validity import broken_rewriting, evaluations_for
-from sparseeinsum.semantics.exactness import Values
+from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.measured_tensors import stored_of, values_of
 
 # Tried as the greatest magnitude of all values, the greatest first: products and sums must stay finite, too.
@@ -32,7 +32,7 @@ class Assumption:
         is_complete: Whether every tuple that there can be must be there.
     """
 
-    values: Values
+    values: ValueFacts
     is_complete: bool
 
 
@@ -47,10 +47,10 @@ def assumptions(plan: ProgramPlan) -> dict[str, Assumption]:
 class _Wanted:
     """What is taken for granted of all inputs: of values, and which of them must have every tuple."""
 
-    values: Mapping[str, Values]
+    values: Mapping[str, ValueFacts]
     complete: Set[str]
 
-    def with_values(self, name: str, values: Values) -> "_Wanted":
+    def with_values(self, name: str, values: ValueFacts) -> "_Wanted":
         return replace(self, values={**self.values, name: values})
 
 
@@ -117,7 +117,7 @@ class _Ends:
     high: bool
 
 
-def _reaching(values: Values, ends: _Ends, magnitude: float, stored: StoredTensor) -> Values:
+def _reaching(values: ValueFacts, ends: _Ends, magnitude: float, stored: StoredTensor) -> ValueFacts:
     """The same with ends as far out as a magnitude; an end that may not be moved goes to 0, if it does not cross it."""
     found, greatest = values.entries, finite_range(stored.tensor.dtype)
     low = max(-magnitude, greatest.low) if ends.low else 0

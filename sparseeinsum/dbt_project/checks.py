@@ -10,7 +10,7 @@ from sparseeinsum.dbt_project.assumptions import Assumption
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import StoredTensor, count_keys
-from sparseeinsum.operators.ranges import NOTHING, Range, finite_range
+from sparseeinsum.operators.ranges import EMPTY_RANGE, Range, finite_range
 from sparseeinsum.statistics.columns import relation_of, table_of_rows
 from sparseeinsum.statistics.fingerprints import fingerprint_projections
 from sparseeinsum.statistics.measure import scan_projections
@@ -110,7 +110,7 @@ class _Check:
         if not values.has_fill:
             fewer = f"of {tensor.size} indices that need a value other than {write_number(tensor.fill)} have one: "
             yield _told(f"entries < {tensor.size}", fewer, exp.column("entries"))
-        if values.entries == NOTHING:
+        if values.entries == EMPTY_RANGE:
             yield _told("entries > 0", "indices have another value than the fill: ", exp.column("entries"))
             return
         for end, condition in _beyond(values.entries, dtype):

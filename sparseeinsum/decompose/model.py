@@ -95,7 +95,7 @@ class CostModel:
             promoted = promoted_labels(einsum, choice)
             keys = tuple(promoted.intersection(operand.labels) for operand in einsum.operands)
             evaluation = self.evaluations[einsum.output.tensor]
-            costs = [self._price(einsum, choice, absence) for absence in evaluation.absences(keys)]
+            costs = [self._price(einsum, choice, absence) for absence in evaluation.absence_options(keys)]
             if self.resident_bytes > 0:
                 costs += self._indexed_costs(einsum, choice, evaluation)
             known = self._within_memory(einsum, choice, costs)

@@ -106,7 +106,7 @@ def _most_matches(einsum: EinSum, model: CostModel) -> float:
 def _is_certain(einsum: EinSum, model: CostModel) -> bool:
     """Whether the number of entries of a result follows from the statistics of its operands."""
     evaluation = model.evaluations[einsum.output.tensor]
-    absence, *_ = evaluation.absences(tuple(frozenset(operand.labels) for operand in einsum.operands))
+    absence, *_ = evaluation.absence_options(tuple(frozenset(operand.labels) for operand in einsum.operands))
     if absence.join != JoinKind.INNER:  # at least as many as the larger operand has, at most as many as both together
         return not einsum.aggregated
     sparse = [

@@ -8,8 +8,8 @@ from functools import cache
 
 from sparseeinsum import assets
 from sparseeinsum.operators.aggregates import AGGREGATES, has_aggregate
-from sparseeinsum.operators.functions import built_in, called
-from sparseeinsum.operators.records import Aggregate
+from sparseeinsum.operators.functions import built_in, named_functions
+from sparseeinsum.operators.records import AggregateFunction
 
 
 class ValueType(StrEnum):
@@ -103,7 +103,7 @@ def _aggregates() -> Iterator[Function]:
             yield _aggregate("tensor_complex_", aggregate, ValueType.COMPLEX_TENSOR, _COMPLEX)
 
 
-def _aggregate(prefix: str, aggregate: Aggregate, of: ValueType, dtypes: tuple[str, ...]) -> Function:
+def _aggregate(prefix: str, aggregate: AggregateFunction, of: ValueType, dtypes: tuple[str, ...]) -> Function:
     name, numbers = f"{prefix}{aggregate.name}", "complex arrays" if of == ValueType.COMPLEX_TENSOR else "arrays"
     return Function(
         name=name,
@@ -143,7 +143,7 @@ def _completed(description: str, dtypes: Sequence[str]) -> str:
     """A description with names of functions, operators and aggregates in the place of {functions} and so on."""
     is_real = "f64" in dtypes
     names = {
-        "{functions}": ", ".join(called()),
+        "{functions}": ", ".join(named_functions()),
         "{operators}": " ".join(dict.fromkeys(function.symbol for function in built_in() if function.symbol)),
         "{aggregates}": ", ".join(name for name in AGGREGATES if is_real or has_aggregate(name, "complex")),
     }

@@ -5,12 +5,12 @@ Compiled code knows the codes alone: a text that changes compiles nothing anew.
 
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.operators.aggregates import AGGREGATES, aggregates_without
-from sparseeinsum.operators.functions import called, functions_without
+from sparseeinsum.operators.functions import functions_without, named_functions
 
 
 def _lacking(kind: str) -> str:
     """Functions and aggregates that such numbers lack."""
-    return " ".join((*(function.shown for function in functions_without(kind)), *aggregates_without(kind)))
+    return " ".join((*(function.display_name for function in functions_without(kind)), *aggregates_without(kind)))
 
 
 MESSAGES_BY_CODE: dict[int, str] = {
@@ -24,7 +24,7 @@ MESSAGES_BY_CODE: dict[int, str] = {
     -8: "the extents multiply to more than 2^40 elements",
     -9: "interrupted",
     -11: "the expression cannot be read; write it as in 'abs(u - v) ^ 2'",
-    -12: f"the expression names an unknown function; known: {' '.join(called())}; "
+    -12: f"the expression names an unknown function; known: {' '.join(named_functions())}; "
     "functions of users are known only in the Python process that compiled them",
     -13: "the expression is too long or nested too deeply; compute parts of it in statements of their own",
     -14: "the expression names v, but there is one operand, u",

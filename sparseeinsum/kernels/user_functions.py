@@ -14,7 +14,7 @@ from sparseeinsum.extras import imported
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.operators.functions import FUNCTIONS
-from sparseeinsum.operators.users_aggregates import UsersAggregate
+from sparseeinsum.operators.user_aggregates import UserAggregate
 
 _COMPILER = "sparseeinsum.kernels.building.user_functions"
 _LOCK = threading.Lock()  # of those who write the table
@@ -63,7 +63,7 @@ def require_function(name: str, function: Callable[..., object]) -> None:
         compile_function(name, function)
 
 
-def require_aggregate(record: UsersAggregate) -> None:
+def require_aggregate(record: UserAggregate) -> None:
     """Compile an aggregate unless it is known already.
 
     Raises:

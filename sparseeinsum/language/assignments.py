@@ -28,7 +28,7 @@ from sparseeinsum.language.syntax import (
 from sparseeinsum.language.tensors import write_label
 from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
-from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES, UsersAggregate
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES, UserAggregate
 
 
 def lower_assignment(assignment: Assignment, names: Names) -> list[EinSum]:
@@ -81,7 +81,7 @@ class _Statement:
             if is_whole:
                 self._add(name, labels, body, value.name, at, along)
             return is_whole
-        if value.name in USERS_AGGREGATES:
+        if value.name in USER_AGGREGATES:
             body, taken, state = self._read_users_aggregate(value, frozenset(labels))
             if labels_of(body) - taken == frozenset(labels) - {state} and state in (None, *labels[-1:]):
                 self._add(name, labels, body, value.name, at, state=state)
@@ -90,7 +90,7 @@ class _Statement:
 
     def _read_value(self, value: Expression, outside: frozenset[str]) -> tuple[Expression, str | None, Position]:
         """What the target's EinSum joins and how it aggregates, everything inside computed before."""
-        is_named = isinstance(value, FunctionCall) and (_goes_along(value) or value.name in USERS_AGGREGATES)
+        is_named = isinstance(value, FunctionCall) and (_goes_along(value) or value.name in USER_AGGREGATES)
         if not isinstance(value, FunctionCall) or is_named or not _is_folding(value):
             return self._replace_aggregates(value, outside), None, self.assignment.target.at
         body, taken = self._read_aggregate(value, outside)
@@ -158,7 +158,7 @@ class _Statement:
         return replace(expression, arguments=tuple(arguments))
 
     def _name_aggregate(self, call: FunctionCall, outside: frozenset[str]) -> TensorReference:
-        if call.name in USERS_AGGREGATES:
+        if call.name in USER_AGGREGATES:
             body, taken, state = self._read_users_aggregate(call, outside)
             free = tuple(label for label in dict.fromkeys(free_labels(body)) if label not in taken)
             free = free if state is None else (*free, state)
@@ -177,7 +177,7 @@ class _Statement:
         self, call: FunctionCall, outside: frozenset[str]
     ) -> tuple[Expression, frozenset[str], str | None]:
         """What it is of, tensors; the labels that it takes, and the one that counts the numbers of its states."""
-        record = USERS_AGGREGATES[call.name]
+        record = USER_AGGREGATES[call.name]
         if len(call.arguments) != record.arguments:
             takes = "one expression" if record.arguments == 1 else "two expressions"
             raise self.names.error(f"the aggregate {call.name} takes {takes}, not {len(call.arguments)}", call.at)
@@ -360,7 +360,7 @@ def _goes_along(call: FunctionCall) -> bool:
     return call.name in SCANS or call.name in PICKS
 
 
-def _wrong_state(record: UsersAggregate, named: tuple[str, ...], inside: frozenset[str]) -> str:
+def _wrong_state(record: UserAggregate, named: tuple[str, ...], inside: frozenset[str]) -> str:
     """What is wrong with the labels of a user's aggregate."""
     new = [label for label in named if label not in inside]
     if record.numbers == 1:

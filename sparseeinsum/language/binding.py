@@ -19,7 +19,7 @@ _OF_TRUTH = {
     name: same
     for name, aggregate in AGGREGATES.items()
     for same, other in AGGREGATES.items()
-    if FUNCTIONS[aggregate.combine].law == Law.ORDER and FUNCTIONS[aggregate.combine].of_truth == other.combine
+    if FUNCTIONS[aggregate.combine].law == Law.ORDER and FUNCTIONS[aggregate.combine].bool_equivalent == other.combine
 }
 
 
@@ -76,7 +76,7 @@ def _of_truth(einsum: EinSum, tensors: Mapping[str, Tensor]) -> EinSum:
     aggregate = einsum.aggregate
     if dtype_of(join, dtypes, einsum) == "bool":
         aggregate = _OF_TRUTH.get(str(aggregate), aggregate)
-    elif einsum.base_aggregate in AGGREGATES and AGGREGATES[einsum.base_aggregate].gives_truth:
+    elif einsum.base_aggregate in AGGREGATES and AGGREGATES[einsum.base_aggregate].returns_bool:
         join = Call("ne", (join, Literal(0)))
     return replace(einsum, join=join, aggregate=aggregate)
 

@@ -14,7 +14,7 @@ from sparseeinsum.operators.dtypes import as_number
 from sparseeinsum.operators.expressions import AxisBound, Call, Operand, Scalar
 from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
-from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class EinSum:
         output: The tensor computed and its labels, each of them once.
         operands: References; engines compute with one or two, rewriting breaks longer ones up.
         join: Scalar expression of the operands.
-        aggregate: One of AGGREGATES, SCANS, PICKS or USERS_AGGREGATES; None where no label is aggregated or scanned.
+        aggregate: One of AGGREGATES, SCANS, PICKS or USER_AGGREGATES; None where no label is aggregated or scanned.
         promoted: Labels that were promoted by hand, and their tiles.
         along: The label that a scan goes along, or a pick takes an index of; it lies inside arrays.
         state: The label that counts the numbers of a user's aggregate's states, where they are several: the last of
@@ -58,9 +58,9 @@ class EinSum:
         object.__setattr__(self, "labels", tuple(dict.fromkeys(appearing)))
         assert self.operands
         assert operands_of(self.join) == frozenset(range(len(self.operands)))
-        if self.aggregate in USERS_AGGREGATES:
+        if self.aggregate in USER_AGGREGATES:
             assert self.aggregated
-            assert (self.state is None) == (USERS_AGGREGATES[self.aggregate].numbers == 1)
+            assert (self.state is None) == (USER_AGGREGATES[self.aggregate].numbers == 1)
             assert self.state in (None, *self.output.labels[-1:])
         elif self.along is None:
             assert self.aggregate in AGGREGATES if self.aggregated else self.aggregate is None
@@ -89,7 +89,7 @@ class EinSum:
     @property
     def is_rewritable(self) -> bool:
         """Whether rules for sums, products and other aggregates may compute it otherwise."""
-        return self.along is None and self.aggregate not in USERS_AGGREGATES
+        return self.along is None and self.aggregate not in USER_AGGREGATES
 
     @property
     def demoted_labels(self) -> tuple[str, ...]:
@@ -208,7 +208,7 @@ def write_reference(reference: Reference, tiles: Mapping[str, int] = MappingProx
 
 def matches_registration(einsum: EinSum) -> bool:
     """Whether a user's aggregate still has the states and arguments that it had when the EinSum was made."""
-    record = USERS_AGGREGATES.get(str(einsum.aggregate))
+    record = USER_AGGREGATES.get(str(einsum.aggregate))
     if record is None:
         return True
     is_of_pairs = isinstance(einsum.join, Call) and einsum.join.function == record.pair
@@ -217,7 +217,7 @@ def matches_registration(einsum: EinSum) -> bool:
 
 def aggregate_arguments(einsum: EinSum) -> tuple[Scalar, ...]:
     """What its aggregate is of: its join, or the two arguments of a user's aggregate of pairs."""
-    record = USERS_AGGREGATES.get(str(einsum.aggregate))
+    record = USER_AGGREGATES.get(str(einsum.aggregate))
     is_of_pairs = record is not None and record.arguments == 2
     return einsum.join.arguments if is_of_pairs and isinstance(einsum.join, Call) else (einsum.join,)
 

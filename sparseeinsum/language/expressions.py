@@ -21,10 +21,10 @@ from sparseeinsum.language.syntax import (
     write_expression,
 )
 from sparseeinsum.operators import dtypes
-from sparseeinsum.operators.functions import is_called
+from sparseeinsum.operators.functions import is_named_function
 from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
-from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 Labels: TypeAlias = str | tuple[str, ...]
 Operand: TypeAlias = Union["TensorExpression", dtypes.Number, np.number[Any], np.bool_]
@@ -238,9 +238,9 @@ class TensorExpression:
         A scan takes its label, `x.cumsum("j")`; a user's aggregate its other argument, if it has one, and labels:
         `x.least(se.index("j"), "j", "n")`.
         """
-        if name in SCANS or name in PICKS or name in USERS_AGGREGATES:
+        if name in SCANS or name in PICKS or name in USER_AGGREGATES:
             return lambda *others: _folded(name, self, others)
-        if not is_called(name):
+        if not is_named_function(name):
             raise AttributeError(f"expressions of tensors have no {name}")
         return lambda *others: call(name, self, *others)
 

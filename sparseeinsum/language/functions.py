@@ -16,9 +16,9 @@ from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.picks import PICKS
-from sparseeinsum.operators.records import Function
+from sparseeinsum.operators.records import ScalarFunction
 from sparseeinsum.operators.scans import SCANS
-from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 _WORDS = ("trace", "one_hot", "bound", "index", "ones", "true", "false", "inf", "infj")
 RESERVED = frozenset((*AGGREGATES, *SCANS, *PICKS, *MACROS, *FOLDS, *_WORDS))
@@ -37,12 +37,12 @@ def register(python: Callable[..., Any]) -> str:
     if not _NAME.fullmatch(name):
         raise SemanticsError(f"{name} is no name for a function in a program; write it with def, in ASCII")
     known = FUNCTIONS.get(name)
-    if name in RESERVED or name in USERS_AGGREGATES or (known is not None and known.python is None):
+    if name in RESERVED or name in USER_AGGREGATES or (known is not None and known.python is None):
         raise SemanticsError(f"{name} has a meaning in programs already; give the function another name")
     source = source_of(python)
     if known is not None and known.source == source:
         return name
-    FUNCTIONS[name] = Function(
+    FUNCTIONS[name] = ScalarFunction(
         name=name,
         operands=_count_operands(name, python),
         numpy=_by_numpy(name, python),

@@ -18,8 +18,8 @@ from sparseeinsum.operators.aggregates import AGGREGATES, aggregated_dtype
 from sparseeinsum.operators.dtypes import Array, Number, as_number
 from sparseeinsum.operators.expressions import Bound, Call, Literal, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
-from sparseeinsum.operators.records import Function
-from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
+from sparseeinsum.operators.records import ScalarFunction
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 
 def bounds_of(einsum: EinSum, tensors: Mapping[str, Tensor]) -> dict[str, int]:
@@ -86,7 +86,7 @@ def result_tensor(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Tensor:
     """
     found = _axes_of_labels(einsum, tensors)
     if einsum.state is not None:
-        found[einsum.state] = Axis(einsum.state, USERS_AGGREGATES[str(einsum.aggregate)].numbers)
+        found[einsum.state] = Axis(einsum.state, USER_AGGREGATES[str(einsum.aggregate)].numbers)
     axes = tuple(found[label] for label in einsum.output.labels)
     dtype = result_dtype(einsum, join_dtype(einsum, tensors))
     fill = propagated_fill(einsum, tensors)
@@ -117,7 +117,7 @@ def dtype_of(expression: Scalar, dtypes: list[str], einsum: EinSum) -> str:
 
 
 @lru_cache(maxsize=4096)  # planning asks again and again
-def _evaluated_dtype(expression: Scalar, dtypes: tuple[str, ...], functions: tuple[Function, ...]) -> str:
+def _evaluated_dtype(expression: Scalar, dtypes: tuple[str, ...], functions: tuple[ScalarFunction, ...]) -> str:
     """Dtype of an expression that calls these functions, of which a user may register others by the same names."""
     del functions
     return str(evaluate(expression, [np.empty(0, dtype) for dtype in dtypes]).dtype)
@@ -153,11 +153,11 @@ def propagated_fill(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Number | N
 
 def aggregate_constant(einsum: EinSum, value: Array, times: int, dtype: str) -> Number | None:
     """What an EinSum makes of nothing but one value, so many times; None where it makes several values of it."""
-    if einsum.aggregate in USERS_AGGREGATES:
-        record = USERS_AGGREGATES[einsum.aggregate]
+    if einsum.aggregate in USER_AGGREGATES:
+        record = USER_AGGREGATES[einsum.aggregate]
         if record.arguments > 1 and times > 0:
             return None
-        state = record.known(float(value), times)
+        state = record.try_fold_repeated(float(value), times)
         return state[0] if state is not None and len(set(state)) == 1 else None
     once = aggregate_repeated(einsum.base_aggregate, value, 1 if einsum.along is not None else times, dtype)
     if einsum.along is not None and aggregate_repeated(einsum.base_aggregate, value, 2, dtype) != once:

@@ -21,7 +21,7 @@ from sparseeinsum.operators.expressions import AxisBound, Bound, Call, Literal, 
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
-from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 _INT64 = range(-(2**63), 2**63)
 
@@ -103,4 +103,4 @@ def check_name(call: FunctionCall, names: Names) -> None:
 
 def _function_names() -> list[str]:
     functions = (name for name, function in FUNCTIONS.items() if not function.symbol and name.isidentifier())
-    return list(dict.fromkeys((*AGGREGATES, *USERS_AGGREGATES, *functions, *MACROS, *SCANS, *PICKS, "one_hot")))
+    return list(dict.fromkeys((*AGGREGATES, *USER_AGGREGATES, *functions, *MACROS, *SCANS, *PICKS, "one_hot")))

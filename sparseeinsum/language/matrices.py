@@ -15,7 +15,7 @@ from sparseeinsum.language.expressions import LabelledExpression, NamedTensor, T
 from sparseeinsum.language.linear_algebra import FOLDS, LinearExpression, Many
 from sparseeinsum.language.numpy_functions import name_of_ufunc
 from sparseeinsum.operators import dtypes
-from sparseeinsum.operators.functions import is_called
+from sparseeinsum.operators.functions import is_named_function
 
 MatrixOperand: TypeAlias = Union["Matrix", dtypes.Number, "np.number[Any]", np.bool_]
 
@@ -109,7 +109,7 @@ class Matrix:
 
     def __getattr__(self, name: str) -> "Callable[..., Matrix]":
         """A function of programs as a method, of all values: `X.sigmoid()`, `X.clip(0, 1)`."""
-        if not is_called(name):
+        if not is_named_function(name):
             raise AttributeError(f"matrices have no {name}")
         return lambda *others: _elementwise(name, self, *others)
 

@@ -47,7 +47,7 @@ from sparseeinsum.language.syntax import (
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
-from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 Shapes: TypeAlias = Callable[[str], Sequence[int | None] | None]
 """(name of a tensor) -> the bounds of its axes, None for those not known yet; None where there is no such tensor."""
@@ -217,7 +217,7 @@ def _no_function(name: str) -> str:
     """What is wrong with a function that statements without labels do not have."""
     if name in FOLDS or name == "trace":
         return f"{name} takes one matrix"
-    if name in MACROS or name in SCANS or name in PICKS or name in USERS_AGGREGATES or name == "one_hot":
+    if name in MACROS or name in SCANS or name in PICKS or name in USER_AGGREGATES or name == "one_hot":
         return f"{name} needs to know a label; write the statement with labels, as in Y[i, j] = {name}[j](X[i, j])"
     known = [*FOLDS, "trace", *(function for function, found in FUNCTIONS.items() if not found.symbol)]
     near = difflib.get_close_matches(name.lower(), known, n=1)

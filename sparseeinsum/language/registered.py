@@ -3,20 +3,20 @@
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.scalar import functions_of
 from sparseeinsum.operators.functions import FUNCTIONS
-from sparseeinsum.operators.records import Function
-from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES, UsersAggregate
+from sparseeinsum.operators.records import ScalarFunction
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES, UserAggregate
 
 
-def registered_in(graph: EinGraph) -> dict[str, Function | UsersAggregate]:
+def registered_in(graph: EinGraph) -> dict[str, ScalarFunction | UserAggregate]:
     """Those that there are now."""
     called = frozenset().union(*(functions_of(einsum.join) for einsum in graph.einsums))
-    aggregates = {str(einsum.aggregate) for einsum in graph.einsums} & USERS_AGGREGATES.keys()
-    pairs = {USERS_AGGREGATES[name].pair for name in aggregates}
+    aggregates = {str(einsum.aggregate) for einsum in graph.einsums} & USER_AGGREGATES.keys()
+    pairs = {USER_AGGREGATES[name].pair for name in aggregates}
     functions = {name for name in called - pairs if FUNCTIONS[name].python is not None}
     found = {name: registered(name) for name in sorted(functions | aggregates)}
     return {name: record for name, record in found.items() if record is not None}
 
 
-def registered(name: str) -> Function | UsersAggregate | None:
+def registered(name: str) -> ScalarFunction | UserAggregate | None:
     """The aggregate of a user, or the function, of a name."""
-    return USERS_AGGREGATES.get(name) or FUNCTIONS.get(name)
+    return USER_AGGREGATES.get(name) or FUNCTIONS.get(name)

@@ -9,7 +9,7 @@ from sparseeinsum.errors import SemanticsError
 from sparseeinsum.operators.dtypes import Array, Number
 from sparseeinsum.operators.expressions import AxisBound, Bound, Call, Literal, Operand, Scalar, U, V
 from sparseeinsum.operators.functions import FUNCTIONS
-from sparseeinsum.operators.records import Function
+from sparseeinsum.operators.records import ScalarFunction
 
 PRODUCT = Call("mul", (U, V))
 # Dtypes that numpy computes functions of truth values in, and those that tensors have.
@@ -41,10 +41,12 @@ def _evaluate(expression: Scalar, operands: Sequence[Array | Number]) -> Array |
             return _applied(FUNCTIONS[function], [_evaluate(argument, operands) for argument in arguments])
 
 
-def _applied(record: Function, values: Sequence[Array | Number]) -> Array | Number:
+def _applied(record: ScalarFunction, values: Sequence[Array | Number]) -> Array | Number:
     if record.complex is None and record.python is None and any(map(np.iscomplexobj, values)):
-        compares = record.gives_truth or bool(record.passes)
-        problem = f"order, and so no {record.shown}; compare" if compares else f"{record.shown}; take it of"
+        compares = record.returns_bool or bool(record.returned_arguments)
+        problem = (
+            f"order, and so no {record.display_name}; compare" if compares else f"{record.display_name}; take it of"
+        )
         raise SemanticsError(f"complex numbers have no {problem} abs(...)")
     function = record.numpy
     result = np.asarray(function(*values))
@@ -166,7 +168,7 @@ def gives_infinity(expression: Scalar) -> bool:
         case Literal(value):
             return not isinstance(value, int) and math.isinf(abs(value))
         case Call(function, arguments):
-            return any(gives_infinity(arguments[position]) for position in FUNCTIONS[function].passes)
+            return any(gives_infinity(arguments[position]) for position in FUNCTIONS[function].returned_arguments)
         case _:
             return False
 

@@ -10,7 +10,7 @@ from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.picks import PICKS
-from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ AGGREGATING_MACROS = frozenset({"mean", "var", "norm", "count", "sumsq", "argmax
 
 def is_aggregate(call: FunctionCall) -> bool:
     """Whether a call aggregates labels; min and max of two arguments are scalar functions."""
-    if call.name in AGGREGATING_MACROS or call.name in PICKS or call.name in USERS_AGGREGATES:
+    if call.name in AGGREGATING_MACROS or call.name in PICKS or call.name in USER_AGGREGATES:
         return True
     if call.name not in AGGREGATES:
         return False
@@ -222,7 +222,7 @@ def free_labels(expression: Expression) -> Iterator[str]:
             named = lowercase_labels(labels or ()) if is_aggregate(expression) else ()
             inside = [label for argument in arguments for label in free_labels(argument)]
             yield from (label for label in inside if label not in named)
-            if expression.name in USERS_AGGREGATES:  # a label that counts the numbers of states
+            if expression.name in USER_AGGREGATES:  # a label that counts the numbers of states
                 yield from (label for label in named if label not in inside)
 
 

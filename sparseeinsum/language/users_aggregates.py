@@ -11,8 +11,8 @@ from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.functions import RESERVED, source_of
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.functions import FUNCTIONS
-from sparseeinsum.operators.records import Function
-from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES, State, UsersAggregate
+from sparseeinsum.operators.records import ScalarFunction
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES, State, UserAggregate
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,59}")
 _MOST_NUMBERS = 4
@@ -55,14 +55,14 @@ def aggregate(
         _count_parameters(name, "repeat", repeat, (2,))
     state = _state(name, identity)
     source = (state, *(None if each is None else source_of(each) for each in (fold, combine, repeat)))
-    known = USERS_AGGREGATES.get(name)
+    known = USER_AGGREGATES.get(name)
     if known is not None and known.source == source:
         return
-    record = UsersAggregate(name, fold, state, combine, repeat, arguments, source)
+    record = UserAggregate(name, fold, state, combine, repeat, arguments, source)
     _check(record)
-    USERS_AGGREGATES[name] = record
+    USER_AGGREGATES[name] = record
     if arguments == 2:
-        FUNCTIONS[record.pair] = Function(name=record.pair, operands=2, numpy=_pairs(name), python=fold)
+        FUNCTIONS[record.pair] = ScalarFunction(name=record.pair, operands=2, numpy=_pairs(name), python=fold)
 
 
 def _state(name: str, identity: float | Sequence[float]) -> State:
@@ -86,9 +86,9 @@ def _count_parameters(name: str, part: str, function: Callable[..., Any], allowe
     return len(parameters)
 
 
-def _check(record: UsersAggregate) -> None:
+def _check(record: UserAggregate) -> None:
     """Try the functions with some values; what they compute must not depend on the order, nor on how it is divided."""
-    states = [_tried(record, "fold", record.folded, [(value,) * record.arguments]) for value in _PROBES]
+    states = [_tried(record, "fold", record.fold_all, [(value,) * record.arguments]) for value in _PROBES]
     for state in (record.identity, *states):
         if len(state) != record.numbers:
             raise SemanticsError(
@@ -96,7 +96,7 @@ def _check(record: UsersAggregate) -> None:
             )
     one, other = states[:2]
     both = _combined(record, one, other)
-    folded = _tried(record, "fold", record.folded, [(value,) * record.arguments for value in _PROBES[:2]])
+    folded = _tried(record, "fold", record.fold_all, [(value,) * record.arguments for value in _PROBES[:2]])
     for what, found, wanted in (
         ("combine(identity, state) is not state", _combined(record, record.identity, one), one),
         ("combine depends on the order of its arguments", _combined(record, other, one), both),
@@ -105,12 +105,12 @@ def _check(record: UsersAggregate) -> None:
         _check_same(record, what, found, wanted)
     if record.arguments == 1:
         for value in _PROBES:
-            found = _tried(record, "repeat", record.repeated, value, 3)
-            three = _tried(record, "fold", record.folded, [(value,)] * 3)
+            found = _tried(record, "repeat", record.fold_repeated, value, 3)
+            three = _tried(record, "fold", record.fold_all, [(value,)] * 3)
             _check_same(record, "repeat(value, 3) is not the fold of three", found, three)
 
 
-def _combined(record: UsersAggregate, one: State, other: State) -> State:
+def _combined(record: UserAggregate, one: State, other: State) -> State:
     plain = (one[0], other[0]) if record.numbers == 1 else (one, other)
 
     def combine(*states: Any) -> State:  # noqa: ANN401  # as functions take them
@@ -121,12 +121,12 @@ def _combined(record: UsersAggregate, one: State, other: State) -> State:
     return combined
 
 
-def _check_same(record: UsersAggregate, problem: str, found: State, wanted: State) -> None:
+def _check_same(record: UserAggregate, problem: str, found: State, wanted: State) -> None:
     if len(found) != len(wanted) or not np.allclose(found, wanted, rtol=1e-9, atol=1e-12, equal_nan=True):
         raise SemanticsError(f"{record.name} is no aggregate: {problem}; it gives {found} for {wanted}")
 
 
-def _tried(record: UsersAggregate, part: str, function: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401
+def _tried(record: UserAggregate, part: str, function: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401
     try:
         return function(*arguments)
     except Exception as error:

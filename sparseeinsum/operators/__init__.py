@@ -1,1 +1,1 @@
-"""Operators: what scalar functions, aggregates and scans are, each in one record from which all else follows."""
+"""Operators: scalar functions, aggregates and scans, each defined by one record from which everything else follows."""

@@ -1,4 +1,4 @@
-"""Operators: the dtypes of tensors, and numbers as they hold them."""
+"""Operators: the dtypes of tensors, and numbers in them."""
 
 import math
 from collections.abc import Sequence
@@ -12,56 +12,56 @@ from sparseeinsum.errors import SemanticsError
 Number: TypeAlias = bool | int | float | complex
 Array: TypeAlias = NDArray[Any]
 
-# Bytes of an element as it is computed with: a bool is a float32 of 0 or 1.
+# Bytes of an element in arithmetic: a bool is computed as a float32 of 0 or 1.
 ITEM_BYTES = {"float64": 8, "float32": 4, "int64": 8, "bool": 4, "complex128": 16, "complex64": 8}
 
 _INT64 = np.iinfo(np.int64)
 
 
-def least_of(dtype: str) -> Number:
+def smallest_value(dtype: str) -> Number:
     """The least value of a dtype: -inf, False, or the least int64."""
     return {"int64": int(_INT64.min), "bool": False}.get(dtype, -math.inf)
 
 
-def greatest_of(dtype: str) -> Number:
+def largest_value(dtype: str) -> Number:
     """The greatest value of a dtype: inf, True, or the greatest int64."""
     return {"int64": int(_INT64.max), "bool": True}.get(dtype, math.inf)
 
 
 def is_complex(dtype: str) -> bool:
-    """Whether values have a real and an imaginary part."""
+    """Whether a dtype is of complex numbers."""
     return dtype.startswith("complex")
 
 
 def is_float(dtype: str) -> bool:
-    """Whether values are real and of floating point."""
+    """Whether a dtype is of real numbers in floating point."""
     return dtype.startswith("float")
 
 
 def as_number(value: object, dtype: str) -> Number:
-    """A number as a dtype holds it.
+    """A value as a Python number that `dtype` represents exactly, or rounded for floating point.
 
     Raises:
-        SemanticsError: The dtype has no such number.
+        SemanticsError: `value` is no number, or the dtype has no such number.
     """
     if not isinstance(value, (bool, int, float, complex, np.generic)):
         raise SemanticsError(f"{value!r} is no number")
-    plain = value.item() if isinstance(value, np.generic) else value
-    if isinstance(plain, complex) and not is_complex(dtype):
-        raise SemanticsError(f"{plain!r} is no {dtype}")
+    python_value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(python_value, complex) and not is_complex(dtype):
+        raise SemanticsError(f"{python_value!r} is no {dtype}")
     try:
         with np.errstate(all="ignore"):
-            number: Number = np.asarray(plain).astype(dtype).item()
+            number: Number = np.asarray(python_value).astype(dtype).item()
     except (OverflowError, ValueError):
-        raise SemanticsError(f"{plain!r} is no {dtype}") from None
-    is_lost = number != plain and number == number
+        raise SemanticsError(f"{python_value!r} is no {dtype}") from None
+    is_lost = number != python_value and number == number
     if is_lost and dtype in ("int64", "bool"):
-        raise SemanticsError(f"{plain!r} is no {dtype}")
-    if np.isinf(number) and not np.isinf(plain):
-        raise SemanticsError(f"{plain!r} is beyond {dtype}")
+        raise SemanticsError(f"{python_value!r} is no {dtype}")
+    if np.isinf(number) and not np.isinf(python_value):
+        raise SemanticsError(f"{python_value!r} is beyond {dtype}")
     return number
 
 
-def promoted(dtypes: Sequence[str]) -> str:
-    """The dtype that holds values of all of these, by numpy's rules."""
+def result_dtype(dtypes: Sequence[str]) -> str:
+    """The dtype of an operation on values of all of these dtypes, by numpy's rules."""
     return str(np.result_type(*dtypes))

@@ -1,13 +1,13 @@
-"""Operators: elementary functions, those that choose one of their arguments, and those that round."""
+"""Operators: elementary functions, functions that select one of their arguments, and rounding."""
 
 import numpy as np
 
 from sparseeinsum.operators import range_rules as rules
-from sparseeinsum.operators import references
-from sparseeinsum.operators.records import Function, Law
+from sparseeinsum.operators import reference_functions as references
+from sparseeinsum.operators.records import Law, ScalarFunction
 
 ELEMENTARY = (
-    Function(
+    ScalarFunction(
         name="abs",
         operands=1,
         numpy=np.abs,
@@ -16,11 +16,11 @@ ELEMENTARY = (
         integer="size",
         complex="size_of",
         sql="@abs(u)",
-        range=rules.of_size,
-        complex_range=rules.of_complex_size,
-        keeps=frozenset({Law.PRODUCT}),
+        range=rules.abs_range,
+        complex_range=rules.complex_abs_range,
+        preserves=frozenset({Law.PRODUCT}),
     ),
-    Function(
+    ScalarFunction(
         name="exp",
         operands=1,
         numpy=np.exp,
@@ -28,11 +28,11 @@ ELEMENTARY = (
         real="exponential",
         complex="exponential",
         sql="@exp(u)",
-        range=rules.of_increasing(np.exp),
-        complex_range=rules.of_anything,
+        range=rules.range_of_increasing(np.exp),
+        complex_range=rules.any_value,
         is_increasing=True,
     ),
-    Function(
+    ScalarFunction(
         name="log",
         operands=1,
         numpy=np.log,
@@ -40,10 +40,10 @@ ELEMENTARY = (
         real=np.log,
         complex="logarithm",
         sql="@log(u)",
-        range=rules.of_increasing(np.log, least=0.0),
-        complex_range=rules.of_anything,
+        range=rules.range_of_increasing(np.log, least=0.0),
+        complex_range=rules.any_value,
     ),
-    Function(
+    ScalarFunction(
         name="sqrt",
         operands=1,
         numpy=np.sqrt,
@@ -51,10 +51,10 @@ ELEMENTARY = (
         real=np.sqrt,
         complex="square_root",
         sql="@sqrt(u)",
-        range=rules.of_increasing(np.sqrt, least=0.0),
-        complex_range=rules.of_anything,
+        range=rules.range_of_increasing(np.sqrt, least=0.0),
+        complex_range=rules.any_value,
     ),
-    Function(
+    ScalarFunction(
         name="sign",
         operands=1,
         numpy=np.sign,
@@ -63,11 +63,11 @@ ELEMENTARY = (
         integer="sign",
         complex="sign",
         sql="@sign(u)",
-        range=rules.of_sign,
-        complex_range=rules.of_anything,
+        range=rules.sign_range,
+        complex_range=rules.any_value,
         is_increasing=True,
     ),
-    Function(
+    ScalarFunction(
         name="relu",
         operands=1,
         numpy=references.relu,
@@ -75,10 +75,10 @@ ELEMENTARY = (
         real="relu",
         integer=lambda u: max(u, 0),
         sql="@relu(u)",
-        range=rules.of_relu,
+        range=rules.relu_range,
         is_increasing=True,
     ),
-    Function(
+    ScalarFunction(
         name="sigmoid",
         operands=1,
         numpy=references.sigmoid,
@@ -86,11 +86,11 @@ ELEMENTARY = (
         real="sigmoid",
         complex="sigmoid",
         sql="@sigmoid(u)",
-        range=rules.of_increasing(references.sigmoid),
-        complex_range=rules.of_anything,
+        range=rules.range_of_increasing(references.sigmoid),
+        complex_range=rules.any_value,
         is_increasing=True,
     ),
-    Function(
+    ScalarFunction(
         name="tanh",
         operands=1,
         numpy=np.tanh,
@@ -98,11 +98,11 @@ ELEMENTARY = (
         real=np.tanh,
         complex="hyperbolic_tangent",
         sql="@tanh(u)",
-        range=rules.of_increasing(np.tanh),
-        complex_range=rules.of_anything,
+        range=rules.range_of_increasing(np.tanh),
+        complex_range=rules.any_value,
         is_increasing=True,
     ),
-    Function(
+    ScalarFunction(
         name="conj",
         operands=1,
         numpy=np.conjugate,
@@ -112,10 +112,10 @@ ELEMENTARY = (
         complex=lambda u: complex(u.real, -u.imag),
         sql="@conj(u)",
         range=lambda a: a,
-        complex_range=rules.of_complex_turn,
-        keeps=frozenset({Law.SUM, Law.PRODUCT}),
+        complex_range=rules.complex_sign_change_range,
+        preserves=frozenset({Law.SUM, Law.PRODUCT}),
     ),
-    Function(
+    ScalarFunction(
         name="min",
         operands=2,
         numpy=np.minimum,
@@ -123,14 +123,14 @@ ELEMENTARY = (
         real=np.minimum,
         integer=min,
         sql="@min(u, v)",
-        range=rules.of_least,
+        range=rules.min_range,
         is_commutative=True,
         law=Law.ORDER,
-        of_truth="and",
+        bool_equivalent="and",
         annihilators=(-np.inf,),
-        passes=(0, 1),
+        returned_arguments=(0, 1),
     ),
-    Function(
+    ScalarFunction(
         name="max",
         operands=2,
         numpy=np.maximum,
@@ -138,24 +138,24 @@ ELEMENTARY = (
         real=np.maximum,
         integer=max,
         sql="@max(u, v)",
-        range=rules.of_greatest,
+        range=rules.max_range,
         is_commutative=True,
         law=Law.ORDER,
-        of_truth="or",
+        bool_equivalent="or",
         annihilators=(np.inf,),
-        passes=(0, 1),
+        returned_arguments=(0, 1),
     ),
-    Function(
+    ScalarFunction(
         name="logaddexp",
         operands=2,
         numpy=np.logaddexp,
         description="log(exp(u) + exp(v))",
         real="log_of_sum",
         sql="@log_of_sum(u, v)",
-        range=rules.of_log_of_sum,
+        range=rules.logaddexp_range,
         is_commutative=True,
     ),
-    Function(
+    ScalarFunction(
         name="where",
         operands=3,
         numpy=np.where,
@@ -164,62 +164,62 @@ ELEMENTARY = (
         integer=lambda u, v, w: v if u != 0 else w,
         complex=lambda u, v, w: v if u != 0 else w,
         sql="CASE WHEN @is_true(u) THEN v ELSE w END",
-        range=rules.of_choice,
-        complex_range=rules.of_choice,
-        passes=(1, 2),
+        range=rules.where_range,
+        complex_range=rules.where_range,
+        returned_arguments=(1, 2),
     ),
 )
 
 ROUNDING = (
-    Function(
+    ScalarFunction(
         name="floor",
         operands=1,
-        numpy=references.of_fractions(np.floor),
+        numpy=references.keeping_integers(np.floor),
         description="the greatest whole number that is not greater",
         real=lambda u: np.floor(np.float64(u)),
         integer=lambda u: u,
         sql="@floor(u)",
-        range=rules.of_rounding(np.floor),
+        range=rules.range_of_rounding(np.floor),
         ufuncs=(np.floor,),
         is_increasing=True,
     ),
-    Function(
+    ScalarFunction(
         name="ceil",
         operands=1,
-        numpy=references.of_fractions(np.ceil),
+        numpy=references.keeping_integers(np.ceil),
         description="the least whole number that is not less",
         real=lambda u: np.ceil(np.float64(u)),
         integer=lambda u: u,
         sql="@ceil(u)",
-        range=rules.of_rounding(np.ceil),
+        range=rules.range_of_rounding(np.ceil),
         ufuncs=(np.ceil,),
         is_increasing=True,
     ),
-    Function(
+    ScalarFunction(
         name="round",
         operands=1,
-        numpy=references.of_fractions(np.round),
+        numpy=references.keeping_integers(np.round),
         description="the nearest whole number, of two the even one",
         real=lambda u: np.rint(np.float64(u)),
         integer=lambda u: u,
         complex=lambda u: complex(np.rint(np.float64(u.real)), np.rint(np.float64(u.imag))),
         sql="@round(u)",
-        range=rules.of_rounding(np.round),
-        complex_range=rules.of_complex_rounding,
+        range=rules.range_of_rounding(np.round),
+        complex_range=rules.complex_rounding_range,
         ufuncs=(np.rint,),
         is_increasing=True,
     ),
-    Function(
+    ScalarFunction(
         name="mod",
         operands=2,
         numpy=np.mod,
         description="remainder with the sign of the divisor, as Python's %; by 0 NaN, of int64 0",
         real=lambda u, v: np.float64(u) % np.float64(v),
         integer="remainder",
-        range=rules.of_remainder,
+        range=rules.remainder_range,
         floats_differ=lambda dividend, divisor: 0 in divisor,
     ),
-    Function(
+    ScalarFunction(
         name="clip",
         operands=3,
         numpy=references.clip,
@@ -227,7 +227,7 @@ ROUNDING = (
         real=lambda u, v, w: np.minimum(np.maximum(u, v), w),
         integer=lambda u, v, w: min(max(u, v), w),
         sql="@min(@max(u, v), w)",
-        range=rules.of_clip,
-        passes=(0, 1, 2),
+        range=rules.clip_range,
+        returned_arguments=(0, 1, 2),
     ),
 )

@@ -1,4 +1,4 @@
-"""Operators: scalar expressions: functions, by their names, of operands and numbers."""
+"""Operators: scalar expressions: functions, by name, of operands and numbers."""
 
 from dataclasses import dataclass
 
@@ -7,16 +7,16 @@ from sparseeinsum.operators.dtypes import Number
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """The value of an operand, by its position: 0 is u, 1 is v."""
+    """An operand of the expression, by its position: 0 is u, 1 is v."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Literal:
-    """A number written in the program; as in numpy, a whole one keeps the dtype of an int64 beside it.
+    """A number that is written in the program; as in numpy, an integer does not change the dtype of an int64.
 
-    Two are equal if they are of one kind, too: 1, 1.0 and true give results of different dtypes.
+    Two literals are equal only if their types are: 1, 1.0 and true give results of different dtypes.
     """
 
     value: Number
@@ -30,14 +30,14 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The bound of a label, a whole number that is known once tensors are: `bound(j)`."""
+    """The bound of a label, `bound(j)`: an integer that is known once the tensors are."""
 
     label: str
 
 
 @dataclass(frozen=True, slots=True)
 class AxisBound:
-    """The bound of an axis of a tensor: `bound(A, 1)`. Binding puts the number in its place."""
+    """The bound of an axis of a tensor, `bound(A, 1)`. Binding replaces it by the number."""
 
     tensor: str
     axis: int
@@ -45,7 +45,7 @@ class AxisBound:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function, or an operator by its name in FUNCTIONS, of scalar expressions."""
+    """A function of scalar expressions, by its name in FUNCTIONS; operators such as + have names, too."""
 
     function: str
     arguments: tuple["Scalar", ...]

@@ -1,30 +1,30 @@
-"""Operators: every scalar function of programs, by name: those that have operators come first."""
+"""Operators: all scalar functions of programs by name; those with a symbol, such as `+`, come first."""
 
 from sparseeinsum.operators.elementary import ELEMENTARY, ROUNDING
-from sparseeinsum.operators.records import Function
+from sparseeinsum.operators.records import ScalarFunction
 from sparseeinsum.operators.symbolic import SYMBOLIC
 from sparseeinsum.operators.trigonometry import TRIGONOMETRY
 
-FUNCTIONS: dict[str, Function] = {
+FUNCTIONS: dict[str, ScalarFunction] = {
     function.name: function for function in (*SYMBOLIC, *ELEMENTARY, *ROUNDING, *TRIGONOMETRY)
 }
 
 
-def built_in() -> tuple[Function, ...]:
-    """The functions that users did not register, in the order of their codes in kernels."""
+def built_in() -> tuple[ScalarFunction, ...]:
+    """The functions that no user registered, in the order of their codes in kernels."""
     return tuple(function for function in FUNCTIONS.values() if function.python is None)
 
 
-def called() -> tuple[str, ...]:
-    """Names of those that have no operator."""
+def named_functions() -> tuple[str, ...]:
+    """The names of built-in functions that are written by name, because they have no symbol."""
     return tuple(function.name for function in built_in() if not function.symbol)
 
 
-def is_called(name: str) -> bool:
-    """Whether a name is that of a function without an operator; of one of a user's, too."""
+def is_named_function(name: str) -> bool:
+    """Whether `name` is a function that is written by name; functions of users are, too."""
     return name in FUNCTIONS and not FUNCTIONS[name].symbol
 
 
-def functions_without(part: str) -> tuple[Function, ...]:
-    """Those built in whose records lack a part, such as `integer`, `complex` or `sql`."""
+def functions_without(part: str) -> tuple[ScalarFunction, ...]:
+    """The built-in functions whose records lack a part, such as `integer`, `complex` or `sql`."""
     return tuple(function for function in built_in() if getattr(function, part) is None)

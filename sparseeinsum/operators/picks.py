@@ -1,4 +1,4 @@
-"""Operators: what picks one value along a label, in one record each."""
+"""Operators: picks, which take the value at one index of a label; one record each."""
 
 from sparseeinsum.operators.records import Pick
 

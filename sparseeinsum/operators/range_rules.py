@@ -1,6 +1,6 @@
-"""Operators: rules of ranges: where the values of a function lie, from where those of its arguments do.
+"""Operators: rules of ranges, which give the range of a function for the ranges of its arguments.
 
-Rules of complex numbers speak of real and imaginary parts, where both keep to one range.
+Rules for complex numbers are about the real and the imaginary parts, which share one range.
 """
 
 import math
@@ -9,57 +9,59 @@ from typing import Any
 
 import numpy as np
 
-from sparseeinsum.operators.ranges import ANYTHING, TRUTH, Range, exactly
+from sparseeinsum.operators.ranges import ANY_VALUE, BOOL_RANGE, Range, exact_range
 
-_GREATEST_TANGENT = 1e20  # no float64 is so near to an odd multiple of pi / 2 that its tangent is greater
+_GREATEST_TANGENT = 1e20  # no float64 is close enough to an odd multiple of pi / 2 for a greater tangent
 
 
-def _nan(*arguments: Range) -> bool:
+def _may_be_nan(*arguments: Range) -> bool:
     return any(argument.may_be_nan for argument in arguments)
 
 
-def of_sum(a: Range, b: Range) -> Range:
-    opposed = (a.low == -math.inf and b.high == math.inf) or (a.high == math.inf and b.low == -math.inf)
-    if _is_infinite(a) and b.is_finite:
+def sum_range(a: Range, b: Range) -> Range:
+    may_cancel = (a.low == -math.inf and b.high == math.inf) or (a.high == math.inf and b.low == -math.inf)
+    if _is_one_infinity(a) and b.is_finite:
         return a
-    if _is_infinite(b) and a.is_finite:
+    if _is_one_infinity(b) and a.is_finite:
         return b
     low = -math.inf if -math.inf in (a.low, b.low) else a.low + b.low
     high = math.inf if math.inf in (a.high, b.high) else a.high + b.high
-    return Range(low, high, _nan(a, b) or opposed)
+    return Range(low, high, _may_be_nan(a, b) or may_cancel)
 
 
-def _is_infinite(a: Range) -> bool:
-    """Whether there is one value, which is infinite: adding anything finite leaves it as it is."""
+def _is_one_infinity(a: Range) -> bool:
+    """Whether the only value is an infinity, which adding finite values does not change."""
     return a.exact is not None and math.isinf(abs(a.exact))
 
 
-def of_negative(a: Range) -> Range:
+def negative_range(a: Range) -> Range:
     return Range(-a.high, -a.low, a.may_be_nan, None if a.exact is None else -a.exact)
 
 
-def of_difference(a: Range, b: Range) -> Range:
-    return of_sum(a, of_negative(b))
+def difference_range(a: Range, b: Range) -> Range:
+    return sum_range(a, negative_range(b))
 
 
-def of_product(a: Range, b: Range) -> Range:
-    for one, other in ((a, b), (b, a)):
-        if one.exact is not None and one.exact == 0 and other.is_finite:
-            return one
-    loses = (0 in a and math.inf in (abs(b.low), abs(b.high))) or (0 in b and math.inf in (abs(a.low), abs(a.high)))
+def product_range(a: Range, b: Range) -> Range:
+    for first, second in ((a, b), (b, a)):
+        if first.exact is not None and first.exact == 0 and second.is_finite:
+            return first
+    may_meet_zero = (0 in a and math.inf in (abs(b.low), abs(b.high))) or (
+        0 in b and math.inf in (abs(a.low), abs(a.high))
+    )
     corners = [_product(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
-    return Range(min(corners), max(corners), _nan(a, b) or loses)
+    return Range(min(corners), max(corners), _may_be_nan(a, b) or may_meet_zero)
 
 
 def _product(x: float, y: float) -> float:
     return 0 if 0 in (x, y) else x * y
 
 
-def of_quotient(a: Range, b: Range) -> Range:
+def quotient_range(a: Range, b: Range) -> Range:
     if 0 in b or b.may_be_nan or not b.is_finite:
-        return ANYTHING
+        return ANY_VALUE
     if a.exact is not None and a.exact == 0:
-        return exactly(0.0)
+        return exact_range(0.0)
     corners = [_quotient(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
     return Range(min(corners), max(corners), a.may_be_nan)
 
@@ -71,20 +73,20 @@ def _quotient(x: float, y: float) -> float:
         return math.copysign(math.inf, x) * math.copysign(1, y)
 
 
-def of_size(a: Range) -> Range:
+def abs_range(a: Range) -> Range:
     low = 0 if 0 in a else min(abs(a.low), abs(a.high))
     return Range(low, a.magnitude, a.may_be_nan)
 
 
-def of_power(a: Range, b: Range) -> Range:
+def power_range(a: Range, b: Range) -> Range:
     if not _is_whole_exponent(b):
         is_positive = a.low > 0 and a.is_finite and b.is_finite
-        return _hull_of(np.power, a, b) if is_positive else ANYTHING
+        return _range_of_corners(np.power, a, b) if is_positive else ANY_VALUE
     if b.exact == 0:
-        return exactly(1.0)
+        return exact_range(1.0)
     exponent = int(b.low)
-    base = of_size(a) if exponent % 2 == 0 else a
-    return Range(power_of(base.low, exponent), power_of(base.high, exponent), a.may_be_nan)
+    base = abs_range(a) if exponent % 2 == 0 else a
+    return Range(saturating_power(base.low, exponent), saturating_power(base.high, exponent), a.may_be_nan)
 
 
 def _is_whole_exponent(b: Range) -> bool:
@@ -92,24 +94,24 @@ def _is_whole_exponent(b: Range) -> bool:
     return exponent is not None and not isinstance(exponent, complex) and 0 <= exponent < math.inf and exponent % 1 == 0
 
 
-def power_of(base: float, exponent: int) -> float:
-    """A bound to a whole power; infinite where that is beyond floating point."""
+def saturating_power(base: float, exponent: int) -> float:
+    """An end of a range to an integer power; infinite beyond floating point."""
     try:
         return float(base) ** exponent if not isinstance(base, int) or exponent > 64 else base**exponent
     except OverflowError:
         return math.copysign(math.inf, base)
 
 
-def _hull_of(function: Callable[..., Any], a: Range, b: Range) -> Range:
+def _range_of_corners(function: Callable[..., Any], a: Range, b: Range) -> Range:
     with np.errstate(all="ignore"):
         corners = [float(function(float(x), float(y))) for x in (a.low, a.high) for y in (b.low, b.high)]
-    return Range(min(corners), max(corners), _nan(a, b))
+    return Range(min(corners), max(corners), _may_be_nan(a, b))
 
 
-def of_increasing(
+def range_of_increasing(
     function: Callable[..., Any], least: float = -math.inf, most: float = math.inf
 ) -> Callable[[Range], Range]:
-    """Of a function of numpy that decreases nowhere between `least` and `most`, and is NaN beyond."""
+    """The rule of a numpy function that decreases nowhere between `least` and `most`, and is NaN elsewhere."""
 
     def rule(a: Range) -> Range:
         with np.errstate(all="ignore"):
@@ -119,8 +121,8 @@ def of_increasing(
     return rule
 
 
-def of_rounding(function: Callable[..., Any]) -> Callable[[Range], Range]:
-    """Of a function of numpy that makes whole numbers, and leaves those as they are."""
+def range_of_rounding(function: Callable[..., Any]) -> Callable[[Range], Range]:
+    """The rule of a numpy function that rounds to integers."""
 
     def rule(a: Range) -> Range:
         low, high = (end if isinstance(end, int) else float(function(end)) for end in (a.low, a.high))
@@ -129,156 +131,161 @@ def of_rounding(function: Callable[..., Any]) -> Callable[[Range], Range]:
     return rule
 
 
-def of_waves(a: Range) -> Range:
+def sine_range(a: Range) -> Range:
     return Range(-1, 1, not a.is_finite)
 
 
-def of_tangent(a: Range) -> Range:
-    return around(_GREATEST_TANGENT) if a.is_finite else ANYTHING
+def tangent_range(a: Range) -> Range:
+    return symmetric_range(_GREATEST_TANGENT) if a.is_finite else ANY_VALUE
 
 
-def of_arc_cosine(a: Range) -> Range:
-    rising = of_increasing(lambda x: -np.arccos(x), -1.0, 1.0)
-    return of_negative(rising(a))
+def arc_cosine_range(a: Range) -> Range:
+    rising = range_of_increasing(lambda x: -np.arccos(x), -1.0, 1.0)
+    return negative_range(rising(a))
 
 
-def of_hyperbolic_cosine(a: Range) -> Range:
-    return of_increasing(np.cosh)(of_size(a))
+def hyperbolic_cosine_range(a: Range) -> Range:
+    return range_of_increasing(np.cosh)(abs_range(a))
 
 
-def of_remainder(a: Range, b: Range) -> Range:
+def remainder_range(a: Range, b: Range) -> Range:
     if not (a.is_finite and b.is_finite):
-        return ANYTHING
+        return ANY_VALUE
     return Range(min(b.low, 0), max(b.high, 0), 0 in b)
 
 
-def of_log_of_sum(a: Range, b: Range) -> Range:
+def logaddexp_range(a: Range, b: Range) -> Range:
     low, high = (float(np.logaddexp(x, y)) for x, y in ((a.low, b.low), (a.high, b.high)))
-    room = 1e-5 * (a.magnitude + b.magnitude) if a.is_finite and b.is_finite else 0  # of parts that cancel
-    return Range(low - room, high + room, _nan(a, b))
+    # The kernel adds terms that may cancel, which rounds more than one operation does.
+    room = 1e-5 * (a.magnitude + b.magnitude) if a.is_finite and b.is_finite else 0
+    return Range(low - room, high + room, _may_be_nan(a, b))
 
 
-def of_least(a: Range, b: Range) -> Range:
-    return _one_of(a, b) or Range(min(a.low, b.low), min(a.high, b.high), _nan(a, b))
+def min_range(a: Range, b: Range) -> Range:
+    return _lesser_if_disjoint(a, b) or Range(min(a.low, b.low), min(a.high, b.high), _may_be_nan(a, b))
 
 
-def of_greatest(a: Range, b: Range) -> Range:
-    negated = _one_of(of_negative(a), of_negative(b))
-    return of_negative(negated) if negated else Range(max(a.low, b.low), max(a.high, b.high), _nan(a, b))
+def max_range(a: Range, b: Range) -> Range:
+    least_of_negatives = _lesser_if_disjoint(negative_range(a), negative_range(b))
+    return (
+        negative_range(least_of_negatives)
+        if least_of_negatives
+        else Range(max(a.low, b.low), max(a.high, b.high), _may_be_nan(a, b))
+    )
 
 
-def _one_of(a: Range, b: Range) -> Range | None:
-    """The smaller of two ranges that do not overlap and have no NaN."""
-    if _nan(a, b):
+def _lesser_if_disjoint(a: Range, b: Range) -> Range | None:
+    """The smaller of two ranges that do not overlap and have no NaN; else None."""
+    if _may_be_nan(a, b):
         return None
     return a if a.high <= b.low else b if b.high <= a.low else None
 
 
-def of_relu(a: Range) -> Range:
-    return of_greatest(a, exactly(0.0))
+def relu_range(a: Range) -> Range:
+    return max_range(a, exact_range(0.0))
 
 
-def of_clip(a: Range, low: Range, high: Range) -> Range:
-    return of_least(of_greatest(a, low), high)
+def clip_range(a: Range, low: Range, high: Range) -> Range:
+    return min_range(max_range(a, low), high)
 
 
-def of_sign(a: Range) -> Range:
+def sign_range(a: Range) -> Range:
     if not a.may_be_nan and (a.low > 0 or a.high < 0):
-        return exactly(1.0 if a.low > 0 else -1.0)
+        return exact_range(1.0 if a.low > 0 else -1.0)
     return Range(-1 if a.low < 0 else 0, 1 if a.high > 0 else 0, a.may_be_nan)
 
 
-def of_less(a: Range, b: Range) -> Range:
-    if a.high < b.low and not _nan(a, b):
-        return exactly(True)
-    return exactly(False) if a.low >= b.high else TRUTH
+def less_range(a: Range, b: Range) -> Range:
+    if a.high < b.low and not _may_be_nan(a, b):
+        return exact_range(True)
+    return exact_range(False) if a.low >= b.high else BOOL_RANGE
 
 
-def of_less_or_equal(a: Range, b: Range) -> Range:
-    if a.high <= b.low and not _nan(a, b):
-        return exactly(True)
-    return exactly(False) if a.low > b.high else TRUTH
+def less_or_equal_range(a: Range, b: Range) -> Range:
+    if a.high <= b.low and not _may_be_nan(a, b):
+        return exact_range(True)
+    return exact_range(False) if a.low > b.high else BOOL_RANGE
 
 
-def of_equal(a: Range, b: Range) -> Range:
-    return exactly(False) if a.high < b.low or b.high < a.low else TRUTH
+def equal_range(a: Range, b: Range) -> Range:
+    return exact_range(False) if a.high < b.low or b.high < a.low else BOOL_RANGE
 
 
-def of_not(a: Range) -> Range:
-    truth = _truth_of(a)
-    return TRUTH if truth is None else exactly(not truth)
+def not_range(a: Range) -> Range:
+    truth = _truth_value(a)
+    return BOOL_RANGE if truth is None else exact_range(not truth)
 
 
-def _truth_of(a: Range) -> bool | None:
-    """Whether all values are true, or all false; NaN is true."""
+def _truth_value(a: Range) -> bool | None:
+    """True or False where all values are so; None where both may occur. NaN is true."""
     if a.exact is not None:
         return bool(a.exact)
     return True if 0 not in a else None
 
 
-def of_and(a: Range, b: Range) -> Range:
-    truths = (_truth_of(a), _truth_of(b))
+def and_range(a: Range, b: Range) -> Range:
+    truths = (_truth_value(a), _truth_value(b))
     if False in truths:
-        return exactly(False)
-    return exactly(True) if truths == (True, True) else TRUTH
+        return exact_range(False)
+    return exact_range(True) if truths == (True, True) else BOOL_RANGE
 
 
-def of_or(a: Range, b: Range) -> Range:
-    return of_not(of_and(of_not(a), of_not(b)))
+def or_range(a: Range, b: Range) -> Range:
+    return not_range(and_range(not_range(a), not_range(b)))
 
 
-def of_choice(condition: Range, a: Range, b: Range) -> Range:
-    truth = _truth_of(condition)
+def where_range(condition: Range, a: Range, b: Range) -> Range:
+    truth = _truth_value(condition)
     if truth is None:
-        return a.united(b)
+        return a.union(b)
     return a if truth else b
 
 
-def of_complex_product(a: Range, b: Range) -> Range:
-    for one, other in ((a, b), (b, a)):
-        if one.exact is not None and one.exact == 0 and other.is_finite:
-            return one
-    return around(2 * a.magnitude * b.magnitude) if a.is_finite and b.is_finite else ANYTHING
+def complex_product_range(a: Range, b: Range) -> Range:
+    for first, second in ((a, b), (b, a)):
+        if first.exact is not None and first.exact == 0 and second.is_finite:
+            return first
+    return symmetric_range(2 * a.magnitude * b.magnitude) if a.is_finite and b.is_finite else ANY_VALUE
 
 
-def of_complex_quotient(a: Range, b: Range) -> Range:
-    """Finite where the divisor is a number other than 0."""
+def complex_quotient_range(a: Range, b: Range) -> Range:
+    """Finite only where the divisor is one known number other than 0."""
     if b.exact is None or b.exact == 0 or not a.is_finite:
-        return ANYTHING
-    return exactly(0.0) if a.exact is not None and a.exact == 0 else around(2 * a.magnitude / abs(b.exact))
+        return ANY_VALUE
+    return exact_range(0.0) if a.exact is not None and a.exact == 0 else symmetric_range(2 * a.magnitude / abs(b.exact))
 
 
-def around(magnitude: float) -> Range:
-    """Numbers of up to a magnitude."""
+def symmetric_range(magnitude: float) -> Range:
+    """The range of all numbers up to a magnitude."""
     return Range(-magnitude, magnitude)
 
 
-def of_any_truth(*arguments: Range) -> Range:
-    return TRUTH
+def any_bool(*arguments: Range) -> Range:
+    return BOOL_RANGE
 
 
-def of_complex_turn(a: Range) -> Range:
-    return around(a.magnitude) if a.is_finite else ANYTHING
+def complex_sign_change_range(a: Range) -> Range:
+    return symmetric_range(a.magnitude) if a.is_finite else ANY_VALUE
 
 
-def of_complex_size(a: Range) -> Range:
-    return Range(0, 2 * a.magnitude) if a.is_finite else ANYTHING
+def complex_abs_range(a: Range) -> Range:
+    return Range(0, 2 * a.magnitude) if a.is_finite else ANY_VALUE
 
 
-def of_complex_rounding(a: Range) -> Range:
-    return around(a.magnitude + 1) if a.is_finite else ANYTHING
+def complex_rounding_range(a: Range) -> Range:
+    return symmetric_range(a.magnitude + 1) if a.is_finite else ANY_VALUE
 
 
-def of_complex_and(a: Range, b: Range) -> Range:
-    return exactly(False) if False in _exact_truths(a, b) else TRUTH
+def complex_and_range(a: Range, b: Range) -> Range:
+    return exact_range(False) if False in _exact_truths(a, b) else BOOL_RANGE
 
 
-def of_complex_or(a: Range, b: Range) -> Range:
-    return exactly(True) if True in _exact_truths(a, b) else TRUTH
+def complex_or_range(a: Range, b: Range) -> Range:
+    return exact_range(True) if True in _exact_truths(a, b) else BOOL_RANGE
 
 
-def of_anything(*arguments: Range) -> Range:
-    return ANYTHING
+def any_value(*arguments: Range) -> Range:
+    return ANY_VALUE
 
 
 def _exact_truths(*arguments: Range) -> list[bool | None]:

@@ -1,4 +1,4 @@
-"""Operators: what the records of scalar functions and of aggregates say."""
+"""Operators: the records that define scalar functions, aggregates, scans and picks."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -12,51 +12,53 @@ from sparseeinsum.operators.dtypes import Array, Number
 from sparseeinsum.operators.expressions import Scalar
 from sparseeinsum.operators.ranges import Range
 
-# What kernels compute of scalars: a function that numba compiles, or the name of one in udfs/.
+# The scalar code of kernels: a function that numba compiles, or the name of one in udfs/.
 Body: TypeAlias = Callable[..., Any] | str
 
 
 class Law(StrEnum):
-    """What a function g of two numbers is, as far as a function f of one must respect it to be moved through it."""
+    """The kind of a function g of two numbers: what a function f of one number must satisfy to be moved through g."""
 
     SUM = "sum"  # f must be additive
     PRODUCT = "product"  # f must be multiplicative
     ORDER = "order"  # g is max or min: f must not decrease
-    TRUTH = "truth"  # g is and, or: of 0 and 1
-    ANY = "any"  # g goes element by element: f must only move elements
+    BOOL = "truth"  # g is and, or, of 0 and 1
+    ANY = "any"  # g is any elementwise function: f must only move elements
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Function:
-    """What a scalar function is; all that programs, plans, kernels and SQL know of it follows from this.
+class ScalarFunction:
+    """The definition of a scalar function, which programs, plans, kernels and SQL use.
 
     Attributes:
         name: Its name in programs and expressions.
-        operands: How many it takes, at most three.
-        numpy: The function that defines its values and their dtype.
-        description: What it computes, for documentation.
-        symbol: Its operator, where it is written as one.
-        precedence: How tightly the operator binds; 0 for functions.
-        real: What kernels compute of float64 and float32; a name is one of udfs/reals.py.
-        integer: The same of int64, which may return a code beside its value; a name is one of udfs/integers.py. None
-            where int64 has no such function.
-        complex: The same of complex numbers; a name is one of udfs/complexes.py. None where they have no such function.
+        operands: The number of its operands, at most three.
+        numpy: The numpy function that defines its values and their dtype.
+        description: What it computes, for the documentation.
+        symbol: Its symbol, where it is written as an operator.
+        precedence: The precedence of the symbol; 0 for functions that are written by name.
+        real: The code of kernels for float64 and float32; a name is one of udfs/reals.py.
+        integer: The same for int64, which may return an error code besides its value; a name is one of
+            udfs/integers.py. None where int64 has no such function.
+        complex: The same for complex numbers; a name is one of udfs/complexes.py. None where they have no such
+            function.
         sql: SQL of the numbers u, v and w for servers that load no library; `@f` is a function of the folder
             sql/postgresql/portable. None where only the library has the function.
-        range: Where values lie, from where real arguments lie; without it they may be anything.
-        complex_range: The same of the parts of complex numbers.
-        ufuncs: Functions of numpy that are this one, beside `numpy`.
-        floats_differ: From where whole arguments lie, whether floating point may compute another value of them.
-        gives_truth: Whether values are true or false.
-        is_commutative: Whether its two arguments may change places.
+        range: The range of values for given ranges of real arguments; without it, they may be anything.
+        complex_range: The same for the real and imaginary parts of complex numbers.
+        ufuncs: Other numpy functions besides `numpy` that are this function.
+        floats_differ: Whether floating point may give another value than int64, for given ranges of integer arguments.
+        returns_bool: Whether values are true or false.
+        is_commutative: Whether its two arguments may be exchanged.
         is_increasing: Whether it is defined everywhere and decreases nowhere.
-        law: What a function of one number must respect to be moved through this one of two.
-        keeps: Laws that it respects itself, as a function of one number; ORDER follows from is_increasing.
-        of_truth: The function that says the same of true and false.
-        annihilators: Arguments that leave nothing of the other one.
-        passes: Positions of arguments that may be its value, as they are.
-        python: The function of Python numbers that a user registered, which kernels compile; None for those built in.
-        source: What that function did when it was registered.
+        law: What a function of one number must satisfy to be moved through this function of two.
+        preserves: The laws that it satisfies itself, as a function of one number; ORDER follows from is_increasing.
+        bool_equivalent: The name of the function that gives the same for bools.
+        annihilators: Arguments that decide the value, whatever the other argument is.
+        returned_arguments: Positions of arguments that may be returned unchanged.
+        python: The function of Python numbers that a user registered, which kernels compile; None for built-in
+            functions.
+        source: A key of the source of `python` when it was registered.
     """
 
     name: str
@@ -73,14 +75,14 @@ class Function:
     complex_range: Callable[..., Range] | None = None
     ufuncs: tuple[np.ufunc, ...] = ()
     floats_differ: Callable[..., bool] = lambda *arguments: False
-    gives_truth: bool = False
+    returns_bool: bool = False
     is_commutative: bool = False
     is_increasing: bool = False
     law: Law = Law.ANY
-    keeps: frozenset[Law] = frozenset()
-    of_truth: str = ""
+    preserves: frozenset[Law] = frozenset()
+    bool_equivalent: str = ""
     annihilators: tuple[Number, ...] = ()
-    passes: tuple[int, ...] = ()
+    returned_arguments: tuple[int, ...] = ()
     python: Callable[..., Any] | None = None
     source: Hashable = None
 
@@ -93,40 +95,40 @@ class Function:
         if bool(self.symbol) != bool(self.precedence):
             raise ValueError(f"the function {self.name} has a symbol or a precedence, but not both")
         if self.complex is not None and self.complex_range is None:
-            raise ValueError(f"the function {self.name} is of complex numbers, but has no complex_range")
+            raise ValueError(f"the function {self.name} takes complex numbers, but has no complex_range")
 
     @property
-    def shown(self) -> str:
-        """As messages name it: its operator, or its name."""
+    def display_name(self) -> str:
+        """The symbol or the name, for messages."""
         return self.symbol or self.name
 
     @property
     def keeps_zero(self) -> bool:
-        """Whether it has one operand, and of 0 gives 0."""
-        return self.operands == 1 and self.python is None and not self.gives_truth and _keeps_zero(self.numpy)
+        """Whether it has one operand, and gives 0 for 0."""
+        return self.operands == 1 and self.python is None and not self.returns_bool and _keeps_zero(self.numpy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Aggregate:
-    """What an aggregate is: a commutative and associative function of two numbers, applied until one is left.
+class AggregateFunction:
+    """The definition of an aggregate: a commutative and associative function of two numbers, applied repeatedly.
 
     Attributes:
         name: Its name in programs.
-        combine: Name of the function that makes one of two; kernels fold with it.
-        description: What it computes, for documentation.
-        numpy: (array, axes) -> the array folded over these axes, of which none is empty.
-        identity: (dtype of the result) -> what folding nothing gives.
-        repeat: (value, times) -> what folding a value that many times gives, at least once; an OverflowError where
-            that is far beyond int64.
-        repeated: The same as an expression of the value, u, and the times, v; u where times do not matter.
-        range: Where results lie, from where finite terms lie and how many there are at most, at least one.
-        sql: The aggregate of engines' own that folds numbers; empty where none does as numpy does.
-        gives_truth: Whether results are true or false, whatever is folded.
-        gives_floats: Whether results are of floating point, whatever is folded.
-        distributes_over: Functions f of two with fold(f(x, c)) = f(fold(x), c) for finite numbers; of `and` and `or`
-            all factors are bool, which makes max any, and min all.
-        keeps_one: Whether one number, or truth, folded is that itself.
-        sums_in_lanes: Whether kernels may fold real numbers in several lanes, which rounds otherwise.
+        combine: The name of the function of two numbers, with which kernels aggregate.
+        description: What it computes, for the documentation.
+        numpy: (array, axes) -> the array aggregated over these axes, none of which is empty.
+        identity: (dtype of the result) -> the aggregate of no values.
+        repeat: (value, times) -> the aggregate of that many equal values, at least one; an OverflowError where that is
+            far beyond int64.
+        repeat_expression: The same as an expression of the value, u, and the number of times, v.
+        range: The range of results, for the range of finite terms and their greatest number, which is at least 1.
+        sql: The aggregate of the engines that computes the same; empty where none does what numpy does.
+        returns_bool: Whether results are true or false, whatever the values are.
+        returns_float: Whether results are of floating point, whatever the values are.
+        distributes_over: Functions f of two numbers with aggregate(f(x, c)) = f(aggregate(x), c) for finite numbers.
+            For `and` and `or` all factors are bool, so that max is any, and min is all.
+        keeps_single_value: Whether the aggregate of one number, or bool, is that number itself.
+        sums_in_lanes: Whether kernels may sum real numbers in several SIMD lanes, which rounds differently.
     """
 
     name: str
@@ -135,13 +137,13 @@ class Aggregate:
     numpy: Callable[..., Array]
     identity: Callable[[str], Number]
     repeat: Callable[[Any, int], Any]
-    repeated: Scalar
+    repeat_expression: Scalar
     range: Callable[[Range, int], Range]
     sql: str = ""
-    gives_truth: bool = False
-    gives_floats: bool = False
+    returns_bool: bool = False
+    returns_float: bool = False
     distributes_over: frozenset[str] = frozenset()
-    keeps_one: bool = True
+    keeps_single_value: bool = True
     sums_in_lanes: bool = False
 
     def __post_init__(self) -> None:
@@ -151,13 +153,13 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Scan:
-    """What a scan is: at every index of a label, an aggregate of the values up to there, that one included.
+class ScanFunction:
+    """The definition of a scan: at every index of a label, an aggregate of the values up to and including that index.
 
     Attributes:
         name: Its name in programs.
         aggregate: Name of the aggregate.
-        description: What it computes, for documentation.
+        description: What it computes, for the documentation.
         numpy: (array, axis) -> the array scanned along this axis.
     """
 
@@ -172,12 +174,12 @@ class Scan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pick:
-    """What picks the value at one index of a label.
+    """The definition of a pick, which takes the value at one index of a label.
 
     Attributes:
         name: Its name in programs.
-        position: The index; from the end, where it is less than 0.
-        description: What it computes, for documentation.
+        position: The index; a negative one counts from the end.
+        description: What it computes, for the documentation.
     """
 
     name: str
@@ -191,8 +193,8 @@ def _keeps_zero(function: Callable[..., Array]) -> bool:
         return bool(function(0.0) == 0)
 
 
-def _require(what: str, **parts: object) -> None:
-    """Refuse a record that lacks a part."""
+def _require(subject: str, **parts: object) -> None:
+    """Raise a ValueError if a record lacks one of `parts`."""
     missing = [name for name, part in parts.items() if not part]
     if missing:
-        raise ValueError(f"{what} has no {' and no '.join(missing)}; its record must say")
+        raise ValueError(f"{subject} has no {' and no '.join(missing)}; its record must have it")

@@ -1,15 +1,15 @@
-"""Operators: every scan of programs, in one record each."""
+"""Operators: scans, which are cumulative aggregates along a label; one record each."""
 
 import numpy as np
 
-from sparseeinsum.operators.records import Scan
+from sparseeinsum.operators.records import ScanFunction
 
 _RECORDS = (
-    Scan(name="cumsum", aggregate="sum", description="cumulative sum", numpy=np.cumsum),
-    Scan(name="cumprod", aggregate="prod", description="cumulative product", numpy=np.cumprod),
-    Scan(name="cummax", aggregate="max", description="maximum so far; NaN wins", numpy=np.maximum.accumulate),
-    Scan(name="cummin", aggregate="min", description="minimum so far; NaN wins", numpy=np.minimum.accumulate),
-    Scan(
+    ScanFunction(name="cumsum", aggregate="sum", description="cumulative sum", numpy=np.cumsum),
+    ScanFunction(name="cumprod", aggregate="prod", description="cumulative product", numpy=np.cumprod),
+    ScanFunction(name="cummax", aggregate="max", description="maximum so far; NaN wins", numpy=np.maximum.accumulate),
+    ScanFunction(name="cummin", aggregate="min", description="minimum so far; NaN wins", numpy=np.minimum.accumulate),
+    ScanFunction(
         name="logcumsumexp",
         aggregate="logsumexp",
         description="logarithm of the cumulative sum of exponentials, without overflow",
@@ -17,4 +17,4 @@ _RECORDS = (
     ),
 )
 
-SCANS: dict[str, Scan] = {record.name: record for record in _RECORDS}
+SCANS: dict[str, ScanFunction] = {record.name: record for record in _RECORDS}

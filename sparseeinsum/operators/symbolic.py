@@ -1,14 +1,14 @@
-"""Operators: scalar functions that have operators, such as `+` and `<`."""
+"""Operators: scalar functions with a symbol, such as `+` and `<`."""
 
 import operator
 
 import numpy as np
 
 from sparseeinsum.operators import range_rules as rules
-from sparseeinsum.operators.records import Function, Law
+from sparseeinsum.operators.records import Law, ScalarFunction
 
 SYMBOLIC = (
-    Function(
+    ScalarFunction(
         name="or",
         operands=2,
         numpy=np.logical_or,
@@ -19,14 +19,14 @@ SYMBOLIC = (
         integer=lambda u, v: (u != 0) | (v != 0),
         complex=lambda u, v: (u != 0) | (v != 0),
         sql="@is_true(u) OR @is_true(v)",
-        range=rules.of_or,
-        complex_range=rules.of_complex_or,
-        gives_truth=True,
+        range=rules.or_range,
+        complex_range=rules.complex_or_range,
+        returns_bool=True,
         is_commutative=True,
-        law=Law.TRUTH,
+        law=Law.BOOL,
         annihilators=(True,),
     ),
-    Function(
+    ScalarFunction(
         name="and",
         operands=2,
         numpy=np.logical_and,
@@ -37,14 +37,14 @@ SYMBOLIC = (
         integer=lambda u, v: (u != 0) & (v != 0),
         complex=lambda u, v: (u != 0) & (v != 0),
         sql="@is_true(u) AND @is_true(v)",
-        range=rules.of_and,
-        complex_range=rules.of_complex_and,
-        gives_truth=True,
+        range=rules.and_range,
+        complex_range=rules.complex_and_range,
+        returns_bool=True,
         is_commutative=True,
-        law=Law.TRUTH,
+        law=Law.BOOL,
         annihilators=(False,),
     ),
-    Function(
+    ScalarFunction(
         name="not",
         operands=1,
         numpy=np.logical_not,
@@ -55,11 +55,11 @@ SYMBOLIC = (
         integer=lambda u: u == 0,
         complex=lambda u: u == 0,
         sql="NOT @is_true(u)",
-        range=rules.of_not,
-        complex_range=rules.of_any_truth,
-        gives_truth=True,
+        range=rules.not_range,
+        complex_range=rules.any_bool,
+        returns_bool=True,
     ),
-    Function(
+    ScalarFunction(
         name="lt",
         operands=2,
         numpy=np.less,
@@ -69,10 +69,10 @@ SYMBOLIC = (
         real=operator.lt,
         integer=operator.lt,
         sql="@is_less(u, v)",
-        range=rules.of_less,
-        gives_truth=True,
+        range=rules.less_range,
+        returns_bool=True,
     ),
-    Function(
+    ScalarFunction(
         name="le",
         operands=2,
         numpy=np.less_equal,
@@ -82,10 +82,10 @@ SYMBOLIC = (
         real=operator.le,
         integer=operator.le,
         sql="@is_at_most(u, v)",
-        range=rules.of_less_or_equal,
-        gives_truth=True,
+        range=rules.less_or_equal_range,
+        returns_bool=True,
     ),
-    Function(
+    ScalarFunction(
         name="gt",
         operands=2,
         numpy=np.greater,
@@ -95,10 +95,10 @@ SYMBOLIC = (
         real=operator.gt,
         integer=operator.gt,
         sql="@is_less(v, u)",
-        range=lambda a, b: rules.of_less(b, a),
-        gives_truth=True,
+        range=lambda a, b: rules.less_range(b, a),
+        returns_bool=True,
     ),
-    Function(
+    ScalarFunction(
         name="ge",
         operands=2,
         numpy=np.greater_equal,
@@ -108,10 +108,10 @@ SYMBOLIC = (
         real=operator.ge,
         integer=operator.ge,
         sql="@is_at_most(v, u)",
-        range=lambda a, b: rules.of_less_or_equal(b, a),
-        gives_truth=True,
+        range=lambda a, b: rules.less_or_equal_range(b, a),
+        returns_bool=True,
     ),
-    Function(
+    ScalarFunction(
         name="eq",
         operands=2,
         numpy=np.equal,
@@ -122,12 +122,12 @@ SYMBOLIC = (
         integer=operator.eq,
         complex=operator.eq,
         sql="NOT @differs(u, v)",
-        range=rules.of_equal,
-        complex_range=rules.of_any_truth,
-        gives_truth=True,
+        range=rules.equal_range,
+        complex_range=rules.any_bool,
+        returns_bool=True,
         is_commutative=True,
     ),
-    Function(
+    ScalarFunction(
         name="ne",
         operands=2,
         numpy=np.not_equal,
@@ -138,12 +138,12 @@ SYMBOLIC = (
         integer=operator.ne,
         complex=operator.ne,
         sql="@differs(u, v)",
-        range=lambda a, b: rules.of_not(rules.of_equal(a, b)),
-        complex_range=rules.of_any_truth,
-        gives_truth=True,
+        range=lambda a, b: rules.not_range(rules.equal_range(a, b)),
+        complex_range=rules.any_bool,
+        returns_bool=True,
         is_commutative=True,
     ),
-    Function(
+    ScalarFunction(
         name="add",
         operands=2,
         numpy=np.add,
@@ -154,14 +154,14 @@ SYMBOLIC = (
         integer="add",
         complex=operator.add,
         sql="@add(u, v)",
-        range=rules.of_sum,
-        complex_range=rules.of_sum,
+        range=rules.sum_range,
+        complex_range=rules.sum_range,
         is_commutative=True,
         law=Law.SUM,
-        of_truth="or",
+        bool_equivalent="or",
         annihilators=(np.inf, -np.inf),
     ),
-    Function(
+    ScalarFunction(
         name="sub",
         operands=2,
         numpy=np.subtract,
@@ -172,10 +172,10 @@ SYMBOLIC = (
         integer="subtract",
         complex=operator.sub,
         sql="@sub(u, v)",
-        range=rules.of_difference,
-        complex_range=rules.of_difference,
+        range=rules.difference_range,
+        complex_range=rules.difference_range,
     ),
-    Function(
+    ScalarFunction(
         name="mul",
         operands=2,
         numpy=np.multiply,
@@ -186,14 +186,14 @@ SYMBOLIC = (
         integer="multiply",
         complex="multiply",
         sql="@mul(u, v)",
-        range=rules.of_product,
-        complex_range=rules.of_complex_product,
+        range=rules.product_range,
+        complex_range=rules.complex_product_range,
         is_commutative=True,
         law=Law.PRODUCT,
-        of_truth="and",
+        bool_equivalent="and",
         annihilators=(0,),
     ),
-    Function(
+    ScalarFunction(
         name="div",
         operands=2,
         numpy=np.divide,
@@ -203,10 +203,10 @@ SYMBOLIC = (
         real=operator.truediv,
         complex="divide",
         sql="@div(u, v)",
-        range=rules.of_quotient,
-        complex_range=rules.of_complex_quotient,
+        range=rules.quotient_range,
+        complex_range=rules.complex_quotient_range,
     ),
-    Function(
+    ScalarFunction(
         name="neg",
         operands=1,
         numpy=np.negative,
@@ -217,12 +217,12 @@ SYMBOLIC = (
         integer="negate",
         complex=operator.neg,
         sql="@neg(u)",
-        range=rules.of_negative,
-        complex_range=rules.of_complex_turn,
-        keeps=frozenset({Law.SUM}),
-        passes=(0,),
+        range=rules.negative_range,
+        complex_range=rules.complex_sign_change_range,
+        preserves=frozenset({Law.SUM}),
+        returned_arguments=(0,),
     ),
-    Function(
+    ScalarFunction(
         name="pow",
         operands=2,
         numpy=np.power,
@@ -233,8 +233,8 @@ SYMBOLIC = (
         integer="power",
         complex="power",
         sql="@pow(u, v)",
-        range=rules.of_power,
+        range=rules.power_range,
         floats_differ=lambda base, exponent: exponent.low < 0,
-        complex_range=rules.of_anything,
+        complex_range=rules.any_value,
     ),
 )

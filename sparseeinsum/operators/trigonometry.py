@@ -6,11 +6,11 @@ import math
 import numpy as np
 
 from sparseeinsum.operators import range_rules as rules
-from sparseeinsum.operators import references
-from sparseeinsum.operators.records import Function
+from sparseeinsum.operators import reference_functions as references
+from sparseeinsum.operators.records import ScalarFunction
 
 TRIGONOMETRY = (
-    Function(
+    ScalarFunction(
         name="sin",
         operands=1,
         numpy=np.sin,
@@ -18,10 +18,10 @@ TRIGONOMETRY = (
         real=math.sin,
         complex=cmath.sin,
         sql="CASE WHEN abs(u) < 'inf' THEN sin(u) ELSE 'nan' END",
-        range=rules.of_waves,
-        complex_range=rules.of_anything,
+        range=rules.sine_range,
+        complex_range=rules.any_value,
     ),
-    Function(
+    ScalarFunction(
         name="cos",
         operands=1,
         numpy=np.cos,
@@ -29,10 +29,10 @@ TRIGONOMETRY = (
         real=math.cos,
         complex=cmath.cos,
         sql="CASE WHEN abs(u) < 'inf' THEN cos(u) ELSE 'nan' END",
-        range=rules.of_waves,
-        complex_range=rules.of_anything,
+        range=rules.sine_range,
+        complex_range=rules.any_value,
     ),
-    Function(
+    ScalarFunction(
         name="tan",
         operands=1,
         numpy=np.tan,
@@ -40,10 +40,10 @@ TRIGONOMETRY = (
         real=math.tan,
         complex="tangent",
         sql="CASE WHEN abs(u) < 'inf' THEN tan(u) ELSE 'nan' END",
-        range=rules.of_tangent,
-        complex_range=rules.of_anything,
+        range=rules.tangent_range,
+        complex_range=rules.any_value,
     ),
-    Function(
+    ScalarFunction(
         name="asin",
         operands=1,
         numpy=np.arcsin,
@@ -51,10 +51,10 @@ TRIGONOMETRY = (
         real=math.asin,
         complex=cmath.asin,
         sql="CASE WHEN abs(u) <= 1 THEN asin(u) ELSE 'nan' END",
-        range=rules.of_increasing(np.arcsin, -1.0, 1.0),
-        complex_range=rules.of_anything,
+        range=rules.range_of_increasing(np.arcsin, -1.0, 1.0),
+        complex_range=rules.any_value,
     ),
-    Function(
+    ScalarFunction(
         name="acos",
         operands=1,
         numpy=np.arccos,
@@ -62,10 +62,10 @@ TRIGONOMETRY = (
         real=math.acos,
         complex=cmath.acos,
         sql="CASE WHEN abs(u) <= 1 THEN acos(u) ELSE 'nan' END",
-        range=rules.of_arc_cosine,
-        complex_range=rules.of_anything,
+        range=rules.arc_cosine_range,
+        complex_range=rules.any_value,
     ),
-    Function(
+    ScalarFunction(
         name="atan",
         operands=1,
         numpy=np.arctan,
@@ -73,11 +73,11 @@ TRIGONOMETRY = (
         real=math.atan,
         complex=cmath.atan,
         sql="atan(u)",
-        range=rules.of_increasing(np.arctan),
-        complex_range=rules.of_anything,
+        range=rules.range_of_increasing(np.arctan),
+        complex_range=rules.any_value,
         is_increasing=True,
     ),
-    Function(
+    ScalarFunction(
         name="sinh",
         operands=1,
         numpy=np.sinh,
@@ -85,11 +85,11 @@ TRIGONOMETRY = (
         real=math.sinh,
         complex=cmath.sinh,
         sql="sinh(u)",
-        range=rules.of_increasing(np.sinh),
-        complex_range=rules.of_anything,
+        range=rules.range_of_increasing(np.sinh),
+        complex_range=rules.any_value,
         is_increasing=True,
     ),
-    Function(
+    ScalarFunction(
         name="cosh",
         operands=1,
         numpy=np.cosh,
@@ -97,16 +97,16 @@ TRIGONOMETRY = (
         real=math.cosh,
         complex=cmath.cosh,
         sql="cosh(u)",
-        range=rules.of_hyperbolic_cosine,
-        complex_range=rules.of_anything,
+        range=rules.hyperbolic_cosine_range,
+        complex_range=rules.any_value,
     ),
-    Function(
+    ScalarFunction(
         name="erf",
         operands=1,
         numpy=references.erf,
         description="error function",
         real=math.erf,
-        range=rules.of_increasing(references.erf),
+        range=rules.range_of_increasing(references.erf),
         is_increasing=True,
     ),
 )

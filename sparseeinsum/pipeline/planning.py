@@ -25,7 +25,7 @@ from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, Program
 from sparseeinsum.language.registered import registered_in
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, fully_promoted
-from sparseeinsum.operators.users_aggregates import UsersAggregate
+from sparseeinsum.operators.user_aggregates import UserAggregate
 from sparseeinsum.pipeline.program_data import ProgramData, read_data
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.plans.partitioned import PartitionedProgram
@@ -44,7 +44,7 @@ from sparseeinsum.rewrite.first_match import rewrite_first_matches
 from sparseeinsum.rewrite.masked_aggregation import mask_sums
 from sparseeinsum.rewrite.reassociation import reassociate_products
 from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
-from sparseeinsum.semantics.exactness import ExactGraph, evaluate_exactly
+from sparseeinsum.semantics.exactness import ExactGraph, decide_evaluations
 from sparseeinsum.storage.placement import machines_of
 
 _PLANNING = "sparseeinsum.decompose.eindecomp.planning"
@@ -74,7 +74,7 @@ def _plans(program: Program, engine: Engine, options: PlanOptions) -> list[Progr
         binary, derivations, unsearched = _rewritten(bound, data, engine, options)
         pins = _pins(bound, binary, options)
         merged = merge_common_subexpressions(binary, pins)
-        exact = evaluate_exactly(merged, data.values, options.allows_nonfinite)
+        exact = decide_evaluations(merged, data.values, options.allows_nonfinite)
         layouts = _layouts(program, exact.graph, options)
         alternatives = _alternatives(exact, data, engine, options, layouts, pins)
         divided = None if options.workers is None else late(_PLANNING).plan_for_workers(alternatives, options.workers)
@@ -105,7 +105,7 @@ def _loaded(saved: SavedPlan, engine: Engine) -> ProgramPlan:
     with clock.stage("optimizer"), limited_memory(engine, options.memory_limit, options.estimating_bytes):
         bound = _bind(saved.program, data.stored, options, engine)
         binary = rebuilt(saved, bound)
-        exact = evaluate_exactly(binary, data.values, options.allows_nonfinite)
+        exact = decide_evaluations(binary, data.values, options.allows_nonfinite)
         check_exact(saved, bound, exact.graph, data.values)
         layouts = {name: saved.layout_of(exact.graph.tensors[name]) for name in exact.graph.outputs}
         alternatives = _alternatives(exact, data, engine, options, layouts, {})
@@ -226,7 +226,7 @@ def _compile_functions(graph: EinGraph, engine: Engine) -> None:
     for name, record in registered_in(graph).items():
         if not engine.dialect.calls_python:
             raise PlanError(f"{name} is a Python function, and {engine.title} has none of those yet; run it on DuckDB")
-        if isinstance(record, UsersAggregate):
+        if isinstance(record, UserAggregate):
             require_aggregate(record)
         elif record.python is not None:
             require_function(name, record.python)

@@ -14,7 +14,7 @@ from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.rewrite.first_match import successors_needed
-from sparseeinsum.semantics.exactness import Values
+from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.blocks import with_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import Estimator, make_estimator
@@ -54,7 +54,7 @@ class ProgramData:
         return statistics_of(self.inputs)
 
     @property
-    def values(self) -> dict[str, Values]:
+    def values(self) -> dict[str, ValueFacts]:
         """The ranges of values of the inputs, on which exactness depends."""
         return values_of(self.inputs)
 

@@ -23,7 +23,7 @@ from sparseeinsum.results.execution import Replanned
 from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
 from sparseeinsum.rewrite.binarise import MOST_OPERANDS, binarise
 from sparseeinsum.rewrite.inlining import inline
-from sparseeinsum.semantics.exactness import evaluate_exactly
+from sparseeinsum.semantics.exactness import decide_evaluations
 from sparseeinsum.statistics.counts import count_entries, counted_statistics, is_countable
 from sparseeinsum.statistics.estimators import Estimator
 from sparseeinsum.statistics.measure import Measurement, measure
@@ -248,7 +248,7 @@ class _Rest:
 
     def _alternatives(self, graph: EinGraph) -> Alternatives:
         """The alternatives for a graph, with costs by what is known now."""
-        exact = evaluate_exactly(graph, values_of(self.inputs), self._allows_nonfinite)
+        exact = decide_evaluations(graph, values_of(self.inputs), self._allows_nonfinite)
         estimated = self.estimator(exact.graph, statistics_of(self.inputs), exact.evaluations)
         before = self.before.alternatives
         model = replace(before.model, graph=exact.graph, statistics=estimated, evaluations=exact.evaluations)

@@ -16,7 +16,7 @@ from sparseeinsum.operators.ranges import finite_range
 from sparseeinsum.plans.partitioned import PartitionedProgram
 from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
 from sparseeinsum.rewrite.binarise import binarise
-from sparseeinsum.semantics.exactness import Values, evaluate_exactly
+from sparseeinsum.semantics.exactness import ValueFacts, decide_evaluations
 from sparseeinsum.statistics.estimate import Statistics, dense_statistics, estimate
 from sparseeinsum.tracebacks import one_frame
 
@@ -56,11 +56,11 @@ def partition(
         name: _statistics(tensor, sparse.get(name)) for name, tensor in bound.tensors.items() if name not in computed
     }
     values = {
-        name: Values(finite_range(bound.tensors[name].dtype), has_fill=not statistics[name].is_dense)
+        name: ValueFacts(finite_range(bound.tensors[name].dtype), has_fill=not statistics[name].is_dense)
         for name in statistics
     }
     binary = binarise(bound, GraphAnnotator.for_inputs(bound.tensors, statistics, values))
-    exact = evaluate_exactly(binary.graph, values)
+    exact = decide_evaluations(binary.graph, values)
     known = estimate(exact.graph, statistics, exact.evaluations)
     task = TransferTask(TransferModel(exact.graph, known, exact.evaluations), all_choices(exact.graph, workers))
     return PartitionedProgram(task, partition_graph(task, search(task), workers))

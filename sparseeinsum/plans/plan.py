@@ -10,8 +10,8 @@ from sparseeinsum.algebra.translate import Definition
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.language.eingraph import Program
-from sparseeinsum.operators.records import Function
-from sparseeinsum.operators.users_aggregates import UsersAggregate
+from sparseeinsum.operators.records import ScalarFunction
+from sparseeinsum.operators.user_aggregates import UserAggregate
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.plans.partitioned import PartitionedProgram
 from sparseeinsum.plans.statements import PlanStatements
@@ -49,7 +49,7 @@ class ProgramPlan:
     program: Program
     options: PlanOptions
     inputs: Mapping[str, MeasuredTensor]
-    functions: Mapping[str, Function | UsersAggregate]
+    functions: Mapping[str, ScalarFunction | UserAggregate]
     estimator: Estimator
     rewriting: RewriteSummary
     alternatives: Alternatives

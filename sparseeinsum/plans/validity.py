@@ -7,11 +7,11 @@ from sparseeinsum.algebra.dependencies import has_single_pairs
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.statements import without_group_by_elimination
 from sparseeinsum.rewrite.assumptions import broken_assumption
-from sparseeinsum.semantics.exactness import Evaluation, Values, evaluate_exactly
+from sparseeinsum.semantics.exactness import Evaluation, ValueFacts, decide_evaluations
 from sparseeinsum.statistics.measured_tensors import values_of
 
 
-def evaluations_for(plan: ProgramPlan, values: Mapping[str, Values]) -> Mapping[str, Evaluation]:
+def evaluations_for(plan: ProgramPlan, values: Mapping[str, ValueFacts]) -> Mapping[str, Evaluation]:
     """How every EinSum of a plan is evaluated exactly, by the name of its result.
 
     Args:
@@ -21,11 +21,11 @@ def evaluations_for(plan: ProgramPlan, values: Mapping[str, Values]) -> Mapping[
     Raises:
         SemanticsError: No sparse evaluation is exact.
     """
-    united = {name: tensor.values.united(values[name]) for name, tensor in plan.inputs.items()}
-    return evaluate_exactly(plan.decomposed.graph, united, plan.options.allows_nonfinite).evaluations
+    united = {name: tensor.values.union(values[name]) for name, tensor in plan.inputs.items()}
+    return decide_evaluations(plan.decomposed.graph, united, plan.options.allows_nonfinite).evaluations
 
 
-def broken_rewriting(plan: ProgramPlan, values: Mapping[str, Values]) -> str | None:
+def broken_rewriting(plan: ProgramPlan, values: Mapping[str, ValueFacts]) -> str | None:
     """Why the rewriting of a plan may change a result for `values`; None if it cannot. See `evaluations_for`."""
     before, rewritten = values_of(plan.inputs), plan.rewriting.rewritten
     return broken_assumption(plan.decomposed.graph, rewritten, before, values, plan.options.allows_nonfinite)

@@ -40,7 +40,7 @@ from sparseeinsum.render.sources import Source, aliased, named
 from sparseeinsum.render.statements import with_blocks
 from sparseeinsum.semantics.exactness import JoinKind
 
-_FOLDS = tuple(name for name, each in AGGREGATES.items() if not each.gives_truth and not each.gives_floats)
+_FOLDS = tuple(name for name, each in AGGREGATES.items() if not each.returns_bool and not each.returns_float)
 _DTYPES = ("float64", "float32")
 _DTYPE = "float64"
 _OPERATIONS: dict[str, type[exp.Binary]] = {

@@ -101,7 +101,7 @@ def aggregate_expression(aggregate: str, value: exp.Expr, dtype: str, dialect: D
         return _rounded(call("tensor_sum", _as_double(value, dtype)), dtype)
     record = AGGREGATES[aggregate]
     if record.sql:
-        is_truth = record.gives_truth and record.sql == "MIN"
+        is_truth = record.returns_bool and record.sql == "MIN"
         return exp.Min(this=value) if is_truth else _PLAIN_AGGREGATES[record.sql](value, dtype)
     if aggregate == "prod" and dtype != "int64":
         return _rounded(exp.func("product", _as_double(value, dtype)), dtype)
@@ -155,7 +155,7 @@ def repeated_contribution(
         dtype: The dtype of the number.
         dialect: The dialect of the engine.
     """
-    number_sql, repeated = constant(contribution, dtype), AGGREGATES[aggregate].repeated
+    number_sql, repeated = constant(contribution, dtype), AGGREGATES[aggregate].repeat_expression
     if aggregate == "sum" and dtype == "int64":
         return exp.Mul(this=in_parentheses(missing), expression=number_sql)
     if repeated == U:

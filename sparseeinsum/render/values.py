@@ -16,7 +16,7 @@ from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import Number, is_complex
 from sparseeinsum.operators.expressions import Call, Operand, Scalar, U, V
 from sparseeinsum.operators.picks import PICKS
-from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 from sparseeinsum.render.calls import (
     call,
     constant,
@@ -114,7 +114,7 @@ class ResultValue:
             present_sum = exp.cast(exp.Sum(this=repeats), "bigint")
             present_indices = exp.func("coalesce", present_sum, integer(0))
             missing, repeats = exp.Sub(this=integer(compensation.indices), expression=present_indices), 1
-        if aggregate in USERS_AGGREGATES:
+        if aggregate in USER_AGGREGATES:
             number = integer(repeats) if isinstance(repeats, int) else repeats
             folded = builder.merged(
                 value, compensation.constant, exp.Mul(this=in_parentheses(missing), expression=number)
@@ -184,7 +184,7 @@ class _ValueBuilder:
 
     def number(self, is_grouped: bool) -> exp.Expr:
         """The SQL of a result that is a number."""
-        if self.einsum.aggregate in USERS_AGGREGATES:
+        if self.einsum.aggregate in USER_AGGREGATES:
             return first_element(self._states(is_grouped))
         if self.einsum.along is not None:
             return first_element(self._along(self.einsum.along))
@@ -197,7 +197,7 @@ class _ValueBuilder:
         """The SQL of a result that is an array."""
         if is_grouped and self.einsum.is_multilinear and len(self.terms) == 2:
             return self._sum_of_products()
-        if self.einsum.aggregate in USERS_AGGREGATES:
+        if self.einsum.aggregate in USER_AGGREGATES:
             return self._states(is_grouped)
         if self.einsum.along is not None:
             return self._along(self.einsum.along)
@@ -244,7 +244,7 @@ class _ValueBuilder:
         combined = Call(AGGREGATES[aggregate].combine, (U, V))
         if is_complex(self.dtype):
             times = self._call("from", exp.array(exp.cast(missing, number_type(self.dtype))))
-            spelled = text(write(AGGREGATES[aggregate].repeated))
+            spelled = text(write(AGGREGATES[aggregate].repeat_expression))
             once = constant(contribution, self.dtype)
             contributions = self._call("reduce", text("sum"), spelled, text(",->"), once, times, integers(()))
         else:

@@ -132,7 +132,13 @@ class _PullUp:
         return by_seconds[min(by_seconds)].graph.einsums
 
     def _pulled_up(self, part: EinSum, reader: EinSum, name: str) -> Iterator[tuple[EinSum, EinSum]]:
-        """Pairs of EinSums: the first joins two of the three factors, the second joins the third and sums."""
+        """Pairs of EinSums: the first joins two of the three factors, the second joins the third and sums.
+
+        Args:
+            part: The sum of a product of two factors.
+            reader: The product of that sum and the third factor.
+            name: The name of the result of the first EinSum.
+        """
         tensors = {**self.graph.tensors, **self.annotator.plain_tensors()}
         (product, *not_inlined) = inline(
             EinGraph(tensors, (part, reader), (reader.output.tensor,)), [part.output.tensor]

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.inference import result_tensor
 from sparseeinsum.language.tensors import Tensor
-from sparseeinsum.semantics.exactness import Evaluation, Values, evaluate_exactly
+from sparseeinsum.semantics.exactness import Evaluation, ValueFacts, decide_evaluations
 from sparseeinsum.statistics.estimate import Statistics, estimate_result
 
 
@@ -22,7 +22,7 @@ class AnnotatedTensor:
 
     tensor: Tensor
     statistics: Statistics
-    values: Values
+    values: ValueFacts
 
     @property
     def is_finite(self) -> bool:
@@ -122,7 +122,7 @@ class GraphAnnotator:
         cls,
         tensors: Mapping[str, Tensor],
         statistics: Mapping[str, Statistics],
-        values: Mapping[str, Values],
+        values: Mapping[str, ValueFacts],
         allows_nonfinite: bool = False,
     ) -> "GraphAnnotator":
         """An annotator for measured inputs: those tensors that have `statistics`."""
@@ -179,7 +179,7 @@ class GraphAnnotator:
         tensors[name] = result_tensor(einsum, tensors)
         graph = EinGraph(tensors, (einsum,), (name,))
         values = {operand: self.tensors[operand].values for operand in read}
-        exact = evaluate_exactly(graph, values, self.allows_nonfinite)
+        exact = decide_evaluations(graph, values, self.allows_nonfinite)
         evaluation = exact.evaluations[name]
         operand_statistics = {operand: self.tensors[operand].statistics for operand in read}
         statistics = estimate_result(exact.graph, einsum, operand_statistics, evaluation)

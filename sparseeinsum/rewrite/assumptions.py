@@ -9,9 +9,9 @@ import math
 from collections.abc import Collection, Mapping
 
 from sparseeinsum.language.eingraph import EinGraph, write_einsum
-from sparseeinsum.operators.ranges import NOTHING
+from sparseeinsum.operators.ranges import EMPTY_RANGE
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
-from sparseeinsum.semantics.exactness import Values, evaluate_exactly
+from sparseeinsum.semantics.exactness import ValueFacts, decide_evaluations
 
 
 def rewritten_results(written: EinGraph, graph: EinGraph) -> tuple[str, ...]:
@@ -27,8 +27,8 @@ def rewritten_results(written: EinGraph, graph: EinGraph) -> tuple[str, ...]:
 def broken_assumption(
     graph: EinGraph,
     rewritten: Collection[str],
-    planned: Mapping[str, Values],
-    current: Mapping[str, Values],
+    planned: Mapping[str, ValueFacts],
+    current: Mapping[str, ValueFacts],
     allows_nonfinite: bool,
 ) -> str | None:
     """Why a rewriting that was right for the planned values may be wrong for the current ones; None where it is right.
@@ -48,42 +48,41 @@ def broken_assumption(
     for name in exceeding:
         if allows_nonfinite:
             return (
-                f"tensor {name} has values beyond those that the plan was made for, and where NaN and infinity are "
-                f"allowed the way in which it computes {names} is exact for those alone"
+                f"tensor {name} has values outside the range that the plan was made for, and where NaN and infinity "
+                f"are allowed the plan computes {names} exactly for that range only"
             )
         if _is_finite(name, planned[name], graph) and not _is_finite(name, current[name], graph):
             return (
-                f"tensor {name} has NaN or infinity now, and the way in which the plan computes {names} is exact for "
-                "finite values alone"
+                f"tensor {name} has NaN or infinity now, and the plan computes {names} exactly for finite values only"
             )
     return _overflow(graph, rewritten, planned, current)
 
 
 def _overflow(
-    graph: EinGraph, rewritten: Collection[str], planned: Mapping[str, Values], current: Mapping[str, Values]
+    graph: EinGraph, rewritten: Collection[str], planned: Mapping[str, ValueFacts], current: Mapping[str, ValueFacts]
 ) -> str | None:
-    """The message about a rewritten result that may turn infinite now, which it could not before."""
+    """The message about a rewritten result that may become infinite for `current` values, but not for `planned`."""
     planned_evaluations, current_evaluations = (
-        evaluate_exactly(graph, values).evaluations for values in ({**current, **planned}, current)
+        decide_evaluations(graph, values).evaluations for values in ({**current, **planned}, current)
     )
     for name in rewritten:
         if current_evaluations[name].detects_nonfinite and not planned_evaluations[name].detects_nonfinite:
             return (
-                f"with the values that the inputs have now {name} may turn infinite, which it could not with those "
-                "that the plan was made for"
+                f"with the current values of the inputs {name} may become infinite, which it could not with those that "
+                "the plan was made for"
             )
     return None
 
 
-def _is_within(current: Values, planned: Values) -> bool:
+def _is_within(current: ValueFacts, planned: ValueFacts) -> bool:
     if current.has_fill and not planned.has_fill:
         return False
-    if current.entries == NOTHING:
+    if current.entries == EMPTY_RANGE:
         return True
     may_be_nan = planned.entries.may_be_nan or not current.entries.may_be_nan
     return may_be_nan and planned.entries.low <= current.entries.low and current.entries.high <= planned.entries.high
 
 
-def _is_finite(name: str, values: Values, graph: EinGraph) -> bool:
+def _is_finite(name: str, values: ValueFacts, graph: EinGraph) -> bool:
     """Whether all entries are finite, and the fill is where some index holds it."""
     return values.entries.is_finite and not (values.has_fill and math.isinf(abs(graph.tensors[name].fill)))

@@ -15,7 +15,7 @@ from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.records import Law
 from sparseeinsum.rewrite.annotated_graphs import AnnotatedGraph, AnnotatedTensor, GraphAnnotator
-from sparseeinsum.rewrite.chains import Chain, as_chain, substitute
+from sparseeinsum.rewrite.chains import INEXACT_DTYPES, Chain, as_chain, substitute
 from sparseeinsum.rewrite.contraction_network import ContractionEstimates, ContractionNetwork, is_as_precise
 from sparseeinsum.rewrite.contraction_order import find_contraction_order, groups_in_order
 from sparseeinsum.rewrite.einsum_parts import labels_among, part_of
@@ -24,9 +24,6 @@ from sparseeinsum.rewrite.unique_names import UniqueNames
 from sparseeinsum.statistics.estimate import LabelStatistics, dense_statistics
 
 MOST_OPERANDS = 2
-
-# Sums of these dtypes may be multiplied by a constant afterwards, which changes the result by rounding only.
-_ROUNDED = frozenset(("float64", "float32", "complex128", "complex64"))
 
 # An aggregate over a label of a single factor is taken first where it leaves at most this share of the entries.
 _MOST_REDUCED_SHARE = 0.5
@@ -97,7 +94,13 @@ class _Splitter:
         return expression if few else self._rewritten(expression, aggregate, kept_labels)
 
     def _rewritten(self, expression: Scalar, aggregate: str | None, kept_labels: frozenset[str]) -> Scalar:
-        """An equal expression of at most two references; what it reads besides operands is added as new results."""
+        """An equal expression of at most two references; what it reads besides operands is added as new results.
+
+        Args:
+            expression: An expression of `references`.
+            aggregate: The aggregate that follows it, or None.
+            kept_labels: The labels that the aggregate keeps.
+        """
         chain = as_chain(expression, aggregate, [self._tensor(reference).dtype for reference in self.references])
         if chain is not None:
             return self._contract(chain, aggregate, kept_labels)
@@ -151,7 +154,13 @@ class _Splitter:
         return self.annotator.tensors[reference.tensor].tensor
 
     def _contract(self, chain: Chain, aggregate: str | None, kept_labels: frozenset[str]) -> Scalar:
-        """The last pair of a chain; all intermediate results before it are added."""
+        """The last join of a chain; all intermediate results before it are added.
+
+        Args:
+            chain: The factors, expressions of `references`.
+            aggregate: The aggregate that follows the chain, or None.
+            kept_labels: The labels that the aggregate keeps.
+        """
         factors = [
             self._as_operand(factor) if len(operands_of(factor)) > MOST_OPERANDS else self._mask_factor(factor, chain)
             for factor in chain.factors
@@ -193,7 +202,7 @@ class _Splitter:
         return masked.tensor.fill == 0 and work < self._entries(factor)
 
     def _where(self, mask: Scalar, factor: Scalar, operands: list[Operand]) -> Scalar:
-        """The factor of masked operands."""
+        """The `factor`, computed of operands that are 0 where `mask` is 0."""
         masked_operands = {operand.index: self._as_operand(_masked(operand, mask)) for operand in operands}
         return substitute(factor, masked_operands)
 
@@ -213,8 +222,14 @@ class _Splitter:
         """Whether the values are such that the aggregate of a part may be taken before the rest is joined.
 
         They are not where 0 meets infinity or infinities of both signs meet, which gives NaN at some indices only.
-        Neither are they where a label that is aggregated has no index: max and min over no int64 values are the
-        extremes of int64, and adding to those overflows.
+        Neither are they where a label that is aggregated has no index: the max or min of no int64 is an extreme of
+        int64, and to add to that overflows.
+
+        Args:
+            operator: Joins the factors.
+            aggregate: The aggregate of the joined factors, or None.
+            kept_labels: The labels that the aggregate keeps.
+            factors: The annotated factors.
         """
         bounds = bounds_of(self.einsum, self.annotator.plain_tensors())
         orders = aggregate is not None and FUNCTIONS[AGGREGATES[aggregate].combine].law == Law.ORDER
@@ -242,7 +257,15 @@ class _Splitter:
     def _last_pair(
         self, chain: Chain, factors: list[Scalar], aggregate: str | None, kept_labels: frozenset[str], is_early: bool
     ) -> Scalar:
-        """The last join of the cheapest contraction order; the results of all earlier joins are added."""
+        """The last join of the cheapest contraction order; the results of all earlier joins are added.
+
+        Args:
+            chain: The chain of the factors.
+            factors: Expressions of one or two references.
+            aggregate: The aggregate of the joined factors, or None.
+            kept_labels: The labels that the aggregate keeps.
+            is_early: Whether to aggregate a label as soon as no other factor has it.
+        """
         estimates = ContractionEstimates(self._network(chain, factors, kept_labels, is_early))
         tree = find_contraction_order(estimates)
         split = {1 << position: factor for position, factor in enumerate(factors)}
@@ -266,13 +289,14 @@ class _Splitter:
         output = Reference(self.einsum.output.tensor, self._ordered(kept_labels & self._labels(pair)))
         return (
             self._aggregated(pair, aggregate, kept_labels)
-            if self.annotator.is_surely_finite(self._einsum(output, pair, aggregate), _ROUNDED)
+            if self.annotator.is_surely_finite(self._einsum(output, pair, aggregate), INEXACT_DTYPES)
             else pair
         )
 
     def _network(
         self, chain: Chain, factors: list[Scalar], kept_labels: frozenset[str], is_early: bool
     ) -> ContractionNetwork:
+        """The network of the factors, in which those whose absent entries count are dense."""
         results = [self._result(factor) for factor in factors]
         fills = [chain.annihilates(result.tensor.fill) for result in results]
         sizes = [

@@ -10,16 +10,19 @@ import numpy as np
 
 from sparseeinsum.language.scalar import evaluate, operands_of
 from sparseeinsum.operators.aggregates import AGGREGATES
-from sparseeinsum.operators.dtypes import ITEM_BYTES, Number, promoted
+from sparseeinsum.operators.dtypes import ITEM_BYTES, Number, result_dtype
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
+
+# Sums and products of numbers of these dtypes differ by rounding only in another order. Of int64, some orders overflow.
+INEXACT_DTYPES = frozenset(("float64", "float32", "complex128", "complex64"))
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
     """Factors that an associative operator joins in any order.
 
-    Every factor has an operand, and no operand is all that two factors have.
+    Every factor has an operand, and the operands of no factor are all among those of another one.
 
     Attributes:
         operator: Name of the operator.
@@ -61,7 +64,7 @@ def as_chain(expression: Scalar, aggregate: str | None, dtypes: Sequence[str], l
     kinds = [expression_dtype(factor, dtypes) for factor in merged]
     if len(merged) < least_factors or not ITEM_BYTES.keys() >= set(kinds):
         return None
-    if expression_dtype(enclosing, [promoted(kinds)]) != expression_dtype(expression, dtypes):
+    if expression_dtype(enclosing, [result_dtype(kinds)]) != expression_dtype(expression, dtypes):
         return None  # a weak literal: 2 * u is int64 for a bool u, and float64 if there is a float32 v
     if enclosing == Operand(0) and set(kinds) == {"bool"}:
         operator = _bool_operator(operator, aggregate)
@@ -79,7 +82,7 @@ def _mixes_bools(terms: Sequence[Scalar], dtypes: Sequence[str]) -> bool:
 
 def _bool_operator(operator: str, aggregate: str | None) -> str:
     """An operator that computes the same for bools, over which the aggregate distributes if possible."""
-    logical = FUNCTIONS[operator].of_truth or operator
+    logical = FUNCTIONS[operator].bool_equivalent or operator
     return "mul" if logical == "and" and aggregate == "sum" else logical
 
 

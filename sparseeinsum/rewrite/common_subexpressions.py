@@ -28,10 +28,10 @@ def merge_common_subexpressions(graph: EinGraph, pinned: Mapping[str, Mapping[st
     for einsum in graph.einsums:
         name = einsum.output.tensor
         member = classes.members[name]
-        kept = classes.kept_by_leader[member.leader]
+        kept_result = classes.kept_by_leader[member.leader]
         if name == member.leader:
-            einsums.append(classes.shared(classes.members[kept].einsum))
-        elif name in graph.outputs and name != kept:
+            einsums.append(classes.shared(classes.members[kept_result].einsum))
+        elif name in graph.outputs and name != kept_result:
             copied = classes.reference(Reference(name, einsum.output.labels))
             einsums.append(EinSum(einsum.output, (copied,), Operand(0), None, einsum.promoted))
     written = {einsum.output.tensor for einsum in einsums}

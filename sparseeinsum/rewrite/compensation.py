@@ -54,7 +54,14 @@ def compensate(annotated: AnnotatedGraph, cost: CostFunction) -> AnnotatedGraph:
 def _cheaper(
     einsum: EinSum, annotator: GraphAnnotator, annotated: AnnotatedGraph, cost: CostFunction
 ) -> tuple[EinSum, ...] | None:
-    """EinSums that compensate a sum and are cheaper than it is with dense operands; None where there are none."""
+    """EinSums that compensate a sum and are cheaper than it is with dense operands; None where there are none.
+
+    Args:
+        einsum: The sum.
+        annotator: Has its operands.
+        annotated: The graph of the sum; new names differ from the names in it.
+        cost: Predicts the seconds of EinSums.
+    """
     parts = compensated(einsum, {**annotated.graph.tensors, **annotator.plain_tensors()})
     if parts is None:
         return None
@@ -114,6 +121,7 @@ class _JoinParts:
 
 
 def _split_join(einsum: EinSum, tensors: Mapping[str, Tensor]) -> _JoinParts | None:
+    """The parts of the join of a sum; None where it has none that are known to be exact."""
     operands = [tensors[operand.tensor] for operand in einsum.operands]
     dtypes = [tensor.dtype for tensor in operands]
     fills = operands[0].fill, operands[1].fill
@@ -134,7 +142,18 @@ def _split_join(einsum: EinSum, tensors: Mapping[str, Tensor]) -> _JoinParts | N
 def _split_polynomial(
     join: Scalar, fills: tuple[Number, Number], dtypes: list[str], dtype: str, constant: Number
 ) -> _JoinParts | None:
-    """The parts of an expanded polynomial, so that (u - v)^2 has the part -2 u v, not a difference of squares."""
+    """The parts of an expanded polynomial, so that (u - v)^2 has the part -2 u v, not a difference of squares.
+
+    Args:
+        join: An expression of u and v.
+        fills: The fills of u and v.
+        dtypes: The dtypes of u and v.
+        dtype: The dtype of the join.
+        constant: The value of the join at the fills.
+
+    Returns:
+        None where the join is no polynomial whose parts are computed exactly.
+    """
     numbers = as_fraction(fills[0]), as_fraction(fills[1])
     polynomial = polynomial_of(join)
     if polynomial is None or numbers[0] is None or numbers[1] is None or set(dtypes) != {dtype}:
@@ -151,7 +170,10 @@ def _split_polynomial(
 def _split_any_join(
     join: Scalar, fills: tuple[Number, Number], dtypes: list[str], dtype: str, constant: Number
 ) -> _JoinParts | None:
-    """The parts of any join, as differences of its values with one operand or both at their fills."""
+    """The parts of any join, as differences of its values with one operand or both at their fills.
+
+    The arguments are those of `_split_polynomial`.
+    """
     alone_u, alone_v = (evaluate_partially(join, {1 - index: fills[1 - index]}, dtypes) for index in (0, 1))
     if any(operands_of(alone) and expression_dtype(alone, dtypes) != dtype for alone in (alone_u, alone_v)):
         return None  # for example, the join of an int64 u and a float32 v is float64

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sparseeinsum.operators.dtypes import promoted
+from sparseeinsum.operators.dtypes import result_dtype
 from sparseeinsum.semantics.exactness import JoinKind
 from sparseeinsum.statistics.estimate import (
     LabelStatistics,
@@ -179,12 +179,12 @@ def is_as_precise(dtypes: Sequence[str], all_dtypes: Sequence[str]) -> bool:
 
     Counts of bools are int64, which with float32 would give float64.
     """
-    if promoted(dtypes) == "bool":
+    if result_dtype(dtypes) == "bool":
         return _precision(all_dtypes) != _SINGLE
     return _precision(dtypes) == 0 or _precision(dtypes) >= _precision(all_dtypes)
 
 
 def _precision(dtypes: Sequence[str]) -> int:
     """Bits of the real part of a number of the promoted dtype; 0 where arithmetic is exact."""
-    dtype = np.dtype(promoted(dtypes))
+    dtype = np.dtype(result_dtype(dtypes))
     return 0 if dtype.kind in "bi" else dtype.itemsize * (4 if dtype.kind == "c" else 8)

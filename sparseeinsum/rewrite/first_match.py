@@ -127,7 +127,14 @@ class _FirstMatchSearch:
 def _as_search(
     einsum: EinSum, earlier: Mapping[str, EinSum], successors: Mapping[str, str], annotator: GraphAnnotator
 ) -> _FirstMatchSearch | None:
-    """An EinSum as a search for the first match; None where it is none that can be rewritten."""
+    """An EinSum as a search for the first match; None where it is none that can be rewritten.
+
+    Args:
+        einsum: Any EinSum.
+        earlier: The EinSums before it, by their results.
+        successors: Names of tensors of successors, by the vector of indices that they belong to.
+        annotator: Has the operands.
+    """
     match einsum.join:
         case Call("where", (Operand(first), Operand(second), Literal() as bound)) if einsum.aggregate == "min":
             condition_result, index = einsum.operands[first], einsum.operands[second]
@@ -164,7 +171,7 @@ def _bound(index: Reference, annotator: GraphAnnotator) -> int:
 def _if_cheaper(
     search: _FirstMatchSearch, annotator: GraphAnnotator, names: UniqueNames, cost: CostFunction
 ) -> tuple[EinSum, ...] | None:
-    """The EinSums of the sparse search, if they are cheaper."""
+    """The EinSums that do the `search` on stored entries, if they are cheaper; None where they are not."""
     if search.bound.value == 0 or not annotator.tensors[search.x.tensor].values.has_fill:
         return None
     if operands_of(search.at_fill(_V)) != {1}:

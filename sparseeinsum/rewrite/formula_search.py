@@ -91,7 +91,15 @@ def _cheapest_choice(
     group_cost: "_GroupCost",
     names: UniqueNames,
 ) -> _Choice:
-    """The cheapest candidate of some terms for all roots, without formulas that gain too little."""
+    """The cheapest candidate of some terms for all roots, without formulas that gain too little.
+
+    Args:
+        group: The EinSums as written.
+        group_terms: Their terms.
+        term_tuples: Candidates: a term for every root.
+        group_cost: Predicts the seconds of candidates.
+        names: Invents the names of further results.
+    """
     candidates: dict[tuple[EinSum, ...], _Candidate] = {}  # the first of those that give the same EinSums
     for terms, keeps_shared in itertools.product(dict.fromkeys(term_tuples), (False, True)):
         candidate = _Candidate(group, group_terms, terms, keeps_shared, _roots_lacking_labels(group_terms, terms))
@@ -123,7 +131,7 @@ def _roots_lacking_labels(group_terms: GroupTerms, terms: Sequence[Term]) -> fro
 def _with_roots_searched_alone(
     group_terms: GroupTerms, choice: _Choice, annotated: AnnotatedGraph
 ) -> Iterator[tuple[Term, ...]]:
-    """Terms of all roots: the chosen one, or what a shorter search finds for the root on its own."""
+    """Terms of all roots: those of `choice`, or what a shorter search finds for a root on its own."""
     limits = replace(Limits(), seconds=Limits().seconds / len(group_terms.roots))
     terms_by_root: list[Sequence[Term]] = []
     for root in group_terms.roots:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.operators.expressions import Operand
 from sparseeinsum.rewrite.chains import Chain, as_chain, substitute
+from sparseeinsum.rewrite.unique_names import unused_label
 
 
 def inline(graph: EinGraph, names: Collection[str]) -> EinGraph:
@@ -90,7 +91,7 @@ def _relabelled(einsum: EinSum, labels: tuple[str, ...], used: Set[str]) -> EinS
     """An EinSum whose result has `labels`, and whose other labels are none of `used`."""
     names = dict(zip(einsum.output.labels, labels, strict=True))
     for label in einsum.aggregated:
-        names[label] = _unused_label(label, {*used, *names.values(), *einsum.labels} if label in used else ())
+        names[label] = unused_label(label, {*used, *names.values(), *einsum.labels} if label in used else ())
 
     def renamed(reference: Reference) -> Reference:
         return Reference(reference.tensor, tuple(names[label] for label in reference.labels))
@@ -98,15 +99,6 @@ def _relabelled(einsum: EinSum, labels: tuple[str, ...], used: Set[str]) -> EinS
     promoted = frozenset((names[label], tile) for label, tile in einsum.promoted)
     operands = tuple(map(renamed, einsum.operands))
     return replace(einsum, output=renamed(einsum.output), operands=operands, promoted=promoted)
-
-
-def _unused_label(label: str, used: Collection[str]) -> str:
-    """The label itself, or the label with the least number that makes it none of `used`."""
-    number, name = 1, label
-    while name in used:
-        number += 1
-        name = f"{label}{number}"
-    return name
 
 
 def chain_in_graph(graph: EinGraph, einsum: EinSum, least_factors: int = 2) -> Chain | None:

@@ -150,7 +150,7 @@ class _MaskSearch:
 
 def _ignores_absent(evaluation: Evaluation, operand: int) -> bool:
     """Whether a join leaves out the absent entries of an operand, whatever the other operand holds there."""
-    return not (evaluation.matters[operand] or evaluation.both_absent_matter) and evaluation.constant is not None
+    return not (evaluation.matters[operand] or evaluation.joint_absence_matters) and evaluation.constant is not None
 
 
 _ONE, _ZERO = Literal(1.0), Literal(0.0)

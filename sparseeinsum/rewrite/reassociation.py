@@ -7,12 +7,10 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.operators.expressions import Operand
 from sparseeinsum.rewrite.annotated_graphs import AnnotatedGraph
 from sparseeinsum.rewrite.binarise import binarise
+from sparseeinsum.rewrite.chains import INEXACT_DTYPES
 from sparseeinsum.rewrite.einsum_parts import parts_of
 from sparseeinsum.rewrite.inlining import chain_in_graph, inline
 from sparseeinsum.rewrite.predicted_costs import CostFunction, annotated_subgraph, predicted_seconds
-
-# Sums of products of these dtypes differ by rounding only in another order; of int64, some orders may overflow.
-_ROUNDED = frozenset(("float64", "float32", "complex128", "complex64"))
 
 # Another order is chosen where it is expected to take at most this share of the time.
 _MOST_SHARE = 0.9
@@ -69,11 +67,17 @@ def _is_product(graph: EinGraph, einsum: EinSum) -> bool:
     if einsum.join != Operand(0) and (chain is None or chain.operator != "mul"):
         return False
     dtypes = {graph.tensors[operand.tensor].dtype for operand in einsum.operands}
-    return len(dtypes) == 1 and dtypes <= _ROUNDED
+    return len(dtypes) == 1 and dtypes <= INEXACT_DTYPES
 
 
 def _product_groups(graph: EinGraph, inlinable: Set[str], binary: AnnotatedGraph) -> Iterator[tuple[str, ...]]:
-    """Names of results that form one product, in topological order; only products of few, finite factors."""
+    """Names of results that form one product, in topological order; only products of few, finite factors.
+
+    Args:
+        graph: EinSums of any number of operands.
+        inlinable: Results of products that only one other product reads.
+        binary: The annotated graph, for the values of operands.
+    """
     group_of: dict[str, _ProductGroup] = {}
     for einsum in graph.einsums:
         name = einsum.output.tensor

@@ -10,7 +10,7 @@ from sparseeinsum.operators.dtypes import Array, Number
 from sparseeinsum.operators.expressions import Call, Literal, Scalar
 from sparseeinsum.operators.ranges import Range
 from sparseeinsum.rewrite.chains import expression_dtype
-from sparseeinsum.semantics.ranges import range_of
+from sparseeinsum.semantics.expression_ranges import range_of
 
 
 def evaluate_partially(expression: Scalar, values: Mapping[int, Number], dtypes: Sequence[str]) -> Scalar:

@@ -1,6 +1,6 @@
-"""Rewriting: names for intermediate results, which no program names."""
+"""Rewriting: new names for intermediate results and for labels, which no program names."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 
 class UniqueNames:
@@ -26,3 +26,12 @@ class UniqueNames:
     def copy(self) -> "UniqueNames":
         """A copy, to try names out that may not be used in the end."""
         return UniqueNames(self._used)
+
+
+def unused_label(label: str, used: Collection[str]) -> str:
+    """The label itself, or the label with the least number from 2 on, so that it is none of `used`."""
+    number, name = 1, label
+    while name in used:
+        number += 1
+        name = f"{label}{number}"
+    return name

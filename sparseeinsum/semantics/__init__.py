@@ -1,1 +1,1 @@
-"""Semantics: an EinGraph and what is known of its inputs' values in, what an exact result needs out."""
+"""Semantics: decides what an exact result of each EinSum needs, for the fills and the values of the inputs."""

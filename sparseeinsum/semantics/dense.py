@@ -1,4 +1,4 @@
-"""Semantics: what programs mean: EinSums by numpy on dense arrays, as their definition says."""
+"""Semantics: defines what programs compute: evaluates EinSums on dense arrays with numpy."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,64 +14,68 @@ from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES, aggregated_dtype
 from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
-from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 Array = NDArray[Any]
 
 
 def evaluate_program(program: Program | EinGraph, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Every tensor of a program, computed on dense arrays; those that it generates, too."""
-    known = dict(inputs)
+    """All tensors of a program, generated ones included, as dense arrays by name."""
+    tensors = dict(inputs)
     for einsum in program.einsums:
-        shapes = {name: _described(name, array) for name, array in known.items()}
+        shapes = {name: _tensor_of(name, array) for name, array in tensors.items()}
         for generated in program.generated if isinstance(program, Program) else ():
-            bounds = [axis.bound for axis in generated.tensor(shapes).axes] if _is_known(generated.bound, known) else []
+            bounds = (
+                [axis.bound for axis in generated.tensor(shapes).axes]
+                if _is_bound_known(generated.bound, tensors)
+                else []
+            )
             for bound in bounds:
-                known[generated.name] = np.ones(bound, bool) if generated.kind == "ones" else np.arange(bound)
-        known[einsum.output.tensor] = evaluate_einsum(einsum, known)
-    return known
+                tensors[generated.name] = np.ones(bound, bool) if generated.kind == "ones" else np.arange(bound)
+        tensors[einsum.output.tensor] = evaluate_einsum(einsum, tensors)
+    return tensors
 
 
-def _is_known(bound: object, known: Mapping[str, Array]) -> bool:
-    return isinstance(bound, int) or getattr(bound, "tensor", None) in known
+def _is_bound_known(bound: object, tensors: Mapping[str, Array]) -> bool:
+    return isinstance(bound, int) or getattr(bound, "tensor", None) in tensors
 
 
-def _described(name: str, array: Array) -> Tensor:
+def _tensor_of(name: str, array: Array) -> Tensor:
     return Tensor(name, tuple(Axis(f"axis_{axis}", bound) for axis, bound in enumerate(array.shape)))
 
 
-def evaluate_einsum(einsum: EinSum, known: Mapping[str, Array]) -> Array:
-    """One EinSum: every operand spread over all labels, joined, then folded over those that the result lacks."""
+def evaluate_einsum(einsum: EinSum, tensors: Mapping[str, Array]) -> Array:
+    """The result of one EinSum: its operands are broadcast to all labels, joined, and aggregated."""
     labels = tuple(label for label in einsum.labels if label != einsum.state)
     bounds: dict[str, int] = {}
     for operand in einsum.operands:
-        bounds |= dict(zip(operand.labels, known[operand.tensor].shape, strict=True))
+        bounds |= dict(zip(operand.labels, tensors[operand.tensor].shape, strict=True))
     shape = tuple(bounds[label] for label in labels)
-    spread = [_spread(known[operand.tensor], operand.labels, labels, shape) for operand in einsum.operands]
-    if einsum.aggregate in USERS_AGGREGATES:
-        return _fold_states(einsum, spread)
-    shapes = {name: _described(name, array) for name, array in known.items()}
+    operands = [_broadcast(tensors[operand.tensor], operand.labels, labels, shape) for operand in einsum.operands]
+    if einsum.aggregate in USER_AGGREGATES:
+        return _user_aggregate(einsum, operands)
+    shapes = {name: _tensor_of(name, array) for name, array in tensors.items()}
     join = with_bounds(with_axis_bounds(einsum.join, shapes), bounds)
-    joined = np.broadcast_to(evaluate(join, spread), shape)
+    joined = np.broadcast_to(evaluate(join, operands), shape)
     if einsum.along is not None:
-        return _along(str(einsum.aggregate), joined, labels.index(einsum.along))
-    return _fold(einsum.aggregate, joined, tuple(range(len(einsum.output.labels), len(labels))))
+        return _scan_or_pick(str(einsum.aggregate), joined, labels.index(einsum.along))
+    return _aggregate(einsum.aggregate, joined, tuple(range(len(einsum.output.labels), len(labels))))
 
 
-def _fold_states(einsum: EinSum, operands: Sequence[Array]) -> Array:
-    """States of a user's aggregate; their numbers are the last axis, if they are several."""
-    record = USERS_AGGREGATES[str(einsum.aggregate)]
+def _user_aggregate(einsum: EinSum, operands: Sequence[Array]) -> Array:
+    """The states of a user's aggregate; if a state has several numbers, they are the last axis."""
+    record = USER_AGGREGATES[str(einsum.aggregate)]
     aggregated_dtype(record.name, str(np.result_type(*operands)))
-    values = np.broadcast_arrays(*(evaluate(each, operands) for each in aggregate_arguments(einsum)))
-    kept = values[0].shape[: values[0].ndim - len(einsum.aggregated)]
-    lines = np.stack([each.reshape(*kept, -1).astype(float) for each in values], axis=-1)
-    states = [record.folded(map(tuple, lines[index].tolist())) for index in np.ndindex(kept)]
-    shape = kept if einsum.state is None else (*kept, record.numbers)
+    values = np.broadcast_arrays(*(evaluate(argument, operands) for argument in aggregate_arguments(einsum)))
+    shape = values[0].shape[: values[0].ndim - len(einsum.aggregated)]
+    rows = np.stack([argument.reshape(*shape, -1).astype(float) for argument in values], axis=-1)
+    states = [record.fold_all(map(tuple, rows[index].tolist())) for index in np.ndindex(shape)]
+    shape = shape if einsum.state is None else (*shape, record.numbers)
     return np.array(states, float).reshape(shape)
 
 
-def _along(name: str, values: Array, axis: int) -> Array:
-    """A scan along an axis, or the values that a pick takes."""
+def _scan_or_pick(name: str, values: Array, axis: int) -> Array:
+    """A scan of values along an axis, or the values that a pick takes from it."""
     if name in PICKS:
         return np.asarray(np.take(values, PICKS[name].position, axis=axis))
     dtype = aggregated_dtype(SCANS[name].aggregate, str(values.dtype))
@@ -79,18 +83,21 @@ def _along(name: str, values: Array, axis: int) -> Array:
         return np.asarray(SCANS[name].numpy(values.astype(dtype), axis=axis))
 
 
-def _fold(aggregate: str | None, joined: Array, axes: tuple[int, ...]) -> Array:
+def _aggregate(aggregate: str | None, joined: Array, axes: tuple[int, ...]) -> Array:
+    """The aggregate of an array over some axes; its identity where one of them has no index."""
     if aggregate is None:
         return np.asarray(joined)
     dtype = aggregated_dtype(aggregate, str(joined.dtype))
     if any(joined.shape[axis] == 0 for axis in axes):
-        kept = tuple(bound for axis, bound in enumerate(joined.shape) if axis not in axes)
-        return np.full(kept, AGGREGATES[aggregate].identity(dtype), dtype)
+        shape = tuple(bound for axis, bound in enumerate(joined.shape) if axis not in axes)
+        return np.full(shape, AGGREGATES[aggregate].identity(dtype), dtype)
     with np.errstate(all="ignore"):
-        values = joined.astype(dtype) if AGGREGATES[aggregate].gives_floats else joined  # numpy's of bools is a float16
+        values = (
+            joined.astype(dtype) if AGGREGATES[aggregate].returns_float else joined
+        )  # numpy would return float16 for bools
         return np.asarray(AGGREGATES[aggregate].numpy(values, axis=axes))
 
 
-def _spread(array: Array, own: tuple[str, ...], labels: tuple[str, ...], shape: tuple[int, ...]) -> Array:
+def _broadcast(array: Array, own_labels: tuple[str, ...], labels: tuple[str, ...], shape: tuple[int, ...]) -> Array:
     indices = np.indices(shape, sparse=True) if shape else ()
-    return array[tuple(indices[labels.index(label)] for label in own)]
+    return array[tuple(indices[labels.index(label)] for label in own_labels)]

@@ -1,9 +1,10 @@
-"""Semantics: an EinGraph in, for every EinSum what must be stored and computed for an exact result out.
+"""Semantics: decides for every EinSum what must be stored and computed so that its result is exact.
 
-A tuple that is not stored holds its tensor's fill. Leaving such tuples out of a join is exact where `join` has one
-value, whatever the other operand holds there: if the aggregate ignores that value nothing is to be done, else it is
-put in as often as it was left out (*compensation*). Elsewhere what is absent must be filled in, by an outer join or
-by making the operand dense. All of it is decided by evaluating `join` on fills and ranges, not from a list of names.
+An index without a tuple holds the fill of its tensor. To leave such indices out of a join is exact where `join` has the
+same value whatever the other operand holds there. If the aggregate ignores that value, nothing needs to be done;
+otherwise it is added as often as it was left out (*compensation*). Elsewhere absent indices must be filled in, by an
+outer join or by making the operand dense. All of this follows from evaluating `join` on fills and ranges; there is no
+list of functions.
 """
 
 import math
@@ -22,15 +23,15 @@ from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import Number, as_number, is_complex
 from sparseeinsum.operators.picks import PICKS
-from sparseeinsum.operators.ranges import NOTHING, Range, exactly, finite_range
-from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
-from sparseeinsum.semantics.aggregated_ranges import aggregated_range
-from sparseeinsum.semantics.computation import computing_dtype
-from sparseeinsum.semantics.ranges import range_of
+from sparseeinsum.operators.ranges import EMPTY_RANGE, Range, exact_range, finite_range
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
+from sparseeinsum.semantics.aggregate_ranges import aggregate_range
+from sparseeinsum.semantics.computing_dtypes import computing_dtype
+from sparseeinsum.semantics.expression_ranges import range_of
 
 
 class JoinKind(StrEnum):
-    """Which tuples of two operands a join keeps; for those without a partner the other operand is filled in."""
+    """The tuples of two operands that a join keeps; for a tuple without a match, the other operand is filled in."""
 
     INNER = "inner"
     LEFT = "left"
@@ -39,33 +40,33 @@ class JoinKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
-    """What is known of a tensor's values.
+class ValueFacts:
+    """Facts about the values of a tensor.
 
     Attributes:
-        entries: Where the values lie that are not the fill.
-        has_fill: Whether some index may hold the fill; where none does, no tuple is ever absent.
+        entries: The range of the values that are not the fill.
+        has_fill: Whether an index may hold the fill; if not, no index is absent.
     """
 
     entries: Range
     has_fill: bool
 
-    def including(self, fill: Number) -> Range:
-        """Where values lie, the fill included where some index may hold it."""
-        return self.entries.united(exactly(fill)) if self.has_fill else self.entries
+    def range_with_fill(self, fill: Number) -> Range:
+        """The range of all values; it includes `fill` if an index may hold it."""
+        return self.entries.union(exact_range(fill)) if self.has_fill else self.entries
 
-    def united(self, other: "Values") -> "Values":
-        """What is known of values of which some are known to be one way and some another."""
-        return Values(self.entries.united(other.entries), self.has_fill or other.has_fill)
+    def union(self, other: "ValueFacts") -> "ValueFacts":
+        """Facts that hold for this tensor and for `other`."""
+        return ValueFacts(self.entries.union(other.entries), self.has_fill or other.has_fill)
 
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """How an EinSum under given keys deals with absent tuples.
+    """How an EinSum with given key columns treats absent indices.
 
     Attributes:
-        join: Which tuples the join keeps; INNER for one operand.
-        dense: For every operand, whether all its indices must be made present before.
+        join: The tuples that the join keeps; INNER for one operand.
+        dense: For every operand, whether it must be made dense before.
     """
 
     join: JoinKind
@@ -74,55 +75,55 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What is exact for one EinSum.
+    """How one EinSum is evaluated exactly.
 
     Attributes:
-        matters: For every operand, whether an absent tuple of it contributes something that is not always the same.
-        both_absent_matter: Whether indices absent in all operands do.
-        constant: What absent tuples contribute wherever they do not matter; None where none are left out.
-        ignores_constant: Whether the aggregate ignores that.
-        computed_in: Dtype of the kernels' arithmetic.
-        values: What is known of the result.
-        detects_nonfinite: Whether values must be watched for turning NaN or infinite.
-        reason: Why something absent matters; empty where nothing does.
+        matters: For every operand, whether its absent indices contribute something that is not always the same.
+        joint_absence_matters: Whether indices that are absent in all operands contribute something that is no constant.
+        constant: What absent indices contribute where they do not matter; None where none are left out.
+        ignores_constant: Whether the aggregate ignores the constant.
+        computed_in: Dtype of the arithmetic of kernels.
+        values: Facts about the values of the result.
+        detects_nonfinite: Whether a run must check values for NaN and infinity.
+        reason: Why absent indices matter; empty where they do not.
     """
 
     matters: tuple[bool, ...]
-    both_absent_matter: bool
+    joint_absence_matters: bool
     constant: Number | None
     ignores_constant: bool
     computed_in: str
-    values: Values
+    values: ValueFacts
     detects_nonfinite: bool
     reason: str
 
     @property
     def compensates(self) -> bool:
-        """Whether groups get what pairs of tuples that are left out contribute."""
+        """Whether the constant must be added for the pairs of tuples that are left out."""
         return self.constant is not None and not self.ignores_constant
 
     @property
     def treatment(self) -> tuple[object, ...]:
-        """How what is absent is dealt with, and how values are computed."""
-        absent = (self.matters, self.both_absent_matter, self.constant, self.ignores_constant)
+        """How absent indices are treated, and how values are computed."""
+        absent = (self.matters, self.joint_absence_matters, self.constant, self.ignores_constant)
         return (*absent, self.computed_in, self.detects_nonfinite)
 
     @property
     def decision(self) -> tuple[object, ...]:
-        """All that a plan depends on: on other data with the same decision it is exact, too."""
+        """Everything that a plan depends on: the plan is exact for other data, too, if they give the same decision."""
         return (*self.treatment, self.values.has_fill)
 
-    def absences(self, keys: tuple[Set[str], ...]) -> tuple[Absence, ...]:
-        """The exact ways to deal with absent tuples, given the promoted labels of every operand."""
-        ways = []
-        if len(self.matters) == 2 and any(self.matters) and not self.both_absent_matter:
+    def absence_options(self, keys: tuple[Set[str], ...]) -> tuple[Absence, ...]:
+        """The exact ways to treat absent indices, for the promoted labels of every operand."""
+        options = []
+        if len(self.matters) == 2 and any(self.matters) and not self.joint_absence_matters:
             kind = self._outer_join(*keys)
             if kind is not None:
-                ways.append(Absence(kind, (False, False)))
-        return (*ways, Absence(JoinKind.INNER, self.matters))
+                options.append(Absence(kind, (False, False)))
+        return (*options, Absence(JoinKind.INNER, self.matters))
 
     def _outer_join(self, keys_u: Set[str], keys_v: Set[str]) -> JoinKind | None:
-        """A join that fills in what one tuple lacks; None where a tuple may lack several partners."""
+        """The kind of an outer join that fills in absent tuples; None where one tuple may lack several matches."""
         match self.matters:
             case (True, True):
                 return JoinKind.FULL if keys_u == keys_v and keys_u else None
@@ -134,26 +135,26 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class ExactGraph:
-    """A graph whose results have the fills that they are computed with.
+    """A graph whose results have the fills that exact evaluation gives them.
 
     Attributes:
         graph: The EinSums and all tensors.
-        evaluations: What is exact for each EinSum, by the name of the tensor computed.
-        values: What is known of every tensor.
+        evaluations: How each EinSum is evaluated exactly, by the name of its result.
+        values: Facts about the values of every tensor.
     """
 
     graph: EinGraph
     evaluations: Mapping[str, Evaluation]
-    values: Mapping[str, Values]
+    values: Mapping[str, ValueFacts]
 
 
-def evaluate_exactly(graph: EinGraph, inputs: Mapping[str, Values], allows_nonfinite: bool = False) -> ExactGraph:
+def decide_evaluations(graph: EinGraph, inputs: Mapping[str, ValueFacts], allows_nonfinite: bool = False) -> ExactGraph:
     """Decide for every EinSum what an exact result needs.
 
     Args:
         graph: EinSums of one or two operands, in topological order.
-        inputs: What is known of every input tensor's values.
-        allows_nonfinite: Whether values that turn NaN or infinite are to be computed with; else they are detected.
+        inputs: Facts about the values of every input.
+        allows_nonfinite: Whether to compute with values that turn NaN or infinite; otherwise a run detects them.
 
     Raises:
         SemanticsError: A result would not be exact, whatever is stored.
@@ -166,71 +167,83 @@ def evaluate_exactly(graph: EinGraph, inputs: Mapping[str, Values], allows_nonfi
         read = [values[operand.tensor] for operand in einsum.operands]
         fills = [tensors[operand.tensor].fill for operand in einsum.operands]
         dtype = computing_dtype(
-            einsum, tensors, [values_read.including(fill) for values_read, fill in zip(read, fills, strict=True)]
+            einsum, tensors, [facts.range_with_fill(fill) for facts, fill in zip(read, fills, strict=True)]
         )
-        vertex = _Vertex(einsum, tensors, read, dtype, graph)
-        evaluation = vertex.evaluation(allows_nonfinite)
-        tensors[name] = replace(tensors[name], fill=vertex.fill(evaluation))
+        analysis = _EinSumAnalysis(einsum, tensors, read, dtype, graph)
+        evaluation = analysis.evaluation(allows_nonfinite)
+        tensors[name] = replace(tensors[name], fill=analysis.fill(evaluation))
         evaluations[name], values[name] = evaluation, evaluation.values
     return ExactGraph(EinGraph(MappingProxyType(tensors), graph.einsums, graph.outputs), evaluations, values)
 
 
 @dataclass(frozen=True, slots=True)
-class _Vertex:
-    """One EinSum, its operands' tensors and what is known of their values."""
+class _EinSumAnalysis:
+    """Decides how one EinSum is evaluated.
+
+    Attributes:
+        einsum: The EinSum.
+        tensors: Its operands and its result, by name.
+        values: Facts about the values of each operand.
+        computed_in: Dtype of the arithmetic of kernels.
+        graph: The graph of the EinSum.
+    """
 
     einsum: EinSum
     tensors: Mapping[str, Tensor]
-    values: list[Values]
+    values: list[ValueFacts]
     computed_in: str
     graph: EinGraph
 
     def evaluation(self, allows_nonfinite: bool) -> Evaluation:
-        """What is exact for it."""
-        if self.einsum.aggregated and self._times == 0:
-            return self._of_nothing(str(self.einsum.aggregate))
+        """How the EinSum is evaluated exactly."""
+        if self.einsum.aggregated and self._aggregated_count == 0:
+            return self._empty_aggregate(str(self.einsum.aggregate))
         constant = self._constant()
-        is_usable = constant is not None and self._folds_to_a_fill(constant)
+        is_usable = constant is not None and self._gives_a_fill(constant)
         matters = [
             value.has_fill and not (is_usable and self._is_constant(index, constant))
             for index, value in enumerate(self.values)
         ]
-        both = self._all_may_be_absent and not is_usable
-        if both:
+        joint_matters = self._all_have_fill and not is_usable
+        if joint_matters:
             matters = [value.has_fill for value in self.values]
-        leaves_out = any(value.has_fill and not counts for value, counts in zip(self.values, matters, strict=True))
-        kept = constant if leaves_out or (self._all_may_be_absent and not both) else None
-        ignores = kept is None or self._is_ignored(kept)
-        entries = self._result_range(matters, kept, ignores)
-        detects = not entries.is_finite and not allows_nonfinite and not self._is_given_infinity(matters)
-        found = Values(finite_range(self._tensor.dtype) if detects else entries, kept is not None)
-        reason = "no number stands for what is absent" if both else self._reason(matters)
-        return Evaluation(tuple(matters), both, kept, ignores, self.computed_in, found, detects, reason)
+        leaves_out = any(
+            value.has_fill and not is_needed for value, is_needed in zip(self.values, matters, strict=True)
+        )
+        left_out_constant = constant if leaves_out or (self._all_have_fill and not joint_matters) else None
+        ignores = left_out_constant is None or self._is_ignored(left_out_constant)
+        entries = self._result_range(matters, left_out_constant, ignores)
+        detects = not entries.is_finite and not allows_nonfinite and not self._reads_nonfinite(matters)
+        facts = ValueFacts(finite_range(self._tensor.dtype) if detects else entries, left_out_constant is not None)
+        reason = "no fill can represent what is absent" if joint_matters else self._reason(matters)
+        return Evaluation(
+            tuple(matters), joint_matters, left_out_constant, ignores, self.computed_in, facts, detects, reason
+        )
 
-    def _is_given_infinity(self, matters: list[bool]) -> bool:
-        """Whether it is given NaN or infinity to compute with: in entries, fills, or the expression itself."""
-        of_fills = (not np.isfinite(fill) for fill, counts in zip(self._fills, matters, strict=True) if counts)
-        of_entries = (not value.entries.is_finite for value in self.values)
-        if any(of_entries) or any(of_fills) or gives_infinity(self.einsum.join):
+    def _reads_nonfinite(self, matters: list[bool]) -> bool:
+        """Whether entries, fills that matter, the expression or the aggregate bring NaN or infinity themselves."""
+        in_fills = (not np.isfinite(fill) for fill, is_needed in zip(self._fills, matters, strict=True) if is_needed)
+        in_entries = (not value.entries.is_finite for value in self.values)
+        if any(in_entries) or any(in_fills) or gives_infinity(self.einsum.join):
             return True
-        record = USERS_AGGREGATES.get(str(self.einsum.aggregate))
+        record = USER_AGGREGATES.get(str(self.einsum.aggregate))
         return record is not None and not all(map(math.isfinite, record.identity))
 
-    def _of_nothing(self, aggregate: str) -> Evaluation:
-        """Nothing is aggregated anywhere: there may be no tuple at all, and all of the result is the fill."""
-        nothing = (False,) * len(self.values)
+    def _empty_aggregate(self, aggregate: str) -> Evaluation:
+        """The evaluation of an aggregate over no values at any index: every index of the result may hold the fill."""
+        none_matter = (False,) * len(self.values)
         identity = self._identity(aggregate)
         if identity is None and self._tensor.size == 0:
             identity = as_number(0, self._tensor.dtype)
         if identity is None:
-            raise SemanticsError(f"{self._tensor.name}: {aggregate} of nothing is no one number")
-        values = Values(NOTHING, has_fill=True)
-        return Evaluation(nothing, False, identity, True, self.computed_in, values, False, "")
+            raise SemanticsError(f"{self._tensor.name}: {aggregate} of no values is not defined")
+        values = ValueFacts(EMPTY_RANGE, has_fill=True)
+        return Evaluation(none_matter, False, identity, True, self.computed_in, values, False, "")
 
     def fill(self, evaluation: Evaluation) -> Number:
-        """What the result holds where no tuple is; 0 where every tuple is there."""
-        folded = None if evaluation.constant is None else self._folded(evaluation.constant)
-        return as_number(0, self._tensor.dtype) if folded is None else folded
+        """The value of the result where no tuple is; 0 where every index has a tuple."""
+        aggregated = None if evaluation.constant is None else self._aggregate_of_equal(evaluation.constant)
+        return as_number(0, self._tensor.dtype) if aggregated is None else aggregated
 
     @property
     def _tensor(self) -> Tensor:
@@ -241,34 +254,34 @@ class _Vertex:
         return [self.tensors[operand.tensor].fill for operand in self.einsum.operands]
 
     @property
-    def _times(self) -> int:
-        """How many values the aggregate folds."""
+    def _aggregated_count(self) -> int:
+        """The number of index tuples of the labels that the EinSum aggregates."""
         return math.prod(self.graph.bound_of(self.einsum, label) for label in self.einsum.aggregated)
 
     @property
-    def _most_terms(self) -> int:
-        """How many values are folded into one, at most."""
+    def _most_aggregated(self) -> int:
+        """The greatest number of values that are aggregated into one."""
         along = self.einsum.along
-        return self._times if along is None else max(1, self.graph.bound_of(self.einsum, along))
+        return self._aggregated_count if along is None else max(1, self.graph.bound_of(self.einsum, along))
 
     @property
-    def _all_may_be_absent(self) -> bool:
+    def _all_have_fill(self) -> bool:
         return all(value.has_fill for value in self.values)
 
     def _range(self, operands: list[Range]) -> Range:
         return range_of(self.einsum.join, operands, self.computed_in)
 
-    def _where_absent(self, index: int) -> Range:
-        """Where `join` lies if one operand holds its fill and the other an entry."""
+    def _range_where_absent(self, index: int) -> Range:
+        """The range of `join` where operand `index` holds its fill and the other one an entry."""
         operands = [value.entries for value in self.values]
-        operands[index] = exactly(self._fills[index])
+        operands[index] = exact_range(self._fills[index])
         return self._range(operands)
 
     def _constant(self) -> Number | None:
-        """What `join` is where something is absent, if that is one number."""
+        """The value of `join` where an operand is absent, if that is one number."""
         if len(aggregate_arguments(self.einsum)) > 1:
             return None
-        if self._all_may_be_absent:
+        if self._all_have_fill:
             operands = [self.tensors[operand.tensor] for operand in self.einsum.operands]
             fills = [np.asarray(tensor.fill, tensor.dtype)[()] for tensor in operands]
             try:
@@ -277,71 +290,81 @@ class _Vertex:
                 return None
         else:
             absent = [index for index, value in enumerate(self.values) if value.has_fill]
-            found = None if not absent else self._where_absent(absent[0]).exact
-            if found is None:
+            exact = None if not absent else self._range_where_absent(absent[0]).exact
+            if exact is None:
                 return None
-            value = found
+            value = exact
         return None if value != value else value
 
-    def _folds_to_a_fill(self, constant: Number) -> bool:
-        """Whether the aggregate of nothing but the constant can be a fill."""
+    def _gives_a_fill(self, constant: Number) -> bool:
+        """Whether the aggregate of the constant alone is defined and may be a fill."""
         try:
-            folded = self._folded(constant)
+            aggregated = self._aggregate_of_equal(constant)
         except (ArithmeticError, ValueError):
             return False
-        if folded is None:
+        if aggregated is None:
             return False
-        is_given = not all(np.isfinite(fill) for fill in self._fills) or gives_infinity(self.einsum.join)
-        may_be_infinite = self._times == 0 or is_given
-        return bool(not np.isnan(folded) and (may_be_infinite or np.isfinite(folded)))
+        reads_nonfinite = not all(np.isfinite(fill) for fill in self._fills) or gives_infinity(self.einsum.join)
+        may_be_infinite = self._aggregated_count == 0 or reads_nonfinite
+        return bool(not np.isnan(aggregated) and (may_be_infinite or np.isfinite(aggregated)))
 
-    def _folded(self, constant: Number) -> Number | None:
+    def _aggregate_of_equal(self, constant: Number) -> Number | None:
         dtype = self._tensor.dtype
-        folded = aggregate_constant(self.einsum, np.asarray(constant), self._times, dtype)
-        return None if folded is None else as_number(folded, dtype)
+        aggregated = aggregate_constant(self.einsum, np.asarray(constant), self._aggregated_count, dtype)
+        return None if aggregated is None else as_number(aggregated, dtype)
 
     def _is_constant(self, index: int, constant: Number | None) -> bool:
-        """Whether `join` is the constant wherever this operand is absent, whatever the other one holds."""
+        """Whether `join` equals the constant wherever operand `index` is absent, whatever the other operand holds."""
         if len(self.values) == 1:
             return True
-        found = self._where_absent(index)
-        both = self._range([exactly(fill) for fill in self._fills]).exact if self._all_may_be_absent else constant
-        return found == NOTHING or (found.exact is not None and both is not None and bool(found.exact == both))
+        where_absent = self._range_where_absent(index)
+        at_fills = self._range([exact_range(fill) for fill in self._fills]).exact if self._all_have_fill else constant
+        return where_absent == EMPTY_RANGE or (
+            where_absent.exact is not None and at_fills is not None and bool(where_absent.exact == at_fills)
+        )
 
     def _is_ignored(self, constant: Number) -> bool:
+        """Whether the result does not change if the aggregate leaves out values that equal the constant."""
         if not self.einsum.aggregated or self.einsum.along is not None:
             return True
         name = str(self.einsum.aggregate)
-        if name in USERS_AGGREGATES:
-            return USERS_AGGREGATES[name].known(float(constant.real), 1) == USERS_AGGREGATES[name].identity
+        if name in USER_AGGREGATES:
+            return USER_AGGREGATES[name].try_fold_repeated(float(constant.real), 1) == USER_AGGREGATES[name].identity
         return bool(constant == self._identity(name))
 
     def _identity(self, aggregate: str) -> Number | None:
-        """What an aggregate of nothing is; None where that is several numbers."""
-        if aggregate in USERS_AGGREGATES:
+        """The aggregate of no values; None where it has no single value."""
+        if aggregate in USER_AGGREGATES:
             return aggregate_constant(self.einsum, np.zeros(()), 0, "float64")
         if aggregate in PICKS:
             return None
         return AGGREGATES[aggregate].identity(self._tensor.dtype)
 
     def _result_range(self, matters: list[bool], constant: Number | None, ignores: bool) -> Range:
+        """The range of the values that tuples of the result hold.
+
+        Args:
+            matters: For every operand, whether its absent indices are filled in.
+            constant: The value of `join` where tuples are left out; None where none are.
+            ignores: Whether the aggregate ignores the constant.
+        """
         terms = self._range([value.entries for value in self.values])
         for index, value in enumerate(self.values):
             if value.has_fill and len(self.values) == 2 and (matters[index] or constant is None):
-                terms = terms.united(self._where_absent(index))
-        if self._all_may_be_absent and constant is None:
-            terms = terms.united(self._range([exactly(fill) for fill in self._fills]))
+                terms = terms.union(self._range_where_absent(index))
+        if self._all_have_fill and constant is None:
+            terms = terms.union(self._range([exact_range(fill) for fill in self._fills]))
         if constant is not None and (not ignores or self.einsum.along is not None):
-            terms = terms.united(exactly(constant))
+            terms = terms.union(exact_range(constant))
         dtype = join_dtype(self.einsum, self.tensors)
-        folded_in = self.computed_in if is_complex(dtype) or not is_complex(self.computed_in) else "float64"
-        return aggregated_range(self.einsum.base_aggregate, terms, self._most_terms, folded_in)
+        aggregated_in = self.computed_in if is_complex(dtype) or not is_complex(self.computed_in) else "float64"
+        return aggregate_range(self.einsum.base_aggregate, terms, self._most_aggregated, aggregated_in)
 
     def _reason(self, matters: list[bool]) -> str:
         if not any(matters):
             return ""
         if not all(value.entries.is_finite for value in self.values):
-            return "an operand may hold NaN or infinity, which what is absent does not cancel"
+            return "an operand may hold NaN or infinity, which absent entries do not cancel"
         pairs = zip(self.einsum.operands, matters, strict=True)
-        names = list(dict.fromkeys(operand.tensor for operand, counts in pairs if counts))
+        names = list(dict.fromkeys(operand.tensor for operand, is_needed in pairs if is_needed))
         return f"where {' or '.join(names)} is absent the expression depends on the other operand"

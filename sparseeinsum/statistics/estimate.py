@@ -124,7 +124,7 @@ def estimate_result(
 ) -> Statistics:
     """Statistics of the result of one EinSum, from those of its operands."""
     everything = tuple(frozenset(operand.labels) for operand in einsum.operands)
-    absence, *_ = evaluation.absences(everything)
+    absence, *_ = evaluation.absence_options(everything)
     operands = []
     for operand, dense in zip(einsum.operands, absence.dense, strict=True):
         statistics = dense_statistics(graph.tensors[operand.tensor].shape) if dense else known[operand.tensor]

@@ -137,7 +137,7 @@ class _Structures:
     def add_result(self, einsum: EinSum, evaluation: Evaluation) -> None:
         """A result, computed from the structures of its operands."""
         everything = tuple(frozenset(operand.labels) for operand in einsum.operands)
-        absence = evaluation.absences(everything)[0]
+        absence = evaluation.absence_options(everything)[0]
         operands = [
             _Operand.of(operand, _EVERYWHERE if dense else self.found[operand.tensor], table)
             for operand, dense, table in zip(einsum.operands, absence.dense, "uv", strict=False)

@@ -1,8 +1,8 @@
 """Statistics: tensors that are generated from their bounds, measured without a scan, however long they are."""
 
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.operators.ranges import NOTHING, Range
-from sparseeinsum.semantics.exactness import Values
+from sparseeinsum.operators.ranges import EMPTY_RANGE, Range
+from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.measure import Measurement
 
@@ -20,5 +20,5 @@ def measure_generated(stored: StoredTensor, fingerprint: object) -> Measurement:
     if stored.value is not None:  # index 0 holds 0, the fill
         entries, values = max(bound - 1, 0), Range(1, max(bound - 1, 1))
     distinct = (float(entries),) * len(stored.keys)
-    known = Values(values if entries else NOTHING, has_fill=entries < stored.tensor.size)
+    known = ValueFacts(values if entries else EMPTY_RANGE, has_fill=entries < stored.tensor.size)
     return Measurement(Statistics(float(entries), distinct, stored.tensor.shape), tuples, known, fingerprint)

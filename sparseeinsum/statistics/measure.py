@@ -16,8 +16,8 @@ from sqlglot import exp
 from sparseeinsum.errors import DataError
 from sparseeinsum.language.tensors import DEMOTED, Axis, StoredTensor, count_keys, extent_of
 from sparseeinsum.operators.dtypes import is_complex
-from sparseeinsum.operators.ranges import ANYTHING, NOTHING, Range
-from sparseeinsum.semantics.exactness import Values
+from sparseeinsum.operators.ranges import ANY_VALUE, EMPTY_RANGE, Range
+from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.columns import relation_of, table_of_rows, value_of
 from sparseeinsum.statistics.dictionaries import KEY_COLUMN, compared, dictionary_table, rows_with_indices
 from sparseeinsum.statistics.distributed_aggregates import aggregate_query
@@ -53,7 +53,7 @@ class Measurement:
 
     statistics: Statistics
     tuples: int
-    values: Values
+    values: ValueFacts
     fingerprint: object
 
 
@@ -83,16 +83,16 @@ def measure(stored: StoredTensor, executor: Executor, fingerprint: object = None
         distinct[position] = float(found[f"{prefix}_{position}"])
     tuples = {} if stored.decomposition.is_scalar else {stored.decomposition.tiles: float(found["tuples"])}
     statistics = Statistics(float(found["entries"]), tuple(distinct), stored.tensor.shape, measured=tuples)
-    known = Values(_range(lowest, highest), has_fill=found["entries"] < stored.tensor.size)
+    known = ValueFacts(_range(lowest, highest), has_fill=found["entries"] < stored.tensor.size)
     return Measurement(statistics, found["tuples"], known, fingerprint)
 
 
 def _range(lowest: object, highest: object) -> Range:
     """Where values lie; NaN is the highest of all to the engine."""
     if lowest is None or highest is None:
-        return NOTHING
+        return EMPTY_RANGE
     low, high = (value if isinstance(value, int) else float(str(value)) for value in (lowest, highest))
-    return ANYTHING if math.isnan(high) else Range(low, high)
+    return ANY_VALUE if math.isnan(high) else Range(low, high)
 
 
 @dataclass(frozen=True, slots=True)

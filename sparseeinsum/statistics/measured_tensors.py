@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparseeinsum.language.tensors import Decomposition, StoredTensor
-from sparseeinsum.semantics.exactness import Values
+from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.measure import Measurement
 
@@ -32,7 +32,7 @@ class MeasuredTensor:
         return self.measurement.statistics
 
     @property
-    def values(self) -> Values:
+    def values(self) -> ValueFacts:
         """The range of its values, and whether some index holds the fill."""
         return self.measurement.values
 
@@ -59,6 +59,6 @@ def statistics_of(inputs: Mapping[str, MeasuredTensor]) -> dict[str, Statistics]
     return {name: tensor.statistics for name, tensor in inputs.items()}
 
 
-def values_of(inputs: Mapping[str, MeasuredTensor]) -> dict[str, Values]:
+def values_of(inputs: Mapping[str, MeasuredTensor]) -> dict[str, ValueFacts]:
     """The ranges of values of `inputs`, by name."""
     return {name: tensor.values for name, tensor in inputs.items()}

@@ -69,7 +69,7 @@ class SketchEstimator:
 
 def _absence(einsum: EinSum, evaluation: Evaluation) -> Absence:
     """How the fully relational version deals with what is absent."""
-    return evaluation.absences(tuple(frozenset(operand.labels) for operand in einsum.operands))[0]
+    return evaluation.absence_options(tuple(frozenset(operand.labels) for operand in einsum.operands))[0]
 
 
 def _operands(

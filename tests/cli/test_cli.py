@@ -132,7 +132,9 @@ def test_explain_draws_a_page(database: str, tmp_path: Path, capsys: pytest.Capt
 
 def test_explain_says_why_tuples_are_made_present(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "-d", database, "-t", "Y[i, j] = 1 / A[i, j]", "-o", "relational"]) == 0
-    assert "Y: every tuple of A must be present, because no number stands for what is absent" in capsys.readouterr().out
+    assert (
+        "Y: every tuple of A must be present, because no fill can represent what is absent" in capsys.readouterr().out
+    )
 
 
 def test_tiles_are_searched(database: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -60,7 +60,7 @@ def test_messages_and_descriptions_list_every_operator() -> None:
     unknown = MESSAGES_BY_CODE[load_kernels("expression").UNKNOWN_NAME]
     (described,) = (each.description for each in functions() if each.name == "tensor_map" and "[" in each.example)
     for function in built_in():
-        assert function.shown in described
+        assert function.display_name in described
         assert function.symbol or function.name in unknown
     listed = MESSAGES_BY_CODE[load_kernels("aggregation").UNKNOWN_AGGREGATE]
     assert listed.endswith(", ".join(AGGREGATES))

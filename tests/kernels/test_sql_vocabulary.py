@@ -12,7 +12,7 @@ from sql_rows import Connection
 import sparseeinsum as se
 from sparseeinsum.kernels.catalogue import Function, ValueType, functions
 from sparseeinsum.kernels.user_functions import require_aggregate
-from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 pytestmark = pytest.mark.engines("duckdb", reason="test_postgres_extension.py asks PostgreSQL")
 
@@ -101,7 +101,7 @@ def test_examples_run(connection: Connection, function: Function) -> None:
     if function.is_embedded:
         se.aggregate("least", least, (math.inf, math.inf), lesser)
         se.aggregate("top2", two_greatest, (-math.inf, -math.inf), merged)
-        for record in USERS_AGGREGATES.values():
+        for record in USER_AGGREGATES.values():
             require_aggregate(record)
     assert function.example.startswith(f"{function.name}(")
     if function.returns == ValueType.RESIDENT:

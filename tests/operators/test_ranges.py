@@ -12,9 +12,9 @@ from sparseeinsum.language.scalar import evaluate, write
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
-from sparseeinsum.operators.ranges import ANYTHING, NOTHING, Range, exactly
-from sparseeinsum.semantics.aggregated_ranges import aggregated_range
-from sparseeinsum.semantics.ranges import range_of
+from sparseeinsum.operators.ranges import ANY_VALUE, EMPTY_RANGE, Range, exact_range
+from sparseeinsum.semantics.aggregate_ranges import aggregate_range
+from sparseeinsum.semantics.expression_ranges import range_of
 
 U, V = Operand(0), Operand(1)
 CALLABLE = [name for name in FUNCTIONS if name != "conj"]
@@ -68,7 +68,7 @@ def test_expressions_stay_in_their_ranges(
 @given(operands(), st.sampled_from(list(AGGREGATES)), st.integers(1, 5))
 def test_aggregates_stay_in_their_ranges(terms: tuple[Range, np.ndarray[Any, Any]], aggregate: str, times: int) -> None:
     known, values = terms
-    found = aggregated_range(aggregate, known, times, "float64")
+    found = aggregate_range(aggregate, known, times, "float64")
     rng = np.random.default_rng(0)
     for count in range(1, times + 1):
         with np.errstate(all="ignore"):
@@ -82,19 +82,19 @@ FINITE = Range(-9.0, 9.0)
 @pytest.mark.parametrize(
     ("join", "u", "v", "value"),
     [
-        (Call("mul", (U, V)), exactly(0.0), FINITE, 0),
-        (Call("mul", (V, U)), exactly(0.0), FINITE, 0),
-        (Call("add", (U, V)), exactly(math.inf), FINITE, math.inf),
-        (Call("add", (U, V)), exactly(-math.inf), FINITE, -math.inf),
-        (Call("min", (U, V)), exactly(-math.inf), FINITE, -math.inf),
-        (Call("max", (U, V)), exactly(10.0), FINITE, 10),
-        (Call("and", (U, V)), exactly(False), FINITE, False),
-        (Call("or", (U, V)), exactly(True), FINITE, True),
-        (Call("where", (U, V, Literal(3.0))), exactly(False), FINITE, 3),
-        (Call("mul", (Call("exp", (U,)), V)), exactly(-math.inf), FINITE, 0),
-        (Call("gt", (U, V)), exactly(-10.0), FINITE, False),
-        (Call("div", (U, V)), exactly(0.0), Range(1.0, 9.0), 0),
-        (Call("relu", (V,)), exactly(0.0), Range(-9.0, -1.0), 0),
+        (Call("mul", (U, V)), exact_range(0.0), FINITE, 0),
+        (Call("mul", (V, U)), exact_range(0.0), FINITE, 0),
+        (Call("add", (U, V)), exact_range(math.inf), FINITE, math.inf),
+        (Call("add", (U, V)), exact_range(-math.inf), FINITE, -math.inf),
+        (Call("min", (U, V)), exact_range(-math.inf), FINITE, -math.inf),
+        (Call("max", (U, V)), exact_range(10.0), FINITE, 10),
+        (Call("and", (U, V)), exact_range(False), FINITE, False),
+        (Call("or", (U, V)), exact_range(True), FINITE, True),
+        (Call("where", (U, V, Literal(3.0))), exact_range(False), FINITE, 3),
+        (Call("mul", (Call("exp", (U,)), V)), exact_range(-math.inf), FINITE, 0),
+        (Call("gt", (U, V)), exact_range(-10.0), FINITE, False),
+        (Call("div", (U, V)), exact_range(0.0), Range(1.0, 9.0), 0),
+        (Call("relu", (V,)), exact_range(0.0), Range(-9.0, -1.0), 0),
     ],
     ids=lambda value: write(value) if isinstance(value, Call) else None,
 )
@@ -105,12 +105,12 @@ def test_one_operand_decides(join: Scalar, u: Range, v: Range, value: float) -> 
 @pytest.mark.parametrize(
     ("join", "u", "v"),
     [
-        (Call("mul", (U, V)), exactly(0.0), ANYTHING),
-        (Call("mul", (U, V)), exactly(0.0), Range(0.0, math.inf)),
-        (Call("add", (U, V)), exactly(math.inf), Range(-math.inf, 0.0)),
-        (Call("div", (U, V)), exactly(0.0), FINITE),
-        (Call("add", (U, V)), exactly(0.0), FINITE),
-        (Call("max", (U, V)), exactly(8.0), FINITE),
+        (Call("mul", (U, V)), exact_range(0.0), ANY_VALUE),
+        (Call("mul", (U, V)), exact_range(0.0), Range(0.0, math.inf)),
+        (Call("add", (U, V)), exact_range(math.inf), Range(-math.inf, 0.0)),
+        (Call("div", (U, V)), exact_range(0.0), FINITE),
+        (Call("add", (U, V)), exact_range(0.0), FINITE),
+        (Call("max", (U, V)), exact_range(8.0), FINITE),
     ],
     ids=lambda value: write(value) if isinstance(value, Call) else None,
 )
@@ -140,16 +140,16 @@ def test_finite_results_of_finite_values(join: Scalar, u: Range, dtype: str, is_
 
 def test_complex_numbers() -> None:
     product = Call("mul", (U, V))
-    assert range_of(product, [exactly(0j), FINITE], "complex128").exact == 0
+    assert range_of(product, [exact_range(0j), FINITE], "complex128").exact == 0
     assert range_of(product, [FINITE, FINITE], "complex128").is_finite
     assert not range_of(Call("div", (U, V)), [FINITE, FINITE], "complex128").is_finite
     assert not range_of(Call("exp", (U,)), [FINITE], "complex128").is_finite
 
 
 def test_nothing_is_in_every_range() -> None:
-    assert NOTHING.united(FINITE) == FINITE == FINITE.united(NOTHING)
-    assert range_of(Call("add", (U, V)), [NOTHING, FINITE], "float64") == NOTHING
-    assert aggregated_range("max", exactly(2.0), 0, "float64").exact == -math.inf
+    assert EMPTY_RANGE.union(FINITE) == FINITE == FINITE.union(EMPTY_RANGE)
+    assert range_of(Call("add", (U, V)), [EMPTY_RANGE, FINITE], "float64") == EMPTY_RANGE
+    assert aggregate_range("max", exact_range(2.0), 0, "float64").exact == -math.inf
 
 
 def test_whole_ends_beyond_floats_stay_as_they_are() -> None:

@@ -189,7 +189,7 @@ def test_first_and_last(db: se.Database, dtype: str, optimizer: str, fill: int) 
 
 def test_the_first_of_nothing_is_refused(db: se.Database) -> None:
     db.tensor("A", np.zeros((2, 0)))
-    with pytest.raises(se.SemanticsError, match="Y: first of nothing is no one number"):
+    with pytest.raises(se.SemanticsError, match="Y: first of no values is not defined"):
         db.run("Y[i] = first[j](A[i, j])")
     db.tensor("B", np.zeros((0, 2)))
     assert db.run("Y[i] = first[j](B[i, j])")["Y"].shape == (0,)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import sparseeinsum as se
 from sparseeinsum.language.eingraph import Program
-from sparseeinsum.operators.users_aggregates import USERS_AGGREGATES
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 from sparseeinsum.semantics.dense import evaluate_program
 
 pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL has no functions of Python's, and says so below")
@@ -172,7 +172,7 @@ def test_of_nothing(db: se.Database) -> None:
     assert found["T"].to_numpy().tolist() == [[-math.inf] * 3] * 2
     assert found["G"].to_numpy().tolist() == [1, 1]
     se.aggregate("spread", lambda s, x: (min(s[0], x), max(s[1], x)), (math.inf, -math.inf), _widest)
-    with pytest.raises(se.SemanticsError, match="R: spread of nothing is no one number"):
+    with pytest.raises(se.SemanticsError, match="R: spread of no values is not defined"):
         db.run("R[i, n] = spread[j, n](A[i, j])")
 
 
@@ -183,9 +183,9 @@ def _widest(state: Pair, other: Pair) -> Pair:
 def test_registering_again_replaces(db: se.Database) -> None:
     db.tensor("A", np.array([3.0, 4.0]))
     register_scaled(db, 1.0)
-    first, plan = USERS_AGGREGATES["scaled"], db.plan("S[] = scaled(A[i])")
+    first, plan = USER_AGGREGATES["scaled"], db.plan("S[] = scaled(A[i])")
     register_scaled(db, 1.0)  # as a notebook's cell that runs again
-    assert USERS_AGGREGATES["scaled"] is first
+    assert USER_AGGREGATES["scaled"] is first
     assert db.run(plan)["S"].to_numpy() == 7
     register_scaled(db, 2.0)
     assert db.run("S[] = scaled(A[i])")["S"].to_numpy() == 14
@@ -281,7 +281,7 @@ def plus(state: float, other: float) -> float:
 def test_what_is_no_aggregate_is_refused(name: str, parts: tuple[Any, ...], message: str) -> None:
     with pytest.raises(se.SemanticsError, match=message):
         se.aggregate(name, *parts)
-    assert name not in USERS_AGGREGATES
+    assert name not in USER_AGGREGATES
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.ranges import Range
-from sparseeinsum.semantics.exactness import Evaluation, Values, evaluate_exactly
+from sparseeinsum.semantics.exactness import Evaluation, ValueFacts, decide_evaluations
 from sparseeinsum.statistics.estimate import Statistics
 
 Evaluations = Mapping[str, Evaluation]
@@ -25,4 +25,4 @@ def evaluated(text: str, known: Mapping[str, Statistics]) -> tuple[EinGraph, Eva
 
 def evaluations_of(graph: EinGraph, inputs: Iterable[str]) -> Evaluations:
     """How a graph is evaluated exactly whose inputs are sparse and have small numbers."""
-    return evaluate_exactly(graph, dict.fromkeys(inputs, Values(Range(-9, 9), has_fill=True))).evaluations
+    return decide_evaluations(graph, dict.fromkeys(inputs, ValueFacts(Range(-9, 9), has_fill=True))).evaluations

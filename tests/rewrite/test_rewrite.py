@@ -16,11 +16,11 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum, Program, Reference
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.operators.expressions import Literal, Operand, Scalar
-from sparseeinsum.operators.ranges import ANYTHING, NOTHING, Range
+from sparseeinsum.operators.ranges import ANY_VALUE, EMPTY_RANGE, Range
 from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.semantics.dense import evaluate_program
-from sparseeinsum.semantics.exactness import Values
+from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.estimate import Statistics
 
 Array = NDArray[Any]
@@ -34,14 +34,14 @@ def chain(operator: str, count: int) -> Scalar:
     return joined
 
 
-def values_of(array: Array, fill: Any) -> Values:  # noqa: ANN401  # a number
+def values_of(array: Array, fill: Any) -> ValueFacts:  # noqa: ANN401  # a number
     """What a scan of an array would tell."""
     entries = array[np.asarray(array != fill)]
     if not entries.size:
-        return Values(NOTHING, has_fill=array.size > 0)
+        return ValueFacts(EMPTY_RANGE, has_fill=array.size > 0)
     parts = np.concatenate([entries.real, entries.imag])
-    known = Range(parts.min().item(), parts.max().item()) if np.isfinite(parts).all() else ANYTHING
-    return Values(known, has_fill=entries.size < array.size)
+    known = Range(parts.min().item(), parts.max().item()) if np.isfinite(parts).all() else ANY_VALUE
+    return ValueFacts(known, has_fill=entries.size < array.size)
 
 
 def statistics_of(array: Array, fill: Number) -> Statistics:

@@ -198,7 +198,7 @@ def _holds(classes: EClasses, node: ENode, term: Term, labels: Mapping[str, str]
                 labels.get(label, label) for label in reference.labels
             )
         case NumberTerm(value):
-            return node.operator == "NumberTerm" and float(node.names[0]) == value
+            return node.operator == "Number" and float(node.names[0]) == value
         case Sum(label, body):
             return node.operator == "Sum" and finds(classes, node.children[0], body, {**labels, label: node.names[0]})
         case Add(left, right) | Mul(left, right):

@@ -6,8 +6,8 @@ import pytest
 import sparseeinsum as se
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.tensors import Axis, Tensor
-from sparseeinsum.operators.ranges import ANYTHING, Range
-from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind, Values, evaluate_exactly
+from sparseeinsum.operators.ranges import ANY_VALUE, Range
+from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind, ValueFacts, decide_evaluations
 
 
 def evaluation_of(text: str, *infinite: str, fill: float = 0.0, allows_nonfinite: bool = False) -> Evaluation:
@@ -18,8 +18,8 @@ def evaluation_of(text: str, *infinite: str, fill: float = 0.0, allows_nonfinite
         name: Tensor(name, tuple(Axis(f"dim_{axis}", 3) for axis in range(ranks[name])), fill=fill)
         for name in program.inputs
     }
-    known = {name: Values(ANYTHING if name in infinite else Range(-9, 9), has_fill=True) for name in inputs}
-    found = evaluate_exactly(bind(program, inputs), known, allows_nonfinite)
+    known = {name: ValueFacts(ANY_VALUE if name in infinite else Range(-9, 9), has_fill=True) for name in inputs}
+    found = decide_evaluations(bind(program, inputs), known, allows_nonfinite)
     return found.evaluations[program.einsums[-1].output.tensor]
 
 
@@ -79,7 +79,7 @@ def test_what_absent_tuples_contribute(
     evaluation = evaluation_of(text)
     assert evaluation.matters == matters
     assert (evaluation.constant, evaluation.ignores_constant) == (constant, is_ignored)
-    assert evaluation.both_absent_matter == (constant is None)
+    assert evaluation.joint_absence_matters == (constant is None)
 
 
 @pytest.mark.parametrize(
@@ -144,4 +144,4 @@ FULL, LEFT, RIGHT = (Absence(kind, (False, False)) for kind in (JoinKind.FULL, J
 )
 def test_cheapest_exact_join(text: str, keys: tuple[str, str], absence: Absence) -> None:
     left, right = map(frozenset, keys)
-    assert evaluation_of(text).absences((left, right))[0] == absence
+    assert evaluation_of(text).absence_options((left, right))[0] == absence

@@ -80,7 +80,7 @@ class AggregateFold(Fold):
         stacked = np.stack(arrays)
         dtype = aggregated_dtype(self.name, str(stacked.dtype))
         with np.errstate(all="ignore"):
-            values = stacked.astype(dtype) if AGGREGATES[self.name].gives_floats else stacked
+            values = stacked.astype(dtype) if AGGREGATES[self.name].returns_float else stacked
             return np.asarray(AGGREGATES[self.name].numpy(values, axis=(0,)))
 
     @property

@@ -149,7 +149,7 @@ class Elementwise(Kernel):
     @property
     def is_foldable(self) -> bool:
         """Whether the expression is a sum, a product, or one of max, min, and, or."""
-        return self.operands == 2 and law_of(self.expression) in (Law.SUM, Law.PRODUCT, Law.ORDER, Law.TRUTH)
+        return self.operands == 2 and law_of(self.expression) in (Law.SUM, Law.PRODUCT, Law.ORDER, Law.BOOL)
 
     @property
     def is_identity(self) -> bool:

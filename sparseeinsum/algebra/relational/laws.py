@@ -31,7 +31,7 @@ def _is_additive(expression: Scalar) -> bool:
     match expression:
         case Operand():
             return True
-        case Call(function, (part,)) if Law.SUM in FUNCTIONS[function].keeps:
+        case Call(function, (part,)) if Law.SUM in FUNCTIONS[function].preserves:
             return _is_additive(part)
         case Call("add" | "sub", (first, second)):
             return _is_additive(first) and _is_additive(second)
@@ -45,7 +45,7 @@ def _is_multiplicative(expression: Scalar) -> bool:
     match expression:
         case Operand():
             return True
-        case Call(function, (part,)) if Law.PRODUCT in FUNCTIONS[function].keeps:
+        case Call(function, (part,)) if Law.PRODUCT in FUNCTIONS[function].preserves:
             return _is_multiplicative(part)
         case Call("pow", (part, Literal(exponent))):
             return isinstance(exponent, int) and exponent >= 1 and _is_multiplicative(part)

@@ -138,7 +138,7 @@ class TransferModel:
                 & frozenset(operand.labels)
                 for operand in einsum.operands
             )
-            absences = self.evaluations[einsum.output.tensor].absences(keys)
+            absences = self.evaluations[einsum.output.tensor].absence_options(keys)
             options = (self._moved_with(einsum, choice, absence) for absence in absences)
             known = min(options, key=lambda moved: moved.floats)
             self._moved[einsum.output.tensor, choice] = known
@@ -168,7 +168,7 @@ class TransferModel:
     def _entries_joined(self, einsum: EinSum) -> float:
         """The expected number of joined pairs of entries."""
         everything = tuple(frozenset(operand.labels) for operand in einsum.operands)
-        absence, *_ = self.evaluations[einsum.output.tensor].absences(everything)
+        absence, *_ = self.evaluations[einsum.output.tensor].absence_options(everything)
         return self._pairs(einsum, (1,) * len(einsum.labels), absence)
 
     def _pairs(self, einsum: EinSum, choice: Choice, absence: Absence) -> float:

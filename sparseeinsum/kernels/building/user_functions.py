@@ -13,7 +13,7 @@ from sparseeinsum.kernels.building.exporting import export
 from sparseeinsum.kernels.building.loading import LoadedObjects
 from sparseeinsum.kernels.building.targets import Target
 from sparseeinsum.kernels.platforms import NATIVE, this_platform
-from sparseeinsum.operators.users_aggregates import UsersAggregate
+from sparseeinsum.operators.user_aggregates import UserAggregate
 
 kernels = load_kernels("user_function")
 
@@ -40,7 +40,7 @@ def address_of_function(name: str, function: Callable[..., object], operands: in
     return _address(f"function {name}", lambda: kernels.compile_over_blocks(function, operands))
 
 
-def address_of_aggregate(record: UsersAggregate) -> int:
+def address_of_aggregate(record: UserAggregate) -> int:
     """Compile an aggregate in the same way.
 
     Raises:

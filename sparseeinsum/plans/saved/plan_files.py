@@ -17,10 +17,10 @@ from sparseeinsum.language.eingraph import EinSum, Program, write_einsum
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor
-from sparseeinsum.operators.ranges import NOTHING, Range
+from sparseeinsum.operators.ranges import EMPTY_RANGE, Range
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.semantics.exactness import Values
+from sparseeinsum.semantics.exactness import ValueFacts
 
 _FORMAT = "sparseeinsum plan"
 _VERSION = 1
@@ -43,7 +43,7 @@ class SavedInput:
     shape: tuple[int, ...]
     dtype: str
     fill: str
-    values: Values
+    values: ValueFacts
     dictionaries: Mapping[str, tuple[str, str]]
 
     def difference(self, tensor: Tensor) -> str | None:
@@ -121,7 +121,7 @@ def write_plan(plan: ProgramPlan) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def _write_input(tensor: Tensor, values: Values) -> _Object:
+def _write_input(tensor: Tensor, values: ValueFacts) -> _Object:
     entries = values.entries
     known = {
         "low": entries.low if math.isfinite(entries.low) else None,
@@ -134,7 +134,7 @@ def _write_input(tensor: Tensor, values: Values) -> _Object:
         "fill": write_number(tensor.fill),
         "dictionaries": _dictionaries(tensor),
         "has_fill": values.has_fill,
-        "entries": None if entries == NOTHING else known,
+        "entries": None if entries == EMPTY_RANGE else known,
     }
 
 
@@ -205,7 +205,7 @@ def _saved_plan(content: _Object) -> SavedPlan:
 
 def _read_input(content: _Object) -> SavedInput:
     entries = content["entries"]
-    value_range = NOTHING
+    value_range = EMPTY_RANGE
     if entries is not None:
         low, high = entries["low"], entries["high"]
         value_range = Range(
@@ -213,7 +213,7 @@ def _read_input(content: _Object) -> SavedInput:
             math.inf if high is None else _number(high),
             bool(entries["may_be_nan"]),
         )
-    values = Values(value_range, bool(content["has_fill"]))
+    values = ValueFacts(value_range, bool(content["has_fill"]))
     dictionaries = {
         str(axis): (str(name), str(key_type)) for axis, (name, key_type) in content.get("dictionaries", {}).items()
     }

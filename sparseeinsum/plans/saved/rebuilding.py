@@ -14,7 +14,7 @@ from sparseeinsum.language.tensors import DEMOTED
 from sparseeinsum.plans.saved.plan_files import SavedPlan
 from sparseeinsum.rewrite.assumptions import broken_assumption, rewritten_results
 from sparseeinsum.rewrite.binarise import MOST_OPERANDS
-from sparseeinsum.semantics.exactness import Values
+from sparseeinsum.semantics.exactness import ValueFacts
 
 _PLAN_AGAIN = "plan the program again"
 
@@ -51,7 +51,7 @@ def _check_operands(einsum: EinSum, tensors: Mapping[str, object]) -> None:
         raise PlanError(f"{write_einsum(einsum)} has more than {MOST_OPERANDS} operands")
 
 
-def check_exact(saved: SavedPlan, bound: EinGraph, graph: EinGraph, values: Mapping[str, Values]) -> None:
+def check_exact(saved: SavedPlan, bound: EinGraph, graph: EinGraph, values: Mapping[str, ValueFacts]) -> None:
     """Refuse values for which the rewriting of a saved plan may change a result.
 
     Args:

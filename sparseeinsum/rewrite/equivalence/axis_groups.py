@@ -74,6 +74,7 @@ class AxisGroups:
                 self._union((scoped_name(generated.name, number, program), 0), source)
 
     def _declare(self, number: int, program: Program) -> None:
+        """Store the bounds that a program declares, and raise a ShapeError where one differs from that of its group."""
         declared = [
             ((scoped_name(declaration.tensor.name, number, program), axis), declared_axis.bound)
             for declaration in program.declared

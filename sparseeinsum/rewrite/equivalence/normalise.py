@@ -95,6 +95,7 @@ class Normaliser:
         return ONLY_INDEX if self.groups.bound(position) == 1 else reference.labels[axis]
 
     def _aggregated(self, aggregate: str, body: Polynomial, einsum: EinSum) -> Polynomial:
+        """The normal form of the aggregate of `body` over the labels that the result of `einsum` lacks."""
         bounds = {label: self._bound(label, einsum) for label in einsum.aggregated}
         if aggregate == "sum":
             return sum_over(body, bounds, self._fresh)

@@ -142,9 +142,10 @@ def _check_ranks(programs: Sequence[Program], outputs: Sequence[str]) -> None:
 
 
 def _counter_example(programs: Sequence[Program], outputs: Sequence[str], groups: AxisGroups) -> CounterExample | None:
-    """Inputs for which the results differ; None if no trial finds some.
+    """Inputs for which the `outputs` of the programs differ; None if no trial finds some.
 
     Small integers are tried first, because they are easy to read; then normal numbers, for which more functions differ.
+    `groups` tells which axes have the same bound.
     """
     random = np.random.default_rng(0)
     ranks = {

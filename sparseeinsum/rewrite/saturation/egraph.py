@@ -149,7 +149,15 @@ def _new_egraph(
     equal_pairs: Sequence[tuple[Term, Term]],
     laws: Iterable[str],
 ) -> Any:  # noqa: ANN401  # egglog's bindings have no types
-    """An e-graph with terms, and with the rules of some laws."""
+    """An e-graph of egglog with terms, and with the rules of some laws.
+
+    Args:
+        writer: Writes the terms.
+        terms: The roots.
+        bounds: Bounds of all labels.
+        equal_pairs: Pairs of terms to make equal.
+        laws: The rulesets of LAWS to use.
+    """
     lines = [_RULES, f"(unstable-combined-ruleset equalities {' '.join(laws)})"]
     lines += [f'(set (bound "{label}") {float(bound)!r})' for label, bound in bounds.items()]
     lines += [f"(RootOf {number} {writer.write(term)})" for number, term in enumerate(terms)]
@@ -237,6 +245,7 @@ class _EgglogWriter:
 
 
 def _classes(graph: Any, root_count: int, leaves: Sequence[Reference], is_saturated: bool) -> EClasses:  # noqa: ANN401
+    """The e-classes of an e-graph with `root_count` roots, from the JSON that egglog writes."""
     serialized = graph.serialize([], max_functions=None, max_calls_per_function=None, include_temporary_functions=False)
     by_id: dict[str, Any] = json.loads(serialized.to_json())["nodes"]
     nodes: dict[str, list[ENode]] = {}

@@ -21,7 +21,7 @@ from sparseeinsum.rewrite.saturation.terms import (
     children,
     free_labels,
 )
-from sparseeinsum.rewrite.unique_names import UniqueNames
+from sparseeinsum.rewrite.unique_names import UniqueNames, unused_label
 
 
 def build_einsums(
@@ -75,11 +75,8 @@ def _as_written(einsum: EinSum, root: Root | None) -> EinSum:
         return einsum
     names = dict(zip(root.labels, root.output.labels, strict=True))
     for label in einsum.labels:
-        number, name = 1, label
-        while label not in names and name in names.values():
-            number += 1
-            name = f"{label}{number}"
-        names.setdefault(label, name)
+        if label not in names:
+            names[label] = unused_label(label, names.values())
 
     def renamed(reference: Reference) -> Reference:
         return Reference(reference.tensor, tuple(names[label] for label in reference.labels))
@@ -119,11 +116,11 @@ def _aggregate_of_constant(aggregate: str, value: Term, count: int) -> Term | No
     """The aggregate, other than a sum, of `count` equal values; None where `count` is 0."""
     if count == 0:
         return None
-    return _repetition_term(AGGREGATES[aggregate].repeated, value, count)
+    return _repetition_term(AGGREGATES[aggregate].repeat_expression, value, count)
 
 
 def _repetition_term(expression: Scalar, value: Term, count: int) -> Term:
-    """An expression of a value, Operand(0), and of the number of its repetitions, Operand(1), as a term."""
+    """The term of an expression of Operand(0), which is `value`, and Operand(1), which is `count`."""
     if 0 not in operands_of(expression):
         return NumberTerm(float(evaluate(expression, (0, count))))
     match expression:

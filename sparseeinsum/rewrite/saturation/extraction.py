@@ -72,6 +72,7 @@ def terms_of(choice: Extraction, classes: EClasses) -> list[Term]:
 
 
 def _term(node: ENode, children: Sequence[Term], classes: EClasses) -> Term:
+    """The term of an e-node, for the terms of its children."""
     match node.operator:
         case "Leaf":
             return Leaf(classes.leaves[int(node.names[0])])

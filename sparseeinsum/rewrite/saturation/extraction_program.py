@@ -82,6 +82,11 @@ class ExtractionProgram:
 
         A chosen class needs a chosen e-node; a chosen e-node needs its children to be chosen, on lower levels. At most
         one e-node of a class that reads the same child is chosen, so that one row covers all of them.
+
+        Args:
+            nodes: All e-nodes with their classes.
+            components: The number of the strongly connected component of every class.
+            component_sizes: The number of classes in that component.
         """
         number = {name: position for position, name in enumerate(self.candidates)}
         own_nodes = [{len(nodes) + position: -1.0} for position in number.values()]

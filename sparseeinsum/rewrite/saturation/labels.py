@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from sparseeinsum.language.eingraph import EinSum
+from sparseeinsum.rewrite.unique_names import unused_label
 
 _EinSumLabel = tuple[str, str]  # a result and a label of the EinSum that computes it
 
@@ -32,7 +33,8 @@ def common_names(einsums: Sequence[EinSum]) -> Mapping[_EinSumLabel, str]:
     used: set[str] = set()
     for (_, label), members in classes.items():
         if id(members) not in names:
-            names[id(members)] = _unused_label(label, used)
+            names[id(members)] = unused_label(label, used)
+            used.add(names[id(members)])
     return {position: names[id(members)] for position, members in classes.items()}
 
 
@@ -42,12 +44,3 @@ def _unite(classes: dict[_EinSumLabel, dict[str, str]], first: _EinSumLabel, sec
         members |= other_members
         for position in other_members.items():
             classes[position] = members
-
-
-def _unused_label(label: str, used: set[str]) -> str:
-    name, number = label, 1
-    while name in used:
-        number += 1
-        name = f"{label}{number}"
-    used.add(name)
-    return name

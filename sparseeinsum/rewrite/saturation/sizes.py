@@ -74,7 +74,15 @@ def _size_of_node(
     bounds: Mapping[str, int],
     densities: Mapping[Reference, float],
 ) -> EClassSize | None:
-    """The size that one e-node gives; None where the sizes of its children are not known yet."""
+    """The size that one e-node gives; None where the sizes of its children are not known yet.
+
+    Args:
+        node: The e-node.
+        sizes: Sizes of e-classes so far.
+        classes: All e-classes.
+        bounds: Bounds of all labels.
+        densities: The share of entries that are not 0, for every leaf.
+    """
     if node.operator == "Leaf":
         reference = classes.leaves[int(node.names[0])]
         return EClassSize(frozenset(reference.labels), densities[reference])

@@ -24,8 +24,7 @@ from sparseeinsum.rewrite.saturation.terms import (
     rename_labels,
 )
 
-# Sums and products of these dtypes differ by rounding only in another order.
-INEXACT_DTYPES = frozenset(("float64", "float32"))
+_FLOAT_DTYPES = frozenset(("float64", "float32"))  # of which other orders of sums and products differ by rounding only
 
 _MOST_POWER = 3
 _MOST_ARGUMENTS = 3
@@ -90,7 +89,7 @@ def is_readable(einsum: EinSum, graph: EinGraph) -> bool:
     all_dtypes = {*dtypes, graph.tensors[einsum.output.tensor].dtype}
     is_free = not einsum.promoted and einsum.is_rewritable
     return (
-        is_free and len(all_dtypes) == 1 and all_dtypes <= INEXACT_DTYPES and _has_dtype(dtypes[0], einsum.join, dtypes)
+        is_free and len(all_dtypes) == 1 and all_dtypes <= _FLOAT_DTYPES and _has_dtype(dtypes[0], einsum.join, dtypes)
     )
 
 
@@ -223,6 +222,7 @@ class _TermReader:
         return name
 
     def _term(self, expression: Scalar, einsum: EinSum, labels: Mapping[str, str]) -> Term:
+        """The term of an expression of the operands of `einsum`, whose labels get the names in `labels`."""
         match expression:
             case Operand(index):
                 return self._operand(einsum.operands[index], labels)
@@ -272,6 +272,7 @@ def _outermost_aggregates(term: Term) -> list[Term]:
 
 
 def _call_term(function: str, arguments: list[Term]) -> Term:
+    """A call of a function as a term: - and / become + and *, and comparisons are written with > and >=."""
     match function, arguments:
         case "add", [left, right]:
             return Add(left, right)

@@ -7,7 +7,7 @@ from sparseeinsum.kernels.postgresql.script import literal
 from sparseeinsum.operators.aggregates import AGGREGATES, aggregates_without, has_aggregate
 from sparseeinsum.operators.dtypes import as_number
 from sparseeinsum.operators.functions import FUNCTIONS, built_in, functions_without
-from sparseeinsum.operators.records import Function
+from sparseeinsum.operators.records import ScalarFunction
 
 _OPERAND = re.compile(r"\b[uvw]\b")
 _OWN_FUNCTION = re.compile(r"@(?=\w+\()")
@@ -45,7 +45,7 @@ def _identities(dtype: str, kind: str) -> str:
     return " ".join(f"WHEN {literal(name)} THEN '{as_number(value, dtype)}'::{kind}" for name, value in values.items())
 
 
-def _evaluation(function: Function) -> str:
+def _evaluation(function: ScalarFunction) -> str:
     """The branch that puts a function of operands on the stack in the place of the first one."""
     if function.sql is None:
         return ""
@@ -61,11 +61,11 @@ def _fold(name: str) -> str:
     return f"WHEN {literal(name)} THEN\n" + "".join(f"        {line}\n" for line in loop) + "    "
 
 
-def _written(function: Function, operands: Mapping[str, str]) -> str:
+def _written(function: ScalarFunction, operands: Mapping[str, str]) -> str:
     """SQL of a function of operands."""
     sql = _OPERAND.sub(lambda name: operands[name[0]], str(function.sql))
     sql = _OWN_FUNCTION.sub("@extschema@.sparseeinsum_", sql)
-    return _TRUTH.format(sql) if function.gives_truth else sql
+    return _TRUTH.format(sql) if function.returns_bool else sql
 
 
 def _array(elements: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Operators: functions that numpy has in another form, or not at all: what defines them."""
+"""Operators: Python definitions of functions that numpy lacks, or has in another form."""
 
 import math
 from collections.abc import Callable
@@ -15,23 +15,23 @@ def sigmoid(x: Array) -> Array:
 
 
 def relu(x: Array) -> Array:
-    """What is less than 0 becomes 0; NaN stays."""
+    """The greater of `x` and 0; NaN stays NaN."""
     return np.maximum(x, 0)
 
 
 def clip(x: Array, low: Array, high: Array) -> Array:
-    """As numpy.clip, of any dtypes: at least `low`, then at most `high`."""
+    """As numpy.clip, for any dtypes: at least `low`, then at most `high`."""
     return np.minimum(np.maximum(x, low), high)
 
 
 def erf(x: Array) -> Array:
-    """The error function of C, of the dtype that numpy gives such functions."""
+    """The error function of C, with the dtype that numpy gives such functions."""
     dtype = np.tanh(np.zeros(1, np.asarray(x).dtype)).dtype
     return np.asarray(np.vectorize(math.erf, otypes=[np.float64])(x)).astype(dtype)
 
 
-def of_fractions(function: Callable[..., Any]) -> Callable[..., Array]:
-    """A function of numpy that leaves whole numbers as they are, which numpy before 2.1 makes floats."""
+def keeping_integers(function: Callable[..., Any]) -> Callable[..., Array]:
+    """A numpy function that leaves integers and bools as they are, which numpy before 2.1 turns into floats."""
 
     def evaluate(x: Array) -> Array:
         return np.asarray(x) if np.asarray(x).dtype.kind in "biu" else np.asarray(function(x))
