@@ -273,25 +273,25 @@ def _operand(readable: _Readable, step: Step, index: int, planned: Repartition) 
     return _repartitioned(readable, step.operand(index), step.absence.dense[index], planned)
 
 
-def _repartitioned(operand: _Readable, wanted: Decomposition, needs_all: bool, planned: Repartition) -> _Readable:
+def _repartitioned(operand: _Readable, target: Decomposition, needs_all: bool, planned: Repartition) -> _Readable:
     """An operand in the decomposition of its reader, with every tuple present if `needs_all`."""
     has_indices = operand.relation.schema.tensor.size > 0  # without indices, there are no tuples, and no group to stack
     has_all = operand.is_complete and has_indices
     if has_all and (needs_all or operand.is_full):  # nothing is absent, if slicing drops nothing
-        return _Readable(_in_decomposition(operand.relation, wanted, planned, keeps_fill=True), True, operand.is_full)
-    relation = _in_decomposition(operand.relation, wanted, planned)
+        return _Readable(_in_decomposition(operand.relation, target, planned, keeps_fill=True), True, operand.is_full)
+    relation = _in_decomposition(operand.relation, target, planned)
     decomposition = operand.relation.schema.decomposition
-    drops_fill = decomposition.common_refinement(wanted) != decomposition
-    is_single_stack = isinstance(relation, Stack) and not wanted.promoted  # which always has a tuple
+    drops_fill = decomposition.common_refinement(target) != decomposition
+    is_single_stack = isinstance(relation, Stack) and not target.promoted  # which always has a tuple
     is_complete = is_single_stack or (has_all and not drops_fill)
     if needs_all and not is_complete:
         return _Readable(Densify(relation), True, is_full=False)
     return _Readable(relation, is_complete, is_full=False)
 
 
-def _resident(operand: _Readable, wanted: Decomposition, planned: Repartition) -> _Readable:
+def _resident(operand: _Readable, target: Decomposition, planned: Repartition) -> _Readable:
     """An operand that is kept in memory, where every tuple can be read, whether it is stored or not."""
-    relation = _in_decomposition(operand.relation, wanted, planned)
+    relation = _in_decomposition(operand.relation, target, planned)
     return _Readable(Resident(relation), relation.schema.tensor.size > 0, operand.is_full)
 
 
@@ -310,22 +310,22 @@ def delivered_relation(plan: DecomposedGraph, name: str) -> Relation:
 
 
 def _in_decomposition(
-    relation: Relation, wanted: Decomposition, planned: Repartition, keeps_fill: bool = False
+    relation: Relation, target: Decomposition, planned: Repartition, keeps_fill: bool = False
 ) -> Relation:
     """The relation in another decomposition, in a table of its own if that is planned."""
-    repartitioned = repartition(relation, wanted, keeps_fill)
+    repartitioned = repartition(relation, target, keeps_fill)
     if planned.passes is None:
         return repartitioned
     axes = [axis.name for axis in repartitioned.schema.tensor.axes]
     return Materialized(repartitioned, axes.index(planned.passes.label), planned.passes.count)
 
 
-def repartition(relation: Relation, wanted: Decomposition, keeps_fill: bool = False) -> Relation:
-    """The relation in another decomposition: sliced to the common keys, then stacked to those of `wanted`."""
+def repartition(relation: Relation, target: Decomposition, keeps_fill: bool = False) -> Relation:
+    """The relation in another decomposition: sliced to the common keys, then stacked to those of `target`."""
     decomposition = relation.schema.decomposition
-    common = decomposition.common_refinement(wanted)
+    common = decomposition.common_refinement(target)
     if common != decomposition:
         relation = Slice(relation, common, keeps_fill)
-    if common != wanted:
-        relation = Stack(relation, wanted)
+    if common != target:
+        relation = Stack(relation, target)
     return relation

@@ -1,4 +1,4 @@
-"""Render: how PostgreSQL spells what other engines spell otherwise, as a dialect of sqlglot."""
+"""Render: a dialect of sqlglot that writes for PostgreSQL what DuckDB writes in another way."""
 
 import hashlib
 import re
@@ -10,7 +10,7 @@ from sqlglot.generators.postgres import PostgresGenerator
 
 from sparseeinsum.statistics.columns import IS_TRUTH
 
-# Of `pg_get_keywords()`, those that are no names of tables or columns; and `values`, which sqlglot reads as no table.
+# Keywords of `pg_get_keywords()` that cannot name tables or columns; and `values`, which sqlglot does not read as one.
 _RESERVED = """
     all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation
     column concurrently constraint create cross current_catalog current_date current_role current_schema current_time
@@ -21,17 +21,17 @@ _RESERVED = """
     unique user using values variadic verbose when where window with
 """
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*\Z")
-_LONGEST_NAME = 63  # bytes; PostgreSQL cuts off what is longer, so that two names may become one
-_RANGE = "range"  # DuckDB's function of numbers from 0, and the column that it has
+_MAX_NAME_BYTES = 63  # PostgreSQL truncates longer names, so that two names may become the same
+_RANGE = "range"  # DuckDB's function of the numbers from 0, and its column
 
-# Half of the least number of REAL: less is rounded to 0. Beyond the second, numbers are rounded to infinity.
+# Half of the least positive REAL: smaller numbers round to 0. Numbers beyond the second limit round to infinity.
 _LEAST_REAL, _GREATEST_REAL = "7.006492321624085e-46", "3.4028235677973362e38"
 _WHOLE_LIMITS = {exp.DType.BIGINT: ("-9223372036854775808", "9223372036854775808")}
 _ONE = exp.Literal.number(1)
 
 
 class PostgreSQLGenerator(PostgresGenerator):
-    """Writes trees that hold functions of DuckDB, and names as they are spelled, not folded to lower case."""
+    """Writes syntax trees with functions of DuckDB; names keep their case."""
 
     TRANSFORMS: ClassVar[dict[Any, Any]] = {
         kind: write
@@ -41,66 +41,64 @@ class PostgreSQLGenerator(PostgresGenerator):
     RESERVED_KEYWORDS: ClassVar[set[str]] = set(_RESERVED.split())
 
     def identifier_sql(self, expression: exp.Identifier) -> str:
-        """A name, quoted where it would be read as another; one that is too long in a shorter spelling of its own."""
+        """A name, quoted if PostgreSQL would read it as another one; if it is too long, shortened with a hash."""
         name = expression.name
-        encoded = name.encode(errors="surrogatepass")  # sessions refuse what is no UTF-8
-        if len(encoded) > _LONGEST_NAME:
+        encoded = name.encode(errors="surrogatepass")  # the session raises an error for names that are no UTF-8
+        if len(encoded) > _MAX_NAME_BYTES:
             digest = hashlib.sha256(encoded).hexdigest()[:8]
-            start = encoded[: _LONGEST_NAME - len(digest) - 1].decode(errors="ignore")
+            start = encoded[: _MAX_NAME_BYTES - len(digest) - 1].decode(errors="ignore")
             expression = exp.to_identifier(f"{start}_{digest}")
         elif _PLAIN_NAME.match(name):
             return super().identifier_sql(exp.to_identifier(name, quoted=name in self.RESERVED_KEYWORDS))
         return super().identifier_sql(exp.to_identifier(expression.name, quoted=True))
 
     def literal_sql(self, expression: exp.Literal) -> str:
-        """A number; with digits behind the point it would be a decimal, which computes otherwise than a DOUBLE."""
+        """A number; with a decimal point it is cast to DOUBLE PRECISION, or PostgreSQL would compute with decimals."""
         text = super().literal_sql(expression)
-        is_whole = expression.is_string or text.lstrip("-").isdigit()
-        return text if is_whole or isinstance(expression.parent, exp.Cast) else f"CAST({text} AS DOUBLE PRECISION)"
+        is_plain = expression.is_string or text.lstrip("-").isdigit()
+        return text if is_plain or isinstance(expression.parent, exp.Cast) else f"CAST({text} AS DOUBLE PRECISION)"
 
     def array_sql(self, expression: exp.Array) -> str:
-        """An array; an empty one as text, which is of whatever type is needed."""
+        """An array; an empty one is written as text, which has whatever type is needed."""
         if not expression.expressions and not isinstance(expression.parent, exp.Cast):
             return self.sql(exp.Literal.string("{}"))
         return f"ARRAY[{self.expressions(expression, flat=True)}]"
 
     def intdiv_sql(self, expression: exp.IntDiv) -> str:
-        """The whole part of a quotient of whole numbers."""
+        """An integer division, which PostgreSQL writes as `/`."""
         return self.binary(expression, "/")
 
     def div_sql(self, expression: exp.Div) -> str:
-        """A quotient of floating-point numbers."""
+        """A division of floating-point numbers, without the casts that sqlglot would add."""
         return self.binary(expression, "/")
 
     def bracket_sql(self, expression: exp.Bracket) -> str:
-        """An element of an array; what is no column stands in parentheses."""
+        """An element of an array; an array that is not a column is put in parentheses."""
         if not isinstance(expression.this, exp.Column | exp.Paren):
             expression.set("this", exp.paren(expression.this, copy=False))
         return super().bracket_sql(expression)
 
     def anyvalue_sql(self, expression: exp.AnyValue) -> str:
-        """Any value of a group; before version 16 there is no function of that name."""
+        """Any value of a group as MAX, because PostgreSQL has no ANY_VALUE before version 16."""
         return self.func("MAX", expression.this)
 
     def length_sql(self, expression: exp.Length) -> str:
-        """Elements of an array."""
+        """The number of elements of an array."""
         return self.func("CARDINALITY", expression.this)
 
     def isnan_sql(self, expression: exp.IsNan) -> str:
-        """Whether a number is NaN, which equals itself here."""
+        """Whether a number is NaN, which equals itself in PostgreSQL."""
         return self.sql(exp.EQ(this=expression.this.copy(), expression=exp.Literal.string("nan")))
 
     def anonymous_sql(self, expression: exp.Anonymous) -> str:
-        """A function that PostgreSQL lacks by another that it has."""
+        """A function of DuckDB by an equivalent one of PostgreSQL, if it has another name there."""
         arguments = expression.expressions
         match expression.name.lower():
             case "unnest" if isinstance(arguments[0], exp.Anonymous):
                 (inner,) = arguments
                 if inner.name.lower() == _RANGE:
                     return self._series(exp.Literal.number(0), inner.expressions[0])
-                if (
-                    "_split" in inner.name.lower()
-                ):  # returns a row for every part, because there are no arrays of arrays
+                if "_split" in inner.name.lower():  # it returns a row for every part: there are no arrays of arrays
                     return self.sql(inner)
             case "len":
                 return self.func("CARDINALITY", *arguments)
@@ -122,7 +120,7 @@ class PostgreSQLGenerator(PostgresGenerator):
         return self.func("GENERATE_SERIES", first, last)
 
     def table_sql(self, expression: exp.Table, sep: str = " AS ") -> str:
-        """A table; numbers from 0 as one whose column is named and typed as in DuckDB, whatever the alias."""
+        """A table; for numbers from 0, a series whose column has the name and type of DuckDB's, whatever the alias."""
         function = expression.this
         if isinstance(function, exp.Anonymous) and function.name.lower() == _RANGE:
             alias = exp.TableAlias(
@@ -133,22 +131,22 @@ class PostgreSQLGenerator(PostgresGenerator):
         return super().table_sql(expression, sep)
 
     def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:
-        """A cast; between truth and numbers by way of INT."""
+        """A cast; between booleans and other numbers by way of INT."""
         kind = expression.to
         element = kind.expressions[0] if kind.is_type(exp.DType.ARRAY) else kind
         is_truth = isinstance(expression.this.unnest(), exp.Predicate) or expression.meta.get(IS_TRUTH)
         if element.is_type(exp.DType.INT) or not (is_truth or element.is_type(exp.DType.BOOLEAN)):
             return super().cast_sql(expression, safe_prefix)
-        way = exp.DataType(this=exp.DType.INT)
+        integers = exp.DataType(this=exp.DType.INT)
         if element is not kind:
-            way = exp.DataType(this=exp.DType.ARRAY, expressions=[way], nested=True)
-        whole = exp.Cast(this=expression.this.copy(), to=way)
-        return super().cast_sql(exp.Cast(this=whole, to=kind.copy()), safe_prefix)
+            integers = exp.DataType(this=exp.DType.ARRAY, expressions=[integers], nested=True)
+        as_integers = exp.Cast(this=expression.this.copy(), to=integers)
+        return super().cast_sql(exp.Cast(this=as_integers, to=kind.copy()), safe_prefix)
 
     def trycast_sql(self, expression: exp.TryCast) -> str:
-        """A cast, NULL where REAL or BIGINT does not hold a number; an array of such numbers is an error.
+        """A cast that returns NULL if REAL or BIGINT cannot hold a number; for an array, that raises an error.
 
-        PostgreSQL refuses numbers that are rounded to 0, too.
+        PostgreSQL raises an error also for numbers that round to 0, which become 0 here.
         """
         value, kind = expression.this, expression.to
         cast = exp.Cast(this=value.copy(), to=kind.copy())
@@ -157,21 +155,21 @@ class PostgreSQLGenerator(PostgresGenerator):
         if kind.this in _WHOLE_LIMITS:
             least, beyond = (exp.Literal.number(limit) for limit in _WHOLE_LIMITS[kind.this])
             is_less = exp.LT(this=value.copy(), expression=beyond)  # not NaN, which is the greatest
-            is_held = exp.and_(exp.GTE(this=value.copy(), expression=least), is_less)
-            return self.sql(exp.case().when(is_held, cast))
+            is_in_range = exp.and_(exp.GTE(this=value.copy(), expression=least), is_less)
+            return self.sql(exp.case().when(is_in_range, cast))
         size = exp.Abs(this=value.copy())
         special = [exp.Literal.string(name) for name in ("inf", "-inf", "nan")]
         is_tiny = exp.LT(this=size.copy(), expression=exp.Literal.number(_LEAST_REAL))
         is_finite = exp.LT(this=size, expression=exp.Literal.number(_GREATEST_REAL))
-        is_held = exp.or_(is_finite, exp.In(this=value.copy(), expressions=special))
-        return self.sql(exp.case().when(is_tiny, exp.cast(exp.Literal.number(0), kind)).when(is_held, cast))
+        is_in_range = exp.or_(is_finite, exp.In(this=value.copy(), expressions=special))
+        return self.sql(exp.case().when(is_tiny, exp.cast(exp.Literal.number(0), kind)).when(is_in_range, cast))
 
 
 class PostgreSQL(Postgres):
-    """PostgreSQL as this package writes it."""
+    """The dialect of PostgreSQL, as this package writes it."""
 
     Generator = PostgreSQLGenerator
 
 
 class Citus(PostgreSQL):
-    """The same on a Citus cluster."""
+    """The dialect of PostgreSQL on a Citus cluster."""

@@ -1,9 +1,9 @@
-"""Render: plans of the implementation algebra as statements for a cluster, each of which fills a table in its place.
+"""Render: plans of the implementation algebra as statements for a cluster, each of which fills a table.
 
-A shuffle is a table with a distribution column; a broadcast one of the coordinator, which sends it with the statement
-that reads it, or a reference table where it would be sent more than once. Local operators become SELECTs of tables
-whose rows that belong together are on one machine, because their distribution columns are equal. Where tuples go by
-several parts of their keys, the distribution column is one more part, made of those.
+A shuffle is a table with a distribution column. A broadcast is a table of the coordinator, which sends it with the
+statement that reads it, or a reference table if it would be sent more than once. Local operators become SELECTs of
+colocated tables: rows that belong together are on one machine, because their distribution columns are equal. If tuples
+are distributed by several parts of their keys, the distribution column is an additional part that is computed of these.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -62,7 +62,7 @@ from sparseeinsum.render.statements import Statement
 from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.statistics.columns import computed_type, table_by_name
 
-# A distribution column that is made of several parts of a key is below their product, which a BIGINT holds.
+# A distribution column of several parts of a key is below the product of these, which a BIGINT holds.
 _MODULUS, _FACTOR = 1 << 40, 1_000_003
 
 
@@ -71,9 +71,10 @@ class SiteResult:
     """The result of a plan as SQL.
 
     Attributes:
-        select: Its tuples: keys, then values.
-        schema: Of those.
-        distribution: How a table is spread that takes the tuples where they are; None where no rule says where.
+        select: The SELECT of its tuples: keys, then values.
+        schema: The schema of these tuples.
+        distribution: The distribution of a table that takes the tuples on the machines where they are; None if no key
+            column says where.
     """
 
     select: exp.Select
@@ -86,9 +87,9 @@ class SitePlanQuery:
     """Plans as SQL.
 
     Attributes:
-        stages: What fills tables, in order.
-        results: Of the plans.
-        repeated: SELECTs of keys that a rekey makes of several, each after so many of the stages.
+        stages: The statements that fill tables, in order.
+        results: The results of the plans.
+        repeated: SELECTs of keys that a rekey makes of several, each with the number of stages to run before it.
     """
 
     stages: tuple[Statement, ...]
@@ -97,7 +98,7 @@ class SitePlanQuery:
 
     @property
     def has_reference_tables(self) -> bool:
-        """Whether stages fill tables that every machine has."""
+        """Whether some stages fill tables that every machine has."""
         return any(map(is_everywhere, self.stages))
 
 
@@ -106,94 +107,94 @@ def site_plan_query(
     stored: Mapping[str, StoredTensor],
     dialect: Dialect,
     table_of: Callable[[str], exp.Table],
-    parts: int,
+    shards: int,
 ) -> SitePlanQuery:
-    """Plans as statements; what several of them have in common is computed once.
+    """Plans as statements; what several plans have in common is computed once.
 
     Args:
-        plans: Of the implementation algebra, with inputs that lie as it says.
+        plans: Plans of the implementation algebra, whose inputs have the placements that these say.
         stored: The tensors that are their inputs, by name.
-        dialect: Of an engine whose tables are spread over machines.
-        table_of: Names the table of a stage.
-        parts: How many parts a table is cut into.
+        dialect: The dialect of an engine whose tables are distributed over machines.
+        table_of: Returns the table for the name of a stage.
+        shards: The number of shards of a table.
 
     Raises:
-        AlgebraError: They have what SQL does not compute.
+        AlgebraError: SQL cannot compute the plans.
     """
-    nodes = {id(each): each for plan in plans for each in topological_order(plan)}
-    writer = _Writer(list(nodes.values()), stored, dialect, table_of, parts)
-    for each in writer.nodes:
-        writer.write(each)
+    nodes = {id(node): node for plan in plans for node in topological_order(plan)}
+    writer = _SitePlanWriter(list(nodes.values()), stored, dialect, table_of, shards)
+    for node in writer.nodes:
+        writer.write(node)
     results = tuple(map(writer.result, plans))
-    others = [*(each.select for each in results), *(select for _, select in writer.repeated)]
-    spread = [
-        table_by_name(stored[each.input.name], dialect.name)
-        for each in writer.nodes
-        if isinstance(each, Placed) and each.placement.kind == PlacementKind.PARTITIONED
+    others = [*(result.select for result in results), *(select for _, select in writer.repeated)]
+    distributed = [
+        table_by_name(stored[node.input.name], dialect.name)
+        for node in writer.nodes
+        if isinstance(node, Placed) and node.placement.kind == PlacementKind.PARTITIONED
     ]
-    stages = with_broadcasts_sent(writer.stages, writer.broadcasts, others, spread)
+    stages = with_broadcasts_sent(writer.stages, writer.broadcasts, others, distributed)
     return SitePlanQuery(stages, results, tuple(writer.repeated))
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """What is known of an operator's result.
+class _OperatorResult:
+    """How the result of an operator is computed.
 
     Attributes:
-        expression: Computes it, from stored tensors and tables of stages. Its keys may have parts that the result's
-            have not.
-        positions: Where the parts of the result's keys stand in those of the expression.
-        site: Position of the part by which tuples are distributed; None where they are by none.
+        expression: The expression that computes it, from stored tensors and tables of stages. Its keys may have
+            additional parts.
+        positions: For every part of the result's keys, its position in the keys of the expression.
+        site_part: The position in the keys of the expression of the part by which tuples are distributed, or None.
     """
 
     expression: Expression
     positions: tuple[int, ...]
-    site: int | None = None
+    site_part: int | None = None
 
     def at(self, positions: Sequence[int]) -> tuple[int, ...]:
-        """Where some parts of the result's keys stand."""
+        """The positions in the keys of the expression of some parts of the result's keys."""
         return tuple(self.positions[position] for position in positions)
 
 
 @dataclass
-class _Writer:
+class _SitePlanWriter:
     """Makes stages, one operator after the other.
 
     Attributes:
         nodes: All operators, in order.
-        stored: Tensors that are inputs, by name.
-        dialect: Of the engine.
-        table_of: Names the table of a stage.
-        parts: How many parts a table is cut into.
-        tables: Of the stages so far, by the name of the input that reads them.
-        stages: Those.
-        broadcasts: Names of stages whose rows are brought to every machine, not computed there.
-        repeated: SELECTs of keys that are made twice, each after so many stages.
-        known: Of operators, by id.
+        stored: The tensors that are inputs, by name.
+        dialect: The dialect of the engine.
+        table_of: Returns the table for the name of a stage.
+        shards: The number of shards of a table.
+        tables: The tables of the stages so far, by the name of the input that reads them.
+        stages: The stages so far.
+        broadcasts: The names of stages whose rows are sent to every machine, and not computed there.
+        repeated: SELECTs of keys that a rekey makes of several, each with the number of stages to run before it.
+        known: The results of the operators so far, by the operator's id.
     """
 
     nodes: list[SitePlan]
     stored: Mapping[str, StoredTensor]
     dialect: Dialect
     table_of: Callable[[str], exp.Table]
-    parts: int
+    shards: int
     tables: dict[str, Source] = field(default_factory=dict)
     stages: list[Statement] = field(default_factory=list)
     broadcasts: set[str] = field(default_factory=set)
     repeated: list[tuple[int, exp.Select]] = field(default_factory=list)
-    known: dict[int, _Known] = field(default_factory=dict)
+    known: dict[int, _OperatorResult] = field(default_factory=dict)
 
     def write(self, node: SitePlan) -> None:
-        """Make what computes an operator, whose inputs are there, and its table if it gets one."""
+        """Add the result of an operator, after those of its inputs, and its stage if it has a table."""
         inputs = [self.known[id(operand)] for operand in node.inputs]
-        found = self._computed(node, inputs)
+        result = self._computed(node, inputs)
         is_everywhere = node.placement.is_everywhere
-        has_place = is_everywhere or found.site is not None
+        has_place = is_everywhere or result.site_part is not None
         if isinstance(node, Broadcast | Shuffle) or (has_place and self._has_table(node)):
-            found = self._staged(found, None if is_everywhere else found.site)
+            result = self._staged(result, None if is_everywhere else result.site_part)
             if isinstance(node, Broadcast) and not node.input.placement.is_everywhere:
                 self.broadcasts.add(self.stages[-1].name)
-        self.known[id(node)] = found
+        self.known[id(node)] = result
 
     def result(self, plan: SitePlan) -> SiteResult:
         """The tuples of a plan."""
@@ -203,16 +204,16 @@ class _Writer:
         columns = [
             exp.column(f"k{at}", table="t").as_(name) for at, name in zip(known.positions, schema.keys, strict=True)
         ]
-        whole = query.select
+        select = query.select
         if known.positions != tuple(range(known.expression.type.arity)):
-            whole = exp.select(*columns, exp.column(VALUE_COLUMN, table="t")).from_(whole.subquery("t"))
-        named = [name for at, name in zip(known.positions, schema.keys, strict=True) if at == known.site]
-        distribution = TableDistribution(named[0]) if named else None
-        return SiteResult(whole, schema, distribution)
+            select = exp.select(*columns, exp.column(VALUE_COLUMN, table="t")).from_(select.subquery("t"))
+        site_columns = [name for at, name in zip(known.positions, schema.keys, strict=True) if at == known.site_part]
+        distribution = TableDistribution(site_columns[0]) if site_columns else None
+        return SiteResult(select, schema, distribution)
 
     def _has_table(self, node: SitePlan) -> bool:
-        """Whether an operator that moves nothing fills a table, for what reads it to be of tables alone."""
-        readers = [each for each in self.nodes if any(operand is node for operand in each.inputs)]
+        """Whether an operator that transfers nothing fills a table, so that its readers read nothing but tables."""
+        readers = [reader for reader in self.nodes if any(operand is node for operand in reader.inputs)]
         if isinstance(node, Placed) or not readers or node.placement.pending is not None:
             return False
         (reader, *others) = readers
@@ -220,30 +221,33 @@ class _Writer:
         return bool(others) or not (is_fused or isinstance(reader, Broadcast | Shuffle))
 
     def _query(self, expression: Expression) -> ExpressionQuery:
-        """An expression as SQL; what it may make twice is looked at before the next stage."""
+        """The SQL of an expression; keys that it may repeat are recorded, to be checked before the next stage."""
         query = expression_query(expression, self.stored, self.dialect, self.tables)
-        self.repeated += [(len(self.stages), each) for each in query.repeated]
+        self.repeated += [(len(self.stages), select) for select in query.repeated]
         return query
 
-    def _staged(self, known: _Known, site: int | None) -> _Known:
-        """The same out of a table, which every machine has, or whose rows go where a part of their keys says."""
+    def _staged(self, known: _OperatorResult, site: int | None) -> _OperatorResult:
+        """The result, read from the table of a new stage: replicated, or distributed by the part at `site`."""
         query = self._query(known.expression)
         name = f"stage{len(self.stages)}"
         table = self.table_of(name)
         schema = query.schema
         distribution = TableDistribution(None if site is None else schema.keys[site], is_replicated=site is None)
-        kept, values = materialized_select(query.select, schema, self.dialect), materialized_type(schema, self.dialect)
-        self.stages.append(Statement(name, kept, (), table, self.dialect, distribution=distribution, value_type=values))
+        select = materialized_select(query.select, schema, self.dialect)
+        value_type = materialized_type(schema, self.dialect)
+        self.stages.append(
+            Statement(name, select, (), table, self.dialect, distribution=distribution, value_type=value_type)
+        )
         self.tables[name] = materialized_source(table, schema, self.dialect)
-        return _Known(Input(name, known.expression.type), known.positions, site)
+        return _OperatorResult(Input(name, known.expression.type), known.positions, site)
 
-    def _computed(self, node: SitePlan, inputs: Sequence[_Known]) -> _Known:
+    def _computed(self, node: SitePlan, inputs: Sequence[_OperatorResult]) -> _OperatorResult:
         match node:
-            case Placed(given, placement):
+            case Placed(relation, placement):
                 site = placement.dims[0] if placement.kind == PlacementKind.PARTITIONED else None
-                return _Known(given, tuple(range(node.type.arity)), site)
+                return _OperatorResult(relation, tuple(range(node.type.arity)), site)
             case Broadcast():
-                return replace(inputs[0], site=None)
+                return replace(inputs[0], site_part=None)
             case Shuffle(_, dims):
                 return _shuffled(inputs[0], dims)
             case LocalJoin():
@@ -252,121 +256,127 @@ class _Writer:
                 return self._aggregated(node, inputs[0])
             case LocalFilter(_, predicate):
                 (known,) = inputs
-                holds = predicate.substituted(known.expression.type.arity, _positions(known.positions))
-                return replace(known, expression=Filter(known.expression, holds))
+                arity = known.expression.type.arity
+                on_parts = predicate.substituted(arity, _positions(known.positions))
+                return replace(known, expression=Filter(known.expression, on_parts))
             case LocalMap():
                 return self._mapped(node, inputs[0])
             case _:
                 raise AlgebraError(f"{type(node).__name__} is no operator that is written by hand")
 
-    def _joined(self, node: LocalJoin, left: _Known, right: _Known) -> _Known:
-        """Pairs of tuples of one machine: if both sides are distributed, they agree in the part that says where."""
+    def _joined(self, node: LocalJoin, left: _OperatorResult, right: _OperatorResult) -> _OperatorResult:
+        """Pairs of tuples of one machine: if both sides are distributed, the parts by which they are must be equal."""
         pairs = list(zip(left.at(node.left_keys), right.at(node.right_keys), strict=True))
-        are_distributed = left.site is not None and right.site is not None
-        if are_distributed and (left.site, right.site) not in pairs:
-            assert left.site is not None
-            assert right.site is not None
-            pairs.append((left.site, right.site))
-        mine, other = tuple(first for first, _ in pairs), tuple(second for _, second in pairs)
-        joined = Join(left.expression, right.expression, mine, other, node.kernel)
+        are_distributed = left.site_part is not None and right.site_part is not None
+        if are_distributed and (left.site_part, right.site_part) not in pairs:
+            assert left.site_part is not None
+            assert right.site_part is not None
+            pairs.append((left.site_part, right.site_part))
+        left_keys, right_keys = tuple(first for first, _ in pairs), tuple(second for _, second in pairs)
+        joined = Join(left.expression, right.expression, left_keys, right_keys, node.kernel)
         to_pair = joined.pairing.right_position
-        found = [*left.positions] + [
+        positions = [*left.positions] + [
             to_pair(right.positions[at]) for at in range(node.right.type.arity) if at not in node.right_keys
         ]
-        site = left.site if right.site is None or left.site is not None else to_pair(right.site)
-        known = _Known(joined, tuple(found), site)
-        return known if node.keys is None else self._rekeyed(known, node.keys, is_kept=True)
+        site = left.site_part if right.site_part is None or left.site_part is not None else to_pair(right.site_part)
+        known = _OperatorResult(joined, tuple(positions), site)
+        return known if node.keys is None else self._rekeyed(known, node.keys, keeps_site=True)
 
-    def _aggregated(self, node: LocalAggregation, given: _Known) -> _Known:
-        """Groups that are whole on a machine; of others, what every value of the distribution column has of them.
+    def _aggregated(self, node: LocalAggregation, result: _OperatorResult) -> _OperatorResult:
+        """Groups that are whole on a machine; else partial groups, for every value of the distribution column.
 
-        Where that would be more than every part of the table has, it is left to the engine, which puts these together.
+        If there would be more partial groups than the table has shards, the engine aggregates whole groups instead.
         """
-        kept = given.at(node.group_by)
-        of = given.expression.type
+        group_positions = result.at(node.group_by)
+        relation_type = result.expression.type
         is_pending = node.placement.pending is not None
         extra: tuple[int, ...] = ()
-        if given.site is not None and given.site not in kept:
+        if result.site_part is not None and result.site_part not in group_positions:
             is_within = node.placement.kind == PlacementKind.PARTITIONED and not is_pending
-            if is_within or (is_pending and of.frontier[given.site] <= self.parts):
-                extra = (given.site,)
-        group_by = (*kept, *extra)
+            if is_within or (is_pending and relation_type.frontier[result.site_part] <= self.shards):
+                extra = (result.site_part,)
+        group_by = (*group_positions, *extra)
         if isinstance(node.fold, ConcatFold):
-            return _concatenated(given, node.fold, kept, extra, lacks_none=node.input.type.is_continuous)
-        site = group_by.index(given.site) if given.site in group_by else None
-        return _Known(Aggregation(given.expression, group_by, node.fold), tuple(range(len(kept))), site)
+            return _concatenated(result, node.fold, group_positions, extra, lacks_none=node.input.type.is_continuous)
+        site = group_by.index(result.site_part) if result.site_part in group_by else None
+        return _OperatorResult(
+            Aggregation(result.expression, group_by, node.fold), tuple(range(len(group_positions))), site
+        )
 
-    def _mapped(self, node: LocalMap, given: _Known) -> _Known:
-        """Other keys, other arrays, or several tuples of one."""
-        arity = given.expression.type.arity
+    def _mapped(self, node: LocalMap, result: _OperatorResult) -> _OperatorResult:
+        """Tuples with other keys or other arrays, one or several for each tuple."""
+        arity = result.expression.type.arity
         if node.keys.is_identity:
-            return replace(given, expression=Transform(given.expression, node.kernel))
+            return replace(result, expression=Transform(result.expression, node.kernel))
         if isinstance(node.kernel, SplitAxis):
-            tiled = Tile(given.expression, node.kernel.axis, node.kernel.size)
-            return _Known(tiled, (*given.positions, arity), given.site)
+            tiled = Tile(result.expression, node.kernel.axis, node.kernel.size)
+            return _OperatorResult(tiled, (*result.positions, arity), result.site_part)
         if node.keys.copies == 1:
             if node.kernel != IDENTITY:
-                given = replace(given, expression=Transform(given.expression, node.kernel))
-            return self._rekeyed(given, node.keys, is_kept=node.placement.kind == PlacementKind.PARTITIONED)
-        return self._rekeyed(self._copied(given, node.keys.copies), node.keys, is_kept=False)
+                result = replace(result, expression=Transform(result.expression, node.kernel))
+            return self._rekeyed(result, node.keys, keeps_site=node.placement.kind == PlacementKind.PARTITIONED)
+        return self._rekeyed(self._copied(result, node.keys.copies), node.keys, keeps_site=False)
 
-    def _rekeyed(self, given: _Known, keys: KeyMap, is_kept: bool) -> _Known:
-        """Other keys; if the distribution column stays, it is one of them, or one more part."""
-        arity = given.expression.type.arity
-        sources = [*_positions(given.positions), *([] if keys.copies == 1 else [KeyPart(arity - 1)])]
-        parts = [_without_copies(part, len(given.positions)) for part in keys.parts]
-        made = [substitute(part, sources) for part in parts]
+    def _rekeyed(self, result: _OperatorResult, keys: KeyMap, keeps_site: bool) -> _OperatorResult:
+        """Tuples with other keys; if the distribution column stays, it is one of their parts, or an additional one."""
+        arity = result.expression.type.arity
+        sources = [*_positions(result.positions), *([] if keys.copies == 1 else [KeyPart(arity - 1)])]
+        parts = [_without_copies(part, len(result.positions)) for part in keys.parts]
+        new_parts = [substitute(part, sources) for part in parts]
         site = None
-        if is_kept and given.site is not None:
-            column = KeyPart(given.site)
-            site = made.index(column) if column in made else len(made)
-            made += [] if column in made else [column]
-        expression = Rekey(given.expression, KeyMap(arity, tuple(made)))
-        return _Known(expression, tuple(range(len(keys.parts))), site)
+        if keeps_site and result.site_part is not None:
+            column = KeyPart(result.site_part)
+            site = new_parts.index(column) if column in new_parts else len(new_parts)
+            new_parts += [] if column in new_parts else [column]
+        expression = Rekey(result.expression, KeyMap(arity, tuple(new_parts)))
+        return _OperatorResult(expression, tuple(range(len(keys.parts))), site)
 
-    def _copied(self, given: _Known, copies: int) -> _Known:
-        """Every tuple so many times, numbered by a last part of the keys that are taken from it."""
+    def _copied(self, result: _OperatorResult, copies: int) -> _OperatorResult:
+        """Copies of every tuple, by a join with numbers; the number of the copy is the last part of the keys."""
         name = f"copies{copies}"
-        of = RelationType((copies,), ())
+        numbers_type = RelationType((copies,), ())
         if name not in self.tables:
             numbers = exp.Table(this=call("RANGE", integer(copies)))
             one = exp.cast(exp.Literal.number(1), computed_type("float64", is_scalar=True)).as_(VALUE_COLUMN)
             rows = exp.select(exp.column("range").as_("k0"), one).from_(numbers)
-            self.tables[name] = plain_source(rows, schema_of(name, of))
-        rank = len(given.expression.type.bound)
+            self.tables[name] = plain_source(rows, schema_of(name, numbers_type))
+        rank = len(result.expression.type.bound)
         letters = "".join(chr(ord("a") + at) for at in range(rank))
-        joined = Join(given.expression, Input(name, of), (), (), einsum_kernel(f"{letters},->{letters}"))
-        return _Known(joined, given.positions)
+        joined = Join(result.expression, Input(name, numbers_type), (), (), einsum_kernel(f"{letters},->{letters}"))
+        return _OperatorResult(joined, result.positions)
 
 
 def _concatenated(
-    given: _Known, fold: ConcatFold, kept: Sequence[int], extra: Sequence[int], lacks_none: bool
-) -> _Known:
-    """Arrays put together in the order of the part of the keys that groups do not keep; of other parts nothing stays.
+    result: _OperatorResult, fold: ConcatFold, group_positions: Sequence[int], extra: Sequence[int], lacks_none: bool
+) -> _OperatorResult:
+    """Arrays concatenated in the order of the part of the keys that groups lack; other additional parts are dropped.
 
-    Where no tuple is absent, the fill is that of none: a part more of the keys, and types do not tell.
+    If no tuple is absent, the fill is 0, which is never used: because of additional parts of the keys, the type does
+    not show that no tuple is absent.
     """
-    before = sorted((*given.positions, *extra))
-    (key,) = (at for at, position in enumerate(before) if position not in (*kept, *extra))
-    keys = projection(given.expression.type.arity, before)
-    parts = given.expression if keys.is_identity else Rekey(given.expression, keys)
+    before = sorted((*result.positions, *extra))
+    (key,) = (at for at, position in enumerate(before) if position not in (*group_positions, *extra))
+    keys = projection(result.expression.type.arity, before)
+    parts = result.expression if keys.is_identity else Rekey(result.expression, keys)
     after = [position for position in before if position != before[key]]
-    site = after.index(given.site) if given.site in after else None
+    site = after.index(result.site_part) if result.site_part in after else None
     fill = 0 if fold.fill is None and lacks_none else fold.fill
-    return _Known(Concat(parts, key, fold.axis, fold.extent, fill), tuple(map(after.index, kept)), site)
+    return _OperatorResult(
+        Concat(parts, key, fold.axis, fold.extent, fill), tuple(map(after.index, group_positions)), site
+    )
 
 
-def _shuffled(given: _Known, dims: Sequence[int]) -> _Known:
-    """With a part by which to distribute: of the keys, or one more that is made of several."""
+def _shuffled(result: _OperatorResult, dims: Sequence[int]) -> _OperatorResult:
+    """The result with a part by which it is distributed: one of the keys, or an additional one, computed of several."""
     if len(dims) == 1:
-        return replace(given, site=given.positions[dims[0]])
-    arity = given.expression.type.arity
+        return replace(result, site_part=result.positions[dims[0]])
+    arity = result.expression.type.arity
     site: KeyExpression = Integer(0)
-    for number, position in enumerate(given.at(dims)):
+    for number, position in enumerate(result.at(dims)):
         before = Operation("*", Operation("%", site, Integer(_MODULUS)), Integer(_FACTOR))
         site = Operation("+", before, KeyPart(position)) if number else KeyPart(position)
     keys = KeyMap(arity, (*identity_map(arity).parts, site))
-    return _Known(Rekey(given.expression, keys), given.positions, arity)
+    return _OperatorResult(Rekey(result.expression, keys), result.positions, arity)
 
 
 def _positions(positions: Sequence[int]) -> list[KeyExpression]:
@@ -374,7 +384,7 @@ def _positions(positions: Sequence[int]) -> list[KeyExpression]:
 
 
 def _without_copies(part: KeyExpression, last: int) -> KeyExpression:
-    """A function of keys in which the number of the copy is one more part of the key."""
+    """The expression of keys with the number of the copy as the part of the key at position `last`."""
     match part:
         case CopyNumber():
             return KeyPart(last)
