@@ -98,7 +98,7 @@ class _SelectBuilder:
         return [label for label in self.keys[0] if len(self.keys) == 2 and label in self.keys[1]]
 
     def select(self) -> exp.Select:
-        """The whole SELECT."""
+        """The SELECT: keys, value, FROM and GROUP BY."""
         if not is_grouped(self.relation):
             keys = [named(self._label_key(label), name) for label, name in self._promoted.items()]
             value = self._value(has_groups=False)

@@ -96,7 +96,7 @@ class _RearrangingKernel(Kernel):
 
     @property
     def operands(self) -> int:
-        """It takes one array."""
+        """One: it takes a single array."""
         return 1
 
     def operations(self, *bounds: Bound) -> float:
@@ -121,7 +121,7 @@ class Duplicate(_RearrangingKernel):
 
     @property
     def copies(self) -> int:
-        """The number of copies."""
+        """The number of copies that it makes."""
         return self.count
 
     def bound(self, *bounds: Bound) -> Bound:

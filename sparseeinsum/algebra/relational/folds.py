@@ -73,7 +73,7 @@ class AggregateFold(Fold):
         return bound
 
     def fold(self, group: Key, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
-        """The aggregate by numpy."""
+        """The aggregate of the arrays, computed by numpy."""
         bounds = {array.shape for array in arrays}
         if len(bounds) > 1:
             raise AlgebraError(f"arrays of one group have several bounds: {', '.join(map(str, sorted(bounds)))}")

@@ -43,7 +43,7 @@ class Payloads(ABC):
 
 
 class Arrays(Payloads):
-    """Tuples that hold arrays."""
+    """Payloads of tuples that hold arrays."""
 
     def apply(self, kernel: Kernel, *values: Array) -> Array:
         """The array that a kernel computes."""
@@ -67,7 +67,7 @@ class Arrays(Payloads):
 
 
 class Bounds(Payloads):
-    """Tuples that hold the bounds of arrays."""
+    """Payloads of tuples that hold only the bounds of arrays."""
 
     def apply(self, kernel: Kernel, *values: Bound) -> Bound:
         """The bound of the array that a kernel would compute."""
