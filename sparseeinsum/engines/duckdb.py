@@ -292,10 +292,6 @@ class DuckDB:
             rows = self.connection.execute(assets.read("sql/duckdb/relations.sql"), {"name": name}).fetchall()
         return [Relation(*row) for row in rows]
 
-    def is_missing_column_error(self, error: EngineError) -> bool:
-        """Return whether a statement was refused because it names a column that does not exist."""
-        return isinstance(error.__cause__, duckdb.BinderException)
-
     def is_out_of_memory_error(self, error: EngineError) -> bool:
         """Return whether a statement failed because memory, or disk space to spill to, ran out."""
         return isinstance(error.__cause__, duckdb.OutOfMemoryException)

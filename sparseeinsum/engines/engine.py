@@ -220,9 +220,6 @@ class Engine(Protocol):
     def relations_named(self, name: str) -> Sequence[Relation]:
         """Return the relations that a name without a schema may refer to; the first is the one that it refers to."""
 
-    def is_missing_column_error(self, error: EngineError) -> bool:
-        """Return whether a statement was refused because it names a column that does not exist."""
-
     def is_out_of_memory_error(self, error: EngineError) -> bool:
         """Return whether a statement failed because memory, or disk space to spill to, ran out."""
 

@@ -63,6 +63,7 @@ class _SignalListener:
             self._has_heard_all.wait(_LONGEST_WAIT)
 
     def _listen(self) -> None:
+        """Wait for signals; stop work on SIGINT, and forward all signals to the previous wakeup file."""
         while received := self._read.recv(64):
             signals = received.replace(_MARKER, b"")
             with self._lock:

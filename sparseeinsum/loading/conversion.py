@@ -69,6 +69,7 @@ def _is_changed(before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _is_part_changed(before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where real numbers have changed; between floats, only infinities count."""
     if before.dtype.kind == after.dtype.kind == "f":
         infinite: NDArray[np.bool_] = np.isinf(after) & np.isfinite(before)
         return infinite

@@ -71,6 +71,7 @@ def _check_nulls(name: str, table: pa.Table, first_row: int) -> None:
 
 
 def _values(name: str, column: str, values: pa.ChunkedArray, dtype: str | None, first_row: int) -> _Array:
+    """Convert the value column to an array of numbers; the arguments are those of `_decimals`."""
     kind = values.type
     if pa.types.is_decimal(kind):
         return _decimals(name, column, values, dtype, first_row)

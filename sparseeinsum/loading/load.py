@@ -77,6 +77,7 @@ def load(
 def _load_columns(
     engine: Engine, columns: TensorColumns, sum_duplicates: bool, order: Sequence[str], distribute: str | None
 ) -> StoredTensor:
+    """Store columns in memory: directly if they are as the table needs them, else through a temporary table."""
     order_columns = checked_order(columns.tensor, columns.stored_decomposition, order)
     distribution = choose_distribution(
         columns.tensor, columns.stored_decomposition, distribute, columns.table.nbytes, engine
@@ -182,6 +183,7 @@ def _layout(
 def _store_entries(
     engine: Engine, source: StoredTensor, layout: TableLayout, table: exp.Table, may_repeat: bool
 ) -> StoredTensor:
+    """Write the table of entries and record it; check for repeated coordinates where that takes least time."""
     must_check = may_repeat and not layout.sum_duplicates
     stored = stored_tensor(source.tensor, layout.decomposition, table.sql(engine.dialect_name))
     if must_check and stored.decomposition != source.decomposition:  # no arrays can be made of repeated coordinates

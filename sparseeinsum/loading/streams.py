@@ -86,6 +86,7 @@ class EntryStream:
         return entries_of_frame(self._description, table, self._rows)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the converted batches, and remember an error, as the database that reads them replaces it."""
         try:
             for batch in self._source:
                 yield from self._convert(pa.table(batch)).to_batches()
@@ -99,6 +100,7 @@ class EntryStream:
             raise
 
     def _convert(self, table: pa.Table) -> pa.Table:
+        """Check a batch, update what is known of all batches, and return its key columns and values."""
         _, columns, values = self._entries(table)
         coordinates = [_indices(column) for column in columns]
         check_indices(self._bounded_tensor, coordinates, self._rows)

@@ -85,6 +85,7 @@ def columns_of(
 def _from_entries(
     description: TensorDescription, data: Entries, promoted: Promoted, dictionaries: Dictionaries, sizes: RowSizes
 ) -> TensorColumns:
+    """Convert entries to columns, sorted by their coordinates if these are not repeated."""
     name, values = description.name, data.values
     axes = description.axis_names(len(data.coordinates), data.axes)
     coordinates, dictionaries_of_data = encode_keys(dictionaries, description, axes, data.coordinates)
@@ -164,6 +165,7 @@ def _key_column_type(bound: int) -> pa.DataType:
 def _from_array(
     description: TensorDescription, data: Dense, promoted: Promoted, dictionaries: Dictionaries, sizes: RowSizes
 ) -> TensorColumns:
+    """Convert an array to columns: of entries if most values are the fill, else of arrays."""
     name, array = description.name, data.values
     dtype = dtype_of_values(name, description.checked_dtype(), array.dtype)
     dictionaries_of_data = dictionaries.for_axes(description, description.axis_names(array.ndim, data.axes))

@@ -66,7 +66,7 @@ class Catalogue:
         # A user without the right to read dictionaries may still read tensors without dictionaries.
         has_keys = any(_names_of_dictionaries(row) for row in by_column)
         dictionaries = (self.dictionaries() or {}) if has_keys else {}
-        return {str(row["name"]): _stored(row, dictionaries, self._engine.dialect_name) for row in by_column}
+        return {str(row["name"]): _stored_tensor(row, dictionaries, self._engine.dialect_name) for row in by_column}
 
     def dictionaries(self) -> dict[str, StoredDictionary] | None:
         """Return all dictionaries by name, sorted; None if the database has no table of dictionaries."""
@@ -264,7 +264,9 @@ def _literal(value: object) -> exp.Expr:
     return exp.convert(value)
 
 
-def _stored(row: Mapping[str, object], dictionaries: Mapping[str, StoredDictionary], dialect: str) -> StoredTensor:
+def _stored_tensor(
+    row: Mapping[str, object], dictionaries: Mapping[str, StoredDictionary], dialect: str
+) -> StoredTensor:
     name, dtype, value, owner = str(row["name"]), str(row["dtype"]), row["value_column"], row["owner"]
     axes, bounds, tiles, keys = row["axes"], row["bounds"], row["tiles"], row["key_columns"]
     assert isinstance(axes, list) and isinstance(bounds, list) and isinstance(tiles, list) and isinstance(keys, list)

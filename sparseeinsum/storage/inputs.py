@@ -195,6 +195,7 @@ def _named(program: Program, name: str, rank: int, relations: Sequence[Relation]
 
 
 def _how_to_declare(name: str, relation: str, columns: list[Column], rank: int) -> str:
+    """Return a message that suggests a declaration of a tensor of `rank` axes from the columns of a relation."""
     whole = [column.name for column in columns if is_index_type(column.sql_type)][:rank]
     natural = [column.name for column in columns if key_type_of(column.sql_type)][:rank]
     chosen = natural if len(whole) < rank == len(natural) else whole

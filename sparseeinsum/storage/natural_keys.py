@@ -81,6 +81,7 @@ def plain_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _key_type(kind: pa.DataType) -> str | None:
+    """Return the type of the keys in a column of an Arrow type; None if its values cannot be keys."""
     kind = value_type_of(kind)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return "TEXT"

@@ -68,6 +68,7 @@ class TensorDescription:
         return Tensor(self.name, axes, dtype, _checked_fill(self.name, self._agreed_fill(data_fill), dtype))
 
     def _agreed_fill(self, data_fill: Number | None) -> object:
+        """Return the fill of the user or of the data, 0 by default; raise DataError if they differ."""
         if self.fill is None:
             return 0 if data_fill is None else data_fill
         if data_fill is not None and self.fill != data_fill:
@@ -196,6 +197,7 @@ class TensorDescription:
 
 
 def _checked_fill(name: str, fill: object, dtype: str) -> Number:
+    """Convert the fill of a tensor to its dtype; raise DataError if that would change it."""
     number = fill.item() if isinstance(fill, np.generic) else fill
     if not isinstance(number, bool | int | float | complex):
         raise DataError(f"tensor {name} is given the fill {fill!r}, which is no number")

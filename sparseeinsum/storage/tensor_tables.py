@@ -127,6 +127,7 @@ def _ordered(query: exp.Select, keys: Sequence[str]) -> exp.Select:
 
 
 def _summed(engine: Engine, source: StoredTensor) -> exp.Select:
+    """Return a query of the entries of a tensor in which values of a repeated coordinate are added up."""
     value = _value(source)
     if source.tensor.dtype == "bool":
         total: exp.Expr = exp.func("bool_or", value)
@@ -155,6 +156,7 @@ def _value(source: StoredTensor) -> exp.Expr:
 
 
 def _entries(engine: Engine, source: StoredTensor, value: exp.Expr) -> exp.Select:
+    """Return a query of the key columns of a tensor, named as its axes, and of `value`, in the types of tables."""
     kind = type_named(stored_type(source.tensor.dtype, source.decomposition.is_scalar))
     keys = [
         exp.alias_(exp.cast(key, "int" if axis.bound <= _MOST_INT else "bigint"), axis.name)

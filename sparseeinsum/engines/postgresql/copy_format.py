@@ -297,6 +297,7 @@ def _rows_of_one_size(
 
 
 def _column(payload: NDArray[Any], element: _Element, is_array: bool) -> pa.Array:
+    """Return a column of Arrow from the fields of rows that have the same size."""
     if not is_array:
         return element.column(payload)
     native = element.native

@@ -27,8 +27,7 @@ from sparseeinsum.render.statements import Statement
 from sparseeinsum.render.table_distribution import INLINE_ARRAYS, TableDistribution
 from sparseeinsum.statistics.columns import type_named
 
-_UNDEFINED_COLUMN = "42703"  # SQLSTATEs
-_INSUFFICIENT_PRIVILEGE = "42501"
+_INSUFFICIENT_PRIVILEGE = "42501"  # SQLSTATEs
 _CONFLICTS = ("40001", "40P01")  # serialization failure, deadlock
 _OUT_OF_MEMORY_OR_DISK = ("53200", "53100")
 _MOST_KEY_COLUMNS = 32  # of an index
@@ -350,10 +349,6 @@ class PostgreSQL:
             Relation(None, str(schema), str(spelling), None if comment is None else str(comment))
             for schema, spelling, comment in rows
         ]
-
-    def is_missing_column_error(self, error: EngineError) -> bool:
-        """Return whether a statement was refused because it names a column that does not exist."""
-        return sqlstate(error) == _UNDEFINED_COLUMN
 
     def is_out_of_memory_error(self, error: EngineError) -> bool:
         """Return whether a statement failed because memory, or disk space to spill to, ran out."""

@@ -73,6 +73,7 @@ def find_functions(session: Session) -> InstalledFunctions:
 
 
 def _missing_functions_message(session: Session) -> str:
+    """Return a message that says how to install the functions, depending on whether the server has the extension."""
     if session.fetch("SELECT 1 FROM pg_catalog.pg_available_extensions WHERE name = $1", _EXTENSION):
         remedy = f"run CREATE EXTENSION {_EXTENSION} in it, or put the schema of the portable ones on the search_path"
     else:

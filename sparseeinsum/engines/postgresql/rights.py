@@ -75,6 +75,7 @@ def check_access(session: Session, accesses: Sequence[RelationAccess]) -> Mappin
 
 
 def _check_relations_of_others(session: Session, accesses: Sequence[RelationAccess]) -> None:
+    """Check relations of roles that the caller does not trust: inspect them, lock them, and inspect them again."""
     relations = _inspect(session, accesses)
     untrusted = [relation.access for relation in relations if not relation.is_trusted]
     if not untrusted:
