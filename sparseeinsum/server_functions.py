@@ -32,7 +32,7 @@ from sparseeinsum.pipeline.planning import make_plans
 from sparseeinsum.pipeline.storing import store_program
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.storage.fills import fill_text
-from sparseeinsum.storage.inputs import shapes_in
+from sparseeinsum.storage.program_inputs import shapes_in
 
 # SQLSTATEs, in PostgreSQL's words: syntax_error, duplicate_table, insufficient_privilege, undefined_table, and so on.
 _STATES = {

@@ -34,12 +34,12 @@ from sparseeinsum.results.results import Results, TensorResult
 from sparseeinsum.results.streams import ResultStream
 from sparseeinsum.results.targets import Destination, targets_of
 from sparseeinsum.statistics.estimate import Statistics
-from sparseeinsum.storage.access import grant
+from sparseeinsum.storage.access_rights import grant
 from sparseeinsum.storage.catalogue import Catalogue, StoredDictionary
 from sparseeinsum.storage.dictionaries import Dictionaries
-from sparseeinsum.storage.inputs import shapes_in
 from sparseeinsum.storage.measuring import measure_tensor
 from sparseeinsum.storage.ownership import drop_tensor
+from sparseeinsum.storage.program_inputs import shapes_in
 from sparseeinsum.storage.tensor_description import TensorDescription
 from sparseeinsum.storage.tensor_metadata import completed_from_metadata
 from sparseeinsum.tracebacks import one_frame

@@ -26,7 +26,7 @@ from sparseeinsum.render.site_plans import SitePlanQuery, SiteResult, site_plan_
 from sparseeinsum.results.results import TensorResult
 from sparseeinsum.storage.catalogue import require_tensors
 from sparseeinsum.storage.measuring import measure_all
-from sparseeinsum.storage.placement import distribution_of
+from sparseeinsum.storage.tensor_placement import distribution_of
 
 # SQL has one kernel an operator: rules that make one of several are left out.
 SQL_RULES = (*MOVEMENT_RULES.values(), *PRODUCT_RULES.values())

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from sparseeinsum.api.database import Database
 from sparseeinsum.api.plans import Plan
-from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.duckdb import DuckDBEngine
 from sparseeinsum.errors import CatalogueError, EngineError, PlanError
 from sparseeinsum.kernels.catalogue import functions
 from sparseeinsum.kernels.duckdb.sql_functions import REQUEST_FUNCTION
@@ -46,7 +46,7 @@ def answer(number: int, request: str) -> str:
     place = exp.table_(asked.pop("schema"), db=asked.pop("database"), quoted=True)
     with closing(_connect_to(number)) as connection:
         connection.execute(exp.Use(this=place).sql("duckdb"))
-        engine = DuckDB(connection, is_owned=False)
+        engine = DuckDBEngine(connection, is_owned=False)
         try:
             return _ANSWERS[question](engine, asked)
         except CatalogueError as error:
@@ -56,7 +56,7 @@ def answer(number: int, request: str) -> str:
             ) from None
 
 
-def _einsum(engine: DuckDB, asked: Mapping[str, Any]) -> str:
+def _einsum(engine: DuckDBEngine, asked: Mapping[str, Any]) -> str:
     with engine.transaction():
         plan = _plan(engine, asked)
         return guarded_query(plan.data, _output(plan, asked["output"]), engine)
@@ -73,15 +73,15 @@ def _output(plan: Plan, wanted: str | None) -> str:
     return plan.outputs[0] if wanted is None else wanted
 
 
-def _sql(engine: DuckDB, asked: Mapping[str, Any]) -> str:
+def _sql(engine: DuckDBEngine, asked: Mapping[str, Any]) -> str:
     return _plan(engine, asked).sql()
 
 
-def _explain(engine: DuckDB, asked: Mapping[str, Any]) -> str:
+def _explain(engine: DuckDBEngine, asked: Mapping[str, Any]) -> str:
     return _plan(engine, asked).explain()
 
 
-def _plan(engine: DuckDB, asked: Mapping[str, Any]) -> Plan:
+def _plan(engine: DuckDBEngine, asked: Mapping[str, Any]) -> Plan:
     if asked["program"] is None:
         raise PlanError("the program is NULL; give its text, as in 'Y[i] = sum(A[i, j] * X[j])'")
     output = asked.get("output")
@@ -97,7 +97,7 @@ def _plan(engine: DuckDB, asked: Mapping[str, Any]) -> Plan:
     )
 
 
-def _tensor_from_table(engine: DuckDB, asked: Mapping[str, Any]) -> str:
+def _tensor_from_table(engine: DuckDBEngine, asked: Mapping[str, Any]) -> str:
     stored = Database(engine).tensor_from_table(
         asked["name"],
         asked["relation"],
@@ -112,7 +112,7 @@ def _tensor_from_table(engine: DuckDB, asked: Mapping[str, Any]) -> str:
     return write_declaration(stored.tensor)
 
 
-def _tensor_functions(engine: DuckDB, asked: Mapping[str, Any]) -> str:
+def _tensor_functions(engine: DuckDBEngine, asked: Mapping[str, Any]) -> str:
     del engine, asked
     rows = [
         (
@@ -130,7 +130,7 @@ def _tensor_functions(engine: DuckDB, asked: Mapping[str, Any]) -> str:
     return exp.select("*").from_(exp.values(rows, alias="functions", columns=names)).sql("duckdb")
 
 
-_ANSWERS: Mapping[str, Callable[[DuckDB, Mapping[str, Any]], str]] = {
+_ANSWERS: Mapping[str, Callable[[DuckDBEngine, Mapping[str, Any]], str]] = {
     "einsum": _einsum,
     "einsum_sql": _sql,
     "einsum_explain": _explain,

@@ -29,7 +29,7 @@ _FLUSHED_BYTES = 4_000_000
 _FLUSHING = "allocator_bulk_deallocation_flush_threshold"
 
 
-class DuckDB:
+class DuckDBEngine:
     """A connection to a DuckDB database that has the functions of this package."""
 
     title = "DuckDB"
@@ -187,12 +187,12 @@ class DuckDB:
         return first == second
 
     @contextmanager
-    def another_connection(self) -> Iterator["DuckDB"]:
+    def another_connection(self) -> Iterator["DuckDBEngine"]:
         """Open another connection to the same database, which sees committed data even if this connection failed."""
         with self._translating_errors("-- open another connection"):
             cursor = self.connection.cursor()
         try:
-            yield DuckDB(cursor, is_owned=False)
+            yield DuckDBEngine(cursor, is_owned=False)
         finally:
             cursor.close()
 
@@ -342,7 +342,7 @@ class DuckDB:
             yield
 
     @contextmanager
-    def _changed_settings(self, settings: Mapping[str, str]) -> Iterator["DuckDB"]:
+    def _changed_settings(self, settings: Mapping[str, str]) -> Iterator["DuckDBEngine"]:
         """Change settings of the database in the context, and restore them at its end.
 
         Yields:

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import duckdb
 
-from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.duckdb import DuckDBEngine
 from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.library import require_library
 
 _PROBE = "SELECT tensor_norm([1::DOUBLE])"
 
 
-def open_duckdb(target: object, read_only: bool = False) -> DuckDB:
+def open_duckdb(target: object, read_only: bool = False) -> DuckDBEngine:
     """Connect to a DuckDB database.
 
     Args:
@@ -24,9 +24,9 @@ def open_duckdb(target: object, read_only: bool = False) -> DuckDB:
         EngineError: `target` is none of these, the file cannot be opened, or the connection lacks the functions.
     """
     if isinstance(target, duckdb.DuckDBPyConnection):
-        return _with_functions(DuckDB(target, is_owned=False))
+        return _with_functions(DuckDBEngine(target, is_owned=False))
     if callable(cursor := getattr(target, "cursor", None)) and isinstance(other := cursor(), duckdb.DuckDBPyConnection):
-        return _with_functions(DuckDB(other, is_owned=True))
+        return _with_functions(DuckDBEngine(other, is_owned=True))
     if not (target is None or isinstance(target, str | Path)):
         raise EngineError(f"{type(target).__name__} is no database; give a path, a postgresql:// URL or a connection")
     require_library()  # before connecting: a database has the functions that existed when it was opened
@@ -34,10 +34,10 @@ def open_duckdb(target: object, read_only: bool = False) -> DuckDB:
         connection = duckdb.connect(":memory:" if target is None else str(target), read_only)
     except duckdb.Error as error:
         raise EngineError(f"cannot open {target}: {error}") from error
-    return _with_functions(DuckDB(connection, is_owned=True))
+    return _with_functions(DuckDBEngine(connection, is_owned=True))
 
 
-def _with_functions(engine: DuckDB) -> DuckDB:
+def _with_functions(engine: DuckDBEngine) -> DuckDBEngine:
     """Return `engine` if its database has the functions of this package.
 
     Another connection asks for them: an error on the user's connection would undo an open transaction.

@@ -12,7 +12,7 @@ from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import CatalogueError
 from sparseeinsum.language.files import is_data_file
 from sparseeinsum.loading.sources.arrow_tables import stream_of
-from sparseeinsum.loading.sources.input_data import Rows, Stream
+from sparseeinsum.loading.sources.input_data import DatabaseRows, EntryBatches
 from sparseeinsum.storage.existing_tables import relation_named
 
 _RELATION = temporary_name("relation")
@@ -39,7 +39,7 @@ def readable_source(engine: Engine, source: object) -> Iterator[tuple[str, exp.T
         yield "the relation", table
 
 
-def stream_rows(name: str, rows: Rows) -> Stream:
+def stream_rows(name: str, rows: DatabaseRows) -> EntryBatches:
     """Return the batches of a source that the database cannot read itself.
 
     Args:

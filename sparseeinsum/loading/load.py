@@ -11,20 +11,20 @@ from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import CatalogueError, EngineError
 from sparseeinsum.language.tensors import StoredTensor, Tensor, fully_promoted
 from sparseeinsum.loading.database_sources import can_read, readable_source, stream_rows
-from sparseeinsum.loading.layouts import Promoted, RowSizes, layout_of_entries
-from sparseeinsum.loading.sources.input_data import InputData, Rows, Stream
-from sparseeinsum.loading.streams import EntryStream
+from sparseeinsum.loading.entry_stream import EntryStream
+from sparseeinsum.loading.sources.input_data import DatabaseRows, EntryBatches, InputData
+from sparseeinsum.loading.stored_layouts import Promoted, RowSizes, layout_of_entries
 from sparseeinsum.loading.tensor_columns import TensorColumns, columns_of
 from sparseeinsum.statistics.measure import check_entries, measure
 from sparseeinsum.storage.catalogue import Catalogue, check_name
 from sparseeinsum.storage.dictionaries import Dictionaries
 from sparseeinsum.storage.existing_tables import relation_as_tensor, relation_columns, relation_named
 from sparseeinsum.storage.ownership import claim_table, drop_table, owned_tensor
-from sparseeinsum.storage.placement import choose_distribution
 from sparseeinsum.storage.tensor_description import TensorDescription
+from sparseeinsum.storage.tensor_placement import choose_distribution
 from sparseeinsum.storage.tensor_tables import (
     TableLayout,
-    check_repeated,
+    check_duplicates,
     checked_order,
     is_ascending,
     stored_tensor,
@@ -61,11 +61,11 @@ def load(
         ShapeError: Axes, shape and data do not fit together, or an axis in `order` is no key column.
         DataError: The data are invalid; the database stays unchanged.
     """
-    if isinstance(data, Rows) and not can_read(engine, data.source):
+    if isinstance(data, DatabaseRows) and not can_read(engine, data.source):
         data = stream_rows(description.name, data)
-    if isinstance(data, Stream):
+    if isinstance(data, EntryBatches):
         return _load_stream(engine, EntryStream(description, data.batches), promoted, sum_duplicates, order, distribute)
-    if isinstance(data, Rows):
+    if isinstance(data, DatabaseRows):
         return _load_rows(engine, description, data, promoted, sum_duplicates, order, distribute)
     with engine.transaction():
         entry_bytes = 0 if order else engine.dialect.entry_bytes  # rows can be sorted only by promoted axes
@@ -83,7 +83,7 @@ def _load_columns(
         columns.tensor, columns.stored_decomposition, distribute, columns.table.nbytes, engine
     )
     layout = TableLayout(
-        columns.stored_decomposition, sum_duplicates and columns.may_repeat, order_columns, distribution
+        columns.stored_decomposition, sum_duplicates and columns.may_have_duplicates, order_columns, distribution
     )
     is_final = not layout.sum_duplicates and not order_columns and columns.stored_decomposition == columns.decomposition
     registering = nullcontext() if is_final else engine.registered(columns.table, _INCOMING)
@@ -95,8 +95,8 @@ def _load_columns(
         source = stored
         if incoming is not None:
             source = stored_tensor(columns.tensor, columns.decomposition, incoming.sql(engine.dialect_name))
-        if columns.may_repeat and not layout.sum_duplicates:
-            check_repeated(engine, source)
+        if columns.may_have_duplicates and not layout.sum_duplicates:
+            check_duplicates(engine, source)
         if not is_final:
             write_table(engine, source, layout, table)
         Catalogue(engine).add(stored)
@@ -122,7 +122,7 @@ def _load_stream(
             layout = _layout(tensor, promoted, sum_duplicates, order, stream.ascends)
             distribution = choose_distribution(tensor, layout.decomposition, distribute, None, engine)
             layout = replace(layout, distribution=distribution)
-            return _store_entries(engine, source, layout, table, may_repeat=not stream.ascends)
+            return _store_entries(engine, source, layout, table, may_have_duplicates=not stream.ascends)
 
 
 @contextmanager
@@ -140,7 +140,7 @@ def _incoming(engine: Engine, stream: EntryStream) -> Iterator[exp.Table]:
 def _load_rows(
     engine: Engine,
     description: TensorDescription,
-    data: Rows,
+    data: DatabaseRows,
     promoted: Promoted,
     sum_duplicates: bool,
     order: Sequence[str],
@@ -164,7 +164,7 @@ def _load_rows(
         layout = _layout(rows.tensor, promoted, sum_duplicates, order, ascends=False)
         distribution = choose_distribution(rows.tensor, layout.decomposition, distribute, None, engine)
         layout = replace(layout, distribution=distribution)
-        stored = _store_entries(engine, rows, layout, table, may_repeat=True)
+        stored = _store_entries(engine, rows, layout, table, may_have_duplicates=True)
         engine.execute(exp.Drop(tables=[incoming], kind="TABLE"))
     return stored
 
@@ -181,16 +181,16 @@ def _layout(
 
 
 def _store_entries(
-    engine: Engine, source: StoredTensor, layout: TableLayout, table: exp.Table, may_repeat: bool
+    engine: Engine, source: StoredTensor, layout: TableLayout, table: exp.Table, may_have_duplicates: bool
 ) -> StoredTensor:
     """Write the table of entries and record it; check for repeated coordinates where that takes least time."""
-    must_check = may_repeat and not layout.sum_duplicates
+    must_check = may_have_duplicates and not layout.sum_duplicates
     stored = stored_tensor(source.tensor, layout.decomposition, table.sql(engine.dialect_name))
     if must_check and stored.decomposition != source.decomposition:  # no arrays can be made of repeated coordinates
-        check_repeated(engine, source)
+        check_duplicates(engine, source)
     write_table(engine, source, layout, table)
     if must_check and stored.decomposition == source.decomposition and not is_ascending(engine, stored):
-        check_repeated(engine, source)
+        check_duplicates(engine, source)
     Catalogue(engine).add(stored)
     return stored
 

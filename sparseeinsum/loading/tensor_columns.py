@@ -21,7 +21,8 @@ from sparseeinsum.language.tensors import (
     is_ragged,
 )
 from sparseeinsum.loading.conversion import converted_values, dtype_of_values
-from sparseeinsum.loading.layouts import (
+from sparseeinsum.loading.sources.input_data import DenseArray, EntryArrays
+from sparseeinsum.loading.stored_layouts import (
     Promoted,
     RowSizes,
     layout_of_array,
@@ -29,7 +30,6 @@ from sparseeinsum.loading.layouts import (
     layout_of_sparse,
     named_layout,
 )
-from sparseeinsum.loading.sources.input_data import Dense, Entries
 from sparseeinsum.statistics.measure import describe_index
 from sparseeinsum.storage.dictionaries import Dictionaries, dictionaries_of, encode_keys, sizes_of
 from sparseeinsum.storage.tensor_description import TensorDescription
@@ -47,19 +47,19 @@ class TensorColumns:
         decomposition: The decomposition of the columns.
         stored_decomposition: The decomposition in which the tensor is to be stored.
         table: Key columns, named as the promoted axes, then the values; a complex number is an array of its two parts.
-        may_repeat: Whether a coordinate may be repeated.
+        may_have_duplicates: Whether a coordinate may be repeated.
     """
 
     tensor: Tensor
     decomposition: Decomposition
     stored_decomposition: Decomposition
     table: pa.Table
-    may_repeat: bool
+    may_have_duplicates: bool
 
 
 def columns_of(
     description: TensorDescription,
-    data: Entries | Dense,
+    data: EntryArrays | DenseArray,
     promoted: Promoted,
     dictionaries: Dictionaries,
     sizes: RowSizes,
@@ -77,13 +77,13 @@ def columns_of(
         DataError: Values of this type cannot be stored, or an index is out of range.
         ShapeError: Axes or shape do not fit the data.
     """
-    if isinstance(data, Dense):
+    if isinstance(data, DenseArray):
         return _from_array(description, data, promoted, dictionaries, sizes)
     return _from_entries(description, data, promoted, dictionaries, sizes)
 
 
 def _from_entries(
-    description: TensorDescription, data: Entries, promoted: Promoted, dictionaries: Dictionaries, sizes: RowSizes
+    description: TensorDescription, data: EntryArrays, promoted: Promoted, dictionaries: Dictionaries, sizes: RowSizes
 ) -> TensorColumns:
     """Convert entries to columns, sorted by their coordinates if these are not repeated."""
     name, values = description.name, data.values
@@ -163,7 +163,7 @@ def _key_column_type(bound: int) -> pa.DataType:
 
 
 def _from_array(
-    description: TensorDescription, data: Dense, promoted: Promoted, dictionaries: Dictionaries, sizes: RowSizes
+    description: TensorDescription, data: DenseArray, promoted: Promoted, dictionaries: Dictionaries, sizes: RowSizes
 ) -> TensorColumns:
     """Convert an array to columns: of entries if most values are the fill, else of arrays."""
     name, array = description.name, data.values
@@ -180,7 +180,7 @@ def _from_array(
         table = entry_columns(tensor, coordinates, values[coordinates])
     else:
         table = _array_columns(tensor, decomposition, values)
-    return TensorColumns(tensor, decomposition, stored_decomposition or decomposition, table, may_repeat=False)
+    return TensorColumns(tensor, decomposition, stored_decomposition or decomposition, table, may_have_duplicates=False)
 
 
 def _present(tensor: Tensor, values: NDArray[Any]) -> NDArray[Any]:

@@ -17,7 +17,7 @@ from sparseeinsum.language.scalar import axis_bounds_of
 from sparseeinsum.language.syntax import NOWHERE, Assignment, Import, Position, Source
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.expressions import AxisBound
-from sparseeinsum.storage.inputs import shapes_in, stored_inputs
+from sparseeinsum.storage.program_inputs import shapes_in, stored_inputs
 
 _ANY_BOUND = 1  # of a parameter that has no value: a number that may stand everywhere
 

@@ -45,7 +45,7 @@ from sparseeinsum.rewrite.masked_aggregation import mask_sums
 from sparseeinsum.rewrite.reassociation import reassociate_products
 from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
 from sparseeinsum.semantics.exactness import ExactGraph, decide_evaluations
-from sparseeinsum.storage.placement import machines_of
+from sparseeinsum.storage.tensor_placement import machines_of
 
 _PLANNING = "sparseeinsum.decompose.eindecomp.planning"
 

@@ -20,9 +20,9 @@ from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import Estimator, make_estimator
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor, statistics_of, stored_of, values_of
 from sparseeinsum.statistics.order import ascending_axes
-from sparseeinsum.storage.generated import generated_source, successor_source
-from sparseeinsum.storage.inputs import stored_inputs
+from sparseeinsum.storage.generated_tensors import generated_source, successor_source
 from sparseeinsum.storage.measuring import measure_all
+from sparseeinsum.storage.program_inputs import stored_inputs
 
 
 @dataclass(frozen=True, slots=True)

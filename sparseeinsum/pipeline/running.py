@@ -28,9 +28,9 @@ from sparseeinsum.results.targets import Table, Target
 from sparseeinsum.statistics.fingerprints import fingerprints
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor, stored_of, values_of
 from sparseeinsum.storage.catalogue import check_relation
-from sparseeinsum.storage.inputs import stored_inputs
 from sparseeinsum.storage.measuring import measure_all
 from sparseeinsum.storage.ownership import check_target
+from sparseeinsum.storage.program_inputs import stored_inputs
 
 Value = TypeVar("Value")
 

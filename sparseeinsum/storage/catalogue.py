@@ -12,7 +12,7 @@ from sparseeinsum.errors import CatalogueError, EngineError, RightsError
 from sparseeinsum.language.tensors import Axis, Decomposition, Dictionary, StoredTensor, Tensor
 from sparseeinsum.statistics.columns import computed_type, is_index_type, is_readable, relation_of, value_type
 from sparseeinsum.statistics.dictionaries import SCHEMA
-from sparseeinsum.storage.access import check_readable, explaining_missing_rights
+from sparseeinsum.storage.access_rights import check_readable, explaining_missing_rights
 from sparseeinsum.storage.catalogue_tables import (
     COLUMNS,
     COLUMNS_OF_DICTIONARIES,

@@ -21,7 +21,7 @@ from sparseeinsum.errors import CatalogueError, DataError, RightsError
 from sparseeinsum.language.tensors import Dictionary
 from sparseeinsum.statistics.columns import type_named
 from sparseeinsum.statistics.dictionaries import INDEX_COLUMN, KEY_COLUMN, SCHEMA, compared, dictionary_table
-from sparseeinsum.storage.access import access_to, explaining_missing_rights
+from sparseeinsum.storage.access_rights import access_to, explaining_missing_rights
 from sparseeinsum.storage.catalogue import Catalogue, StoredDictionary
 from sparseeinsum.storage.catalogue_tables import DICTIONARIES
 from sparseeinsum.storage.natural_keys import KeyColumn, as_keys

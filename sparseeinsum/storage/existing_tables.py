@@ -12,7 +12,7 @@ from sparseeinsum.language.files import is_data_file
 from sparseeinsum.language.tensors import StoredTensor, fully_promoted
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.columns import computed_type, dtype_of, is_index_type, is_pair_type, is_readable
-from sparseeinsum.storage.access import check_relation_readable
+from sparseeinsum.storage.access_rights import check_relation_readable
 from sparseeinsum.storage.dictionaries import Dictionaries, dictionaries_of, sizes_of
 from sparseeinsum.storage.natural_keys import KINDS_OF_KEYS, key_type_of
 from sparseeinsum.storage.table_names import file_table, folds_case, parse_table_name, table_of_relation

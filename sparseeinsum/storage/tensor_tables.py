@@ -89,7 +89,7 @@ def stored_tensor(tensor: Tensor, decomposition: Decomposition, relation: str) -
     return StoredTensor(tensor, decomposition, relation, keys, VALUE_COLUMN, casts, is_owned=True)
 
 
-def check_repeated(engine: Engine, stored: StoredTensor) -> None:
+def check_duplicates(engine: Engine, stored: StoredTensor) -> None:
     """Refuse repeated coordinates; everything else was checked before.
 
     Raises:

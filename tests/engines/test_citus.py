@@ -31,8 +31,8 @@ from sparseeinsum.decompose.clusters.costs import TransferCosts
 from sparseeinsum.decompose.clusters.distribution import Hashed, Replicated, Scattered
 from sparseeinsum.decompose.clusters.local_strategies import contraction_strategies
 from sparseeinsum.render.dialects import write_sql
-from sparseeinsum.storage import placement
-from sparseeinsum.storage.placement import distribution_of
+from sparseeinsum.storage import tensor_placement
+from sparseeinsum.storage.tensor_placement import distribution_of
 
 PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
 
@@ -46,8 +46,8 @@ def db(citus: se.Database) -> se.Database:
 @pytest.fixture
 def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tensors of a few numbers are distributed as large ones are, for which tables are cheap."""
-    monkeypatch.setattr(placement, "SMALL_BYTES", -1)
-    monkeypatch.setattr(placement, "TransferCosts", partial(TransferCosts, small_bytes=-1, table_seconds=0.0))
+    monkeypatch.setattr(tensor_placement, "SMALL_BYTES", -1)
+    monkeypatch.setattr(tensor_placement, "TransferCosts", partial(TransferCosts, small_bytes=-1, table_seconds=0.0))
 
 
 def filling_queries(plan: se.Plan) -> list[str]:

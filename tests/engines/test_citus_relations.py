@@ -32,7 +32,7 @@ from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.api.relational_queries import SQL_RULES, compute_plans, plan_query
-from sparseeinsum.storage.placement import distribution_of
+from sparseeinsum.storage.tensor_placement import distribution_of
 
 SUM = AggregateFold("sum")
 NOT_IN_SQL = ("several sizes", "concatenated in SQL")

@@ -17,7 +17,7 @@ from random_programs import Case, cases
 from random_runs import random_runs
 
 import sparseeinsum as se
-from sparseeinsum.engines.duckdb import DuckDB
+from sparseeinsum.engines.duckdb import DuckDBEngine
 from sparseeinsum.engines.duckdb_opening import open_duckdb
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory import limited_memory, memory_guard
@@ -325,15 +325,15 @@ class TestRunningOutOfMemory:
     @pytest.fixture
     def limited(self, db: se.Database, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         """A database whose first statement takes more than it is left; the passes of every statement that ran."""
-        stage, passes = DuckDB.stage, []
+        stage, passes = DuckDBEngine.stage, []
 
-        def short(engine: DuckDB, statement: Statement) -> int:
+        def short(engine: DuckDBEngine, statement: Statement) -> int:
             passes.append(1 + len(statement.passes))
             if len(passes) == 1:
                 engine.execute("SELECT LIST(range) FROM range(100_000_000)")
             return stage(engine, statement)
 
-        monkeypatch.setattr(DuckDB, "stage", short)
+        monkeypatch.setattr(DuckDBEngine, "stage", short)
         rng = np.random.default_rng(0)
         db.tensor("A", scipy.sparse.random_array((20_000, 300), density=0.05, rng=rng))
         db.tensor("B", rng.random((300, 200)))
@@ -362,7 +362,7 @@ class TestRunningOutOfMemory:
 
     def test_what_no_plan_helps_says_so(self, db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
-            DuckDB, "stage", lambda engine, _: engine.execute("SELECT LIST(range) FROM range(100_000_000)")
+            DuckDBEngine, "stage", lambda engine, _: engine.execute("SELECT LIST(range) FROM range(100_000_000)")
         )
         rng = np.random.default_rng(0)
         db.tensor("A", scipy.sparse.random_array((20_000, 300), density=0.05, rng=rng))

@@ -8,7 +8,7 @@ from sparseeinsum.language.tensors import Axis, StoredTensor, Tensor
 from sparseeinsum.statistics.fingerprints import fingerprints
 from sparseeinsum.statistics.generated import measure_generated
 from sparseeinsum.statistics.measure import measure
-from sparseeinsum.storage.generated import generated_source, successor_source
+from sparseeinsum.storage.generated_tensors import generated_source, successor_source
 
 
 @pytest.mark.engines("duckdb", "postgresql")

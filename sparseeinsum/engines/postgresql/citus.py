@@ -10,10 +10,10 @@ from sqlglot import exp
 
 from sparseeinsum.decompose.clusters.distribution import Cluster
 from sparseeinsum.engines.engine import Column
-from sparseeinsum.engines.postgresql.engine import PostgreSQL
+from sparseeinsum.engines.postgresql.engine import PostgreSQLEngine
 from sparseeinsum.engines.postgresql.installed_functions import Variant
 from sparseeinsum.engines.postgresql.read_consistency import ReadConsistency
-from sparseeinsum.engines.postgresql.sessions import Isolation, Session
+from sparseeinsum.engines.postgresql.sessions import DatabaseSession, Isolation
 from sparseeinsum.engines.postgresql.stage_names import shared_stages
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import CITUS, Dialect, write_sql
@@ -78,7 +78,7 @@ def _speed(gbit: str) -> float:
     raise EngineError(f"the setting {_NETWORK} is {gbit!r}; it must be a number above 0, such as 10")
 
 
-class Citus(PostgreSQL):
+class CitusEngine(PostgreSQLEngine):
     """A connection to the coordinator of a cluster that has the functions of this package on every machine."""
 
     title = "PostgreSQL with Citus"
@@ -180,20 +180,20 @@ class Citus(PostgreSQL):
         self._session.write("; ".join(write_sql(command, self.dialect) for command in commands))
 
     @contextmanager
-    def another_connection(self) -> Iterator["Citus"]:
+    def another_connection(self) -> Iterator["CitusEngine"]:
         """Open another connection to the same database, which sees committed data even if this connection failed."""
         with self._session.another_connection() as session:
-            yield Citus(session, self._functions)
+            yield CitusEngine(session, self._functions)
 
 
-def has_machines(session: Session) -> bool:
+def has_machines(session: DatabaseSession) -> bool:
     """Return whether a session is connected to the coordinator of a cluster that has machines for shards."""
     if not session.fetch("SELECT 1 FROM pg_catalog.pg_extension WHERE extname = 'citus'"):
         return False
     return len(session.fetch(f"SELECT 1 FROM {_MACHINES} LIMIT 1")) > 0
 
 
-def check_machines(session: Session, variant: Variant) -> None:
+def check_machines(session: DatabaseSession, variant: Variant) -> None:
     """Check that all machines of a cluster have the functions of this package.
 
     Args:

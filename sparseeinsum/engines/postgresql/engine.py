@@ -16,11 +16,11 @@ from sparseeinsum.engines.postgresql import casts, copy_format, rights
 from sparseeinsum.engines.postgresql.installed_functions import InstalledFunctions
 from sparseeinsum.engines.postgresql.read_consistency import ConflictError, ReadConsistency, ensure_consistent_reads
 from sparseeinsum.engines.postgresql.search_path import SearchPath
-from sparseeinsum.engines.postgresql.sessions import Isolation, Session, sqlstate
-from sparseeinsum.engines.postgresql.settings import MEMORY, transaction_settings
+from sparseeinsum.engines.postgresql.sessions import DatabaseSession, Isolation, sqlstate
 from sparseeinsum.engines.postgresql.stage_names import shared_stages, temporary_stages
 from sparseeinsum.engines.postgresql.table_replacement import old_and_new, replace
 from sparseeinsum.engines.postgresql.table_statistics import analyze_permanent, analyze_stage
+from sparseeinsum.engines.postgresql.transaction_settings import MEMORY, transaction_settings
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
 from sparseeinsum.render.statements import Statement
@@ -36,7 +36,7 @@ _MOST_KEY_COLUMNS = 32  # of an index
 _WORTH_WORKERS_SECONDS = 0.1
 
 
-class PostgreSQL:
+class PostgreSQLEngine:
     """A connection to a PostgreSQL database that has the functions of this package."""
 
     title = "PostgreSQL"
@@ -44,7 +44,7 @@ class PostgreSQL:
     _isolation = Isolation.REPEATABLE_READ  # of the transactions of runs
     _statements_per_machine = "1"  # SQL for the number of statements that share the memory of a machine
 
-    def __init__(self, session: Session, functions: InstalledFunctions) -> None:
+    def __init__(self, session: DatabaseSession, functions: InstalledFunctions) -> None:
         self._session = session
         self._functions = functions
         self._path: SearchPath | None = None  # the user's search_path, while the session has this package's
@@ -254,10 +254,10 @@ class PostgreSQL:
         self.rows(f"SELECT {', '.join(calls)}")
 
     @contextmanager
-    def another_connection(self) -> Iterator["PostgreSQL"]:
+    def another_connection(self) -> Iterator["PostgreSQLEngine"]:
         """Open another connection to the same database, which sees committed data even if this connection failed."""
         with self._session.another_connection() as session:
-            yield PostgreSQL(session, self._functions)
+            yield PostgreSQLEngine(session, self._functions)
 
     @contextmanager
     def registered(self, rows: object, name: str) -> Iterator[exp.Table]:

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from sparseeinsum.engines.postgresql.client_session import load_driver
 from sparseeinsum.engines.postgresql.names import quoted
-from sparseeinsum.engines.postgresql.sessions import Session
+from sparseeinsum.engines.postgresql.sessions import DatabaseSession
 from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.postgresql.portable.script import portable_script, removing_script
 from sparseeinsum.version import __version__
@@ -51,7 +51,7 @@ ORDER BY e.oid IS NULL
 LIMIT 1"""
 
 
-def find_functions(session: Session) -> InstalledFunctions:
+def find_functions(session: DatabaseSession) -> InstalledFunctions:
     """Find the functions of the extension, or else the portable ones on the search_path.
 
     Raises:
@@ -72,7 +72,7 @@ def find_functions(session: Session) -> InstalledFunctions:
     return InstalledFunctions(Variant.PORTABLE, str(schema))
 
 
-def _missing_functions_message(session: Session) -> str:
+def _missing_functions_message(session: DatabaseSession) -> str:
     """Return a message that says how to install the functions, depending on whether the server has the extension."""
     if session.fetch("SELECT 1 FROM pg_catalog.pg_available_extensions WHERE name = $1", _EXTENSION):
         remedy = f"run CREATE EXTENSION {_EXTENSION} in it, or put the schema of the portable ones on the search_path"

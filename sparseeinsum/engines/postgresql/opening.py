@@ -3,11 +3,11 @@
 import os
 from typing import TYPE_CHECKING, Any
 
-from sparseeinsum.engines.postgresql.citus import Citus, check_machines, has_machines
+from sparseeinsum.engines.postgresql.citus import CitusEngine, check_machines, has_machines
 from sparseeinsum.engines.postgresql.client_session import ClientSession, load_driver
-from sparseeinsum.engines.postgresql.engine import PostgreSQL
+from sparseeinsum.engines.postgresql.engine import PostgreSQLEngine
 from sparseeinsum.engines.postgresql.installed_functions import find_functions
-from sparseeinsum.engines.postgresql.sessions import Session
+from sparseeinsum.engines.postgresql.sessions import DatabaseSession
 from sparseeinsum.errors import EngineError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _TIMEOUT_SECONDS = 15  # for a connection
 _TIMEOUT_VARIABLE = "PGCONNECT_TIMEOUT"  # an environment variable that libpq reads
 
 
-def open_postgresql(target: "str | psycopg.Connection[Any]") -> PostgreSQL:
+def open_postgresql(target: "str | psycopg.Connection[Any]") -> PostgreSQLEngine:
     """Connect to a database.
 
     Args:
@@ -50,7 +50,7 @@ def _timeout(url: str, driver: Any) -> dict[str, int]:  # noqa: ANN401  # a modu
     return {} if is_set else {"connect_timeout": _TIMEOUT_SECONDS}
 
 
-def open_session(session: Session) -> PostgreSQL:
+def open_session(session: DatabaseSession) -> PostgreSQLEngine:
     """Return the engine for a session.
 
     Raises:
@@ -64,5 +64,5 @@ def open_session(session: Session) -> PostgreSQL:
     functions = find_functions(session)
     if has_machines(session):
         check_machines(session, functions.variant)
-        return Citus(session, functions)
-    return PostgreSQL(session, functions)
+        return CitusEngine(session, functions)
+    return PostgreSQLEngine(session, functions)

@@ -6,7 +6,7 @@ from enum import Enum, auto
 from sparseeinsum import assets
 from sparseeinsum.engines.engine import RelationAccess
 from sparseeinsum.engines.postgresql.names import quoted
-from sparseeinsum.engines.postgresql.sessions import Session, sqlstate
+from sparseeinsum.engines.postgresql.sessions import DatabaseSession, sqlstate
 from sparseeinsum.errors import EngineError
 
 _LOCKABLE_KINDS = ("r", "p", "v")  # of pg_class: tables, partitioned tables, views
@@ -30,7 +30,7 @@ class ConflictError(EngineError):
 
 
 def ensure_consistent_reads(
-    session: Session, accesses: Sequence[RelationAccess], kinds: Mapping[str, str], consistency: ReadConsistency
+    session: DatabaseSession, accesses: Sequence[RelationAccess], kinds: Mapping[str, str], consistency: ReadConsistency
 ) -> None:
     """Make all statements of the open transaction see the same rows of some relations.
 
@@ -58,7 +58,7 @@ def ensure_consistent_reads(
         raise ConflictError(f"{changed} was emptied or replaced by others while it was about to be read; try again")
 
 
-def _lock(session: Session, name: str, access: RelationAccess) -> None:
+def _lock(session: DatabaseSession, name: str, access: RelationAccess) -> None:
     """Prevent writes to a relation, and to the tables that a view reads, until the transaction ends."""
     try:
         session.write(f"LOCK TABLE {name} IN SHARE MODE")

@@ -11,7 +11,7 @@ from sparseeinsum import assets
 from sparseeinsum.engines.engine import RelationAccess
 from sparseeinsum.engines.postgresql.names import quoted
 from sparseeinsum.engines.postgresql.search_path import refuse_views_and_foreign_tables
-from sparseeinsum.engines.postgresql.sessions import Session, column_type
+from sparseeinsum.engines.postgresql.sessions import DatabaseSession, column_type
 from sparseeinsum.errors import RightsError
 
 _RISKS = {
@@ -32,7 +32,7 @@ SELECT
   AND NOT pg_catalog.row_security_active(CAST(CAST($2 AS BIGINT) AS OID))"""
 
 
-def catalogue_columns(session: Session, schema: str, name: str) -> Mapping[str, str] | None:
+def catalogue_columns(session: DatabaseSession, schema: str, name: str) -> Mapping[str, str] | None:
     """Return the columns of a table of the catalogue with their types; None if it does not exist.
 
     Raises:
@@ -48,7 +48,7 @@ def catalogue_columns(session: Session, schema: str, name: str) -> Mapping[str, 
     return {str(column): column_type(str(shown)) for column, shown, *_ in columns} or None
 
 
-def check_access(session: Session, accesses: Sequence[RelationAccess]) -> Mapping[str, str]:
+def check_access(session: DatabaseSession, accesses: Sequence[RelationAccess]) -> Mapping[str, str]:
     """Refuse relations that would run functions of others; the rest stay safe until the transaction ends.
 
     Returns:
@@ -74,7 +74,7 @@ def check_access(session: Session, accesses: Sequence[RelationAccess]) -> Mappin
     return {str(name): str(kind) for name, kind, *_ in rows}
 
 
-def _check_relations_of_others(session: Session, accesses: Sequence[RelationAccess]) -> None:
+def _check_relations_of_others(session: DatabaseSession, accesses: Sequence[RelationAccess]) -> None:
     """Check relations of roles that the caller does not trust: inspect them, lock them, and inspect them again."""
     relations = _inspect(session, accesses)
     untrusted = [relation.access for relation in relations if not relation.is_trusted]
@@ -91,7 +91,7 @@ def _check_relations_of_others(session: Session, accesses: Sequence[RelationAcce
             raise RightsError(f"{relation.access.title} was changed while it was about to be read; try again")
 
 
-def grant(session: Session, role: str, functions_schema: str) -> None:
+def grant(session: DatabaseSession, role: str, functions_schema: str) -> None:
     """Let a role use the catalogue and the functions of this package.
 
     Args:
@@ -109,7 +109,7 @@ def grant(session: Session, role: str, functions_schema: str) -> None:
     session.write(Template(assets.read("sql/postgresql/grant.sql")).substitute(names))
 
 
-def role_owns(session: Session, role: str | None, table: exp.Table) -> bool:
+def role_owns(session: DatabaseSession, role: str | None, table: exp.Table) -> bool:
     """Return whether a table belongs to a role, or to any role if `role` is None, as in records of version 0.1."""
     rows = session.fetch(
         "SELECT tableowner FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = $2", table.db, table.name
@@ -117,7 +117,7 @@ def role_owns(session: Session, role: str | None, table: exp.Table) -> bool:
     return any(owner == role or role is None for (owner,) in rows)
 
 
-def _inspect(session: Session, accesses: Sequence[RelationAccess]) -> list["_InspectedRelation"]:
+def _inspect(session: DatabaseSession, accesses: Sequence[RelationAccess]) -> list["_InspectedRelation"]:
     """Return those of the relations that exist.
 
     Raises:

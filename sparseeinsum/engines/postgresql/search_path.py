@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from sparseeinsum.engines.postgresql.names import quoted
-from sparseeinsum.engines.postgresql.sessions import Session
+from sparseeinsum.engines.postgresql.sessions import DatabaseSession
 
 _PATH = "search_path"
 _REFUSED_KINDS = "restrict_nonsystem_relation_kind"  # since PostgreSQL 15.8, 16.4 and 17
@@ -37,13 +37,13 @@ class SearchPath:
     refused_kinds: str | None
 
     @classmethod
-    def of_session(cls, session: Session) -> Self:
+    def of_session(cls, session: DatabaseSession) -> Self:
         """Return the current search_path of a session."""
         ((*row,),) = session.fetch(f"SELECT {_COLUMNS}")
         return cls._of_row(row)
 
     @classmethod
-    def replace_in(cls, session: Session, functions_schema: str) -> Self:
+    def replace_in(cls, session: DatabaseSession, functions_schema: str) -> Self:
         """Let names refer to functions of PostgreSQL and of this package only, until the transaction ends.
 
         The schema of temporary tables comes last; by default it would be searched first.
@@ -70,17 +70,17 @@ class SearchPath:
             None if kinds is None else str(kinds),
         )
 
-    def restore(self, session: Session) -> None:
+    def restore(self, session: DatabaseSession) -> None:
         """Set the user's search_path again in a transaction that goes on."""
         _set_local(session, _PATH, self.text)
         if self.refused_kinds is not None:
             _set_local(session, _REFUSED_KINDS, self.refused_kinds)
 
 
-def refuse_views_and_foreign_tables(session: Session) -> None:
+def refuse_views_and_foreign_tables(session: DatabaseSession) -> None:
     """Let the server refuse views and foreign tables, by which somebody could replace tables while they are read."""
     _set_local(session, _REFUSED_KINDS, _ALL_BUT_TABLES)
 
 
-def _set_local(session: Session, name: str, value: str) -> None:
+def _set_local(session: DatabaseSession, name: str, value: str) -> None:
     session.fetch(f"SELECT pg_catalog.set_config('{name}', $1, TRUE)", value)

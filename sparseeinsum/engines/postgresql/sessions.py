@@ -50,7 +50,7 @@ class Isolation(StrEnum):
     REPEATABLE_READ = "repeatable read"
 
 
-class Session(Protocol):
+class DatabaseSession(Protocol):
     """Runs SQL text; a statement that the server refuses raises EngineError, whose cause has the `sqlstate`."""
 
     @property

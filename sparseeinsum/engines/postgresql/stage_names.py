@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from sparseeinsum.engines.postgresql.sessions import Session
+from sparseeinsum.engines.postgresql.sessions import DatabaseSession
 from sparseeinsum.engines.temporary_names import temporary_name
 
 
@@ -13,7 +13,7 @@ def temporary_stages(schema: str | None) -> Callable[[str], exp.Table]:
     return lambda name: exp.table_(exp.to_identifier(temporary_name(name)), db=exp.to_identifier(schema))
 
 
-def shared_stages(session: Session, schema: str | None) -> Callable[[str], exp.Table] | None:
+def shared_stages(session: DatabaseSession, schema: str | None) -> Callable[[str], exp.Table] | None:
     """Return a function that names stages which other processes can read; None if the user may create none.
 
     The names contain the number of the server process. Nobody else sees these tables: the transaction that creates them

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from sparseeinsum import assets
 from sparseeinsum.engines.engine import Column, Engine
-from sparseeinsum.engines.postgresql.sessions import Session
+from sparseeinsum.engines.postgresql.sessions import DatabaseSession
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import CatalogueError
 
@@ -20,7 +20,7 @@ def old_and_new(engine: Engine, table: exp.Table) -> tuple[exp.Table, exp.Table]
 
 def replace(
     engine: Engine,
-    session: Session,
+    session: DatabaseSession,
     old: exp.Table,
     new: exp.Table,
     columns: Sequence[Column],
@@ -66,7 +66,7 @@ def replace(
     return True
 
 
-def _dependents(engine: Engine, session: Session, table: exp.Table) -> list[str]:
+def _dependents(engine: Engine, session: DatabaseSession, table: exp.Table) -> list[str]:
     """Return the names of the views and other relations that read a table, as messages show them."""
     rows = session.fetch(assets.read("sql/postgresql/dependents.sql"), table.sql(engine.dialect_name))
     return [str(dependent) for (dependent,) in rows]

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparseeinsum.errors import DataError
-from sparseeinsum.loading.sources.input_data import ColumnSelection, Dense, Stream
+from sparseeinsum.loading.sources.input_data import ColumnSelection, DenseArray, EntryBatches
 from sparseeinsum.loading.sources.pandas_frames import is_pandas, pandas_table
 
 _BATCH_ROWS = 1 << 20  # limits the memory of a batch, however large the batches of the reader are
@@ -21,7 +21,7 @@ def is_arrow(data: object) -> bool:
     return any(hasattr(data, interface) for interface in interfaces) or _is_lazy(data) or _is_dataset(data)
 
 
-def read_arrow(name: str, data: Any, columns: ColumnSelection) -> pa.Table | Stream | Dense:  # noqa: ANN401  # of many kinds
+def read_arrow(name: str, data: Any, columns: ColumnSelection) -> pa.Table | EntryBatches | DenseArray:  # noqa: ANN401  # of many kinds
     """Read data as a table in memory or a stream of batches, whose last column is the value; a column as an array.
 
     Args:
@@ -81,15 +81,15 @@ def _lazy_batches(frame: Any) -> Iterator[pa.RecordBatch]:  # noqa: ANN401
         yield from pa.table(piece).to_batches()
 
 
-def _read_column(name: str, data: Any) -> Dense:  # noqa: ANN401
+def _read_column(name: str, data: Any) -> DenseArray:  # noqa: ANN401
     column = pa.chunked_array(data) if hasattr(data, "__arrow_c_stream__") else pa.chunked_array([data])
     if column.null_count:
         row = int(np.argmax(column.is_null().to_numpy()))
         raise DataError(f"tensor {name}, row {row} (counted from 0): the value is NULL; give it a number")
-    return Dense(np.asarray(column.to_numpy()))
+    return DenseArray(np.asarray(column.to_numpy()))
 
 
-def stream_of(name: str, reader: pa.RecordBatchReader, columns: ColumnSelection) -> Stream:
+def stream_of(name: str, reader: pa.RecordBatchReader, columns: ColumnSelection) -> EntryBatches:
     """Return a stream of the chosen columns in batches of limited size.
 
     Raises:
@@ -101,7 +101,7 @@ def stream_of(name: str, reader: pa.RecordBatchReader, columns: ColumnSelection)
         for batch in reader:
             yield from chosen_columns(name, pa.table(batch), columns).to_batches(_BATCH_ROWS)
 
-    return Stream(pa.RecordBatchReader.from_batches(schema, batches()))
+    return EntryBatches(pa.RecordBatchReader.from_batches(schema, batches()))
 
 
 def chosen_columns(name: str, table: pa.Table, columns: ColumnSelection) -> pa.Table:

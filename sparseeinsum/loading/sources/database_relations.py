@@ -4,7 +4,7 @@ from pathlib import Path
 
 import duckdb
 
-from sparseeinsum.loading.sources.input_data import ColumnSelection, Rows
+from sparseeinsum.loading.sources.input_data import ColumnSelection, DatabaseRows
 
 
 def is_relation(data: object) -> bool:
@@ -12,6 +12,6 @@ def is_relation(data: object) -> bool:
     return isinstance(data, str | Path | duckdb.DuckDBPyRelation)
 
 
-def read_relation(data: object, columns: ColumnSelection) -> Rows:
+def read_relation(data: object, columns: ColumnSelection) -> DatabaseRows:
     """Return a relation as rows that the database reads."""
-    return Rows(str(data) if isinstance(data, Path) else data, columns)
+    return DatabaseRows(str(data) if isinstance(data, Path) else data, columns)

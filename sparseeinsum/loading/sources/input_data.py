@@ -14,7 +14,7 @@ from sparseeinsum.storage.natural_keys import KeyColumn
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class EntryArrays:
     """Coordinates and values in memory.
 
     Attributes:
@@ -33,7 +33,7 @@ class Entries:
 
 
 @dataclass(frozen=True, slots=True)
-class Dense:
+class DenseArray:
     """An array in memory, and the names of its axes if it has some."""
 
     values: NDArray[Any]
@@ -41,14 +41,14 @@ class Dense:
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class EntryBatches:
     """Record batches of index columns and a value column, which can be read once and need not fit into memory."""
 
     batches: pa.RecordBatchReader
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class DatabaseRows:
     """Rows that a database can read by itself.
 
     Attributes:
@@ -60,7 +60,7 @@ class Rows:
     columns: "ColumnSelection"
 
 
-InputData: TypeAlias = Entries | Dense | Stream | Rows
+InputData: TypeAlias = EntryArrays | DenseArray | EntryBatches | DatabaseRows
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.errors import DataError, ShapeError
 from sparseeinsum.loading.conversion import position_of
-from sparseeinsum.loading.sources.input_data import Dense, Entries
+from sparseeinsum.loading.sources.input_data import DenseArray, EntryArrays
 
 
 def is_array(data: object) -> bool:
@@ -17,13 +17,13 @@ def is_array(data: object) -> bool:
     return is_plain or hasattr(data, "__array__")
 
 
-def read_array(name: str, data: object) -> Dense:
+def read_array(name: str, data: object) -> DenseArray:
     """Read data as an array.
 
     Raises:
         DataError: The data are no array, or a value is masked.
     """
-    return Dense(as_array(name, data))
+    return DenseArray(as_array(name, data))
 
 
 def is_pair(data: object) -> bool:
@@ -31,7 +31,7 @@ def is_pair(data: object) -> bool:
     return isinstance(data, tuple) and len(data) == 2
 
 
-def read_pair(name: str, data: Any) -> Entries:  # noqa: ANN401  # a pair of what can become arrays
+def read_pair(name: str, data: Any) -> EntryArrays:  # noqa: ANN401  # a pair of what can become arrays
     """Read a pair of coordinates of shape (rank, n) and n values.
 
     Raises:
@@ -45,7 +45,7 @@ def read_pair(name: str, data: Any) -> Entries:  # noqa: ANN401  # a pair of wha
         )
     if indices.size and indices.dtype.kind not in "iu":
         raise DataError(f"tensor {name} has coordinates of dtype {indices.dtype}; they must be whole numbers")
-    return Entries(indices, numbers)
+    return EntryArrays(indices, numbers)
 
 
 def as_array(name: str, data: object) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from sparseeinsum.errors import DataError
 from sparseeinsum.loading.frames import entries_of_frame
 from sparseeinsum.loading.sources.arrow_tables import is_arrow, read_arrow
 from sparseeinsum.loading.sources.database_relations import is_relation, read_relation
-from sparseeinsum.loading.sources.input_data import ColumnSelection, Entries, InputData
+from sparseeinsum.loading.sources.input_data import ColumnSelection, EntryArrays, InputData
 from sparseeinsum.loading.sources.numpy_arrays import is_array, is_pair, read_array, read_pair
 from sparseeinsum.loading.sources.sparse_arrays import is_pydata, is_scipy, read_pydata, read_scipy
 from sparseeinsum.loading.sources.torch_tensors import is_torch, read_torch
@@ -18,7 +18,7 @@ from sparseeinsum.storage.tensor_description import TensorDescription
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _DataReader:
     """Reads one kind of data; it does not import the package of that kind, which need not be installed.
 
     Attributes:
@@ -34,8 +34,8 @@ class _Reader:
     has_columns: bool = True
 
 
-def _arrays(title: str, takes: Callable[[object], bool], read: Callable[[str, object], InputData]) -> _Reader:
-    return _Reader(title, takes, lambda description, data, _: read(description.name, data), has_columns=False)
+def _arrays(title: str, takes: Callable[[object], bool], read: Callable[[str, object], InputData]) -> _DataReader:
+    return _DataReader(title, takes, lambda description, data, _: read(description.name, data), has_columns=False)
 
 
 def _read_frame(description: TensorDescription, data: object, columns: ColumnSelection) -> InputData:
@@ -43,7 +43,7 @@ def _read_frame(description: TensorDescription, data: object, columns: ColumnSel
     if not isinstance(frame, pa.Table):
         return frame
     names, coordinates, values = entries_of_frame(description, frame)
-    return Entries(coordinates, values, axes=names)
+    return EntryArrays(coordinates, values, axes=names)
 
 
 # The order matters for data of several kinds: arrays of xarray have Arrow's interface, frames have numpy's.
@@ -53,12 +53,12 @@ _READERS = (
     _arrays("an array of sparse", is_pydata, read_pydata),
     _arrays("an array of xarray", is_xarray, read_xarray),
     _arrays("(coordinates, values)", is_pair, read_pair),
-    _Reader(
+    _DataReader(
         "a relation of DuckDB, a table, a view, or a Parquet, CSV or JSON file",
         is_relation,
         lambda _, data, columns: read_relation(data, columns),
     ),
-    _Reader("a frame or series of pandas or polars, an Arrow table, reader or data set", is_arrow, _read_frame),
+    _DataReader("a frame or series of pandas or polars, an Arrow table, reader or data set", is_arrow, _read_frame),
     _arrays("an array of numpy, nested sequences or a number", is_array, read_array),
 )
 

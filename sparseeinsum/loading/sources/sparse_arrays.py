@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sparseeinsum.loading.sources.input_data import Entries
+from sparseeinsum.loading.sources.input_data import EntryArrays
 
 
 def is_scipy(data: object) -> bool:
@@ -14,10 +14,10 @@ def is_scipy(data: object) -> bool:
     return scipy_sparse is not None and bool(scipy_sparse.issparse(data))
 
 
-def read_scipy(_: str, data: Any) -> Entries:  # noqa: ANN401  # of scipy's, which share no typed base
+def read_scipy(_: str, data: Any) -> EntryArrays:  # noqa: ANN401  # of scipy's, which share no typed base
     """Read the entries that `tocoo()` lists, repeated coordinates included."""
     coo = data.tocoo()
-    return Entries(coo.coords, coo.data, tuple(coo.shape))
+    return EntryArrays(coo.coords, coo.data, tuple(coo.shape))
 
 
 def is_pydata(data: object) -> bool:
@@ -26,7 +26,7 @@ def is_pydata(data: object) -> bool:
     return isinstance(data, getattr(package, "SparseArray", ()))
 
 
-def read_pydata(_: str, data: Any) -> Entries:  # noqa: ANN401  # the package has no types
+def read_pydata(_: str, data: Any) -> EntryArrays:  # noqa: ANN401  # the package has no types
     """Read the coordinates, values and fill value of an array."""
     coo = data if hasattr(data, "coords") else data.asformat("coo")
-    return Entries(coo.coords, coo.data, tuple(coo.shape), fill=np.asarray(coo.fill_value).item())
+    return EntryArrays(coo.coords, coo.data, tuple(coo.shape), fill=np.asarray(coo.fill_value).item())

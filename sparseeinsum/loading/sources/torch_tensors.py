@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sparseeinsum.errors import DataError
-from sparseeinsum.loading.sources.input_data import Dense, Entries
+from sparseeinsum.loading.sources.input_data import DenseArray, EntryArrays
 
 
 def is_torch(data: object) -> bool:
@@ -15,7 +15,7 @@ def is_torch(data: object) -> bool:
     return torch is not None and isinstance(data, torch.Tensor)
 
 
-def read_torch(name: str, data: Any) -> Dense | Entries:  # noqa: ANN401  # torch is none of our dependencies
+def read_torch(name: str, data: Any) -> DenseArray | EntryArrays:  # noqa: ANN401  # torch is none of our dependencies
     """Read the present values of a tensor; gradients do not flow through a database, so `requires_grad` is ignored.
 
     Raises:
@@ -27,7 +27,7 @@ def read_torch(name: str, data: Any) -> Dense | Entries:  # noqa: ANN401  # torc
         kind = "quantized" if values.is_quantized else "nested"
         raise DataError(f"tensor {name} is given a {kind} tensor of torch; make it a plain one first")
     if values.layout == torch.strided:
-        return Dense(_as_numpy(values, torch))
+        return DenseArray(_as_numpy(values, torch))
     try:
         coo = values.to_sparse_coo().coalesce()  # in torch, the values of a repeated coordinate are added up
     except RuntimeError as error:
@@ -37,7 +37,7 @@ def read_torch(name: str, data: Any) -> Dense | Entries:  # noqa: ANN401  # torc
         inside = np.indices(numbers.shape[1:]).reshape((numbers.ndim - 1, -1))
         outside = np.repeat(coordinates, inside.shape[1], axis=1)
         coordinates = np.vstack([outside, np.tile(inside, len(numbers))])
-    return Entries(coordinates, numbers.reshape(-1), tuple(coo.shape))
+    return EntryArrays(coordinates, numbers.reshape(-1), tuple(coo.shape))
 
 
 def _as_numpy(values: Any, torch: Any) -> Any:  # noqa: ANN401

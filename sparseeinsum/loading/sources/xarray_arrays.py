@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sparseeinsum.errors import DataError
-from sparseeinsum.loading.sources.input_data import Dense, Entries
+from sparseeinsum.loading.sources.input_data import DenseArray, EntryArrays
 from sparseeinsum.loading.sources.numpy_arrays import as_array
 from sparseeinsum.loading.sources.sparse_arrays import is_pydata, read_pydata
 
@@ -18,7 +18,7 @@ def is_xarray(data: object) -> bool:
     return xarray is not None and isinstance(data, xarray.DataArray | xarray.Dataset)
 
 
-def read_xarray(name: str, data: Any) -> Dense | Entries:  # noqa: ANN401  # xarray is none of our dependencies
+def read_xarray(name: str, data: Any) -> DenseArray | EntryArrays:  # noqa: ANN401  # xarray is none of our dependencies
     """Read the values of an array by their positions.
 
     Raises:
@@ -32,7 +32,7 @@ def read_xarray(name: str, data: Any) -> Dense | Entries:  # noqa: ANN401  # xar
     axes = [str(dimension) for dimension in data.dims]
     if is_pydata(data.data):
         return replace(read_pydata(name, data.data), axes=axes)
-    return Dense(as_array(name, data.values), axes)
+    return DenseArray(as_array(name, data.values), axes)
 
 
 def _check_positions(name: str, data: Any, dimension: object) -> None:  # noqa: ANN401

@@ -27,7 +27,7 @@ from sparseeinsum.language.matrix_statements import Shapes
 from sparseeinsum.language.syntax import Import
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import dtype_of, is_index_type
-from sparseeinsum.storage.access import check_readable, check_relation_readable
+from sparseeinsum.storage.access_rights import check_readable, check_relation_readable
 from sparseeinsum.storage.catalogue import Catalogue, find_tensor
 from sparseeinsum.storage.existing_tables import greatest_indices, index_columns, relation_as_tensor, relation_named
 from sparseeinsum.storage.natural_keys import key_type_of
@@ -61,11 +61,11 @@ def stored_inputs(program: Program, engine: Engine, report: Report = _raise_erro
     known = Catalogue(engine).all()
     imported = {statement.tensor: statement for statement in program.imported}
     tensors: dict[str, StoredTensor] = {}
-    tables: dict[str, _Table] = {}
+    tables: dict[str, _TableInput] = {}
     for name in program.inputs:
         try:
             table = _table_of(program, name, imported.get(name), known, engine)
-            if isinstance(table, _Table):
+            if isinstance(table, _TableInput):
                 tables[name] = table
             else:
                 tensors[name] = table
@@ -115,7 +115,7 @@ def _relations(name: str, known: Collection[str], engine: Engine) -> Sequence[Re
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _TableInput:
     """A table, view or file that is read as a tensor.
 
     Attributes:
@@ -145,7 +145,7 @@ class _Table:
         return stored
 
 
-def _imported(statement: Import, engine: Engine) -> _Table:
+def _imported(statement: Import, engine: Engine) -> _TableInput:
     """Return the table that an import statement names."""
     axes = [axis for axis, _ in statement.axes]
     fill = 0 if statement.fill is None else statement.fill
@@ -153,12 +153,12 @@ def _imported(statement: Import, engine: Engine) -> _Table:
     table = relation_named(engine, statement.relation)
     keys = index_columns(engine, statement.tensor, statement.relation, table, statement.index)
     declared_bounds = tuple(bound for _, bound in statement.axes)
-    return _Table(description, statement.relation, table, keys, statement.value, declared_bounds)
+    return _TableInput(description, statement.relation, table, keys, statement.value, declared_bounds)
 
 
 def _table_of(
     program: Program, name: str, imported: Import | None, known: Mapping[str, StoredTensor], engine: Engine
-) -> _Table | StoredTensor:
+) -> _TableInput | StoredTensor:
     """Return the table that a tensor is read from, or the tensor itself if everything is known of it.
 
     Args:
@@ -178,7 +178,7 @@ def _table_of(
     return _named(program, name, ranks[0], relations, engine) if ranks and relations else find_tensor(known, name)
 
 
-def _named(program: Program, name: str, rank: int, relations: Sequence[Relation], engine: Engine) -> _Table:
+def _named(program: Program, name: str, rank: int, relations: Sequence[Relation], engine: Engine) -> _TableInput:
     """Return the first of `relations` as a table of indices and values; the program gives it `rank` labels."""
     table = table_of_relation(relations[0], engine.dialect_name)
     columns = engine.columns(exp.select("*").from_(table.copy()))
@@ -191,7 +191,7 @@ def _named(program: Program, name: str, rank: int, relations: Sequence[Relation]
     dtype = declaration.tensor.dtype if declaration is not None and declaration.has_dtype else None
     description = TensorDescription(name, None, None, fill, dtype)
     keys = tuple(column.name for column in index)
-    return _Table(description, name, table, keys, value.name, (None,) * len(keys))
+    return _TableInput(description, name, table, keys, value.name, (None,) * len(keys))
 
 
 def _how_to_declare(name: str, relation: str, columns: list[Column], rank: int) -> str:
@@ -218,7 +218,7 @@ def _references(program: Program) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _bounds(
-    program: Program, inputs: Mapping[str, StoredTensor], tables: Mapping[str, _Table], engine: Engine
+    program: Program, inputs: Mapping[str, StoredTensor], tables: Mapping[str, _TableInput], engine: Engine
 ) -> dict[_AxisPosition, int]:
     """Return the bound of every axis of every table that is read as a tensor.
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sparseeinsum.engines.postgresql.sessions import Session
+from sparseeinsum.engines.postgresql.sessions import DatabaseSession
 
 MEMORY = "effective_cache_size"  # how much memory the administrator says that the server can expect to use
 _WORK_MEMORY = "work_mem"  # what a sort or a hash table may use before it spills
@@ -31,7 +31,9 @@ class Settings:
     during: Mapping[str, str]
 
 
-def transaction_settings(session: Session, engine_settings: Mapping[str, str], statements_per_machine: str) -> Settings:
+def transaction_settings(
+    session: DatabaseSession, engine_settings: Mapping[str, str], statements_per_machine: str
+) -> Settings:
     """Return the settings for the statements of a transaction that begins.
 
     Args:
