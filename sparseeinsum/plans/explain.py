@@ -114,7 +114,7 @@ class Explanation:
         return table
 
     def _inputs(self) -> Table:
-        table = Table(title="InputTensors", title_justify="left")
+        table = Table(title="Inputs", title_justify="left")
         table.add_column("tensor")
         table.add_column("stored as")
         table.add_column("entries", justify="right")
