@@ -59,21 +59,40 @@ ON_SERVERS = ("test_tiles.py::TestText::test_promotes_and_delivers[postgresql]",
 # Of the tests of a module that have a database, it runs so many.
 WITH_DATABASE = 2
 
-# What it leaves out, because a test takes a second or more.
+# What it leaves out, because a test takes a second or more, as regular expressions of names.
 SECONDS = (
-    r"test_memory_limit.py",
-    r"test_concurrent_writers.py",
-    r"test_users_aggregates.py",
-    r"test_extending.py",
-    r"test_documentation.py",
-    r"test_random_language.py",
-    r"test_wheels.py",
     r"random",
-    r"test_compiling.py",
-    r"test_libraries.py",
     r"test_bench_",
-    r"test_checked_kernels",
-    r"test_calibration",
+    r"test_(calibration|checked_kernels|compiling|concurrent_writers|dbt_projects|documentation|extending)\.py",
+    r"test_(interrupts|libraries|memory_limit|threads|users_aggregates|wheels)\.py",
+    # Kernels that numba compiles in the process.
+    r"test_kernels_catalogue.py::test_kernels_refuse_unknown_functions",
+    r"test_matrix_products.py::",
+    # Searches that are compared with all there is to find.
+    r"_best_plans_are_the_best_of_all",
+    r"test_cluster_search.py::test_no_decomposition",
+    r"test_eindecomp.py::TestSearch",
+    r"test_every_decomposition.py::",
+    r"test_implementation_algebra.py::test_(rules|table_1)",
+    r"test_optimizers.py::TestSharedResults",
+    r"test_plan_search.py::",
+    r"test_transfer_cost.py::test_(training_steps|search)",
+    # Many calls, large data, processes.
+    r"test_cli.py::test_demo",
+    r"test_contraction_paths.py::test_hundreds",
+    r"test_deterministic.py::test_programs_and_plans",
+    r"test_dtypes.py::test_arrays_of_every_dtype",
+    r"test_duckdb_extension.py::test_(a_file_for_another|what_cannot)",
+    r"test_einsum.py::test_layouts",
+    r"test_einsum_networks.py::test_a_(star|chain|lattice)",
+    r"test_einsum_of_sparse.py::test_formats",
+    r"test_numpy_notation.py::test_meaning_of_any_call",
+    r"test_program_text.py::test_long_programs",
+    r"test_semirings.py::",
+    r"test_shell.py::test_prompt",
+    r"test_sql_functions_of_programs.py::test_(many_databases|a_file_is_free)",
+    r"test_sql_tiles.py::test_blocks",
+    r"test_tracebacks.py::test_one_frame",
 )
 _SECONDS = re.compile("|".join(SECONDS))
 
