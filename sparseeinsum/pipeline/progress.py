@@ -1,4 +1,4 @@
-"""Progress of a run, shown where somebody looks."""
+"""Pipeline: shows the progress of a run on a terminal."""
 
 import sys
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ from sparseeinsum.results import execution
 
 
 @contextmanager
-def shown_progress(wanted: bool | None) -> Iterator[execution.Progress]:
-    """A bar on standard error; nothing where it is no terminal."""
-    is_shown = sys.stderr.isatty() if wanted is None else wanted
+def shown_progress(is_shown: bool | None) -> Iterator[execution.Progress]:
+    """A progress bar on standard error; by default, only if that is a terminal."""
+    shows = sys.stderr.isatty() if is_shown is None else is_shown
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -21,7 +21,7 @@ def shown_progress(wanted: bool | None) -> Iterator[execution.Progress]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not is_shown) as bar:
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not shows) as bar:
         task = bar.add_task("planning", total=None)
 
         def show(done: int, total: int, name: str) -> None:

@@ -12,16 +12,16 @@ from sparseeinsum.results.tables import claim_table, record_result
 
 
 def store_program(program: Program, engine: Engine, options: PlanOptions, replaces: bool) -> Mapping[str, KeptResult]:
-    """Plan and run a program in one transaction; all of its results become tensors, or none.
+    """Plan and run a program in one transaction; either all of its results become tensors, or none.
 
     Args:
-        program: What to compute.
-        engine: Where.
-        options: Of the plan.
-        replaces: Whether results may take the places of tensors that have their names.
+        program: The program.
+        engine: The database.
+        options: The options of the plan.
+        replaces: Whether results may replace tensors of the same names.
 
     Raises:
-        NameTakenError: A name that a result needs is taken.
+        NameTakenError: The name of a result belongs to a tensor or a table that must not be replaced.
     """
     with engine.snapshot():
         names = dict.fromkeys((*program.outputs, *options.outputs))

@@ -1,4 +1,4 @@
-"""What a program does on several workers, as people see it: its partition vectors, what they move, and other ways."""
+"""Plans: a program cut among workers: its partition vectors and the floats that they transfer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,18 +13,18 @@ from sparseeinsum.decompose.eindecomp.replay import Replay, replay
 from sparseeinsum.decompose.eindecomp.search import TransferTask, search
 from sparseeinsum.language.eingraph import write_einsum
 
-Scheme = Mapping[str, int | str]  # axes along which to cut, by tensor: positions or names
+Scheme = Mapping[str, int | str]  # the axis to cut, by tensor: a position or a name
 
 _WIDTH = 140
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionedProgram:
-    """A program cut among workers; printed, a table.
+    """A program cut among workers; `str` gives a table.
 
     Attributes:
-        task: What may be chosen, and the floats that it moves.
-        best: What was chosen.
+        task: The possible partition vectors and the floats that they transfer.
+        best: The chosen partition vectors.
     """
 
     task: TransferTask
@@ -32,42 +32,43 @@ class PartitionedProgram:
 
     @property
     def workers(self) -> int:
-        """How many there are."""
+        """The number of workers."""
         return self.best.workers
 
     @property
     def floats(self) -> float:
-        """Floats that are moved at most, if workers have nothing of what they read."""
+        """The floats that are transferred if no worker has any of its operands: an upper bound."""
         return self.best.floats
 
     @property
     def vectors(self) -> dict[str, dict[str, int]]:
-        """For every result the pieces of all labels of the EinSum that computes it."""
+        """The number of pieces of every label of an EinSum, by the name of its result."""
         return {step.einsum.output.tensor: dict(step.pieces) for step in self.best.steps}
 
     def even(self) -> Partitioning:
-        """All labels of every EinSum cut alike (SQRT in the EinDecomp paper)."""
-        return self._keeping_to(even_choices(self.best.graph, self.workers))
+        """The partition that cuts all labels of an EinSum alike (SQRT in the EinDecomp paper)."""
+        return self._searched_among(even_choices(self.best.graph, self.workers))
 
     def along(self, scheme: Scheme) -> Partitioning:
-        """Cut along axes of some tensors, as in {"X": 0}: every EinSum that has such an axis into a piece a worker.
+        """The partition that cuts given axes of tensors, as in {"X": 0}, into one piece per worker.
 
-        Of EinSums that have several the first of the scheme is cut; those that have none are cut as moves least.
+        If an EinSum has several of these axes, the first one of the scheme is cut. An EinSum without such an axis gets
+        the vector that transfers the fewest floats.
 
         Args:
-            scheme: Axes by tensor, each by its name or its position.
+            scheme: The axis to cut, by tensor: its name or its position.
 
         Raises:
-            PlanError: There is no such axis.
+            PlanError: A tensor has no such axis.
         """
         graph = self.best.graph
-        return self._keeping_to(scheme_choices(graph, self.workers, named_scheme(graph, scheme)))
+        return self._searched_among(scheme_choices(graph, self.workers, named_scheme(graph, scheme)))
 
     def replay(self, partitioning: Partitioning | None = None) -> Replay:
-        """What is really moved, worker by worker, if nothing is sent to where it is.
+        """Simulate the transfer worker by worker, where operands stay that are already in place.
 
         Args:
-            partitioning: Another than the best.
+            partitioning: The partition to simulate; the best one by default.
         """
         model = self.task.model
         sizes = {name: tensor.size for name, tensor in self.best.graph.tensors.items()}
@@ -77,22 +78,22 @@ class PartitionedProgram:
         return replay(self.best if partitioning is None else partitioning, densities)
 
     def explain(self, schemes: Mapping[str, Scheme] | None = None) -> str:
-        """The vectors and what they move in a table, and other partitions beside them.
+        """Tables of the vectors and their transfer, compared to other partitions.
 
         Args:
-            schemes: Further partitions by name, as `along` takes them.
+            schemes: Further partitions by name, as for `along`.
         """
         others = {"even": self.even()} | {name: self.along(scheme) for name, scheme in (schemes or {}).items()}
         console = Console(width=_WIDTH, color_system=None, highlight=False, markup=False)
         with console.capture() as captured:
             console.print(self._einsums())
-            console.print(self._beside(others))
+            console.print(self._comparison(others))
         return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
     __str__ = explain
     __repr__ = explain
 
-    def _keeping_to(self, choices: Mapping[str, tuple[Choice, ...]]) -> Partitioning:
+    def _searched_among(self, choices: Mapping[str, tuple[Choice, ...]]) -> Partitioning:
         task = replace(self.task, choices=choices)
         return partition_graph(task, search(task), self.workers)
 
@@ -110,22 +111,22 @@ class PartitionedProgram:
         table.add_row("all of them", "", "", *totals)
         return table
 
-    def _beside(self, others: Mapping[str, Partitioning]) -> Table:
+    def _comparison(self, others: Mapping[str, Partitioning]) -> Table:
         title = "Floats moved at most, beside other partitions, and as replayed"
         table = Table(title=title, title_justify="left", min_width=len(title))
         table.add_column("partition")
         headings = ("at most", "times this", "replayed", "to the busiest", "work of the busiest")
         for heading in headings:
             table.add_column(heading, justify="right")
-        for name, each in {"this": self.best, **others}.items():
-            found = self.replay(each)
+        for name, partitioning in {"this": self.best, **others}.items():
+            simulated = self.replay(partitioning)
             table.add_row(
                 name,
-                _write(each.floats),
-                f"{each.floats / self.floats:.2f}" if self.floats else "-",
-                _write(found.total.floats),
-                _write(float(found.total.received.max())),
-                f"{found.imbalance:.2f} x mean",
+                _write(partitioning.floats),
+                f"{partitioning.floats / self.floats:.2f}" if self.floats else "-",
+                _write(simulated.total.floats),
+                _write(float(simulated.total.received.max())),
+                f"{simulated.imbalance:.2f} x mean",
             )
         return table
 

@@ -1,4 +1,4 @@
-"""Programs without their data, cut among workers: what EinDecomp would move between them."""
+"""Plans: cuts a program among workers without its data, by EinDecomp."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,18 +28,18 @@ def partition(
     shapes: Mapping[str, Sequence[int]] | None = None,
     entries: Mapping[str, int] | None = None,
 ) -> PartitionedProgram:
-    """Cut a program among workers so that they send each other the fewest floats.
+    """Cut a program among workers so that they transfer the fewest floats.
 
-    The labels of every EinSum are cut into powers of two of pieces, so that there are as many kernel calls as workers.
+    Every label is cut into a power of two of pieces, so that every EinSum has as many kernel calls as workers.
 
     Args:
         program: From `se.program`, or its text.
-        workers: How many, a power of two.
-        shapes: Bounds of the tensors that the program does not declare.
-        entries: Of tensors that are sparse, how many indices do not hold the fill; they are taken to be spread evenly.
+        workers: The number of workers, a power of two.
+        shapes: The bounds of tensors that the program does not declare.
+        entries: The number of entries of sparse tensors; the entries are assumed to be spread evenly.
 
     Raises:
-        PlanError: Workers are no power of two.
+        PlanError: The number of workers is not a power of two.
         ShapeError: A tensor has no shape, or labels and bounds do not fit.
 
     Source: EinDecomp, sections 6 to 8.
@@ -67,8 +67,8 @@ def partition(
 
 
 def _tensors(program: Program, shapes: Mapping[str, Sequence[int]]) -> dict[str, Tensor]:
-    """The inputs: declared, or of the shapes given, with axes of the names of the first labels that walk them."""
-    declared = {each.tensor.name: each.tensor for each in program.declared}
+    """The inputs with their declared or given shapes; axes have the names of the labels at the first use."""
+    declared = {declaration.tensor.name: declaration.tensor for declaration in program.declared}
     unknown = sorted(shapes.keys() - set(program.inputs))
     if unknown:
         raise ShapeError(f"the program reads no tensor {unknown[0]}; it reads {', '.join(program.inputs) or 'none'}")

@@ -1,5 +1,6 @@
-"""Results: the last statement of a result in, its rows in a table or a file out, in the transaction that is open."""
+"""Results: runs the statement that returns an output, and puts its rows into a table or a file."""
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
@@ -23,24 +24,24 @@ _ADDED = temporary_name("added")
 
 
 def natural_keys(engine: Engine, schemas: Iterable[Schema]) -> dict[str, pa.Array]:
-    """The keys of the dictionaries that results have, by name, in the transaction that is open."""
+    """The natural keys of the dictionaries of results, by the name of the dictionary, in the open transaction."""
     axes = dict.fromkeys(axis for schema in schemas for axis in schema.tensor.axes)
     dictionaries = Dictionaries(engine)
     return {axis.dictionary.name: dictionaries.keys(axis.dictionary) for axis in axes if axis.dictionary}
 
 
 def deliver(engine: Engine, statement: Statement, keyed: Statement, schema: Schema, target: Target) -> int:
-    """Put the rows of a result where they are to go; returns how many there are.
+    """Put the rows of an output into a table or a file, in the open transaction; return the number of rows.
 
     Args:
-        engine: Where it is computed.
-        statement: That returns it, with indices.
-        keyed: The same with natural keys where there are some.
-        schema: Of the rows.
-        target: Where they are to go.
+        engine: The database.
+        statement: The statement that returns the output with indices.
+        keyed: The statement that returns it with natural keys where axes have them.
+        schema: The columns of these rows.
+        target: The table or file.
 
     Raises:
-        DataError: They do not fit what is there.
+        DataError: The rows do not fit the table to which they are added.
         EngineError: The database refused a statement.
     """
     if isinstance(target, ParquetFile):
@@ -60,11 +61,11 @@ def deliver(engine: Engine, statement: Statement, keyed: Statement, schema: Sche
 
 
 def _write_file(engine: Engine, statement: Statement, keyed: Statement, schema: Schema, target: ParquetFile) -> int:
-    """Entries, written by the database where it can and its rows are what they are to be."""
+    """Write entries to a Parquet file: by the database if it can write files and its rows are entries."""
     if not (schema.is_scalar and engine.dialect.writes_files):
         tables = entries_in_batches(engine, statement, schema, natural_keys(engine, [schema]))
         first = next(tables)
-        return write_parquet(target.written, first.schema, (table for part in ([first], tables) for table in part))
+        return write_parquet(target.written, first.schema, itertools.chain([first], tables))
     metadata = exp.Struct(
         expressions=[
             exp.PropertyEQ(this=exp.to_identifier(name), expression=exp.Literal.string(text))
@@ -83,39 +84,40 @@ def _write_file(engine: Engine, statement: Statement, keyed: Statement, schema: 
     return int(str(count))
 
 
-def _check_columns(target: Table, known: Sequence[Column], schema: Schema, found: Sequence[Column]) -> None:
-    """Refuse a table whose columns are not those of the rows to add; types of indices may differ."""
+def _check_columns(target: Table, known: Sequence[Column], schema: Schema, added: Sequence[Column]) -> None:
+    """Refuse a table whose columns, `known`, differ from the `added` ones; integer types of indices may differ."""
     name = schema.tensor.name
-    has = {column.name.lower(): column.sql_type for column in known}
-    wanted = {column.name.lower(): column.sql_type for column in found}
-    if has.keys() != wanted.keys():
+    known_types = {column.name.lower(): column.sql_type for column in known}
+    added_types = {column.name.lower(): column.sql_type for column in added}
+    if known_types.keys() != added_types.keys():
         raise DataError(
-            f"{name} cannot be added to {target}: it has the columns {', '.join(wanted)}, and the table has "
-            f"{', '.join(has)}; name the labels of {name} as the columns, or choose another table"
+            f"{name} cannot be added to {target}: it has the columns {', '.join(added_types)}, and the table has "
+            f"{', '.join(known_types)}; name the labels of {name} as the columns, or choose another table"
         )
-    keys = set(list(wanted)[: len(schema.keys)])
-    for column, sql_type in wanted.items():
-        is_wide = column in keys and is_index_type(has[column]) and is_index_type(sql_type)
-        if has[column] != sql_type and not is_wide:
+    keys = set(list(added_types)[: len(schema.keys)])
+    for column, sql_type in added_types.items():
+        is_wide = column in keys and is_index_type(known_types[column]) and is_index_type(sql_type)
+        if known_types[column] != sql_type and not is_wide:
             raise DataError(
                 f"{name} cannot be added to {target}: its column {column} has type {sql_type}, and that of the table "
-                f"{has[column]}; change one of them"
+                f"{known_types[column]}; change one of them"
             )
 
 
 def _append(engine: Engine, table: exp.Table, target: Table, query: exp.Select, keys: Sequence[str]) -> int:
-    """Add rows that are computed first: the table may be read for that, and must have none of their keys."""
+    """Add the rows of `query` to a table; they are computed first, since `query` may read the table itself."""
     added = exp.table_(_ADDED, db=engine.dialect.temporary_schema)
     count = engine.create_temporary(added, query)
     columns = [column.name for column in engine.columns(exp.select("*").from_(added.copy()))]
-    _check_new(engine, table, target, added, columns[: len(keys)])
+    _check_new_keys(engine, table, target, added, columns[: len(keys)])
     select = exp.select(*_quoted(columns)).from_(added.copy())
     engine.execute(exp.insert(select, table.copy(), columns=_quoted(columns)))
     engine.execute(exp.Drop(tables=[added.copy()], kind="TABLE"))
     return count
 
 
-def _check_new(engine: Engine, table: exp.Table, target: Table, added: exp.Table, keys: Sequence[str]) -> None:
+def _check_new_keys(engine: Engine, table: exp.Table, target: Table, added: exp.Table, keys: Sequence[str]) -> None:
+    """Refuse rows in `added` whose keys a row of `table` has."""
     names = _quoted(keys)
     shown = [exp.column(name.copy(), table="added") for name in names]
     pairs = [exp.column(name.copy(), table="there").eq(exp.column(name.copy(), table="added")) for name in names]

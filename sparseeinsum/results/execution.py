@@ -1,4 +1,4 @@
-"""Results: a plan's statements in, results out; temporary tables go, and a failed run leaves nothing behind."""
+"""Results: runs the statements of a plan, drops its temporary tables, and returns its results."""
 
 import time
 from collections import Counter
@@ -23,18 +23,18 @@ from sparseeinsum.results.delivering import deliver, natural_keys
 from sparseeinsum.results.results import TensorResult, result_of
 from sparseeinsum.results.targets import Target
 
-_STAGED_SHARE = 0.25  # of the memory, for the result of one EinSum that is measured alone
+_STAGED_SHARE = 0.25  # the largest share of the memory for the table of an EinSum that runs alone
 
-Progress = Callable[[int, int, str], None]  # (statements done, of how many, what comes next)
+Progress = Callable[[int, int, str], None]  # (statements done, number of statements, name of the next result)
 
 
 @dataclass(frozen=True, slots=True)
 class StatementRun:
-    """What one statement did.
+    """One statement of a run.
 
     Attributes:
-        statement: What was run.
-        tuples: Rows that it left or returned.
+        statement: The statement.
+        tuples: The number of rows that it stored or returned.
         seconds: How long it took.
     """
 
@@ -45,12 +45,12 @@ class StatementRun:
 
 @dataclass(frozen=True, slots=True)
 class KeptResult:
-    """An output that went into a table or file.
+    """An output in a table or a file.
 
     Attributes:
-        schema: Its name, axes, dtype, and how the rows hold it.
-        target: Where it is.
-        tuples: Rows that were put there.
+        schema: The tensor and its layout.
+        target: The table or file.
+        tuples: The number of rows that were written.
     """
 
     schema: Schema
@@ -60,13 +60,13 @@ class KeptResult:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """An output that is yet to be returned.
+    """An output that has not been returned yet.
 
     Attributes:
-        schema: Its name, axes, dtype, and how rows will hold it.
-        statement: That returns them.
-        dictionaries: As of a TensorResult.
-        begin: Leaves the statement room in the memory, before it is run.
+        schema: The tensor and its layout.
+        statement: The statement that returns its rows.
+        dictionaries: As in `TensorResult`.
+        begin: Makes room for the statement in the memory; call it before the statement runs.
     """
 
     schema: Schema
@@ -77,13 +77,13 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What a run of a plan did.
+    """A finished run of a plan.
 
     Attributes:
-        results: Outputs by name, but those that went into tables and files.
-        kept: Those.
-        runs: Every statement, in order.
-        replannings: Where sizes were not as expected, so that another plan for the rest was looked for.
+        results: The returned outputs, by name.
+        kept: The outputs that went into tables and files, by name.
+        runs: All statements, in order.
+        replannings: The checkpoints at which the rest was planned again.
     """
 
     results: Mapping[str, TensorResult]
@@ -94,45 +94,45 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Replanned:
-    """What came of looking for another plan.
+    """The outcome of planning the rest again.
 
     Attributes:
-        told: Of sizes and costs.
-        plan: For the rest; None where the old one goes on.
+        replanning: The sizes and costs.
+        plan: The new plan for the rest; None if the run goes on as planned.
     """
 
-    told: Replanning
+    replanning: Replanning
     plan: ProgramPlan | None
 
 
 class Replan(Protocol):
-    """Looks for another plan for the rest of one; None where there is no reason to."""
+    """A function that plans the rest of a plan again; it returns None if there is no reason to."""
 
     def __call__(self, plan: ProgramPlan, tables: Mapping[str, int], engine: Engine) -> Replanned | None:
-        """Called when there is another table.
+        """Called after a result was stored in a table.
 
         Args:
-            plan: What runs.
-            tables: Tuples of the results of it that are in tables by now; the last one is new.
-            engine: Where it runs.
+            plan: The plan that runs.
+            tables: The tuples of its results that are in tables; the last result is the latest.
+            engine: The database.
         """
 
 
 def execute(
     plan: ProgramPlan, engine: Engine, into: Mapping[str, Target], progress: Progress, replan: Replan | None = None
 ) -> Execution:
-    """Run a plan inside the transaction that is open.
+    """Run a plan in the open transaction.
 
     Args:
-        plan: What to run.
-        engine: Where.
-        into: For some outputs, the table or file that takes the result.
-        progress: Told before each statement.
-        replan: Finds another plan for the rest where sizes are not as expected; None keeps to the plan.
+        plan: The plan.
+        engine: The database.
+        into: The table or file that takes an output, by the name of the output; other outputs are returned.
+        progress: Called before each statement.
+        replan: Plans the rest again where sizes differ from the estimates; None keeps to the plan.
 
     Raises:
         EngineError: The database refused a statement.
-        PlanError: Results that are to be returned would leave too little of the memory.
+        PlanError: The returned results would leave too little of the memory.
     """
     with memory_guard(engine, into) as memory:
         return _Run(plan, engine, into, progress, replan, memory).execution()
@@ -142,10 +142,10 @@ def execute(
 def prepare(
     plan: ProgramPlan, engine: Engine, progress: Progress, replan: Replan | None = None
 ) -> Iterator[Mapping[str, Delivery]]:
-    """Run all of a plan but the statements that return its outputs, inside the transaction that is open.
+    """Run all statements of a plan except those that return outputs, in the open transaction.
 
-    These may be run within, where the database keeps to the memory of the plan; the transaction must not be committed
-    after that, because temporary tables are still there.
+    Run those within the context, where the database keeps to the memory limit of the plan. Roll the transaction back
+    afterwards, because its temporary tables still exist.
 
     Raises:
         EngineError: The database refused a statement.
@@ -155,16 +155,16 @@ def prepare(
 
 
 def with_dictionaries(execution: Execution, engine: Engine) -> Execution:
-    """The same with results that know their natural keys; in the transaction of the run."""
-    found = natural_keys(engine, [result.schema for result in execution.results.values()])
-    if not found:
+    """The same with the natural keys of its results; call it in the transaction of the run."""
+    dictionaries = natural_keys(engine, [result.schema for result in execution.results.values()])
+    if not dictionaries:
         return execution
-    results = {name: replace(result, dictionaries=found) for name, result in execution.results.items()}
+    results = {name: replace(result, dictionaries=dictionaries) for name, result in execution.results.items()}
     return replace(execution, results=results)
 
 
 class _Run:
-    """The run of one plan, which may become another on the way."""
+    """The run of a plan, which may switch to another plan for the rest."""
 
     def __init__(
         self,
@@ -183,16 +183,16 @@ class _Run:
         self._replan = replan
         self._memory = memory
         self._waiting = self._follow(plan)
-        self._tables: dict[str, int] = {}  # of the plan as it is now
+        self._tables: dict[str, int] = {}  # tuples of the results in tables, of the current plan
         self._runs: list[StatementRun] = []
         self._results: dict[str, TensorResult] = {}
         self._kept: dict[str, KeptResult] = {}
         self._replannings: list[Replanning] = []
 
     def execution(self) -> Execution:
-        """Run all of it."""
+        """Run all statements."""
         while self._waiting:
-            self._go_on(*self._waiting.pop(0))
+            self._run_next(*self._waiting.pop(0))
         self._progress(len(self._runs), len(self._runs), "")
         for run in self._runs:
             if run.statement.stage is not None:
@@ -202,21 +202,21 @@ class _Run:
         return Execution(results, kept, tuple(self._runs), tuple(self._replannings))
 
     def deliveries(self) -> dict[str, Delivery]:
-        """Run all of it but what returns outputs."""
-        found: dict[str, tuple[Schema, Statement]] = {}
+        """Run all statements except those that return outputs."""
+        returning: dict[str, tuple[Schema, Statement]] = {}
         begin: dict[str, Callable[[], None]] = {}
         while self._waiting:
             plan, statement = self._waiting.pop(0)
             if statement.stage is None:
-                found[statement.name] = delivered_relation(plan.decomposed, statement.name).schema, statement
+                returning[statement.name] = delivered_relation(plan.decomposed, statement.name).schema, statement
                 begin[statement.name] = partial(self._memory.make_room, plan, statement.computes)
             else:
-                self._go_on(plan, statement)
-        keys = natural_keys(self._engine, [schema for schema, _ in found.values()])
-        return {name: Delivery(*found[name], keys, begin[name]) for name in self._outputs}
+                self._run_next(plan, statement)
+        keys = natural_keys(self._engine, [schema for schema, _ in returning.values()])
+        return {name: Delivery(*returning[name], keys, begin[name]) for name in self._outputs}
 
-    def _go_on(self, plan: ProgramPlan, statement: Statement) -> None:
-        """Run the next statement."""
+    def _run_next(self, plan: ProgramPlan, statement: Statement) -> None:
+        """Run a statement, then plan the rest again if its result is a reason to."""
         total = len(self._runs) + 1 + len(self._waiting)
         self._progress(len(self._runs), total, statement.name)
         start = time.perf_counter()
@@ -225,16 +225,16 @@ class _Run:
         self._runs.append(StatementRun(statement, tuples, time.perf_counter() - start))
         if statement.stage is not None and statement.materializes is None:
             self._tables[statement.name] = tuples
-            self._look()
+            self._check_size()
 
     def _follow(self, plan: ProgramPlan) -> list[tuple[ProgramPlan, Statement]]:
-        """The statements of a plan, whose memory is kept to from here on."""
+        """The statements of a plan, with whose memory limit the run goes on."""
         statements = plan.statements.for_run if self._replan is None else plan.statements.for_run_with_checkpoints
         self._memory.adopt_plan(plan, statements)
         return [(plan, statement) for statement in statements]
 
     def _tuples(self, plan: ProgramPlan, statement: Statement) -> int:
-        """Run a statement; the tuples that it left or returned."""
+        """Run a statement; return the number of tuples that it stored or returned."""
         if statement.stage is not None:
             return self._engine.stage(statement)
         schema = delivered_relation(plan.decomposed, statement.name).schema
@@ -247,20 +247,24 @@ class _Run:
         self._results[statement.name] = result
         return int(result.rows.num_rows)
 
-    def _look(self) -> None:
-        """Go on with another plan where the new table is a reason to; what is computed by now is delivered as it is."""
-        found = None if self._replan is None else self._replan(self._plan, self._tables, self._engine)
-        if found is None:
+    def _check_size(self) -> None:
+        """Switch to another plan if the size of the latest result is a reason to; computed results stay as they are."""
+        replanned = None if self._replan is None else self._replan(self._plan, self._tables, self._engine)
+        if replanned is None:
             return
-        self._replannings.append(found.told)
-        if found.plan is not None:
-            left = [(plan, each) for plan, each in self._waiting if plan is not self._plan or self._is_computed(each)]
-            self._plan = found.plan
+        self._replannings.append(replanned.replanning)
+        if replanned.plan is not None:
+            kept = [
+                (plan, statement)
+                for plan, statement in self._waiting
+                if plan is not self._plan or self._is_computed(statement)
+            ]
+            self._plan = replanned.plan
             self._tables = {}
-            self._waiting = [*left, *self._follow(found.plan)]
+            self._waiting = [*kept, *self._follow(replanned.plan)]
 
     def _is_computed(self, statement: Statement) -> bool:
-        """Whether a statement of the plan only delivers what is in a table by now, or puts that together to do so."""
+        """Whether a statement only delivers a result that is in a table, or repartitions it in order to deliver it."""
         if statement.stage is None:
             return statement.name in self._tables
         delivered = (
@@ -274,35 +278,35 @@ def _drop(engine: Engine, table: exp.Table) -> None:
 
 
 def run_each(plan: ProgramPlan, engine: Engine) -> dict[str, EinSumRun]:
-    """Run every EinSum of a plan on its own, inside the transaction that is open: from tables into a table.
+    """Run every EinSum of a plan alone in the open transaction, from tables into a table; return what each took.
 
-    A result that is expected to take more than a share of the memory gets no table, unless it is computed in passes: it
-    is counted, and computed again where it is read, so that its time is part of its readers'.
+    A result that is expected to take more than a share of the memory gets no table, unless it is computed in passes.
+    Its tuples are counted, and it is computed again where it is read: its time is part of that of its readers.
     """
     limit = engine.memory_limit() * _STAGED_SHARE
     unread = Counter(operand.tensor for step in plan.decomposed.steps for operand in step.einsum.operands)
     tables: dict[str, exp.Table] = {}
-    found: dict[str, EinSumRun] = {}
+    runs: dict[str, EinSumRun] = {}
     with memory_guard(engine, ()) as memory:
         memory.adopt_plan(plan, plan.statements.for_run_with_checkpoints)
         for step in plan.decomposed.steps:
             name = step.einsum.output.tensor
             memory.make_room(plan, (name,))
             if step.passes is not None or result_sizes(plan, name).expected_bytes <= limit:
-                found[name] = _run_alone(plan.statements.for_result(name, tables), engine)
+                runs[name] = _run_alone(plan.statements.for_result(name, tables), engine)
                 tables[name] = plan.stage_of(name)
             else:
                 query = plan.statements.query_of(name, tables)
                 ((count,),) = engine.rows(exp.select("COUNT(*)").from_(query.subquery("counted")))
-                found[name] = EinSumRun(int(str(count)), None)
+                runs[name] = EinSumRun(int(str(count)), None)
             unread.subtract(operand.tensor for operand in step.einsum.operands)
-            for read in [table for table in tables if unread[table] == 0]:
-                _drop(engine, tables.pop(read))
-    return found
+            for unneeded in [table for table in tables if unread[table] == 0]:
+                _drop(engine, tables.pop(unneeded))
+    return runs
 
 
 def _run_alone(statements: Sequence[Statement], engine: Engine) -> EinSumRun:
-    """Run statements, of which the last leaves the result of an EinSum in a table, and the others what that reads."""
+    """Run statements that fill tables; the last one stores the result of an EinSum, the others what it reads."""
     start = time.perf_counter()
     tuples = [engine.stage(statement) for statement in statements]
     run = EinSumRun(tuples[-1], time.perf_counter() - start)

@@ -1,4 +1,4 @@
-"""Results: Parquet files of results, one entry a row; written whole or not at all."""
+"""Results: writes Parquet files with one entry per row, completely or not at all."""
 
 import secrets
 from collections.abc import Iterator
@@ -13,10 +13,10 @@ from sparseeinsum.errors import DataError
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A path to write to; what is there in the end takes the place of the file, which after an error is as it was.
+    """A temporary path to write to; the file takes the place of `path` at the end, unless there was an error.
 
     Raises:
-        DataError: The folder is not there.
+        DataError: The folder does not exist.
     """
     if not path.parent.is_dir():
         raise DataError(f"there is no folder {path.parent} to write {path.name} into; make it first")
@@ -29,7 +29,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def write_parquet(path: Path, schema: pa.Schema, tables: Iterator[pa.Table]) -> int:
-    """Write tables of one schema, with its metadata, to a file; returns how many rows they have."""
+    """Write tables of one schema, with its metadata, to a file; return the number of rows."""
     count = 0
     with parquet.ParquetWriter(path, schema) as writer:
         for table in tables:

@@ -1,4 +1,4 @@
-"""Results: rows of a tensor relation as arrays, sparse matrices, frames, tensors of other packages, and files."""
+"""Results: a computed tensor, which converts to arrays, sparse matrices, frames and files."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from sparseeinsum.operators.dtypes import Number, is_complex
 from sparseeinsum.plans.preview import Preview
 from sparseeinsum.render.relations import write_schema
 from sparseeinsum.render.statements import Statement
-from sparseeinsum.results.greatest import Rows
+from sparseeinsum.results.greatest import EntriesByRow
 from sparseeinsum.results.parquet_files import whole_file, write_parquet
 from sparseeinsum.results.tensor_rows import TensorRows
 from sparseeinsum.storage.tensor_metadata import metadata_of
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     import torch
     import xarray as xr
 
-_LOOKED_AT = 1 << 16  # numbers, for a preview, which must be cheap however many there are
-_BATCH_NUMBERS = 1 << 20  # of a batch: 8 MB of doubles, and as much for the indices of every axis
+_PREVIEW_SIZE = 1 << 16  # at most, so that previews of large results stay cheap
+_BATCH_NUMBERS = 1 << 20  # per batch: 8 MB of doubles, and as much for the indices of every axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class TensorResult:
     """A tensor that a run computed.
 
     Attributes:
-        schema: Its name, axes, dtype, and how its rows hold it.
-        rows: Key columns, then `val`: numbers, or flat arrays in C order.
-        dictionaries: Natural keys in the order of their indices, by the names of dictionaries.
+        schema: The tensor and its layout.
+        rows: Key columns, then `val` with numbers or flat arrays in row-major order.
+        dictionaries: Natural keys in the order of their indices, by the name of the dictionary.
     """
 
     schema: Schema
@@ -52,57 +52,57 @@ class TensorResult:
 
     @property
     def name(self) -> str:
-        """The tensor's name."""
+        """The name of the tensor."""
         return self.schema.tensor.name
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Bounds of its axes."""
+        """The bounds of its axes."""
         return self.schema.tensor.shape
 
     @property
     def fill(self) -> Number:
-        """The value of every index that no row holds."""
+        """The value at every index that has no stored entry."""
         return self.schema.tensor.fill
 
     @property
     def notation(self) -> str:
-        """How its rows hold it, as in Y[I, n]."""
+        """The layout of its rows, as in Y[I, n]."""
         return write_schema(self.schema)
 
     def keys(self, axis: str) -> pa.Array:
-        """Natural keys of an axis in the order of its indices; those that `to_numpy` has.
+        """The natural keys of an axis in the order of its indices, which is that of the array from `to_numpy`.
 
         Raises:
-            ShapeError: There is no such axis, or it has plain indices.
+            ShapeError: The axis does not exist, or has no dictionary.
         """
-        for each in self.schema.tensor.axes:
-            if each.name == axis.lower():
-                if each.dictionary is None:
+        for candidate in self.schema.tensor.axes:
+            if candidate.name == axis.lower():
+                if candidate.dictionary is None:
                     raise ShapeError(f"axis {axis} of {self.name} has plain indices, and no keys")
-                return self.dictionaries[each.dictionary.name][: each.bound]
+                return self.dictionaries[candidate.dictionary.name][: candidate.bound]
         raise ShapeError(f"{self.name} has no axis {axis}; it has {', '.join(self._names()[:-1])}")
 
     def to_numpy(self) -> NDArray[Any]:
-        """A dense array of the tensor's shape."""
-        return self._held.dense()
+        """The tensor as a dense array."""
+        return self._tensor_rows.dense()
 
     def topk(self, count: int, axis: str | None = None, least: bool = False) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """The greatest values along an axis, greatest first, and their indices: two dense arrays.
+        """The greatest values along an axis, greatest first, and their indices.
 
-        What is absent counts: it holds the fill. Of equal values the one with the smaller index comes first; NaN comes
-        before all, as for numpy's argmax.
+        Absent entries count: they hold the fill. Of equal values the one with the smaller index comes first. NaN comes
+        before all other values, as in numpy's argmax.
 
         Args:
-            count: How many.
-            axis: Along which; the last by default.
-            least: The least values instead, least first.
+            count: The number of values along the axis.
+            axis: The name of the axis; the last one by default.
+            least: Whether to return the least values, least first.
 
         Returns:
-            Values and indices, both of the shape of the tensor without that axis, then count.
+            Values and indices: dense arrays of the shape of the tensor without the axis, followed by `count`.
 
         Raises:
-            ShapeError: There is no such axis, or it has fewer indices than count.
+            ShapeError: The axis does not exist, or has fewer than `count` indices.
             SemanticsError: The values are complex, and have no order.
         """
         names = self._names()[:-1]
@@ -114,24 +114,24 @@ class TensorResult:
             raise ShapeError(f"axis {names[place]} of {self.name} has {bound} indices; {count} are asked for")
         if is_complex(self.schema.tensor.dtype):
             raise SemanticsError(f"{self.name} is complex, and complex numbers have no order")
-        coordinates, values = self._held.entries()
-        others = [each for position, each in enumerate(self.shape) if position != place]
+        coordinates, values = self._tensor_rows.entries()
+        others = [size for position, size in enumerate(self.shape) if position != place]
         row = np.zeros(len(values), np.int64)
-        for position, each in enumerate(self.shape):
+        for position, size in enumerate(self.shape):
             if position != place:
-                row = row * each + coordinates[position]
-        rows = Rows(
+                row = row * size + coordinates[position]
+        rows = EntriesByRow(
             math.prod(others), self.shape[place], self.fill, row, np.asarray(coordinates[place], np.int64), values
         )
-        found, where = rows.first(count, least)
-        return found.reshape(*others, count), where.reshape(*others, count)
+        greatest, indices = rows.greatest(count, least)
+        return greatest.reshape(*others, count), indices.reshape(*others, count)
 
     def to_scipy(self) -> "scipy.sparse.csr_array":
-        """A sparse matrix of the entries that are not the fill; for tensors with two axes and the fill 0.
+        """A sparse matrix of the entries that are not the fill, for tensors with two axes and the fill 0.
 
         Raises:
             ShapeError: The tensor has another number of axes.
-            SemanticsError: It has another fill, so that scipy would take absent entries for 0.
+            SemanticsError: The tensor has another fill; scipy would read absent entries as 0.
             PackageError: The package scipy is not installed.
         """
         if len(self.shape) != 2:
@@ -140,11 +140,11 @@ class TensorResult:
         with _needing("scipy"):
             import scipy.sparse  # noqa: PLC0415  # an optional dependency
 
-        coordinates, values = self._held.entries()
+        coordinates, values = self._tensor_rows.entries()
         return scipy.sparse.csr_array((values, coordinates), shape=self.shape)
 
     def to_sparse(self) -> "sparse.COO":
-        """An array of pydata/sparse, of any number of axes and any fill: the entries that are not the fill.
+        """An array of pydata/sparse with the entries that are not the fill, of any rank and with any fill.
 
         Raises:
             PackageError: The package sparse is not installed.
@@ -152,19 +152,19 @@ class TensorResult:
         with _needing("sparse"):
             import sparse  # noqa: PLC0415  # an optional dependency
 
-        coordinates, values = self._held.entries()
+        coordinates, values = self._tensor_rows.entries()
         places = np.array(coordinates, np.intp).reshape(len(self.shape), len(values))
         fill = np.array(self.fill, self.schema.tensor.dtype)[()]
         return sparse.COO(places, values, shape=self.shape, has_duplicates=False, fill_value=fill)
 
     def torch(self, dense: bool = False) -> "torch.Tensor":
-        """A tensor of PyTorch, in the memory of the processor: sparse_coo and coalesced, or dense.
+        """A tensor of PyTorch in the memory of the CPU.
 
         Args:
-            dense: Whether to hold every index; a sparse tensor holds those that are not the fill, which must be 0.
+            dense: Whether to return a dense tensor; otherwise it is sparse_coo and coalesced, and the fill must be 0.
 
         Raises:
-            SemanticsError: The fill is another one, so that torch would take absent entries for 0.
+            SemanticsError: The fill is not 0; torch would read absent entries as 0.
             PackageError: The package torch is not installed.
         """
         with _needing("torch"):
@@ -173,13 +173,13 @@ class TensorResult:
         if dense:
             return torch.from_numpy(np.asarray(self.to_numpy(), order="C"))
         self._check_no_fill("a sparse tensor of torch", "torch(dense=True), or to_sparse()")
-        coordinates, values = self._held.entries()
+        coordinates, values = self._tensor_rows.entries()
         places = np.array(coordinates, np.int64).reshape(len(self.shape), len(values))
         parts = torch.from_numpy(places), torch.from_numpy(values)
         return torch.sparse_coo_tensor(*parts, self.shape, check_invariants=True).coalesce()
 
     def to_xarray(self) -> "xr.DataArray":
-        """A dense array of xarray, with the tensor's name and axes.
+        """A dense array of xarray with the name and the axes of the tensor.
 
         Raises:
             PackageError: The package xarray is not installed.
@@ -190,38 +190,38 @@ class TensorResult:
         return xarray.DataArray(self.to_numpy(), dims=[axis.name for axis in self.schema.tensor.axes], name=self.name)
 
     def to_parquet(self, path: str | Path) -> None:
-        """Write the columns of `arrow` to a Parquet file, whole or not at all; one that is there is replaced.
+        """Write the columns of `arrow` to a Parquet file, completely or not at all; an existing file is replaced.
 
         Raises:
-            DataError: The folder is not there.
+            DataError: The folder does not exist.
         """
         table = self.arrow()
         with whole_file(Path(path)) as partial:
             write_parquet(partial, table.schema, iter([table]))
 
     def arrow(self) -> pa.Table:
-        """An Arrow table: a column for every label, then `val`; what it lacks holds the fill.
+        """An Arrow table with a column for every axis, then `val`; indices without a row hold the fill.
 
-        Columns of labels hold natural keys where they have a dictionary, and else indices. Complex values are
-        struct<re, im>. The metadata of its schema tell bounds and fill, which `Database.tensor` reads; files of Parquet
-        keep them.
+        The columns of axes hold natural keys if the axis has a dictionary, and indices otherwise. Complex values are
+        struct<re, im>. The metadata of the schema hold bounds and fill; Parquet files keep them, and
+        `Database.tensor` reads them.
         """
         if self.schema.is_scalar and not self.dictionaries:
             return self.rows.replace_schema_metadata(metadata_of(self.schema.tensor))
         if self.schema.is_scalar:
-            return self._table(*self._held.columns())
-        return pa.concat_tables(self.tables(_BATCH_NUMBERS))  # in parts, each of which takes little memory besides
+            return self._table(*self._tensor_rows.columns())
+        return pa.concat_tables(self.tables(_BATCH_NUMBERS))  # in parts, each of which takes little extra memory
 
     def tables(self, most_numbers: int) -> Iterator[pa.Table]:
-        """What `arrow` gives, in parts of so many entries at most where rows hold arrays; at least one."""
+        """The table of `arrow` in at least one part; parts have at most `most_numbers` entries if rows hold arrays."""
         if self.schema.is_scalar:
             yield self.arrow()
             return
         count = max(1, most_numbers // max(self.schema.list_length, 1))
         for first in range(0, max(self.rows.num_rows, 1), count):
             part = replace(self, rows=self.rows.slice(first, count))
-            for start in range(0, max(len(part._held.numbers()), 1), most_numbers):
-                yield part._table(*part._held.entries(start, start + most_numbers))
+            for start in range(0, max(len(part._tensor_rows.numbers()), 1), most_numbers):
+                yield part._table(*part._tensor_rows.entries(start, start + most_numbers))
 
     def _table(self, indices: Sequence[NDArray[Any]], values: NDArray[Any]) -> pa.Table:
         columns = [*self._labelled(indices), _column(values)]
@@ -235,12 +235,12 @@ class TensorResult:
         if not is_complex(self.schema.tensor.dtype):
             frame: pd.DataFrame = self.arrow().to_pandas()
             return frame
-        columns, values = self._held.columns()
+        columns, values = self._tensor_rows.columns()
         labelled = [pa.chunked_array([column]).to_pandas() for column in self._labelled(columns)]
         return pandas.DataFrame(dict(zip(self._names(), [*labelled, values], strict=True)))
 
     def pl(self) -> "pl.DataFrame":
-        """A polars frame with the columns of `arrow`; UUIDs, which polars lacks, are 16 bytes each."""
+        """A polars frame with the columns of `arrow`; UUIDs become 16 bytes each, since polars has no such type."""
         with _needing("polars"):
             import polars  # noqa: PLC0415  # an optional dependency
 
@@ -249,22 +249,25 @@ class TensorResult:
         return frame
 
     def preview(self, rows: int = 10) -> Preview:
-        """What the result is, and its first entries in the order of their indices, among those that lie first.
+        """A title, and the first entries by their indices; of a large result, among those that are stored first.
 
         Args:
-            rows: How many entries.
+            rows: The number of entries.
         """
-        looked_at = min(self.rows.num_rows, max(1, _LOOKED_AT // max(self.schema.list_length, 1)))
-        part = replace(self, rows=self.rows.slice(0, looked_at))
-        indices, values = (
-            part._held.columns() if self.schema.decomposition.is_scalar else part._held.entries(0, _LOOKED_AT)
-        )
+        previewed = min(self.rows.num_rows, max(1, _PREVIEW_SIZE // max(self.schema.list_length, 1)))
+        part = replace(self, rows=self.rows.slice(0, previewed))
+        tensor_rows, is_scalar = part._tensor_rows, self.schema.decomposition.is_scalar
+        indices, values = tensor_rows.columns() if is_scalar else tensor_rows.entries(0, _PREVIEW_SIZE)
         order = np.lexsort(indices[::-1])[:rows] if indices else np.arange(len(values))[:rows]
-        columns = [*(each.to_pylist() for each in self._labelled([each[order] for each in indices]))]
+        columns = [column.to_pylist() for column in self._labelled([column[order] for column in indices])]
         entries = list(zip(*columns, values[order].tolist(), strict=True))
-        is_whole = looked_at == self.rows.num_rows and len(values) <= rows and len(self._held.numbers()) <= _LOOKED_AT
-        of = f"{self.rows.num_rows:,} rows" if self.schema.decomposition.is_scalar else "more"
-        return Preview(self._title(), self._names(), entries, "" if is_whole else f"{len(entries):,} of {of}")
+        is_whole = (
+            previewed == self.rows.num_rows
+            and len(values) <= rows
+            and len(self._tensor_rows.numbers()) <= _PREVIEW_SIZE
+        )
+        total = f"{self.rows.num_rows:,} rows" if is_scalar else "more"
+        return Preview(self._title(), self._names(), entries, "" if is_whole else f"{len(entries):,} of {total}")
 
     def __str__(self) -> str:
         return self._title()
@@ -284,7 +287,7 @@ class TensorResult:
         return f"<{self.notation} {self._axes_text()} {tensor.dtype}{fill}, {self.rows.num_rows:,} rows{density}>"
 
     @property
-    def _held(self) -> TensorRows:
+    def _tensor_rows(self) -> TensorRows:
         return TensorRows(self.schema, self.rows)
 
     def _chunks(self) -> list[pa.Array]:
@@ -304,7 +307,7 @@ class TensorResult:
         return [*(axis.name for axis in self.schema.tensor.axes), VALUE_COLUMN]
 
     def _labelled(self, indices: Sequence[NDArray[Any]]) -> list[pa.Array]:
-        """Natural keys in place of the indices of axes that have a dictionary."""
+        """Replace the indices of axes that have a dictionary by natural keys."""
         axes = self.schema.tensor.axes
         return [
             pa.array(column)
@@ -315,7 +318,7 @@ class TensorResult:
 
 
 class Results(dict[str, TensorResult]):
-    """Results by name, shown one after the other."""
+    """The results of a run, by name."""
 
     def __repr__(self) -> str:
         return "\n\n".join(map(repr, self.values())) or "{}"
@@ -328,22 +331,22 @@ class Results(dict[str, TensorResult]):
 
 
 def unknown_result(name: object, known: Iterable[str]) -> CatalogueError:
-    """The error where a run has no result of a name."""
+    """The error for a name that is not among the `known` results of a run."""
     return CatalogueError(f"this run has no result {name}; it has {', '.join(known) or 'none'}")
 
 
 def result_of(schema: Schema, rows: pa.Table) -> TensorResult:
-    """A result of rows as an engine returns them; some cut names of columns."""
+    """A result from the rows that an engine returned; engines may have truncated the names of columns."""
     return TensorResult(schema, rows.rename_columns([*schema.keys, VALUE_COLUMN]))
 
 
 def entries_in_batches(
     engine: Engine, statement: Statement, schema: Schema, dictionaries: Mapping[str, pa.Array]
 ) -> Iterator[pa.Table]:
-    """Entries of a result while it is computed, as `TensorResult.arrow` has them; one table at least.
+    """Yield the entries of a result while it is computed, with the columns of `TensorResult.arrow`; at least one table.
 
     Raises:
-        EngineError: The database refused the statement, or it failed on the way.
+        EngineError: The database refused the statement, or the statement failed.
     """
     for rows in engine.batches(statement.text, max(1, _BATCH_NUMBERS // max(schema.list_length, 1))):
         yield from replace(result_of(schema, rows), dictionaries=dictionaries).tables(_BATCH_NUMBERS)
@@ -351,7 +354,7 @@ def entries_in_batches(
 
 @contextmanager
 def _needing(package: str) -> Iterator[None]:
-    """Says what to install where a package is not there."""
+    """Within, an import that fails raises an error that says what to install."""
     try:
         yield
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Results: results in batches of entries, of which no more are in memory than one batch."""
+"""Results: results as a stream of batches, of which one is in memory at a time."""
 
 import weakref
 from collections.abc import Iterator, Mapping
@@ -16,12 +16,12 @@ from sparseeinsum.results.results import entries_in_batches, unknown_result
 
 
 class _EndedError(Exception):
-    """Ends a transaction of which nothing is to stay."""
+    """Rolls the transaction of a stream back."""
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
 class _Batches:
-    """What a reader takes batches from; keeps the stream open as long as somebody has it."""
+    """The iterator of a reader; the stream stays open while the iterator is referenced."""
 
     name: str
     stream: "ResultStream"
@@ -30,16 +30,16 @@ class _Batches:
         return self
 
     def __next__(self) -> pa.RecordBatch:
-        return self.stream._next_of(self)
+        return self.stream._next_batch(self)
 
 
 class ResultStream(Mapping[str, pa.RecordBatchReader]):
     """Results of a program, each to be read in batches: `stream["Y"]` is an Arrow RecordBatchReader.
 
-    A reader has the columns of `TensorResult.arrow`. Results are read one after the other, each as often as need be;
-    each is computed while it is read. The transaction of the run is open until the stream is closed: by `with`, by
-    `close`, or when nobody has it or a reader of it any longer. Nothing of it stays in the database. Until then the
-    connection takes no other statement while a reader is open, and DuckDB keeps to the memory limit of the run.
+    A reader has the columns of `TensorResult.arrow`. Read one result at a time, as often as you like; it is computed
+    while you read it. The transaction of the run stays open until the stream is closed: by `with`, by `close`, or when
+    neither the stream nor a reader is referenced any more. The transaction is rolled back. Until then, the connection
+    takes no other statement while a reader is open, and DuckDB keeps to the memory limit of the run.
     """
 
     def __init__(self, engine: Engine, deliveries: Mapping[str, Delivery], transaction: ExitStack) -> None:
@@ -85,8 +85,8 @@ class ResultStream(Mapping[str, pa.RecordBatchReader]):
         state = "closed" if self._is_closed else "open"
         return f"<stream of {', '.join(self._deliveries)}, {state}>"
 
-    def _next_of(self, batches: _Batches) -> pa.RecordBatch:
-        """The next batch of a reader; one that was cut short does not merely end."""
+    def _next_batch(self, batches: _Batches) -> pa.RecordBatch:
+        """The next batch of a reader; a reader whose stream was closed fails, so that nobody takes a part for all."""
         if self._is_closed or self._reader is None or self._reader() is not batches:
             raise EngineError(f"the stream was closed before the last entry of {batches.name} was read")
         while not self._waiting:
@@ -106,7 +106,7 @@ class ResultStream(Mapping[str, pa.RecordBatchReader]):
             close()
 
     def close(self) -> None:
-        """End the transaction; a reader that has not come to its end is of no more use."""
+        """End the transaction; readers that have not reached their end fail from now on."""
         self._close(_EndedError, _EndedError(), None)
 
     def _close(

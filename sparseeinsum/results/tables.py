@@ -1,4 +1,4 @@
-"""Results: tables of their own for results, so that later programs read these as tensors."""
+"""Results: tables in which results become tensors that later programs read."""
 
 from dataclasses import replace
 
@@ -13,15 +13,15 @@ from sparseeinsum.storage.tensor_tables import stored_tensor
 
 
 def claim_table(engine: Engine, name: str, replaces: bool) -> Table:
-    """The table for a result, which is not made yet; a tensor that it is to replace is forgotten.
+    """Choose the table for a result, and remove a tensor that the result replaces from the catalogue.
 
     Args:
-        engine: Where.
-        name: Of the result.
-        replaces: Whether it may take the place of a tensor of that name, and of the table that was made for that.
+        engine: The database.
+        name: The name of the result.
+        replaces: Whether the result may replace a tensor of that name, with the table that was made for it.
 
     Raises:
-        NameTakenError: There is a tensor of that name that must not be replaced, or a table that is not ours.
+        NameTakenError: A tensor of that name must not be replaced, or a table of that name was not made for a tensor.
     """
     catalogue = Catalogue(engine)
     known = catalogue.all()
@@ -35,11 +35,11 @@ def claim_table(engine: Engine, name: str, replaces: bool) -> Table:
         )
     replaced = owned_tensor(engine, known, name)
     ours = None if replaced is None else replaced.relation
-    for found in engine.relations_named(name):
-        if table_of_relation(found, engine.dialect_name).sql(engine.dialect_name) != ours:
+    for relation in engine.relations_named(name):
+        if table_of_relation(relation, engine.dialect_name).sql(engine.dialect_name) != ours:
             raise NameTakenError(
-                f"there is a table or view {found.schema}.{found.name} that was not made for a tensor {name}; give "
-                "the result another name"
+                f"there is a table or view {relation.schema}.{relation.name} that was not made for a tensor {name}; "
+                "give the result another name"
             )
     if before is not None:
         catalogue.remove(name)
@@ -49,6 +49,6 @@ def claim_table(engine: Engine, name: str, replaces: bool) -> Table:
 
 
 def record_result(engine: Engine, kept: KeptResult) -> None:
-    """Make a tensor of a result that is in a table."""
+    """Add a result, which a table holds, to the catalogue of tensors."""
     stored = stored_tensor(kept.schema.tensor, kept.schema.decomposition, kept.target.name)
     Catalogue(engine).add(replace(stored, holds_keys=kept.schema.has_dictionaries))

@@ -1,4 +1,4 @@
-"""Results: where results go that are not returned, as users say it: tables, replaced or added to, and Parquet files."""
+"""Results: the tables and Parquet files that take results instead of returning them."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -18,12 +18,12 @@ class Table:
     """A permanent table that takes a result.
 
     Attributes:
-        name: As SQL has it; with its schema, and that with its database, where need be.
-        mode: `replace`: the rows of the result take the place of what is there. `append`: they are added to a table of
-            the same columns, none of whose rows has the same indices; it is made where it is not there.
+        name: The name of the table in SQL, with schema and database if needed.
+        mode: `replace` replaces the table. `append` adds the rows of the result to a table with the same columns, none
+            of whose rows has the same indices; a missing table is created.
 
     Raises:
-        PlanError: The mode is neither.
+        PlanError: There is no such mode.
     """
 
     name: str
@@ -42,8 +42,8 @@ class ParquetFile:
     """A file that takes the entries of a result.
 
     Attributes:
-        path: Its name, whole.
-        written: Where it is written; it goes to its place once the run is over.
+        path: The absolute path of the file.
+        written: The temporary path where it is written; the file is renamed when the run ends.
     """
 
     path: Path
@@ -59,32 +59,32 @@ class ParquetFile:
 
 
 Target: TypeAlias = Table | ParquetFile
-Destination: TypeAlias = str | Path | Table  # as users say it
+Destination: TypeAlias = str | Path | Table  # as users write it
 
 
 @contextmanager
 def targets_of(into: Mapping[str, Destination]) -> Iterator[dict[str, Target]]:
-    """Targets of results by name, for one run: what is in files in the end takes the places of old ones, or goes.
+    """The targets of results, by the name of the result; at the end, files replace old ones, unless there was an error.
 
     Raises:
-        PlanError: A file is to be of a kind that is not written.
-        DataError: The folder of a file is not there.
+        PlanError: A file is not a Parquet file.
+        DataError: The folder of a file does not exist.
     """
     with ExitStack() as files:
-        yield {name: _target(name, given, files) for name, given in into.items()}
+        yield {name: _target(name, destination, files) for name, destination in into.items()}
 
 
-def _target(result: str, given: Destination, files: ExitStack) -> Target:
-    if isinstance(given, Table):
-        if is_data_file(given.name):
-            raise PlanError(f"{given.name} is the name of a file, which is replaced; give it without se.Table")
-        return given
-    if isinstance(given, str) and not is_data_file(given):
-        return Table(given)
-    path = Path(given).resolve()
+def _target(result: str, destination: Destination, files: ExitStack) -> Target:
+    if isinstance(destination, Table):
+        if is_data_file(destination.name):
+            raise PlanError(f"{destination.name} is the name of a file, which is replaced; give it without se.Table")
+        return destination
+    if isinstance(destination, str) and not is_data_file(destination):
+        return Table(destination)
+    path = Path(destination).resolve()
     if path.suffix.lower() != ".parquet":
         raise PlanError(
-            f"{result} is to go into the file {given}, but only Parquet is written; name it as in {path.stem}.parquet, "
-            "or take the result's df() or arrow()"
+            f"{result} is to go into the file {destination}, but only Parquet is written; name it as in "
+            f"{path.stem}.parquet, or take the result's df() or arrow()"
         )
     return ParquetFile(path, files.enter_context(whole_file(path)))

@@ -1,4 +1,4 @@
-"""Results: the indices and values that the rows of a tensor relation hold, in whatever decomposition."""
+"""Results: the indices and values in the rows of a tensor relation of any decomposition."""
 
 import math
 from collections.abc import Sequence
@@ -18,15 +18,15 @@ class TensorRows:
     """Rows of a tensor relation.
 
     Attributes:
-        schema: Its axes, dtype, and how rows hold it.
-        rows: Key columns, then `val`: numbers, or flat arrays in C order.
+        schema: The tensor and its decomposition.
+        rows: Key columns, then `val` with numbers or flat arrays in row-major order.
     """
 
     schema: Schema
     rows: pa.Table
 
     def dense(self) -> NDArray[Any]:
-        """An array of the tensor's shape."""
+        """The tensor as a dense array."""
         tensor, decomposition = self.schema.tensor, self.schema.decomposition
         if decomposition.has_tiles:
             dense = np.full(tensor.shape, tensor.fill, dtype=tensor.dtype)
@@ -42,29 +42,30 @@ class TensorRows:
         return np.transpose(dense, np.argsort(order)) if order else dense
 
     def columns(self) -> tuple[Sequence[NDArray[Any]], NDArray[Any]]:
-        """Coordinates and values: of all rows with a number each, else of the entries that are not the fill."""
+        """Coordinates and values: of all rows if each holds one value, else of the entries that are not the fill."""
         return (self.keys(), self.values()) if self.schema.is_scalar else self.entries()
 
     def keys(self) -> tuple[NDArray[Any], ...]:
-        """Key columns, in the order of the schema."""
+        """The key columns, in the order of the schema."""
         return tuple(self.rows.column(key).to_numpy() for key in self.schema.keys)
 
     def values(self) -> NDArray[Any]:
-        """The values of all rows, (rows, *extents inside), where every row has as many."""
+        """The values of all rows as an array of shape (rows, *extents); only for arrays that are not ragged."""
         return self.numbers().reshape((self.rows.num_rows, *self.schema.inside))
 
     def numbers(self) -> NDArray[Any]:
-        """The values of all rows, one after the other."""
+        """The values of all rows, concatenated."""
         dtype = np.dtype(self.schema.tensor.dtype)
         chunks = self.rows.column(VALUE_COLUMN)
-        column = chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()  # which would copy one, too
+        # Combining copies even a single chunk.
+        column = chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()
         is_array = not self.schema.is_scalar or dtype.kind == "c"
         numbers = (column.flatten() if is_array else column).to_numpy(zero_copy_only=False)
-        # Parts of complex numbers alternate.
+        # Real and imaginary parts alternate.
         return np.ascontiguousarray(numbers, np.empty(0, dtype).real.dtype).view(dtype)
 
     def coordinates(self, numbers: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-        """The indices of some of the numbers of all rows, by their positions; one array an axis, in axis order."""
+        """The indices of the values at positions `numbers` of `self.numbers()`: one array per axis, in axis order."""
         tensor, decomposition = self.schema.tensor, self.schema.decomposition
         count = self.rows.num_rows
         keys = dict(zip(decomposition.promoted, self.keys(), strict=True))
@@ -92,7 +93,7 @@ class TensorRows:
         return tuple(coordinates[axis] for axis in range(len(tensor.axes)))
 
     def entries(self, start: int = 0, stop: int | None = None) -> tuple[tuple[NDArray[Any], ...], NDArray[Any]]:
-        """Coordinates in axis order and values of the entries that are not the fill, of a range of the numbers."""
+        """Coordinates and values of entries that are not the fill, among the values from `start` to `stop`."""
         numbers = self.numbers()[start:stop]
         (present,) = np.nonzero(numbers != self.schema.tensor.fill)
         return self.coordinates(present + start), numbers[present]

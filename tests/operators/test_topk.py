@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sparseeinsum as se
-from sparseeinsum.results.greatest import Rows
+from sparseeinsum.results.greatest import EntriesByRow
 
 X = np.array([[0.0, 3, -1, 3], [-2, -3, 0, -1], [0, 0, 0, 0], [np.nan, 5, np.nan, np.inf]])
 
@@ -27,7 +27,7 @@ def test_rows_of_entries(data: st.DataObject, fill: float, least: bool) -> None:
     x = np.array(data.draw(st.lists(VALUES, min_size=count * bound, max_size=count * bound))).reshape(count, bound)
     row, index = (place.astype(np.int64) for place in np.nonzero(x != fill))
     most = data.draw(st.integers(1, bound))
-    values, indices = Rows(count, bound, fill, row, index, x[row, index]).first(most, least)
+    values, indices = EntriesByRow(count, bound, fill, row, index, x[row, index]).greatest(most, least)
     expected = sorted_indices(x, least)[:, :most]
     np.testing.assert_array_equal(indices, expected)
     np.testing.assert_array_equal(values, np.take_along_axis(x, expected, axis=1))

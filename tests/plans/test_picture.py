@@ -23,7 +23,7 @@ from sparseeinsum.api.examples import (
 )
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.plans.picture.cards import notation_lines
-from sparseeinsum.plans.picture.placement import Edge, Node, Placement, place
+from sparseeinsum.plans.picture.graph_layout import Edge, Node, Placement, place
 
 SVG = "{http://www.w3.org/2000/svg}"
 # Of DejaVu Sans Mono, the widest of the fonts asked for, as a share of its size

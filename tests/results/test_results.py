@@ -338,7 +338,7 @@ def test_preview_in_a_notebook() -> None:
 
 def test_previews_look_at_no_more_than_they_show(monkeypatch: pytest.MonkeyPatch) -> None:
     """However large a result is: the first of its rows alone are taken apart."""
-    monkeypatch.setattr(results, "_LOOKED_AT", 4)
+    monkeypatch.setattr(results, "_PREVIEW_SIZE", 4)
     tensor = Tensor("Y", (Axis("i", 10**6),))
     rows = pa.table({"i": np.arange(10**6)[::-1], "val": np.ones(10**6)})
     shown = repr(se.TensorResult(Schema(tensor, Decomposition((1,))), rows))

@@ -1,4 +1,4 @@
-"""Picture: an explanation in, the cards of its drawing and what leads from one to another out."""
+"""Picture: the boxes of a drawing and the links between them, from an explanation."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ class Line:
     """A line of text.
 
     Attributes:
-        runs: Its parts.
+        runs: Its parts, each with a style.
         style: `notation` or `small`.
     """
 
@@ -36,7 +36,7 @@ class Line:
 
     @property
     def length(self) -> int:
-        """Characters."""
+        """The number of characters."""
         return sum(len(text) for text, _ in self.runs)
 
 
@@ -58,11 +58,11 @@ class Card:
     """A box of the drawing.
 
     Attributes:
-        name: Of its own.
+        name: A unique name.
         kind: `input`, `einsum`, `part`, `repartition` or `output`.
-        layer: The lower the number, the higher it lies.
-        lines: What it says.
-        meters: What it takes.
+        layer: The layer of the drawing; layer 0 is at the top.
+        lines: The lines of text.
+        meters: Lines with bars that show shares of the time.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What leads from one card to another: a tensor as it is, or one that is repartitioned on its way."""
+    """An arrow from one box to another: a tensor as it is stored, or a repartitioned one."""
 
     source: str
     target: str
@@ -122,7 +122,7 @@ def plain(text: str) -> Line:
 
 @dataclass(slots=True)
 class Deck:
-    """All cards of a drawing, in topological order, and the links between them."""
+    """All boxes of a drawing in topological order, and the links between them."""
 
     explanation: Explanation
     cards: list[Card] = field(default_factory=list)
@@ -130,7 +130,7 @@ class Deck:
     _depths: dict[str, int] = field(default_factory=dict)
 
     def deal(self) -> None:
-        """Make the cards."""
+        """Create all boxes and links."""
         steps = self.explanation.plan.decomposed.steps
         for step in steps:
             depths = (self._depths.get(operand.tensor, 0) for operand in step.einsum.operands)
@@ -185,19 +185,19 @@ class Deck:
             yield self._actual(runs[step.einsum.output.tensor], sizes, runs)
 
     def _actual(self, run: EinSumRun, sizes: ResultSizes, runs: Mapping[str, EinSumRun]) -> Meter:
-        taken = sum(each.seconds or 0.0 for each in runs.values())
-        line = _sizes_line("actual", run.tuples, run.tuples * sizes.tuple_bytes, run.seconds, taken)
-        return Meter(line, ((_share(run.seconds or 0.0, taken), "actual"),))
+        total = sum(other.seconds or 0.0 for other in runs.values())
+        line = _sizes_line("actual", run.tuples, run.tuples * sizes.tuple_bytes, run.seconds, total)
+        return Meter(line, ((_share(run.seconds or 0.0, total), "actual"),))
 
     def _link_operand(self, step: Step, index: int, operand: Reference) -> None:
         decomposed, model = self.explanation.plan.decomposed, self.explanation.plan.alternatives.model
         name, weight = step.einsum.output.tensor, _COMPUTED_WEIGHT if operand.tensor in self._depths else 1.0
         producer = decomposed.step_of(operand.tensor)
-        given = decomposed.inputs[operand.tensor] if producer is None else producer.result
-        wanted = reference_tiles(step.einsum, operand, step.choice)
+        stored = decomposed.inputs[operand.tensor] if producer is None else producer.result
+        read = reference_tiles(step.einsum, operand, step.choice)
         tiles = promoted_tiles(step.einsum, step.choice)
-        work = model.repartition_work(operand.tensor, given.tiles, wanted)
-        if given.tiles == wanted:
+        work = model.repartition_work(operand.tensor, stored.tiles, read)
+        if stored.tiles == read:
             self.links.append(Link(operand.tensor, name, weight))
             return
         lines = (
@@ -225,7 +225,7 @@ class Deck:
 
 
 def deal(explanation: Explanation) -> Deck:
-    """The cards of a plan."""
+    """The boxes and links of a plan."""
     deck = Deck(explanation)
     deck.deal()
     return deck

@@ -1,15 +1,15 @@
-"""Picture: cards in, an SVG drawing out."""
+"""Picture: boxes and links as an SVG drawing."""
 
 from collections.abc import Iterator
 from html import escape
 
 from sparseeinsum.plans.picture.cards import Card, Deck, Line, Link, Meter
-from sparseeinsum.plans.picture.placement import Box, Edge, Node, Point, place
+from sparseeinsum.plans.picture.graph_layout import Box, Edge, Node, Point, place
 
 _MARGIN = 12.0
 _PADDING = 14.0
 _BAR_HEIGHT = 5.0
-# Of a monospaced font of the size that page.css has for each style: width of a character, height of a line, in pixels.
+# Width of a character and height of a line in pixels, for the monospaced font of each style in page.css.
 _CHARACTER = {"notation": 7.9, "small": 6.7}
 _HEIGHT = {"notation": 19.0, "small": 16.0}
 _NARROWEST = 130.0
@@ -17,7 +17,7 @@ _LEAST_SCALE = 0.8  # to which a drawing shrinks with its window
 
 
 def draw(deck: Deck, title: str) -> str:
-    """The drawing as an SVG element, to stand in a page with page.css."""
+    """The drawing as an SVG element for a page with page.css."""
     nodes = [Node(card.name, card.layer, _width(card), _height(card)) for card in deck.cards]
     edges = [Edge(link.source, link.target, link.weight) for link in deck.links]
     placement = place(nodes, edges)

@@ -1,4 +1,4 @@
-"""Picture: an explanation and its SQL in, a page of HTML out that needs nothing else, on the net or beside it."""
+"""Picture: an explanation as one page of HTML that needs no other file and no network."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -80,9 +80,9 @@ def _runners_up(explanation: Explanation) -> str:
 
 def _alternatives(explanation: Explanation) -> Iterator[str]:
     chosen = explanation.plan.decomposed
-    found = explanation.plan.alternatives.variants_by_result(chosen, _MOST_ALTERNATIVES)
+    variants = explanation.plan.alternatives.variants_by_result(chosen, _MOST_ALTERNATIVES)
     for step in chosen.steps:
-        others = found[step.einsum.output.tensor]
+        others = variants[step.einsum.output.tensor]
         if not others:
             yield f'<p><span class="code">{_notation(step)}</span> <span class="faint">: no other choice</span></p>'
             continue

@@ -1,4 +1,4 @@
-"""Picture: boxes of given sizes in layers and edges between them in; places where nothing overlaps out.
+"""Picture: places boxes in layers, with edges between them, so that nothing overlaps.
 
 Source: Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical system structures" (1981): an edge
 over several layers passes through a place of its own in each, layers are ordered by barycentres, and then spaced.
@@ -97,7 +97,7 @@ def place(nodes: Sequence[Node], edges: Sequence[Edge]) -> Placement:
 
 
 def _rows(graph: "_Layers") -> tuple[list[float], list[float]]:
-    """Upper and lower end of every layer."""
+    """The upper and the lower end of every layer."""
     tops, bottoms = [], []
     y = 0.0
     for row in graph.rows:
@@ -190,42 +190,44 @@ class _Layers:
         self.rows = best
 
     def _order_row(self, row: list[str], towards: int) -> None:
-        position = {name: place for each in self.rows for place, name in enumerate(each)}
-        found = {}
+        position = {name: place for other_row in self.rows for place, name in enumerate(other_row)}
+        barycentres = {}
         for name in row:
-            beside = [position[other] for other, _ in self._beside(name, towards)]
-            found[name] = sum(beside) / len(beside) if beside else position[name]
-        row.sort(key=lambda name: found[name])
+            places = [position[other] for other, _ in self._neighbours_towards(name, towards)]
+            barycentres[name] = sum(places) / len(places) if places else position[name]
+        row.sort(key=lambda name: barycentres[name])
 
-    def _beside(self, name: str, towards: int) -> list[tuple[str, float]]:
-        """Neighbours in the layer above (-1) or below (1)."""
-        wanted = self.row_of[name] + towards
-        return [(other, weight) for other, weight in self.neighbours[name] if self.row_of[other] == wanted]
+    def _neighbours_towards(self, name: str, towards: int) -> list[tuple[str, float]]:
+        """The neighbours in the layer above (`towards` is -1) or below (1), with the weights of their edges."""
+        row = self.row_of[name] + towards
+        return [(other, weight) for other, weight in self.neighbours[name] if self.row_of[other] == row]
 
     def _crossings(self) -> int:
-        """Pairs of edges between two layers that cross."""
+        """The number of pairs of edges that cross."""
         position = {name: place for row in self.rows for place, name in enumerate(row)}
         count = 0
         for row in self.rows:
-            lines = [(position[name], position[other]) for name in row for other, _ in self._beside(name, 1)]
+            lines = [
+                (position[name], position[other]) for name in row for other, _ in self._neighbours_towards(name, 1)
+            ]
             count += sum((a - c) * (b - d) < 0 for a, b in lines for c, d in lines)
         return count // 2
 
     def centers(self) -> dict[str, float]:
-        """Middles of boxes and passages: as near to those of their neighbours as the order and the sizes allow."""
+        """The centers of boxes and passages, as close to those of their neighbours as order and sizes allow."""
         centers: dict[str, float] = {}
         for row in self.rows:
             centers |= dict(zip(row, _spaced([0.0] * len(row), [1.0] * len(row), self._distances(row)), strict=True))
         for turn in range(_RELAXATIONS):
             for row in self.rows if turn % 2 == 0 else reversed(self.rows):
-                wanted, weights = zip(*(self._wanted(name, centers) for name in row), strict=True)
-                centers |= dict(zip(row, _spaced(wanted, weights, self._distances(row)), strict=True))
+                targets, weights = zip(*(self._target(name, centers) for name in row), strict=True)
+                centers |= dict(zip(row, _spaced(targets, weights, self._distances(row)), strict=True))
         for path in self.paths:
             self._straighten(path, centers)
         return centers
 
     def _straighten(self, path: Sequence[str], centers: dict[str, float]) -> None:
-        """Let an edge that passes layers bend as seldom as the boxes beside it allow."""
+        """Move the passages of an edge so that it bends as rarely as the boxes next to it allow."""
         run: list[str] = []
         low, high = -math.inf, math.inf
         for name in path[1:-1]:
@@ -238,27 +240,27 @@ class _Layers:
         self._align(run, centers[path[-1]], (low, high), centers)
 
     def _free(self, name: str, centers: Mapping[str, float]) -> tuple[float, float]:
-        """Between what middles a passage can move."""
+        """The least and the greatest center that a passage can have."""
         row = self.rows[self.row_of[name]]
         place = row.index(name)
         before = [centers[other] + self._distance(other, name) for other in row[max(place - 1, 0) : place]]
         after = [centers[other] - self._distance(name, other) for other in row[place + 1 : place + 2]]
         return max(before, default=-math.inf), min(after, default=math.inf)
 
-    def _align(self, run: list[str], wanted: float, free: tuple[float, float], centers: dict[str, float]) -> None:
+    def _align(self, run: list[str], target: float, free: tuple[float, float], centers: dict[str, float]) -> None:
         for name in run:
-            centers[name] = min(max(wanted, free[0]), free[1])
+            centers[name] = min(max(target, free[0]), free[1])
 
-    def _wanted(self, name: str, centers: Mapping[str, float]) -> tuple[float, float]:
-        """Where a middle would lie best, and how much that matters."""
-        beside = self.neighbours[name]
-        total = sum(weight for _, weight in beside)
+    def _target(self, name: str, centers: Mapping[str, float]) -> tuple[float, float]:
+        """The best center by the neighbours alone, and its weight."""
+        neighbours = self.neighbours[name]
+        total = sum(weight for _, weight in neighbours)
         if not total:
             return centers[name], 1.0
-        return sum(weight * centers[other] for other, weight in beside) / total, total
+        return sum(weight * centers[other] for other, weight in neighbours) / total, total
 
     def _distances(self, row: Sequence[str]) -> list[float]:
-        """How far apart the middles of two that lie beside each other must be."""
+        """The least distances between the centers of adjacent boxes."""
         return [self._distance(first, second) for first, second in pairwise(row)]
 
     def _distance(self, first: str, second: str) -> float:
@@ -269,11 +271,11 @@ def _gap(first: str, second: str) -> float:
     return _EDGE_GAP if _PASSAGE in (first.split(" ")[0], second.split(" ")[0]) else _GAP
 
 
-def _spaced(wanted: Sequence[float], weights: Iterable[float], distances: Sequence[float]) -> list[float]:
-    """Numbers that are at least some distances apart, as near as can be to those wanted (by weighted squares).
+def _spaced(targets: Sequence[float], weights: Iterable[float], distances: Sequence[float]) -> list[float]:
+    """Numbers at least `distances` apart whose weighted squared differences from `targets` are least.
 
-    Less the distances before it, each must be at least the one before: isotonic regression, which pools neighbours
-    that are out of order.
+    Without the distances before it, each number must be at least the one before. This is isotonic regression, which
+    pools neighbours that are out of order.
 
     >>> _spaced([5.0, 5.0, 30.0], [1.0, 1.0, 1.0], [4.0, 4.0])
     [3.0, 7.0, 30.0]
@@ -281,9 +283,9 @@ def _spaced(wanted: Sequence[float], weights: Iterable[float], distances: Sequen
     offsets = [0.0]
     for distance in distances:
         offsets.append(offsets[-1] + distance)
-    pools: list[tuple[float, float, int]] = []  # (mean, weight, how many)
-    for want, weight, offset in zip(wanted, weights, offsets, strict=False):
-        mean, total, count = want - offset, weight, 1
+    pools: list[tuple[float, float, int]] = []  # (mean, weight, count)
+    for target, weight, offset in zip(targets, weights, offsets, strict=False):
+        mean, total, count = target - offset, weight, 1
         while pools and pools[-1][0] > mean:
             before, heavy, many = pools.pop()
             mean = (before * heavy + mean * total) / (heavy + total)
