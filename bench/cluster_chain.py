@@ -17,7 +17,7 @@ from sparseeinsum.algebra.implementation.site_operators import (
     Shuffle,
     SitePlan,
 )
-from sparseeinsum.algebra.relational.absence import Extent
+from sparseeinsum.algebra.relational.absence import TileExtent
 from sparseeinsum.algebra.relational.compositions import Duplicate, SplitAxis
 from sparseeinsum.algebra.relational.folds import ConcatFold
 from sparseeinsum.algebra.relational.kernels import ADD, IDENTITY, MATRIX_PRODUCT
@@ -147,6 +147,6 @@ def _in_pieces(plan: SitePlan, before: tuple[int, int], after: tuple[int, int]) 
             parts = [whole if at == axis else KeyPart(at) for at in (0, 1)]
             apart = Shuffle(LocalMap(plan, KeyMap(2, (*parts, rest)), IDENTITY), (0, 1))
             tile = plan.type.bound[axis]
-            together = ConcatFold(axis, tile, Extent(tile * times, tile * times, None), None)
+            together = ConcatFold(axis, tile, TileExtent(tile * times, tile * times, None), None)
             plan = LocalAggregation(apart, (0, 1), together)
     return plan

@@ -25,7 +25,7 @@ from sparseeinsum.algebra.operators import (
     Stack,
     Stored,
 )
-from sparseeinsum.algebra.relational.absence import Absent, Extent
+from sparseeinsum.algebra.relational.absence import Absent, TileExtent
 from sparseeinsum.algebra.relational.compositions import DropAxis, InsertAxis
 from sparseeinsum.algebra.relational.dense import absent_of, extent_at, frontier_of, type_of
 from sparseeinsum.algebra.relational.expressions import (
@@ -334,7 +334,7 @@ class _ContractionBuilder:
         extents = (
             extent
             if extent.key is None
-            else Extent(extent.tile, extent.bound, first_positions.index(keys.index(keys[extent.key])))
+            else TileExtent(extent.tile, extent.bound, first_positions.index(keys.index(keys[extent.key])))
             for extent in absent.extents
         )
         unique = tuple(keys[position] for position in first_positions)
@@ -387,11 +387,12 @@ class _ContractionBuilder:
         inside = dict.fromkeys(label for index in range(len(self.operands)) for label in self._inside(index))
         return [label for label in inside if label not in self.contract.einsum.output.labels]
 
-    def _extent(self, label: str, aggregated: Sequence[str]) -> Extent:
+    def _extent(self, label: str, aggregated: Sequence[str]) -> TileExtent:
         """How many indices of a label the array of a pair has, which the kernel aggregates."""
         for index, operand in enumerate(self.contract.einsum.operands):
             if label in operand.labels:
                 schema, position = self._schema(index), operand.labels.index(label)
                 tile, bound = schema.decomposition.tiles[position], schema.tensor.axes[position].bound
-                return Extent(bound, bound, None) if tile == DEMOTED else Extent(tile, bound, aggregated.index(label))
+                is_whole = tile == DEMOTED
+                return TileExtent(bound, bound, None) if is_whole else TileExtent(tile, bound, aggregated.index(label))
         raise KeyError(label)

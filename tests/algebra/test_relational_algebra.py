@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from random_relations import sum_of
 
 from sparseeinsum.algebra.building import parse_kernel
-from sparseeinsum.algebra.relational.absence import Absent, Extent
+from sparseeinsum.algebra.relational.absence import Absent, TileExtent
 from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
 from sparseeinsum.algebra.relational.expressions import (
     Aggregation,
@@ -108,7 +108,7 @@ def test_tiles_that_do_not_divide() -> None:
     assert tiled.type == RelationType((3,), (2, 3), is_ragged=True)
     relation = evaluate(tiled, {"W": {(): B}})
     assert [array.shape for array in relation.values()] == [(2, 3), (2, 3), (2, 2)]
-    again = Concat(tiled, 0, 1, Extent(8, 8, None))
+    again = Concat(tiled, 0, 1, TileExtent(8, 8, None))
     np.testing.assert_array_equal(evaluate(again, {"W": {(): B}})[()], B)
     assert not Tile(tiled, 1, 2).type.is_continuous  # the last array has one piece, the others two
 
@@ -123,7 +123,7 @@ def test_joins_that_keep_what_has_no_partner(kind: JoinKind) -> None:
     left: Relation = {(0,): np.array([1.0]), (2,): np.array([3.0])}
     right: Relation = {(2,): np.array([10.0]), (3,): np.array([20.0])}
     with_holes = RelationType((4,), (1,), is_continuous=False)
-    absent = Absent(-1, (Extent(1, 4, 0),))
+    absent = Absent(-1, (TileExtent(1, 4, 0),))
     joined = Join(Input("L", with_holes), Input("R", with_holes), (0,), (0,), SUBTRACT, kind, (absent, absent))
     wanted = {(2,): [-7.0]}
     wanted |= {(0,): [2.0]} if kind != JoinKind.RIGHT else {}
@@ -133,7 +133,7 @@ def test_joins_that_keep_what_has_no_partner(kind: JoinKind) -> None:
 
 def test_holes_are_filled() -> None:
     sparse = Input("S", RelationType((2, 2), (2,), is_continuous=False, is_ragged=True))
-    complete = Complete(sparse, Absent(7, (Extent(2, 3, 1),)), (2, 2))
+    complete = Complete(sparse, Absent(7, (TileExtent(2, 3, 1),)), (2, 2))
     found = evaluate(Transform(complete, einsum_kernel("i->")), {"S": {(0, 0): np.array([1.0, 2.0])}})
     assert {key: float(array) for key, array in found.items()} == {(0, 0): 3, (0, 1): 7, (1, 0): 14, (1, 1): 7}
 

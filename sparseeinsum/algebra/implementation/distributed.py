@@ -52,7 +52,7 @@ class DistributedPlans:
 
     @property
     def plain_transfer(self) -> float:
-        """The same for the plans of table 1."""
+        """The floats that sites send to each other in the plans of table 1."""
         return sum((cost for _, _, cost in cost_by_operator(self.plain, self.sites)), Cost()).transfer
 
     def moved(self, sites: int | None = None, keys: Mapping[str, Sequence[Key]] | None = None) -> int:

@@ -9,7 +9,7 @@ from sparseeinsum.operators.dtypes import Array, Number
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class TileExtent:
     """How many indices of an axis an array holds.
 
     Attributes:
@@ -43,7 +43,7 @@ class Absent:
     """
 
     fill: Number
-    extents: tuple[Extent, ...]
+    extents: tuple[TileExtent, ...]
     dtype: str = "float64"
 
     def array(self, key: Key) -> Array:

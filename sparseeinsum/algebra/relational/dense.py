@@ -1,6 +1,6 @@
 """Algebra, relational: the types of the relations of tensors, and the arrays of their absent tuples."""
 
-from sparseeinsum.algebra.relational.absence import Absent, Extent
+from sparseeinsum.algebra.relational.absence import Absent, TileExtent
 from sparseeinsum.algebra.relational.keys import Key
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor, count_keys, extent_of, is_ragged
@@ -32,9 +32,9 @@ def absent_of(tensor: Tensor, decomposition: Decomposition) -> Absent:
     return Absent(tensor.fill, extents, tensor.dtype)
 
 
-def extent_at(tensor: Tensor, decomposition: Decomposition, position: int) -> Extent:
+def extent_at(tensor: Tensor, decomposition: Decomposition, position: int) -> TileExtent:
     """How many indices of the axis at a position the arrays of a tensor hold."""
     tile, bound = decomposition.tiles[position], tensor.axes[position].bound
     if tile == DEMOTED:
-        return Extent(bound, bound, None)
-    return Extent(tile, bound, decomposition.promoted.index(position))
+        return TileExtent(bound, bound, None)
+    return TileExtent(tile, bound, decomposition.promoted.index(position))

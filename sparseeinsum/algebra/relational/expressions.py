@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from sparseeinsum.algebra.relational.absence import Absent, Extent
+from sparseeinsum.algebra.relational.absence import Absent, TileExtent
 from sparseeinsum.algebra.relational.compositions import SplitAxis
 from sparseeinsum.algebra.relational.folds import ConcatFold, Fold
 from sparseeinsum.algebra.relational.kernels import Kernel
@@ -220,7 +220,7 @@ class Concat(OneInput["Expression"]):
     input: "Expression"
     key: int
     axis: int
-    extent: Extent | None = None
+    extent: TileExtent | None = None
     fill: Number | None = None
     type: RelationType = field(init=False, compare=False, repr=False)
 
@@ -244,7 +244,7 @@ class Concat(OneInput["Expression"]):
         """The fold that concatenates the arrays of a group."""
         tile = self.input.type.bound[self.axis]
         most = tile * self.input.type.frontier[self.key]
-        return ConcatFold(self.axis, tile, self.extent or Extent(most, most, None), self.fill)
+        return ConcatFold(self.axis, tile, self.extent or TileExtent(most, most, None), self.fill)
 
 
 @dataclass(frozen=True, slots=True)

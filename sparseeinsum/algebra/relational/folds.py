@@ -8,7 +8,7 @@ from functools import reduce
 
 import numpy as np
 
-from sparseeinsum.algebra.relational.absence import Extent
+from sparseeinsum.algebra.relational.absence import TileExtent
 from sparseeinsum.algebra.relational.kernels import Bound, Kernel
 from sparseeinsum.algebra.relational.keys import Key
 from sparseeinsum.errors import AlgebraError
@@ -154,7 +154,7 @@ class CompensatedFold(Fold):
     aggregate: AggregateFold
     constant: Number
     indices: int
-    extents: tuple[Extent, ...]
+    extents: tuple[TileExtent, ...]
 
     def bound(self, bound: Bound) -> Bound:
         """The bound of the arrays."""
@@ -188,7 +188,7 @@ class ConcatFold(Fold):
 
     axis: int
     tile: int
-    extent: Extent
+    extent: TileExtent
     fill: Number | None
 
     def bound(self, bound: Bound) -> Bound:
