@@ -102,7 +102,7 @@ def run(copy: Path, program: str, timeout: float) -> None:
 
 
 def test_records_as_typed(page: str, copy: Path) -> None:
-    run(copy, COMMON + CHECKS[page], 120)
+    run(copy, COMMON + CHECKS[page], 300)
     table = (copy / "docs" / "language.md").read_text(encoding="utf-8")
     run(copy, "import runpy; runpy.run_path('docs/tables.py', run_name='__main__')", 60)
     assert len((copy / "docs" / "language.md").read_text(encoding="utf-8").splitlines()) > len(table.splitlines())
