@@ -7,7 +7,7 @@ columns has one term in every group.
 from collections.abc import Mapping, Sequence, Set
 
 from sparseeinsum.algebra.operators import Materialized, Relation, Stored
-from sparseeinsum.decompose.plan import Step
+from sparseeinsum.decompose.decomposed_graph import Step
 from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.semantics.exactness import JoinKind

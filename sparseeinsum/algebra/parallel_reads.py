@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 from sparseeinsum.algebra.operators import Densify, Stack
 from sparseeinsum.algebra.translate import Definition, is_aggregating
+from sparseeinsum.decompose.decomposed_graph import Step
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.plan import Step
 
 # A shorter join is not worth several processes.
 _MIN_JOIN_SECONDS = 0.08

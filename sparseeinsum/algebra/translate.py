@@ -27,8 +27,8 @@ from sparseeinsum.algebra.operators import (
     key_ranges,
 )
 from sparseeinsum.decompose.clusters.distribution import Distribution
+from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
 from sparseeinsum.decompose.memory import Memory
-from sparseeinsum.decompose.plan import DecomposedGraph, Step
 from sparseeinsum.decompose.repartitions import Repartition
 from sparseeinsum.language.tensors import Decomposition, StoredTensor, count_keys, tuple_bytes
 from sparseeinsum.semantics.exactness import Evaluation, ValueFacts

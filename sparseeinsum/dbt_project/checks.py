@@ -15,7 +15,7 @@ from sparseeinsum.statistics.columns import relation_of, table_of_rows
 from sparseeinsum.statistics.fingerprints import fingerprint_projections
 from sparseeinsum.statistics.measure import scan_projections
 from sparseeinsum.statistics.numbers import number
-from sparseeinsum.statistics.templates import filled
+from sparseeinsum.statistics.templates import fill_placeholders
 from sparseeinsum.storage.value_checks import change_condition
 
 PROBLEMS = "problems"  # the column of the query
@@ -125,7 +125,7 @@ def _changed(stored: StoredTensor, engine: Engine) -> exp.Expr | None:
     query = exp.select(exp.column(stored.value)).from_(relation_of(stored, engine.dialect_name))
     (column,) = engine.columns(query)
     changed = change_condition(engine, column.sql_type, stored.tensor.dtype)
-    return None if changed is None else filled(changed, {"value": exp.column(stored.value, quoted=True)})
+    return None if changed is None else fill_placeholders(changed, {"value": exp.column(stored.value, quoted=True)})
 
 
 def _beyond(entries: Range, dtype: str) -> Iterator[tuple[str, exp.Expr]]:

@@ -68,6 +68,8 @@ class _LabelConstraints:
 def _choices(
     model: CostModel, einsum: EinSum, constraints: _LabelConstraints, only: Callable[[EinSum, Choice], bool] | None
 ) -> tuple[Choice, ...]:
+    """The choices of one EinSum that keep to the memory limit; see `allowed_choices`."""
+
     def is_fitting(choice: Choice) -> bool:
         return model.needed_bytes(einsum, choice) <= model.memory.limit_bytes
 

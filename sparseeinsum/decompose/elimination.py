@@ -71,6 +71,7 @@ class _CostFactors:
             self._add(einsum)
 
     def _add(self, einsum: EinSum) -> None:
+        """Add the variables of an EinSum, its own costs, and those of repartitions of its operands."""
         name = einsum.output.tensor
         number = self._numbers[name]
         result = partial(self._task.result_state, einsum)

@@ -110,6 +110,7 @@ class _Eliminator:
         self._sizes = {number: self._size(number) for number in self._factors}
 
     def run(self, limit: float) -> list[Elimination] | None:
+        """Eliminate all variables, the one with the smallest table first; None if tables exceed the limit."""
         done: list[Elimination] = []
         while self._factors:
             ready = (number for number in self._factors if number not in self._waiting)
@@ -121,6 +122,7 @@ class _Eliminator:
         return done
 
     def _eliminate(self, number: int) -> Elimination:
+        """Replace the factors that depend on a variable by their minimum over its values."""
         variable = self._variables[number]
         dependent = self._factors.pop(number)
         others = self._other_views(number, dependent)

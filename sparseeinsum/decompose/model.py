@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from sparseeinsum.decompose.access import ResidentSizes, StoredOrder, indexable_operands, indexed
 from sparseeinsum.decompose.choice import (
     Choice,
     has_other_keys,
@@ -23,6 +22,7 @@ from sparseeinsum.decompose.cost import (
     RepartitionSizes,
     Work,
 )
+from sparseeinsum.decompose.indexed_access import ResidentSizes, StoredOrder, indexable_operands, indexed
 from sparseeinsum.decompose.joining import OperandSizes, joined_groups, joined_pairs, share_keys
 from sparseeinsum.decompose.memory import (
     REREAD_BYTES,
@@ -138,7 +138,7 @@ class CostModel:
             for position, (operand, dense) in enumerate(zip(einsum.operands, absence.dense, strict=True))
         ]
         sizes = ContractionSizes(
-            joined=joined_pairs(operands, absence.join) * self._crowding(einsum, choice, absence),
+            joined=joined_pairs(operands, absence.join) * self._skew(einsum, choice, absence),
             matched=sum(operand.tuples for operand in operands) if share_keys(operands) else 0.0,
             groups=joined_groups(einsum, operands, absence.join),
             is_grouped=not promoted <= frozenset(einsum.output.labels),
@@ -233,6 +233,7 @@ class CostModel:
         return self._footprint(einsum, choice, cost).needed_bytes(self.memory, cost.passes)
 
     def _footprint(self, einsum: EinSum, choice: Choice, cost: VertexCost) -> Footprint:
+        """The memory that an EinSum takes in one pass, with absent tuples treated as in `cost`."""
         promoted = promoted_tiles(einsum, choice)
         keys = {label: count_keys(tile, self.graph.bound_of(einsum, label)) for label, tile in promoted.items()}
         is_grouped = not promoted.keys() <= frozenset(einsum.output.labels)
@@ -285,7 +286,7 @@ class CostModel:
     def _result_bytes(self, einsum: EinSum, choice: Choice) -> int:
         return self.array_bytes(einsum, einsum.output, choice)
 
-    def _crowding(self, einsum: EinSum, choice: Choice, absence: Absence) -> float:
+    def _skew(self, einsum: EinSum, choice: Choice, absence: Absence) -> float:
         """How many times more pairs the join has than if entries were spread evenly over the indices of shared labels.
 
         A label counts only if both operands have other keys, too: otherwise, an operand has one tuple for every index.
@@ -293,10 +294,10 @@ class CostModel:
         if absence.join != JoinKind.INNER:
             return 1.0
         tiles = dict(zip(einsum.labels, choice, strict=True))
-        crowding = self.statistics[einsum.output.tensor].crowding
+        skews = self.statistics[einsum.output.tensor].skew
         factors = (
             factor
-            for label, factor in crowding.items()
+            for label, factor in skews.items()
             if tiles[label] == 1 and all(has_other_keys(operand, label, tiles) for operand in einsum.operands)
         )
         return math.prod(factors)

@@ -8,10 +8,10 @@ from types import MappingProxyType
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.choices import allowed_choices
 from sparseeinsum.decompose.clusters.cluster_plans import search_for_cluster
-from sparseeinsum.decompose.clusters.pricing import Machines
+from sparseeinsum.decompose.clusters.cluster_tasks import Machines
+from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, price_choices
 from sparseeinsum.decompose.joint import search_by_cover, search_greedily, search_jointly
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.plan import DecomposedGraph, price_choices
 from sparseeinsum.decompose.search import Candidate, GraphPricing, task_of
 from sparseeinsum.decompose.tiling import tiles_by_label
 from sparseeinsum.errors import PlanError

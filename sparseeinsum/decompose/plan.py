@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sparseeinsum.decompose.choice import Choice, promoted_labels, promoted_tiles, reference_tiles, result_tiles
 from sparseeinsum.decompose.clusters.cluster_plans import ClusterPlan, plan_on_cluster
-from sparseeinsum.decompose.clusters.pricing import Machines
+from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.cost import Work
 from sparseeinsum.decompose.memory import Passes
 from sparseeinsum.decompose.model import CostModel

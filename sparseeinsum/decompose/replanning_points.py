@@ -6,8 +6,8 @@ If the estimate was right, the table was a waste. So it must cost much less than
 import math
 from collections.abc import Collection
 
+from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.plan import DecomposedGraph, Step
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.semantics.exactness import JoinKind
 from sparseeinsum.statistics.estimate import Statistics, by_label

@@ -97,7 +97,7 @@ class SearchTask:
         return self.model.graph
 
     def narrowed(self, choices: Mapping[str, Sequence[Choice]]) -> "SearchTask":
-        """A copy with fewer choices."""
+        """A copy with only these choices."""
         return replace(self, choices=choices)
 
     def result_state(self, einsum: EinSum, choice: Choice) -> State:

@@ -3,8 +3,8 @@
 from collections.abc import Set
 from dataclasses import dataclass
 
+from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.plan import DecomposedGraph, Step
 from sparseeinsum.decompose.repartitions import Repartition
 
 

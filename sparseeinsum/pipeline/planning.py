@@ -13,9 +13,9 @@ from sparseeinsum.algebra.placement import place_definitions
 from sparseeinsum.algebra.translate import InputTensors, MaterializationPolicy, translate
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.constants import constants_for
+from sparseeinsum.decompose.cost_bounds import least_seconds
+from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.plan import DecomposedGraph
-from sparseeinsum.decompose.pricing import least_seconds
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory import limited_memory
 from sparseeinsum.errors import PlanError
@@ -47,7 +47,7 @@ from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
 from sparseeinsum.semantics.exactness import ExactGraph, decide_evaluations
 from sparseeinsum.storage.tensor_placement import machines_of
 
-_PLANNING = "sparseeinsum.decompose.eindecomp.planning"
+_PLANNING = "sparseeinsum.decompose.eindecomp.workers_plan"
 
 # The share of the memory for one operand that is read by index: every thread may build its own copy.
 _RESIDENT_SHARE = 0.25

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sparseeinsum.decompose.access import StoredOrder
+from sparseeinsum.decompose.indexed_access import StoredOrder
 from sparseeinsum.decompose.memory import Memory, scan_needed_bytes, scanning_bytes, threads_within
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory import limited_memory

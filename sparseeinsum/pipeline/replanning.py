@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.translate import InputTensors, MaterializationPolicy, translate
 from sparseeinsum.decompose.alternatives import Alternatives
-from sparseeinsum.decompose.plan import DecomposedGraph
+from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph
@@ -24,7 +24,7 @@ from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
 from sparseeinsum.rewrite.binarise import MOST_OPERANDS, binarise
 from sparseeinsum.rewrite.inlining import inline
 from sparseeinsum.semantics.exactness import decide_evaluations
-from sparseeinsum.statistics.counts import count_entries, counted_statistics, is_countable
+from sparseeinsum.statistics.axis_counts import count_entries, counted_statistics, is_countable
 from sparseeinsum.statistics.estimators import Estimator
 from sparseeinsum.statistics.measure import Measurement, measure
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor, statistics_of, values_of
@@ -202,7 +202,7 @@ class _Rest:
             # The proof that the plan is exact rests on these ranges; with them the rest stays exact.
             measurement = Measurement(statistics, tables[name], plan.evaluations[name].values, fingerprint=None)
             inputs[name] = MeasuredTensor(source, measurement)
-        return cls(plan, graph, inputs, plan.estimator.knowing(computed, counts))
+        return cls(plan, graph, inputs, plan.estimator.with_tensors(computed, counts))
 
     def as_planned(self) -> _Candidate:
         """The choices of the plan so far, with their costs for the actual sizes."""

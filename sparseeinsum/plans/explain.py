@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.decompose.plan import DecomposedGraph, Step
+from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.plans.analysis import Analysis
 from sparseeinsum.plans.notes import notes_on

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sparseeinsum.decompose.plan import Step
+from sparseeinsum.decompose.decomposed_graph import Step
 from sparseeinsum.kernels.duckdb.library import library_at_hand
 from sparseeinsum.plans.analysis import Analysis
 from sparseeinsum.plans.plan import ProgramPlan

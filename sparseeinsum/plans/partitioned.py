@@ -10,7 +10,7 @@ from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.eindecomp.baselines import even_choices, named_scheme, scheme_choices
 from sparseeinsum.decompose.eindecomp.partitioning import PartitionedEinSum, Partitioning, partition_graph
 from sparseeinsum.decompose.eindecomp.replay import Replay, replay
-from sparseeinsum.decompose.eindecomp.search import TransferTask, search
+from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, search
 from sparseeinsum.language.eingraph import write_einsum
 
 Scheme = Mapping[str, int | str]  # the axis to cut, by tensor: a position or a name

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from sparseeinsum.decompose.eindecomp.baselines import all_choices
 from sparseeinsum.decompose.eindecomp.partitioning import partition_graph
-from sparseeinsum.decompose.eindecomp.search import TransferTask, search
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
+from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, search
 from sparseeinsum.errors import ShapeError
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import Program

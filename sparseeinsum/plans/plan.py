@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.translate import Definition
 from sparseeinsum.decompose.alternatives import Alternatives
-from sparseeinsum.decompose.plan import DecomposedGraph
+from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.operators.records import ScalarFunction
 from sparseeinsum.operators.user_aggregates import UserAggregate

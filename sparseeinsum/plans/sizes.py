@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from sparseeinsum.decompose.decomposed_graph import Step
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.plan import Step
 from sparseeinsum.plans.plan import ProgramPlan
 
 

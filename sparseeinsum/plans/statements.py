@@ -9,9 +9,9 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Materialized
 from sparseeinsum.algebra.parallel_reads import results_read_in_parallel
 from sparseeinsum.algebra.translate import Definition, delivered_relation, materialized_relations
+from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.decompose.memory import SPLITS_LIMIT, split_scan_bytes
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.decompose.replanning_points import replanning_points
 from sparseeinsum.decompose.staging import staged_results
 from sparseeinsum.errors import PlanError

@@ -7,7 +7,7 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN, key_dictionaries
 from sparseeinsum.render.statements import Statement
-from sparseeinsum.statistics.dictionaries import with_keys
+from sparseeinsum.statistics.dictionaries import rows_with_keys
 
 
 def with_natural_keys(statement: Statement, schema: Schema) -> Statement:
@@ -29,7 +29,7 @@ def with_natural_keys(statement: Statement, schema: Schema) -> Statement:
     while name.lower() in table_names:
         name += "_"
     rows = exp.alias_(exp.table_(exp.to_identifier(name)), "t", table=True)
-    select = with_keys(rows, list(zip(schema.keys, dictionaries, strict=True)), [VALUE_COLUMN])
+    select = rows_with_keys(rows, list(zip(schema.keys, dictionaries, strict=True)), [VALUE_COLUMN])
     select.set("with_", with_)
     select = select.with_(exp.TableAlias(this=exp.to_identifier(name)), as_=query)
     select.comments = comments

@@ -1,4 +1,4 @@
-"""Statistics: how SQL names a stored tensor's relation and columns, and what holds the values of every dtype."""
+"""Statistics: SQL expressions for a stored tensor's relation and columns, and the SQL types of every dtype."""
 
 import math
 from collections.abc import Sequence
@@ -13,47 +13,47 @@ from sparseeinsum.statistics.dictionaries import rows_with_indices
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
-    """SQL types of an element: in tables of the user's and loaded ones, and while it is computed with."""
+class _ElementTypes:
+    """The SQL types of an element: as it is stored in tables, and as it is computed with."""
 
     stored: str
     computed: str
 
 
 # A complex number is two elements of an array: its real part, then its imaginary part.
-_HELD = {
-    "float64": _Held("DOUBLE", "DOUBLE"),
-    "float32": _Held("FLOAT", "FLOAT"),
-    "int64": _Held("BIGINT", "BIGINT"),
-    "bool": _Held("BOOLEAN", "FLOAT"),
-    "complex128": _Held("DOUBLE", "DOUBLE"),
-    "complex64": _Held("FLOAT", "FLOAT"),
+_ELEMENT_TYPES = {
+    "float64": _ElementTypes("DOUBLE", "DOUBLE"),
+    "float32": _ElementTypes("FLOAT", "FLOAT"),
+    "int64": _ElementTypes("BIGINT", "BIGINT"),
+    "bool": _ElementTypes("BOOLEAN", "FLOAT"),
+    "complex128": _ElementTypes("DOUBLE", "DOUBLE"),
+    "complex64": _ElementTypes("FLOAT", "FLOAT"),
 }
 
-NUMBER_TYPES = {dtype: held.computed for dtype, held in _HELD.items()}
+NUMBER_TYPES = {dtype: types.computed for dtype, types in _ELEMENT_TYPES.items()}
 
-# Wider ones are no BIGINT, which is what functions and results take indices for.
+# Wider types do not fit into BIGINT, the type of indices in functions and results.
 _INDEX_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _WHOLE_TYPES = (*_INDEX_TYPES, "UBIGINT", "HUGEINT", "UHUGEINT")
 _LARGEST_COORDINATE = 1 << 62
-IS_TRUTH = "is_truth"  # marks the cast of what is 0 or 1, or true or false: some engines have none of truth to numbers
+IS_TRUTH = "is_truth"  # marks casts of booleans, or of 0 and 1: some engines cannot cast booleans to floats directly
 _PAIR_TYPES = ("DOUBLE[]", "FLOAT[]", "DOUBLE[2]", "FLOAT[2]")
 
 
 def is_index_type(sql_type: str) -> bool:
-    """Whether a column of a type can hold indices."""
+    """Whether a column of this SQL type can hold indices."""
     return sql_type in _INDEX_TYPES
 
 
 def is_pair_type(sql_type: str) -> bool:
-    """Whether the values of a type may be complex numbers: arrays of a real and an imaginary part."""
+    """Whether values of this SQL type can be complex numbers: arrays of a real and an imaginary part."""
     return sql_type in _PAIR_TYPES
 
 
 def dtype_of(sql_type: str) -> str | None:
-    """The dtype that numbers in a user's column of a type have by default; None where they are no numbers.
+    """The default dtype for a user's column of this SQL type; None if it does not hold numbers.
 
-    Whole numbers are int64; decimals with digits behind the point are rounded to float64.
+    Integers are int64; decimals with fractional digits are rounded to float64.
     """
     if sql_type in _WHOLE_TYPES:
         return "int64"
@@ -63,37 +63,37 @@ def dtype_of(sql_type: str) -> str | None:
 
 
 def is_readable(sql_type: str, dtype: str) -> bool:
-    """Whether values of a user's column of a type can be read as a dtype, as they are or after a cast."""
+    """Whether a user's column of this SQL type can be read as `dtype`, directly or by a cast."""
     return is_pair_type(sql_type) if is_complex(dtype) else dtype_of(sql_type) is not None
 
 
 def stored_type(dtype: str, is_scalar: bool) -> str:
-    """SQL type of the values in a table that holds a tensor: numbers, or arrays of them."""
-    return _HELD[dtype].stored + ("[]" if not is_scalar or is_complex(dtype) else "")
+    """The SQL type of the values in a table of a tensor: numbers if `is_scalar`, else arrays."""
+    return _ELEMENT_TYPES[dtype].stored + ("[]" if not is_scalar or is_complex(dtype) else "")
 
 
 def computed_type(dtype: str, is_scalar: bool) -> str:
-    """SQL type of the values while they are computed with."""
-    return _HELD[dtype].computed + ("[]" if not is_scalar or is_complex(dtype) else "")
+    """The SQL type of the values in computations: numbers if `is_scalar`, else arrays."""
+    return _ELEMENT_TYPES[dtype].computed + ("[]" if not is_scalar or is_complex(dtype) else "")
 
 
 def value_type(stored: StoredTensor) -> str:
-    """The type of the column of values of a tensor that is not read through a cast from another dtype."""
+    """The SQL type of a tensor's value column, if no cast from another dtype is needed."""
     return stored_type(stored.tensor.dtype, stored.decomposition.is_scalar)
 
 
 def number_type(dtype: str) -> exp.DataType:
-    """SQL type of a number, or of a part of a complex one, as it is computed with."""
+    """The SQL type of a number, or of a part of a complex number, in computations."""
     return type_named(NUMBER_TYPES[dtype])
 
 
 def array_type(dtype: str) -> exp.DataType:
-    """SQL type of an array of numbers as it is computed with."""
+    """The SQL type of an array in computations."""
     return type_named(computed_type(dtype, is_scalar=False))
 
 
 def type_named(sql_type: str) -> exp.DataType:
-    """A SQL type by its text, as in DOUBLE[]."""
+    """Parse the name of a SQL type, such as DOUBLE[]."""
     element = sql_type.removesuffix("[]")
     kind = exp.DataType.build(element)
     if element == sql_type:
@@ -102,18 +102,18 @@ def type_named(sql_type: str) -> exp.DataType:
 
 
 def table_by_name(stored: StoredTensor, dialect: str) -> exp.Table:
-    """The table, view or file of a stored tensor."""
-    return _parsed(stored.relation, dialect).copy()
+    """The table, view or file of a stored tensor, as SQL."""
+    return _parse_table(stored.relation, dialect).copy()
 
 
-@lru_cache(maxsize=512)  # asked several times for every plan and every run
-def _parsed(relation: str, dialect: str) -> exp.Table:
+@lru_cache(maxsize=512)  # called several times for every plan and every run
+def _parse_table(relation: str, dialect: str) -> exp.Table:
     table: exp.Table = exp.maybe_parse(relation, into=exp.Table, dialect=dialect)
     return table
 
 
 def table_of_rows(stored: StoredTensor, dialect: str) -> exp.Table | exp.Subquery:
-    """What holds the rows of a tensor, whose key columns may hold natural keys, for a FROM clause."""
+    """The table or subquery with the rows of a tensor, for a FROM clause; key columns may hold natural keys."""
     if not stored.is_query:
         return table_by_name(stored, dialect)
     query: exp.Select = exp.maybe_parse(stored.relation)
@@ -121,7 +121,7 @@ def table_of_rows(stored: StoredTensor, dialect: str) -> exp.Table | exp.Subquer
 
 
 def relation_of(stored: StoredTensor, dialect: str) -> exp.Table | exp.Subquery:
-    """The relation of a stored tensor, whose key columns hold indices, for a FROM clause."""
+    """The relation of a stored tensor, for a FROM clause; its key columns hold indices."""
     table = table_of_rows(stored, dialect)
     if not stored.column_dictionaries:
         return table
@@ -129,7 +129,12 @@ def relation_of(stored: StoredTensor, dialect: str) -> exp.Table | exp.Subquery:
 
 
 def value_of(stored: StoredTensor, alias: str | None = None) -> exp.Expr:
-    """The column of values, cast to what is computed with where it has another type; 1 where the tensor has none."""
+    """The value column of a stored tensor, cast to the computing type if necessary; 1 if the tensor has no such column.
+
+    Args:
+        stored: The tensor.
+        alias: The alias of its table; None if there is none.
+    """
     dtype = stored.tensor.dtype
     kind = type_named(computed_type(dtype, stored.decomposition.is_scalar))
     if stored.value is None:
@@ -144,7 +149,12 @@ def value_of(stored: StoredTensor, alias: str | None = None) -> exp.Expr:
 
 
 def coordinate(keys: Sequence[exp.Expr], bounds: Sequence[int]) -> exp.Expr:
-    """All keys as one value, equal only for equal keys: their number in C order, or a tuple where that is too large."""
+    """All keys as one SQL value, for DISTINCT: their number in row-major order, or a tuple if numbers are too large.
+
+    Args:
+        keys: One expression for every axis.
+        bounds: The number of keys of every axis.
+    """
     if not keys:
         return exp.Literal.number(1)
     if math.prod(max(bound, 1) for bound in bounds) >= _LARGEST_COORDINATE:

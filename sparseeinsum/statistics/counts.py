@@ -1,7 +1,7 @@
-"""Statistics: how many entries a tensor has at every index of an axis; measured, or expected of results.
+"""Statistics: counts of entries at every index of an axis; measured for inputs, expected for results.
 
-Such vectors of counts are the sketch of Sommer, Boehm, Evfimievski, Reinwald and Haas, "MNC: Structure-Exploiting
-Sparsity Estimation for Matrix Expressions", SIGMOD 2019, section 3; here of tensors of any rank.
+These vectors are the sketch of Sommer, Boehm, Evfimievski, Reinwald and Haas, "MNC: Structure-Exploiting Sparsity
+Estimation for Matrix Expressions", SIGMOD 2019, section 3; here for tensors of any rank.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,23 +19,23 @@ from sparseeinsum.statistics.distributed_aggregates import DISTRIBUTED_DIALECTS
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.indices import entry_indices, index_column
 from sparseeinsum.statistics.measure import Executor
-from sparseeinsum.statistics.templates import filled, placeholders, template, union_all
+from sparseeinsum.statistics.templates import fill_placeholders, placeholders, template, union_all
 
 Vector = NDArray[np.float64]
 
-LARGEST_BOUND = 1 << 20  # of an axis whose indices are counted one by one
-_MOST_AXES = 32  # of an array
-_MOST_CELLS = 1 << 14  # of a grid of bins
-_NARROWEST_BIN = 1e-9  # on a logarithmic scale: less is rounding
+LARGEST_BOUND = 1 << 20  # the largest bound of an axis with a count for every index
+_MOST_AXES = 32  # the most axes of a numpy array
+_MOST_CELLS = 1 << 14  # the most cells of a grid of bins
+_NARROWEST_BIN = 1e-9  # on a logarithmic scale: smaller differences are rounding errors
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counts:
-    """What is known of every index of one axis.
+class AxisCounts:
+    """Counts for every index of one axis.
 
     Attributes:
-        entries: Entries there, or how many are expected.
-        present: Whether there are any, or the chance of it.
+        entries: The number of entries at every index, or the expected number.
+        present: 1 for indices with entries and 0 for others, or the probability of entries.
     """
 
     entries: Vector
@@ -43,13 +43,13 @@ class Counts:
 
     @property
     def weights(self) -> Vector:
-        """The share of all entries."""
+        """The share of all entries at every index."""
         total = self.entries.sum()
         return self.entries / total if total > 0 else self.entries
 
     @property
     def distinct(self) -> float:
-        """V: expected indices with an entry."""
+        """V, the expected number of indices with an entry."""
         return float(self.present.sum())
 
     @property
@@ -57,121 +57,122 @@ class Counts:
         """Whether no index has two entries."""
         return float(self.entries.sum()) <= self.distinct * (1 + 1e-9)
 
-    def scaled(self, entries: float) -> "Counts":
-        """With so many entries, spread alike; an index is no more likely to have any than before."""
+    def scaled(self, entries: float) -> "AxisCounts":
+        """Counts with `entries` entries in the same proportions; no index becomes more likely to have entries."""
         scaled = self.weights * entries
-        return Counts(scaled, np.minimum(self.present, scaled))
+        return AxisCounts(scaled, np.minimum(self.present, scaled))
 
 
-def even_counts(bound: int, entries: float, distinct: float) -> Counts:
-    """So many entries spread evenly over the indices of an axis, of which so many have any."""
-    places = max(bound, 1)
-    return Counts(np.full(bound, entries / places), np.full(bound, distinct / places))
+def even_counts(bound: int, entries: float, distinct: float) -> AxisCounts:
+    """Counts of `entries` spread evenly over an axis with this bound, of which `distinct` indices have entries."""
+    indices = max(bound, 1)
+    return AxisCounts(np.full(bound, entries / indices), np.full(bound, distinct / indices))
 
 
 def is_countable(shape: Sequence[int]) -> bool:
-    """Whether all axes are short enough to keep a number for every index, and they are not too many for cells."""
+    """Whether the axes are few enough, and short enough to keep a number for every index."""
     return len(shape) <= _MOST_AXES and all(bound <= LARGEST_BOUND for bound in shape)
 
 
-def even_tensor(statistics: Statistics) -> tuple[Counts, ...]:
-    """Counts of a tensor of which no more is known."""
+def even_tensor(statistics: Statistics) -> tuple[AxisCounts, ...]:
+    """Counts of a tensor from its statistics alone, with entries spread evenly over the indices of every axis."""
     axes = zip(statistics.shape, statistics.distinct, strict=True)
     return tuple(even_counts(bound, statistics.entries, distinct) for bound, distinct in axes)
 
 
 def measure_counts(
     stored: Mapping[str, StoredTensor], statistics: Mapping[str, Statistics], executor: Executor
-) -> dict[str, tuple[Counts, ...]]:
-    """Count the entries at every index of every axis; where all indices are entries, or none, nothing needs to be read.
+) -> dict[str, tuple[AxisCounts, ...]]:
+    """Count the entries at every index of every axis; tensors that are dense or have no entries are not read.
 
     Args:
-        stored: The tensors; they are countable.
-        statistics: Of them, measured.
+        stored: The tensors, which must be countable.
+        statistics: Their measured statistics.
         executor: Runs one query for all.
 
     Raises:
         EngineError: A relation cannot be read.
     """
-    found = {name: even_tensor(statistics[name]) for name in stored}
-    partly = {name: each for name, each in stored.items() if 0 < statistics[name].entries < each.tensor.size}
-    return found | count_entries(partly, executor)
+    counts = {name: even_tensor(statistics[name]) for name in stored}
+    sparse = {name: tensor for name, tensor in stored.items() if 0 < statistics[name].entries < tensor.tensor.size}
+    return counts | count_entries(sparse, executor)
 
 
-def count_entries(stored: Mapping[str, StoredTensor], executor: Executor) -> dict[str, tuple[Counts, ...]]:
-    """Count the entries at every index of every axis, whether or not all indices are entries; see `measure_counts`."""
-    axes = tuple((each, position) for each in stored.values() for position in range(len(each.tensor.shape)))
-    counts = iter(_measured(axes, executor) if axes else ())
-    return {name: tuple(next(counts) for _ in each.tensor.shape) for name, each in stored.items()}
+def count_entries(stored: Mapping[str, StoredTensor], executor: Executor) -> dict[str, tuple[AxisCounts, ...]]:
+    """Count the entries at every index of every axis of all these tensors; see `measure_counts`."""
+    axes = tuple((source, position) for source in stored.values() for position in range(len(source.tensor.shape)))
+    counts = iter(_measure_axes(axes, executor) if axes else ())
+    return {name: tuple(next(counts) for _ in source.tensor.shape) for name, source in stored.items()}
 
 
-def counted_statistics(stored: StoredTensor, counts: Sequence[Counts], tuples: int) -> Statistics:
+def counted_statistics(stored: StoredTensor, counts: Sequence[AxisCounts], tuples: int) -> Statistics:
     """T and V of a tensor whose entries were counted.
 
     Args:
         stored: The tensor.
-        counts: Of its axes.
-        tuples: Rows of its relation.
+        counts: The counts of its axes.
+        tuples: The rows of its relation.
     """
     entries = float(counts[0].entries.sum()) if counts else float(tuples)
-    measured = {} if stored.decomposition.is_scalar else {stored.decomposition.tiles: float(tuples)}
-    return Statistics(entries, tuple(each.distinct for each in counts), stored.tensor.shape, measured=measured)
+    counted = {} if stored.decomposition.is_scalar else {stored.decomposition.tiles: float(tuples)}
+    return Statistics(entries, tuple(axis.distinct for axis in counts), stored.tensor.shape, counted_tuples=counted)
 
 
-def _measured(axes: Sequence[tuple[StoredTensor, int]], executor: Executor) -> Iterator[Counts]:
+def _measure_axes(axes: Sequence[tuple[StoredTensor, int]], executor: Executor) -> Iterator[AxisCounts]:
+    """The counts of these axes, given as a tensor and the position of an axis, in the same order."""
     if (
         executor.dialect_name in DISTRIBUTED_DIALECTS and len(axes) > 1
     ):  # machines send the branches of a union to one of them first
         for axis in axes:
-            yield from _measured([axis], executor)
+            yield from _measure_axes([axis], executor)
         return
-    rows = executor.arrow(_counting_all(tuple(axes), executor.dialect_name))
+    rows = executor.arrow(_counting_query(tuple(axes), executor.dialect_name))
     numbers, places, entries = (rows[column].to_numpy() for column in ("axis", "place", "entries"))
     for number, (stored, position) in enumerate(axes):
         is_of_axis = numbers == number
         counts = np.zeros(stored.tensor.shape[position])
         counts[places[is_of_axis]] = entries[is_of_axis]
-        yield Counts(counts, (counts > 0).astype(np.float64))
+        yield AxisCounts(counts, (counts > 0).astype(np.float64))
 
 
 @lru_cache(maxsize=512)  # tensors are measured for every plan and every run
-def _counting_all(axes: tuple[tuple[StoredTensor, int], ...], dialect: str) -> str:
-    """One query for all axes: their numbers, indices and entries."""
+def _counting_query(axes: tuple[tuple[StoredTensor, int], ...], dialect: str) -> str:
+    """One query for all axes, with a row for every index: the number of its axis, the index, its entries."""
     selects = [
         exp.select(exp.Literal.number(number).as_("axis"), "place", "entries").from_(
-            exp.Subquery(this=_counting(stored, position, dialect), alias=exp.to_identifier("counted"))
+            exp.Subquery(this=_axis_query(stored, position, dialect), alias=exp.to_identifier("counted"))
         )
         for number, (stored, position) in enumerate(axes)
     ]
     return union_all(selects).sql(dialect, comments=False)
 
 
-def _counting(stored: StoredTensor, position: int, dialect: str) -> exp.Expr:
-    """The query for one axis."""
+def _axis_query(stored: StoredTensor, position: int, dialect: str) -> exp.Expr:
+    """The query that counts the entries at every index of one axis."""
     decomposition = stored.decomposition
     is_tiled = decomposition.has_tiles
     if decomposition.is_scalar or is_tiled or is_complex(stored.tensor.dtype):
         entries = entry_indices(stored, dialect).subquery("entries")
-        return filled(template("counts", dialect), {"entries": entries, "axis": index_column(position)})
+        return fill_placeholders(template("counts", dialect), {"entries": entries, "axis": index_column(position)})
     values = {**placeholders(stored), "relation": relation_of(stored, dialect)}
     if position in decomposition.promoted:
         axis = exp.column(stored.keys[decomposition.promoted.index(position)], quoted=True)
-        return filled(template("counts_of_keys", dialect), {**values, "axis": axis})
+        return fill_placeholders(template("counts_of_keys", dialect), {**values, "axis": axis})
     inside = exp.Literal.number(decomposition.array_axes.index(position))
     bound = exp.Literal.number(stored.tensor.shape[position])
-    return filled(template("counts_inside", dialect), {**values, "position": inside, "bound": bound})
+    return fill_placeholders(template("counts_inside", dialect), {**values, "position": inside, "bound": bound})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bins:
-    """Indices of an axis, those of much the same weight in one bin.
+    """The indices of an axis, grouped into bins of similar weight.
 
     Attributes:
-        indices: The indices that have any weight.
-        numbers: The bin of each of them.
-        sizes: Of every bin, how many indices it has.
-        weights: Of every bin, their mean weight.
-        bound: Of the axis.
+        indices: The indices with positive weight.
+        numbers: The number of the bin of each of these indices.
+        sizes: For every bin, the number of its indices.
+        weights: For every bin, the mean weight of its indices.
+        bound: The bound of the axis.
     """
 
     indices: NDArray[np.int64]
@@ -181,8 +182,8 @@ class Bins:
     bound: int
 
     @classmethod
-    def of(cls, weights: Vector, most: int) -> "Bins":
-        """At most so many bins, each as wide as the others on a logarithmic scale."""
+    def from_weights(cls, weights: Vector, most: int) -> "Bins":
+        """At most `most` bins, of equal width on a logarithmic scale, for the weights of all indices."""
         indices = np.flatnonzero(weights > 0)
         logarithms = np.log(weights[indices])
         steps = logarithms - logarithms.min() if len(indices) else logarithms
@@ -195,38 +196,38 @@ class Bins:
         return cls(indices, renumbered[numbers], sizes[used], totals[used] / sizes[used], len(weights))
 
     def spread(self, values: Vector) -> Vector:
-        """For every index the value of its bin."""
-        found = np.zeros(self.bound)
-        found[self.indices] = values[self.numbers]
-        return found
+        """For every index, the value of its bin, or 0 if it has none."""
+        by_index = np.zeros(self.bound)
+        by_index[self.indices] = values[self.numbers]
+        return by_index
 
 
-def binned(axes: Iterable[Counts]) -> list[Bins]:
-    """Axes whose cells are to be counted: the fewer bins each, the more axes there are."""
+def binned(axes: Iterable[AxisCounts]) -> list[Bins]:
+    """The bins of every axis, so many that a grid of them has at most `_MOST_CELLS` cells."""
     weights = [counts.weights for counts in axes]
     most = max(1, int(_MOST_CELLS ** (1 / max(len(weights), 1))))
-    return [Bins.of(each, most) for each in weights]
+    return [Bins.from_weights(axis_weights, most) for axis_weights in weights]
 
 
 def occupied_cells(entries: float, axes: Sequence[Bins]) -> tuple[float, list[Vector]]:
-    """Cells that get one of so many entries, thrown at random: equation 7 where not all cells are as likely.
+    """The expected number of cells with an entry, if entries fall at random: equation 7 for cells of unequal weights.
 
     Args:
-        entries: How many.
-        axes: A cell is as likely as its indices together.
+        entries: The number of entries.
+        axes: Bins of the indices of every axis; the probability of a cell is the product of its indices' weights.
 
     Returns:
-        Expected cells, and for every axis how many at each index.
+        The expected number of cells with an entry, and for every axis this number at each index.
     """
     expected = np.full((1,) * len(axes), float(entries))
-    places = np.ones((1,) * len(axes))
+    sizes = np.ones((1,) * len(axes))
     for axis, bins in enumerate(axes):
         shape = [-1 if other == axis else 1 for other in range(len(axes))]
         expected = expected * bins.weights.reshape(shape)
-        places = places * bins.sizes.reshape(shape)
-    cells = -np.expm1(-expected) * places
-    found = []
+        sizes = sizes * bins.sizes.reshape(shape)
+    cells = -np.expm1(-expected) * sizes
+    by_index = []
     for axis, bins in enumerate(axes):
         others = tuple(other for other in range(len(axes)) if other != axis)
-        found.append(bins.spread(cells.sum(axis=others) / bins.sizes))
-    return float(cells.sum()), found
+        by_index.append(bins.spread(cells.sum(axis=others) / bins.sizes))
+    return float(cells.sum()), by_index

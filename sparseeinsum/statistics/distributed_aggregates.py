@@ -1,61 +1,67 @@
-"""Statistics: several aggregates of a relation in one statement, on engines that spread relations over machines, too.
+"""Statistics: one statement with several aggregates of a relation, also for engines that distribute relations.
 
-There an aggregate of distinct values beside others would bring all rows to one machine, and a query of its own in a
-SELECT list is none that is known; apart, each counts on all machines what they have, and brings together no more.
+On a cluster, an aggregate of distinct values next to other aggregates would send all rows to one machine, and
+subqueries in a SELECT list are not supported. As subqueries of their own, they are computed on all machines, which send
+only their counts.
 """
 
 from collections.abc import Sequence
 
 from sqlglot import exp
 
-# Of engines that spread relations over machines.
+# Dialects of engines that distribute relations over machines.
 DISTRIBUTED_DIALECTS = frozenset({"citus"})
 
 
 def aggregate_query(
     relation: exp.Expr, projections: Sequence[exp.Expr], keys: Sequence[exp.Expr], dialect: str
 ) -> exp.Select:
-    """The query of one row with aggregates of a relation.
+    """A query of one row, with aggregates of a relation.
 
     Args:
-        relation: For a FROM clause.
-        projections: What is asked, each under an alias.
-        keys: Columns that together tell every row from all others, but for rows that nobody should have twice.
-        dialect: Of the engine.
+        relation: The relation, for a FROM clause.
+        projections: The aggregates, each under an alias.
+        keys: Columns that identify a row, if the data are sound.
+        dialect: The dialect of the engine.
     """
     if dialect not in DISTRIBUTED_DIALECTS:
         return exp.select(*projections).from_(relation)
-    single = [each for each in projections if not _is_apart(each)]
-    parts = {each.alias: _apart(each, relation, keys) for each in projections if _is_apart(each)}
-    tables = [exp.select(*single).from_(relation.copy()).subquery("whole")]
-    tables += [query.subquery(f"part_{number}") for number, query in enumerate(parts.values())]
-    names = {alias: f"part_{number}" for number, alias in enumerate(parts)}
-    columns = [exp.column(each.alias, table=names.get(each.alias, "whole")) for each in projections]
+    plain = [projection for projection in projections if not _needs_subquery(projection)]
+    separate = {
+        projection.alias: _subquery(projection, relation, keys)
+        for projection in projections
+        if _needs_subquery(projection)
+    }
+    tables = [exp.select(*plain).from_(relation.copy()).subquery("whole")]
+    tables += [query.subquery(f"part_{number}") for number, query in enumerate(separate.values())]
+    names = {alias: f"part_{number}" for number, alias in enumerate(separate)}
+    columns = [exp.column(projection.alias, table=names.get(projection.alias, "whole")) for projection in projections]
     select = exp.select(*columns).from_(tables[0])
     for table in tables[1:]:
         select = select.join(table, join_type="CROSS")
     return select
 
 
-def _is_apart(projection: exp.Expr) -> bool:
+def _needs_subquery(projection: exp.Expr) -> bool:
+    """Whether a projection counts distinct values, or is a subquery already."""
     return projection.find(exp.Distinct, exp.Subquery) is not None
 
 
-def _apart(projection: exp.Expr, relation: exp.Expr, keys: Sequence[exp.Expr]) -> exp.Select:
-    """The query of one aggregate of distinct values, or of what has one already."""
+def _subquery(projection: exp.Expr, relation: exp.Expr, keys: Sequence[exp.Expr]) -> exp.Select:
+    """A query that computes one projection alone."""
     distinct = projection.find(exp.Distinct)
     if distinct is None:
         query: exp.Select = projection.unalias().this.copy()
-        (found,) = query.expressions
-        query.set("expressions", [found.copy().as_("found")])
-        last = exp.Max(this=exp.column("found"))  # one row, also of a relation without any
+        (aggregate,) = query.expressions
+        query.set("expressions", [aggregate.copy().as_("item")])
+        last = exp.Max(this=exp.column("item"))  # returns one row even if the query returns none
         return exp.select(last.as_(projection.alias)).from_(query.subquery("one"))
     (value,) = distinct.expressions
     is_of_keys = {column.name for column in value.find_all(exp.Column)} == {key.name for key in keys}
     grouped = keys if is_of_keys and len(keys) > 1 else [value]
-    rows = exp.select(value.copy().as_("found")).from_(relation.copy()).group_by(*(each.copy() for each in grouped))
+    rows = exp.select(value.copy().as_("item")).from_(relation.copy()).group_by(*(column.copy() for column in grouped))
     condition = projection.find(exp.Filter)
     if condition is not None:
         rows = rows.where(condition.expression.this.copy())
-    counted = exp.Count(this=exp.column("found"))
+    counted = exp.Count(this=exp.column("item"))
     return exp.select(counted.as_(projection.alias)).from_(rows.subquery("distinct_values"))

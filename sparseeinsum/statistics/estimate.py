@@ -1,6 +1,6 @@
-"""Statistics: sizes of tensors in any decomposition, and of results that nobody has computed yet.
+"""Statistics: estimates of the sizes of tensors in any decomposition, and of results before they are computed.
 
-Source: SparseEinSum, sections 7.1 (equation 7) and 8.2 (algorithm 2), for values spread uniformly.
+Source: SparseEinSum, sections 7.1 (equation 7) and 8.2 (algorithm 2), for entries that are spread uniformly.
 """
 
 import itertools
@@ -12,43 +12,43 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import DEMOTED, count_keys
 from sparseeinsum.semantics.exactness import Evaluation, JoinKind
 
-_MOST_AXES = 8  # of a result whose every set of axes is bounded: 2^8 sets
+_MOST_AXES = 8  # the most axes of a result for which every set of axes gets a bound: 2^8 sets
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What is known of one tensor's entries.
+    """Numbers of entries of one tensor.
 
     Attributes:
-        entries: T: indices whose value is not the fill.
-        distinct: V: for every axis, how many of its indices have at least one such entry.
-        shape: Bounds of all axes.
-        most: For results, the most tuples that there can be with some axes promoted, as far as the operands' tuples
-            tell; by the positions of those axes.
-        measured: Tuples that were counted instead of estimated, by the tiles of all axes.
-        crowding: For results, how many times more pairs of the operands' entries have the same index than if entries
-            were spread evenly; by the label of that index.
+        entries: T, the number of index tuples whose value is not the fill.
+        distinct: V, for every axis the number of its indices that have entries.
+        shape: The bounds of the axes.
+        tuple_bounds: For results, upper bounds on the tuples with some axes promoted, by the positions of these axes.
+            They follow from the tuples of the operands.
+        counted_tuples: Numbers of tuples that were counted instead of estimated, by the tiles of all axes.
+        skew: For results, how many times more pairs of the operands' entries match in a label than if entries were
+            spread evenly over its indices, by label.
     """
 
     entries: float
     distinct: tuple[float, ...]
     shape: tuple[int, ...]
-    most: Mapping[frozenset[int], float] = field(default_factory=dict)
-    measured: Mapping[tuple[int, ...], float] = field(default_factory=dict, compare=False)
-    crowding: Mapping[str, float] = field(default_factory=dict)
+    tuple_bounds: Mapping[frozenset[int], float] = field(default_factory=dict)
+    counted_tuples: Mapping[tuple[int, ...], float] = field(default_factory=dict, compare=False)
+    skew: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def is_dense(self) -> bool:
-        """Whether every index has an entry."""
+        """Whether every index tuple has an entry."""
         return self.entries >= math.prod(self.shape)
 
     def tuples(self, tiles: Sequence[int]) -> float:
-        """T(P): expected tuples of a decomposition, which gives every axis a tile, or DEMOTED.
+        """T(P), the expected tuples in a decomposition, given as the tile of every axis, or DEMOTED.
 
-        Equation 7, n (1 - exp(-T / n)), with its ends mended: exactly 1 (or 0) tuple where no axis is promoted,
-        T where all are and none is tiled, and never outside [largest V, min(n, T)]. Of a tiled axis V counts blocks.
-        Equation 7 takes entries to be spread evenly, which they are not where a sparse operand spreads dense ones:
-        there the operands' tuples bound it.
+        This is equation 7, n (1 - exp(-T / n)), corrected at its ends: exactly 1 tuple (or 0) if no axis is promoted,
+        T if all are promoted and none is tiled, and always within [largest V, min(n, T)]. For a tiled axis, V counts
+        blocks. Equation 7 assumes entries spread evenly. They are not if a sparse operand replicates a dense one; then
+        the operands' tuples give an upper bound.
 
         >>> Statistics(100.0, (10.0, 50.0), (10, 200)).tuples((1, 0))
         10.0
@@ -57,8 +57,8 @@ class Statistics:
         """
         if self.entries <= 0:
             return 0.0
-        if tuple(tiles) in self.measured:
-            return self.measured[tuple(tiles)]
+        if tuple(tiles) in self.counted_tuples:
+            return self.counted_tuples[tuple(tiles)]
         positions = [position for position, tile in enumerate(tiles) if tile != DEMOTED]
         if not positions:
             return 1.0
@@ -66,12 +66,12 @@ class Statistics:
         places = math.prod(values)
         if self.is_dense:
             return places
-        most = min(places, self.entries, self.most.get(frozenset(positions), math.inf))
+        most = min(places, self.entries, self.tuple_bounds.get(frozenset(positions), math.inf))
         expected = self.entries if all(tile == 1 for tile in tiles) else occupied(places, self.entries)
         return min(max(expected, *values), most)
 
     def blocks(self, position: int, tile: int) -> float:
-        """Expected blocks of so many indices of an axis that have an entry: V where a block is one index.
+        """The expected number of blocks of `tile` indices of an axis that have entries: V if `tile` is 1.
 
         >>> Statistics(100.0, (100.0,), (100,)).blocks(0, 8)
         13.0
@@ -86,9 +86,9 @@ class Statistics:
 
 
 def occupied(places: float, entries: float) -> float:
-    """Places that get at least one of so many entries, thrown at random: equation 7.
+    """The expected number of places that get at least one of `entries` entries at random: equation 7.
 
-    Of more places than there are numbers for, each entry gets one of its own.
+    If `places` is infinite, every entry gets a place of its own.
 
     >>> round(occupied(1_000, 1_000))
     632
@@ -99,7 +99,7 @@ def occupied(places: float, entries: float) -> float:
 
 
 def dense_statistics(shape: Sequence[int]) -> Statistics:
-    """Statistics of a tensor whose every index is present."""
+    """Statistics of a dense tensor."""
     return Statistics(float(math.prod(shape)), tuple(float(bound) for bound in shape), tuple(shape))
 
 
@@ -111,7 +111,7 @@ def estimate(
     Args:
         graph: The EinSums, in topological order.
         measured: Statistics of the inputs.
-        evaluations: What is exact for each EinSum: absent tuples that count become entries.
+        evaluations: The exact evaluations of every EinSum, which say where absent tuples become entries.
     """
     known = dict(measured)
     for einsum in graph.einsums:
@@ -122,9 +122,9 @@ def estimate(
 def estimate_result(
     graph: EinGraph, einsum: EinSum, known: Mapping[str, Statistics], evaluation: Evaluation
 ) -> Statistics:
-    """Statistics of the result of one EinSum, from those of its operands."""
-    everything = tuple(frozenset(operand.labels) for operand in einsum.operands)
-    absence, *_ = evaluation.absence_options(everything)
+    """Statistics of the result of one EinSum, from those of its operands in `known`."""
+    all_labels = tuple(frozenset(operand.labels) for operand in einsum.operands)
+    absence, *_ = evaluation.absence_options(all_labels)
     operands = []
     for operand, dense in zip(einsum.operands, absence.dense, strict=True):
         statistics = dense_statistics(graph.tensors[operand.tensor].shape) if dense else known[operand.tensor]
@@ -136,19 +136,19 @@ def estimate_result(
     if all(operand.statistics.is_dense for operand in operands):
         return dense_statistics(shape)
     labels = tuple(label for label in einsum.output.labels if label != einsum.state)
-    kept = [max(values[label], 1.0) for label in labels]
-    most = _most_tuples(labels, kept, operands, absence.join)
-    bound = most.get(frozenset(range(len(kept))), math.inf)
-    entries = result_entries(joined, kept, bool(einsum.aggregated), bound)
-    distinct = tuple(min(value, entries) for value in kept)
+    distincts = [max(values[label], 1.0) for label in labels]
+    bounds = _tuple_bounds(labels, distincts, operands, absence.join)
+    most = bounds.get(frozenset(range(len(distincts))), math.inf)
+    entries = result_entries(joined, distincts, bool(einsum.aggregated), most)
+    distinct = tuple(min(value, entries) for value in distincts)
     if einsum.state is not None:
         return Statistics(entries * shape[-1], (*distinct, float(shape[-1])), shape)
-    found = Statistics(entries, distinct, shape, most)
-    return _filled(found, labels.index(einsum.along)) if einsum.along in labels else found
+    statistics = Statistics(entries, distinct, shape, bounds)
+    return _filled_along(statistics, labels.index(einsum.along)) if einsum.along in labels else statistics
 
 
-def _filled(statistics: Statistics, axis: int) -> Statistics:
-    """With an entry at every index of an axis, wherever there is one at all."""
+def _filled_along(statistics: Statistics, axis: int) -> Statistics:
+    """Statistics of a scan: if an entry exists, so do all entries that differ from it only in the index of `axis`."""
     rest = statistics.tuples([DEMOTED if position == axis else 1 for position in range(len(statistics.shape))])
     bound = float(statistics.shape[axis])
     distinct = (*statistics.distinct[:axis], bound, *statistics.distinct[axis + 1 :])
@@ -156,60 +156,60 @@ def _filled(statistics: Statistics, axis: int) -> Statistics:
 
 
 def result_entries(joined: float, distinct: Sequence[float], is_aggregated: bool, most: float) -> float:
-    """Entries of a result: the tuples of its join, of which those that differ in aggregated labels alone become one.
+    """Expected entries of a result: tuples of its join that differ only in aggregated labels become one entry.
 
     Args:
-        joined: Tuples of the join.
-        distinct: V of the labels of the result, in the join.
+        joined: Expected tuples of the join.
+        distinct: V of the result's labels in the join.
         is_aggregated: Whether the result lacks labels of the join.
-        most: What the operands' tuples allow at most.
+        most: An upper bound that follows from the operands' tuples.
     """
     entries = joined
     if is_aggregated:
         places = math.prod(distinct)
         entries = min(max([occupied(places, joined), *distinct]), places, joined)
-    # Less than one entry would make the products of V smaller the more axes there are.
+    # With less than one entry, products of V would shrink with the number of axes.
     return max(min(entries, most), 1.0)
 
 
-def _most_tuples(
+def _tuple_bounds(
     labels: Sequence[str], distinct: Sequence[float], operands: Sequence["LabelStatistics"], kind: JoinKind
 ) -> dict[frozenset[int], float]:
-    """For every set of the result's axes: the tuples of the join of what the operands have of those labels.
+    """Upper bounds on the result's tuples, for every set of its axes: the tuples of the operands' join on those labels.
 
-    The indices of a result are among those of that join, whatever is aggregated. A join on more labels may be
-    estimated smaller, which no result is: each set has at least what its parts have.
+    The indices of a result are among those of this join, whatever is aggregated. Estimates of joins on more labels may
+    be smaller, but a set of axes has at least as many tuples as its subsets; so its bound is at least as large.
     """
     if len(labels) > _MOST_AXES:
         return {}
-    most: dict[frozenset[int], float] = {}
+    bounds: dict[frozenset[int], float] = {}
     for size in range(1, len(labels) + 1):
         for positions in map(frozenset, itertools.combinations(range(len(labels)), size)):
             joined, _ = _joined(operands, kind, [labels[position] for position in positions])
-            parts = (most.get(positions - {position}, distinct[position]) for position in positions)
-            most[positions] = max(joined, *parts)
-    return most
+            subsets = (bounds.get(positions - {position}, distinct[position]) for position in positions)
+            bounds[positions] = max(joined, *subsets)
+    return bounds
 
 
 @dataclass(frozen=True, slots=True)
 class LabelStatistics:
-    """Statistics of a tensor under labels, each of them once."""
+    """Statistics of a tensor whose axes are named by distinct labels."""
 
     labels: tuple[str, ...]
     statistics: Statistics
 
     def tuples(self, tiles: Mapping[str, int]) -> float:
-        """Expected tuples when labels have these tiles; others are demoted."""
+        """Expected tuples if labels have these tiles and all others are demoted."""
         return self.statistics.tuples([tiles.get(label, DEMOTED) for label in self.labels])
 
     def distinct(self, tiles: Mapping[str, int]) -> dict[str, float]:
-        """V of every promoted label that the tensor has; blocks of those that are tiled."""
-        found = ((label, position, tiles.get(label, DEMOTED)) for position, label in enumerate(self.labels))
-        return {label: self.statistics.blocks(position, tile) for label, position, tile in found if tile != DEMOTED}
+        """V of every promoted label of the tensor; the number of blocks if the label is tiled."""
+        axes = ((label, position, tiles.get(label, DEMOTED)) for position, label in enumerate(self.labels))
+        return {label: self.statistics.blocks(position, tile) for label, position, tile in axes if tile != DEMOTED}
 
 
 def by_label(labels: tuple[str, ...], statistics: Statistics) -> LabelStatistics:
-    """Statistics of a tensor under labels; of a repeated label only the diagonal counts."""
+    """Statistics of a tensor by label; if a label is repeated, those of the diagonal."""
     if len(set(labels)) == len(labels):
         return LabelStatistics(labels, statistics)
     distinct: dict[str, float] = {}
@@ -226,7 +226,7 @@ def by_label(labels: tuple[str, ...], statistics: Statistics) -> LabelStatistics
 def _joined(
     operands: Sequence[LabelStatistics], kind: JoinKind, promoted: Iterable[str]
 ) -> tuple[float, dict[str, float]]:
-    """Tuples of the join of all operands with some labels promoted, and V of each of them in it."""
+    """Tuples of the join of all operands if some labels are promoted, and V of each of these in the join."""
     tiles = dict.fromkeys(promoted, 1)
     if len(operands) == 1:
         return operands[0].tuples(tiles), operands[0].distinct(tiles)
@@ -240,8 +240,8 @@ def _joined(
 def joined_distinct(kind: JoinKind, u: Mapping[str, float], v: Mapping[str, float]) -> dict[str, float]:
     """V of every label of a join.
 
-    A label of both has the smaller V where both must match, the larger where either will do, or that of the side that
-    is kept whole.
+    For a label of both operands, an inner join has the smaller V, a full join the larger, and a left or right join that
+    of the operand whose unmatched tuples it keeps.
 
     >>> joined_distinct(JoinKind.INNER, {"i": 10, "j": 50}, {"j": 20})
     {'i': 10, 'j': 20}
@@ -259,7 +259,7 @@ def joined_distinct(kind: JoinKind, u: Mapping[str, float], v: Mapping[str, floa
 def joined_tuples(
     kind: JoinKind, u: float, v: float, distinct_u: Mapping[str, float], distinct_v: Mapping[str, float]
 ) -> float:
-    """Tuples of a join that keeps also the tuples without a partner that its kind names."""
+    """Expected tuples of a join of operands with `u` and `v` tuples, with the unmatched tuples that its kind keeps."""
     matches = join_tuples(u, v, distinct_u, distinct_v)
     match kind:
         case JoinKind.INNER:
@@ -273,7 +273,7 @@ def joined_tuples(
 
 
 def join_tuples(u: float, v: float, distinct_u: Mapping[str, float], distinct_v: Mapping[str, float]) -> float:
-    """Tuples of a join on the labels that both sides have: T(U) T(V) / prod max(V(l, U), V(l, V)).
+    """Expected tuples of an inner join on the common labels: T(U) T(V) / prod max(V(l, U), V(l, V)).
 
     Source: SparseEinSum, section 7.2.
 

@@ -1,4 +1,4 @@
-"""Statistics: the ways to estimate results, by name."""
+"""Statistics: the estimators of results, by name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.semantics.exactness import Evaluation
-from sparseeinsum.statistics.counts import Counts
+from sparseeinsum.statistics.axis_counts import AxisCounts
 from sparseeinsum.statistics.estimate import Statistics, estimate
 from sparseeinsum.statistics.exact import ExactEstimator
 from sparseeinsum.statistics.measure import Executor
@@ -19,10 +19,10 @@ DEFAULT_ESTIMATOR = "sketch"
 
 
 class Estimator(Protocol):
-    """Tells what the results of a graph will be like.
+    """Estimates the statistics of the results of a graph.
 
     Attributes:
-        name: Of the way in which it does: one of ESTIMATORS.
+        name: Its name, one of ESTIMATORS.
     """
 
     name: ClassVar[str]
@@ -35,21 +35,23 @@ class Estimator(Protocol):
         Args:
             graph: EinSums of one or two operands, in topological order.
             measured: Statistics of the inputs.
-            evaluations: What is exact for each EinSum.
+            evaluations: The exact evaluations of every EinSum.
         """
 
-    def knowing(self, stored: Mapping[str, StoredTensor], counts: Mapping[str, tuple[Counts, ...]]) -> "Estimator":
-        """The estimator for graphs that read further stored tensors, too.
+    def with_tensors(
+        self, stored: Mapping[str, StoredTensor], counts: Mapping[str, tuple[AxisCounts, ...]]
+    ) -> "Estimator":
+        """An estimator for graphs that read further stored tensors, too.
 
         Args:
-            stored: Those tensors.
-            counts: The entries at every index of their axes, of those that are countable.
+            stored: The further tensors.
+            counts: Counts of the axes of those that are countable.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class UniformEstimator:
-    """Takes entries to be spread evenly (SparseEinSum, section 8.2)."""
+    """Assumes that entries are spread evenly (SparseEinSum, section 8.2)."""
 
     name: ClassVar[str] = "uniform"
 
@@ -59,21 +61,21 @@ class UniformEstimator:
         """Statistics of every tensor of a graph."""
         return estimate(graph, measured, evaluations)
 
-    def knowing(
-        self, stored: Mapping[str, StoredTensor], counts: Mapping[str, tuple[Counts, ...]]
+    def with_tensors(
+        self, stored: Mapping[str, StoredTensor], counts: Mapping[str, tuple[AxisCounts, ...]]
     ) -> "UniformEstimator":
-        """Itself: statistics are all that it needs."""
+        """Return the estimator itself, as statistics are all that it needs."""
         return self
 
 
 def make_estimator(
     name: str, stored: Mapping[str, StoredTensor], measured: Mapping[str, Statistics], executor: Executor
 ) -> Estimator:
-    """An estimator for programs on stored tensors.
+    """Make an estimator for programs on stored tensors.
 
     Args:
-        name: `uniform`: entries are spread evenly (SparseEinSum, section 8.2); `sketch`: by counts of entries at every
-            index, measured here; `exact`: counted by a query, which computes where results have entries.
+        name: `uniform` assumes that entries are spread evenly (SparseEinSum, section 8.2); `sketch` uses counts of
+            entries at every index, which it measures now; `exact` counts by a query where results have entries.
         stored: The inputs.
         measured: Their statistics.
         executor: Runs queries.
@@ -86,7 +88,7 @@ def make_estimator(
         case "uniform":
             return UniformEstimator()
         case "sketch":
-            return SketchEstimator.measuring(stored, measured, executor)
+            return SketchEstimator.from_tensors(stored, measured, executor)
         case "exact":
             return ExactEstimator(stored, executor)
         case _:

@@ -1,6 +1,6 @@
-"""Statistics: results counted instead of estimated: a query computes which indices have entries, and no values.
+"""Statistics: exact counts of results: a query computes which indices have entries, but no values.
 
-Values that cancel out, or that happen to be the fill, count as entries.
+A value that equals the fill by chance, such as a sum that cancels out, counts as an entry.
 """
 
 import itertools
@@ -14,39 +14,39 @@ from sqlglot import exp
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.tensors import DEMOTED, StoredTensor
 from sparseeinsum.semantics.exactness import Evaluation, JoinKind
+from sparseeinsum.statistics.axis_counts import AxisCounts
 from sparseeinsum.statistics.columns import coordinate
-from sparseeinsum.statistics.counts import Counts
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.indices import entry_indices, index_column
 from sparseeinsum.statistics.measure import Executor
 from sparseeinsum.statistics.sketch_estimates import SketchEstimator
 from sparseeinsum.statistics.templates import union_all
 
-_MOST_AXES = 4  # of a relation of whose every set of axes the tuples are counted
-_MOST_COUNTED = 8  # axes of a tensor for whose every set of axes counts are kept
+_MOST_AXES = 4  # the most axes of a relation for which the tuples of every set of axes are counted
+_MOST_COUNTED = 8  # the most axes of a tensor for which counts of every set of axes are kept
 
 _Positions = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Structure:
-    """Which indices of a tensor have entries: those in a relation, with every index of the axes that it lacks.
+    """The indices of a tensor that have entries: those in a relation, with all indices of the axes that it lacks.
 
     Attributes:
-        relation: Its name; None where every index has an entry.
-        axes: Positions of the axes that the relation has columns for.
+        relation: The name of the relation; None if the tensor is dense.
+        axes: Positions of the axes for which the relation has columns.
     """
 
     relation: str | None
     axes: _Positions
 
 
-_EVERYWHERE = _Structure(None, ())
+_DENSE = _Structure(None, ())
 
 
 @dataclass(frozen=True, slots=True)
 class ExactEstimator:
-    """Counts the entries of all results by one query, which may take as long as to run the relational plan.
+    """Counts the entries of all results by one query, which may take as long as running the relational plan.
 
     Attributes:
         stored: The inputs.
@@ -58,8 +58,10 @@ class ExactEstimator:
     stored: Mapping[str, StoredTensor]
     executor: Executor
 
-    def knowing(self, stored: Mapping[str, StoredTensor], counts: Mapping[str, tuple[Counts, ...]]) -> "ExactEstimator":
-        """The estimator that counts from further stored tensors, too."""
+    def with_tensors(
+        self, stored: Mapping[str, StoredTensor], counts: Mapping[str, tuple[AxisCounts, ...]]
+    ) -> "ExactEstimator":
+        """An estimator that reads further stored tensors, too."""
         return ExactEstimator({**self.stored, **stored}, self.executor)
 
     def __call__(
@@ -68,115 +70,121 @@ class ExactEstimator:
         """Statistics of every tensor of a graph.
 
         Raises:
-            EngineError: The database refused the query, as where memory does not suffice.
+            EngineError: The database refused the query, for example for lack of memory.
         """
-        read = {name: self.stored[name] for name in measured}  # the rest of a plan reads no longer all that it read
-        known = SketchEstimator.measuring(read, measured, self.executor)(graph, measured, evaluations)
+        read = {name: self.stored[name] for name in measured}  # after a checkpoint, the rest reads fewer tensors
+        known = SketchEstimator.from_tensors(read, measured, self.executor)(graph, measured, evaluations)
         structures = _Structures(graph, self.executor.dialect_name)
         for name in measured:
-            is_everywhere = measured[name].entries >= self.stored[name].tensor.size
-            structures.add_input(self.stored[name], is_everywhere)
+            is_dense = measured[name].entries >= self.stored[name].tensor.size
+            structures.add_input(self.stored[name], is_dense)
         for einsum in graph.einsums:
             structures.add_result(einsum, evaluations[einsum.output.tensor])
-        counted = [name for name in known if known[name].entries > 0 and structures.found[name].relation is not None]
-        if not counted:
+        sparse = [name for name in known if known[name].entries > 0 and structures.by_tensor[name].relation is not None]
+        if not sparse:
             return known
-        sets = {name: _counted_sets(structures.found[name].axes) for name in counted}
-        rows = self.executor.rows(structures.counting(sets))
+        sets = {name: _counted_sets(structures.by_tensor[name].axes) for name in sparse}
+        rows = self.executor.rows(structures.counting_query(sets))
         for number, counts in rows:
-            name = counted[int(str(number))]
+            name = sparse[int(str(number))]
             sizes = dict(zip(sets[name], map(float, counts), strict=True))  # type: ignore[call-overload]  # a list
-            known[name] = _with_counts(known[name], structures.found[name], sizes)
+            known[name] = _with_counts(known[name], structures.by_tensor[name], sizes)
         return known
 
 
 def _counted_sets(axes: _Positions) -> list[_Positions]:
-    """Sets of axes whose tuples are counted; all of them where there are few axes."""
+    """The sets of axes whose tuples are counted: all sets if there are few axes, else single axes and all together."""
     sizes = range(1, len(axes)) if len(axes) <= _MOST_AXES else range(1, 2)
     fewer = [positions for size in sizes for positions in itertools.combinations(axes, size)]
     return [positions for positions in fewer if positions != axes] + [axes]
 
 
 def _with_counts(statistics: Statistics, structure: _Structure, counts: Mapping[_Positions, float]) -> Statistics:
-    """Statistics with counts in place of estimates."""
+    """Statistics with counts instead of estimates.
+
+    Args:
+        statistics: The estimates.
+        structure: Where the tensor has entries.
+        counts: The tuples of the structure's relation, by sets of axes.
+    """
     shape, rank = statistics.shape, len(statistics.shape)
     if counts[structure.axes] == 0:
         return Statistics(0.0, (0.0,) * rank, shape)
     counts = {(): 1.0, **counts}
 
     def tuples(promoted: Iterable[int]) -> float | None:
-        """As counted, times all indices of the axes that the relation lacks."""
+        """The counted tuples times all indices of the axes that the relation lacks; None if they were not counted."""
         positions = tuple(promoted)
-        found = counts.get(tuple(each for each in positions if each in structure.axes))
-        return found and found * math.prod(shape[each] for each in positions if each not in structure.axes)
+        count = counts.get(tuple(position for position in positions if position in structure.axes))
+        return count and count * math.prod(shape[position] for position in positions if position not in structure.axes)
 
-    measured = {}
+    counted_tuples = {}
     for tiles in itertools.product((DEMOTED, 1), repeat=rank) if rank <= _MOST_COUNTED else ():
-        found = tuples(position for position, tile in enumerate(tiles) if tile != DEMOTED)
-        if found is not None:
-            measured[tiles] = found
+        count = tuples(position for position, tile in enumerate(tiles) if tile != DEMOTED)
+        if count is not None:
+            counted_tuples[tiles] = count
     distinct = tuple(tuples([position]) or 0.0 for position in range(rank))
-    return replace(statistics, entries=tuples(range(rank)) or 0.0, distinct=distinct, measured=measured)
+    return replace(statistics, entries=tuples(range(rank)) or 0.0, distinct=distinct, counted_tuples=counted_tuples)
 
 
 class _Structures:
-    """Builds the query: a common table expression for every tensor that has no entry somewhere."""
+    """Builds the query, with a common table expression for every sparse tensor."""
 
     def __init__(self, graph: EinGraph, dialect: str) -> None:
-        self.found: dict[str, _Structure] = {}
+        self.by_tensor: dict[str, _Structure] = {}
         self._graph = graph
         self._dialect = dialect
         self._queries: dict[str, exp.Query] = {}
 
-    def add_input(self, stored: StoredTensor, is_everywhere: bool) -> None:
-        """An input, read from its relation."""
+    def add_input(self, stored: StoredTensor, is_dense: bool) -> None:
+        """Add an input, which is read from its relation unless it is dense."""
         name = stored.tensor.name
         axes = tuple(range(len(stored.tensor.axes)))
-        self.found[name] = _EVERYWHERE if is_everywhere else self._add(axes, entry_indices(stored, self._dialect))
+        self.by_tensor[name] = _DENSE if is_dense else self._add(axes, entry_indices(stored, self._dialect))
 
     def add_result(self, einsum: EinSum, evaluation: Evaluation) -> None:
-        """A result, computed from the structures of its operands."""
-        everything = tuple(frozenset(operand.labels) for operand in einsum.operands)
-        absence = evaluation.absence_options(everything)[0]
+        """Add a result, which is computed from the structures of its operands."""
+        all_labels = tuple(frozenset(operand.labels) for operand in einsum.operands)
+        absence = evaluation.absence_options(all_labels)[0]
         operands = [
-            _Operand.of(operand, _EVERYWHERE if dense else self.found[operand.tensor], table)
+            _OperandStructure.from_reference(operand, _DENSE if dense else self.by_tensor[operand.tensor], table)
             for operand, dense, table in zip(einsum.operands, absence.dense, "uv", strict=False)
         ]
-        kept = {JoinKind.LEFT: operands[:1], JoinKind.RIGHT: operands[1:]}.get(absence.join, operands)
+        joined = {JoinKind.LEFT: operands[:1], JoinKind.RIGHT: operands[1:]}.get(absence.join, operands)
         labels = einsum.output.labels
         if absence.join == JoinKind.FULL:
-            self.found[einsum.output.tensor] = self._united(einsum, operands)
-        elif all(operand.relation is None for operand in kept):
-            self.found[einsum.output.tensor] = _EVERYWHERE
+            self.by_tensor[einsum.output.tensor] = self._united(einsum, operands)
+        elif all(operand.relation is None for operand in joined):
+            self.by_tensor[einsum.output.tensor] = _DENSE
         else:
-            columns = {label: each for label, each in _columns(kept).items() if label != einsum.along}
+            columns = {label: column for label, column in _columns(joined).items() if label != einsum.along}
             axes = tuple(position for position, label in enumerate(labels) if label in columns)
             selected = _selected([(position, columns[labels[position]]) for position in axes])
-            self.found[einsum.output.tensor] = self._add(axes, _joined(selected, kept))
+            self.by_tensor[einsum.output.tensor] = self._add(axes, _joined(selected, joined))
 
-    def _united(self, einsum: EinSum, operands: Sequence["_Operand"]) -> _Structure:
-        """Indices that either operand has."""
+    def _united(self, einsum: EinSum, operands: Sequence["_OperandStructure"]) -> _Structure:
+        """The union of the indices of both operands, for a full join."""
         if any(operand.relation is None for operand in operands):
-            return _EVERYWHERE
+            return _DENSE
         labels = einsum.output.labels
-        wanted = [label for label in labels if any(label in operand.columns for operand in operands)]
-        axes = tuple(position for position, label in enumerate(labels) if label in wanted)
+        known = [label for label in labels if any(label in operand.columns for operand in operands)]
+        axes = tuple(position for position, label in enumerate(labels) if label in known)
         halves = []
         for operand in operands:
-            missing = [label for label in wanted if label not in operand.columns]
+            missing = [label for label in known if label not in operand.columns]
             ranges = {label: self._range(einsum, label, f"r{number}") for number, label in enumerate(missing)}
             columns = {**operand.columns} | {
-                label: exp.column("place", table=each.alias) for label, each in ranges.items()
+                label: exp.column("place", table=index_range.alias) for label, index_range in ranges.items()
             }
             selected = _selected([(position, columns[labels[position]]) for position in axes])
             query = _joined(selected, [operand])
-            for each in ranges.values():
-                query = query.join(each, join_type="cross")
+            for index_range in ranges.values():
+                query = query.join(index_range, join_type="cross")
             halves.append(query)
         return self._add(axes, exp.union(*halves, distinct=True))
 
     def _range(self, einsum: EinSum, label: str, alias: str) -> exp.Subquery:
-        """All indices of a label."""
+        """A subquery of all indices of a label."""
         bound = exp.Literal.number(self._graph.bound_of(einsum, label))
         places = exp.Table(this=exp.Anonymous(this="RANGE", expressions=[bound]))
         return exp.select(exp.column("range").as_("place")).from_(places).subquery(alias)
@@ -186,12 +194,12 @@ class _Structures:
         self._queries[relation] = query
         return _Structure(relation, axes)
 
-    def counting(self, sets: Mapping[str, Sequence[_Positions]]) -> exp.Query:
-        """A row for every tensor: its number, and a list of the counts of these sets of axes."""
+    def counting_query(self, sets: Mapping[str, Sequence[_Positions]]) -> exp.Query:
+        """The query, with a row for every tensor: its number, and a list of the counts of these sets of axes."""
         selects = []
         for number, (name, positions) in enumerate(sets.items()):
-            structure = self.found[name]
-            counts = exp.array(*(self._count(name, each, structure.axes) for each in positions))
+            structure = self.by_tensor[name]
+            counts = exp.array(*(self._count(name, axes, structure.axes) for axes in positions))
             columns = (exp.Literal.number(number).as_("number"), counts.as_("counts"))
             selects.append(exp.select(*columns).from_(str(structure.relation)))
         counting = union_all(selects)
@@ -203,18 +211,18 @@ class _Structures:
         if positions == axes:
             return exp.Count(this=exp.Star())
         shape = self._graph.tensors[name].shape
-        key = coordinate([index_column(each) for each in positions], [shape[each] for each in positions])
+        key = coordinate([index_column(axis) for axis in positions], [shape[axis] for axis in positions])
         return exp.Count(this=exp.Distinct(expressions=[key]))
 
 
 @dataclass(frozen=True, slots=True)
-class _Operand:
+class _OperandStructure:
     """The structure of an operand in a FROM clause.
 
     Attributes:
-        relation: Its relation under an alias; None where it has every index.
-        columns: By label, for those that the relation has.
-        conditions: That the columns of a repeated label are equal.
+        relation: Its relation under an alias; None if the operand is dense.
+        columns: The columns of the relation, by label.
+        conditions: Equality of the columns of repeated labels.
     """
 
     relation: exp.Table | None
@@ -222,8 +230,8 @@ class _Operand:
     conditions: tuple[exp.Expr, ...]
 
     @classmethod
-    def of(cls, reference: Reference, structure: _Structure, table: str) -> "_Operand":
-        """A structure under the labels of a reference."""
+    def from_reference(cls, reference: Reference, structure: _Structure, table: str) -> "_OperandStructure":
+        """The structure of an operand under the labels of its reference."""
         columns: dict[str, exp.Column] = {}
         conditions: list[exp.Expr] = []
         for position in structure.axes:
@@ -235,19 +243,19 @@ class _Operand:
         return cls(relation, columns, tuple(conditions))
 
 
-def _columns(operands: Sequence[_Operand]) -> dict[str, exp.Column]:
+def _columns(operands: Sequence[_OperandStructure]) -> dict[str, exp.Column]:
     return {label: column for operand in operands for label, column in operand.columns.items()}
 
 
 def _selected(columns: Sequence[tuple[int, exp.Expr]]) -> exp.Select:
-    """Distinct indices; a row where there is any, if no axis has a column."""
+    """A SELECT of distinct indices; without columns, it returns one row if there is any entry."""
     projections = [column.copy().as_(f"index_{position}") for position, column in columns]
     return exp.select(*(projections or [exp.Literal.number(1).as_("present")])).distinct()
 
 
-def _joined(selected: exp.Select, operands: Sequence[_Operand]) -> exp.Select:
-    """The selected columns from the join of operands on all labels that both have columns for."""
-    (table, first), *others = [(each.relation, each) for each in operands if each.relation is not None]
+def _joined(selected: exp.Select, operands: Sequence[_OperandStructure]) -> exp.Select:
+    """The selected columns from the join of the operands on all labels for which both have columns."""
+    (table, first), *others = [(operand.relation, operand) for operand in operands if operand.relation is not None]
     query = selected.from_(table)
     for table, other in others:
         shared = [

@@ -1,4 +1,4 @@
-"""Statistics: tensors that are generated from their bounds, measured without a scan, however long they are."""
+"""Statistics: measurements of tensors that are generated from their bounds, which need no scan."""
 
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.ranges import EMPTY_RANGE, Range
@@ -8,11 +8,11 @@ from sparseeinsum.statistics.measure import Measurement
 
 
 def measure_generated(stored: StoredTensor, fingerprint: object) -> Measurement:
-    """What `measure` would find: of a vector of ones, a vector of its own indices, or what says which follows which.
+    """The result that `measure` would have for a vector of ones, a vector of indices, or a matrix of successors.
 
     Args:
-        stored: Rows of it follow from its bounds.
-        fingerprint: Of it.
+        stored: A tensor whose rows follow from its bounds.
+        fingerprint: Its fingerprint.
     """
     bound = stored.tensor.shape[0]
     tuples = bound if len(stored.keys) == 1 else max(bound - 1, 0)

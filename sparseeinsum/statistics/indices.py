@@ -1,4 +1,4 @@
-"""Statistics: a stored tensor in, a query of the indices of its entries out, one column for every axis."""
+"""Statistics: queries of the indices of a stored tensor's entries, with a column for every axis."""
 
 from sqlglot import exp
 
@@ -8,16 +8,16 @@ from sparseeinsum.statistics.columns import relation_of, value_of
 from sparseeinsum.statistics.distributed_aggregates import DISTRIBUTED_DIALECTS
 from sparseeinsum.statistics.extents import Extent, as_sql, extent, product
 from sparseeinsum.statistics.numbers import number
-from sparseeinsum.statistics.templates import filled, template
+from sparseeinsum.statistics.templates import fill_placeholders, template
 
 
 def index_column(position: int, table: str | None = None) -> exp.Column:
-    """The column of an axis's indices."""
+    """The column with the indices of the axis at `position`."""
     return exp.column(f"index_{position}", table=table)
 
 
 def entry_indices(stored: StoredTensor, dialect: str) -> exp.Select:
-    """A query of the indices, column by column, at which a tensor does not hold its fill; each of them once."""
+    """A query of the distinct indices at which a tensor does not hold its fill, with a column for every axis."""
     fill = number(stored.tensor.fill, stored.tensor.dtype)
     if stored.decomposition.is_scalar and not is_complex(stored.tensor.dtype):
         keys = [exp.column(key, quoted=True).as_(f"index_{i}") for i, key in enumerate(stored.keys)]
@@ -40,20 +40,22 @@ def entry_indices(stored: StoredTensor, dialect: str) -> exp.Select:
 
 
 def _elements(stored: StoredTensor, dialect: str) -> exp.Select:
-    """One row for every element of an array, with its place in it."""
+    """A query with a row for every element of every array: the keys, the element, and its position in the array."""
     keys = [exp.column(key, quoted=True).as_(f"key_{i}") for i, key in enumerate(stored.keys)]
     value = value_of(stored)
     if dialect in DISTRIBUTED_DIALECTS:
-        query = filled(template("elements", dialect), {"relation": relation_of(stored, dialect), "value": value})
+        query = fill_placeholders(
+            template("elements", dialect), {"relation": relation_of(stored, dialect), "value": value}
+        )
         assert isinstance(query, exp.Select)
         return query.select(*keys)
     places = exp.func("range", exp.func("len", value.copy(), dialect=dialect), dialect=dialect)
-    unnested = [exp.Anonymous(this="UNNEST", expressions=[each]) for each in (value, places)]
+    unnested = [exp.Anonymous(this="UNNEST", expressions=[array]) for array in (value, places)]
     return exp.select(*keys, unnested[0].as_("element"), unnested[1].as_("place")).from_(relation_of(stored, dialect))
 
 
 def _fill_of(fill: exp.Expr, parts: int) -> exp.Expr:
-    """The number that an element is compared with."""
+    """The fill that an element is compared with: for complex numbers, the real or imaginary part by its position."""
     if parts == 1:
         return fill
     real, imaginary = fill.expressions
@@ -62,24 +64,24 @@ def _fill_of(fill: exp.Expr, parts: int) -> exp.Expr:
 
 
 def _indices(stored: StoredTensor, place: exp.Expr) -> list[exp.Expr]:
-    """The index on every axis of the element at a place: a short last tile has fewer elements."""
+    """The index on every axis of the element at position `place` of an array, whose last tiles may be shorter."""
     tiles, shape = stored.decomposition.tiles, stored.tensor.shape
     keys = {position: exp.column(f"key_{i}") for i, position in enumerate(stored.decomposition.promoted)}
     extents: list[Extent] = [
         extent(tile, bound, keys.get(position)) for position, (tile, bound) in enumerate(zip(tiles, shape, strict=True))
     ]
-    found: list[exp.Expr] = []
+    indices: list[exp.Expr] = []
     for position, tile in enumerate(tiles):
         if tile == 1:
-            found.append(keys[position])
+            indices.append(keys[position])
             continue
-        inside = _divided(place, product(extents[position + 1 :])) % as_sql(extents[position])
-        found.append(inside if tile == DEMOTED else keys[position] * tile + exp.Paren(this=inside))
-    return found
+        offset = _divided(place, product(extents[position + 1 :])) % as_sql(extents[position])
+        indices.append(offset if tile == DEMOTED else keys[position] * tile + exp.Paren(this=offset))
+    return indices
 
 
 def _divided(number: exp.Expr, divisor: Extent) -> exp.Expr:
-    """The whole part of a quotient."""
+    """The quotient, rounded down."""
     if divisor == 1:
         return number.copy()
     operand = exp.Literal.number(divisor) if isinstance(divisor, int) else exp.Paren(this=divisor)

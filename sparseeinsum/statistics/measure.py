@@ -1,6 +1,6 @@
-"""Statistics: T and V of stored tensors, and whether their data are sound, by one scan each.
+"""Statistics: measures T and V of stored tensors, and checks their data, by one scan each.
 
-The statements are `stats/<engine>/entries.sql`, `arrays.sql` and `complex.sql`; their placeholders are replaced here.
+The templates of the statements are `stats/<engine>/entries.sql`, `arrays.sql` and `complex.sql`.
 """
 
 import math
@@ -19,11 +19,11 @@ from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.operators.ranges import ANY_VALUE, EMPTY_RANGE, Range
 from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.columns import relation_of, table_of_rows, value_of
-from sparseeinsum.statistics.dictionaries import KEY_COLUMN, compared, dictionary_table, rows_with_indices
+from sparseeinsum.statistics.dictionaries import KEY_COLUMN, comparable_key, dictionary_table, rows_with_indices
 from sparseeinsum.statistics.distributed_aggregates import aggregate_query
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.extents import Extent, as_sql, extents_of, product
-from sparseeinsum.statistics.templates import filled, placeholders, template, union_all
+from sparseeinsum.statistics.templates import fill_placeholders, placeholders, template, union_all
 
 
 class Executor(Protocol):
@@ -34,21 +34,21 @@ class Executor(Protocol):
         """Name of the engine's SQL dialect, which is also its folder in stats/."""
 
     def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
-        """All rows of a query."""
+        """Run a query and return all its rows."""
 
     def arrow(self, statement: exp.Expr | str) -> pa.Table:
-        """The result of a query, for many rows."""
+        """Run a query of many rows and return them as an Arrow table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What a scan of a stored tensor says.
+    """The result of a scan of a stored tensor.
 
     Attributes:
         statistics: T and V, exact.
-        tuples: Rows of the relation, explicit fills included.
-        values: Where the values lie that are not the fill, and whether some index holds it.
-        fingerprint: Changes with the rows.
+        tuples: The number of rows of the relation, including those that store the fill.
+        values: The range of the values that are not the fill, and whether some index holds the fill.
+        fingerprint: A value that changes with the rows.
     """
 
     statistics: Statistics
@@ -58,37 +58,38 @@ class Measurement:
 
 
 def measure(stored: StoredTensor, executor: Executor, fingerprint: object = None) -> Measurement:
-    """Scan a stored tensor.
+    """Measure a stored tensor by a scan.
 
     Args:
         stored: The tensor.
         executor: Runs the scan.
-        fingerprint: Of its rows, taken before, so that rows that come in between look changed; None where nobody asks.
+        fingerprint: The fingerprint of its rows, taken before the scan, so that rows that are added in between count as
+            changed; None if it is not needed.
 
     Raises:
-        DataError: It holds NULL, an index out of range or a coordinate twice; the first such row is named.
-        EngineError: The database refused the scan, as it does for arrays of a wrong length; `check_rows` says which.
+        DataError: It holds NULL, an index out of range or a repeated coordinate; the message names the first such row.
+        EngineError: The database refused the scan, as for arrays of a wrong length; `check_rows` finds the row.
     """
     scan = _scan(stored, executor.dialect_name)
     (row,) = executor.rows(scan.statement)
     values = dict(zip(scan.columns, row, strict=True))
     lowest, highest = values.pop("lowest"), values.pop("highest")
-    found = {name: 0 if value is None else int(value) for name, value in values.items()}  # type: ignore[call-overload]  # counts
-    if not _is_sound(stored, found):
+    counts = {name: 0 if value is None else int(value) for name, value in values.items()}  # type: ignore[call-overload]
+    if not _is_sound(stored, counts):
         check_rows(stored, executor)
         raise DataError(f"tensor {stored.tensor.name} changed while it was measured; try again")
     distinct = [0.0] * len(stored.tensor.axes)
     for position in range(len(distinct)):
         prefix = "distinct" if stored.decomposition.tiles[position] == 1 else "occupied"
-        distinct[position] = float(found[f"{prefix}_{position}"])
-    tuples = {} if stored.decomposition.is_scalar else {stored.decomposition.tiles: float(found["tuples"])}
-    statistics = Statistics(float(found["entries"]), tuple(distinct), stored.tensor.shape, measured=tuples)
-    known = ValueFacts(_range(lowest, highest), has_fill=found["entries"] < stored.tensor.size)
-    return Measurement(statistics, found["tuples"], known, fingerprint)
+        distinct[position] = float(counts[f"{prefix}_{position}"])
+    tuples = {} if stored.decomposition.is_scalar else {stored.decomposition.tiles: float(counts["tuples"])}
+    statistics = Statistics(float(counts["entries"]), tuple(distinct), stored.tensor.shape, counted_tuples=tuples)
+    known = ValueFacts(_range(lowest, highest), has_fill=counts["entries"] < stored.tensor.size)
+    return Measurement(statistics, counts["tuples"], known, fingerprint)
 
 
 def _range(lowest: object, highest: object) -> Range:
-    """Where values lie; NaN is the highest of all to the engine."""
+    """The range of values from the lowest to the highest; the engine orders NaN above all numbers."""
     if lowest is None or highest is None:
         return EMPTY_RANGE
     low, high = (value if isinstance(value, int) else float(str(value)) for value in (lowest, highest))
@@ -105,7 +106,7 @@ class _Scan:
 
 @lru_cache(maxsize=512)  # a tensor is measured for every plan and every run
 def _scan(stored: StoredTensor, dialect: str) -> _Scan:
-    """The scan of one tensor: the template with its placeholders replaced."""
+    """The scan of a tensor, from the template."""
     projections = scan_projections(stored, dialect)
     keys = [exp.column(key, quoted=True) for key in stored.keys]
     statement = aggregate_query(relation_of(stored, dialect), projections, keys, dialect)
@@ -113,53 +114,60 @@ def _scan(stored: StoredTensor, dialect: str) -> _Scan:
 
 
 def scan_projections(stored: StoredTensor, dialect: str) -> list[exp.Expr]:
-    """What a scan of a tensor asks, each under an alias that ends in the position of the axis that it is about."""
-    by_shape = "entries" if stored.decomposition.is_scalar else "arrays"
-    name = "complex" if is_complex(stored.tensor.dtype) else by_shape
-    return [each for projection in template(name, dialect).expressions for each in _repeat(projection, stored, dialect)]
+    """The aggregates that a scan of a tensor computes; the alias of an axis's aggregate ends in the axis's position."""
+    real_name = "entries" if stored.decomposition.is_scalar else "arrays"
+    name = "complex" if is_complex(stored.tensor.dtype) else real_name
+    return [
+        projection
+        for template_projection in template(name, dialect).expressions
+        for projection in _repeat(template_projection, stored, dialect)
+    ]
 
 
 def _repeat(projection: exp.Expr, stored: StoredTensor, dialect: str) -> Iterator[exp.Expr]:
-    """The projection once for every key column, every axis inside the arrays, every tiled one, or just once."""
+    """The projection, repeated for every key column, every tiled axis or every demoted axis if it mentions one."""
     mentioned = {column.name for column in projection.find_all(exp.Column)}
     constants = placeholders(stored)
     decomposition = stored.decomposition
     if "axis" in mentioned:
         for position, key in zip(decomposition.promoted, stored.keys, strict=True):
-            yield _fill(projection, {**constants, "axis": exp.column(key, quoted=True)}, f"_{position}")
+            yield _fill_projection(projection, {**constants, "axis": exp.column(key, quoted=True)}, f"_{position}")
     elif "tiled" in mentioned:
         for inside, position in enumerate(decomposition.array_axes):
             if decomposition.tiles[position] != DEMOTED:
                 column = exp.column(stored.keys[decomposition.promoted.index(position)], quoted=True)
-                of_axis = {"tiled": exp.Literal.number(inside), "key": column, "relation": relation_of(stored, dialect)}
-                yield _fill(projection, constants | of_axis, f"_{position}")
+                relation = relation_of(stored, dialect)
+                values = {**constants, "tiled": exp.Literal.number(inside), "key": column, "relation": relation}
+                yield _fill_projection(projection, values, f"_{position}")
     elif "position" in mentioned:
         for inside, position in enumerate(decomposition.array_axes):
             if decomposition.tiles[position] == DEMOTED:
-                yield _fill(projection, {**constants, "position": exp.Literal.number(inside)}, f"_{position}")
+                yield _fill_projection(
+                    projection, {**constants, "position": exp.Literal.number(inside)}, f"_{position}"
+                )
     else:
-        yield _fill(projection, constants, "")
+        yield _fill_projection(projection, constants, "")
 
 
-def _fill(projection: exp.Expr, values: Mapping[str, exp.Expr], suffix: str) -> exp.Expr:
+def _fill_projection(projection: exp.Expr, values: Mapping[str, exp.Expr], suffix: str) -> exp.Expr:
     base = projection.alias.rsplit("_", 1)[0] if suffix else projection.alias
-    return exp.alias_(filled(projection.unalias(), values), base + suffix)
+    return exp.alias_(fill_placeholders(projection.unalias(), values), base + suffix)
 
 
-def _is_sound(stored: StoredTensor, found: Mapping[str, int]) -> bool:
-    if found["value_nulls"] or found["coordinates"] != found["tuples"] or found.get("wrong_lengths", 0):
+def _is_sound(stored: StoredTensor, counts: Mapping[str, int]) -> bool:
+    if counts["value_nulls"] or counts["coordinates"] != counts["tuples"] or counts.get("wrong_lengths", 0):
         return False
     shape = stored.tensor.shape
-    return found["tuples"] == 0 or all(
-        found[f"nulls_{position}"] == 0
-        and found[f"least_{position}"] >= 0
-        and found[f"greatest_{position}"] < count_keys(stored.decomposition.tiles[position], shape[position])
+    return counts["tuples"] == 0 or all(
+        counts[f"nulls_{position}"] == 0
+        and counts[f"least_{position}"] >= 0
+        and counts[f"greatest_{position}"] < count_keys(stored.decomposition.tiles[position], shape[position])
         for position in stored.decomposition.promoted
     )
 
 
 def check_rows(stored: StoredTensor, executor: Executor) -> None:
-    """Name the first row that makes the data unsound; slower than `measure`.
+    """Refuse unsound data with a message that names the first bad row; slower than `measure`.
 
     Raises:
         DataError: There is such a row.
@@ -169,14 +177,14 @@ def check_rows(stored: StoredTensor, executor: Executor) -> None:
     for row, column, key in (
         executor.rows(_unknown_key(stored, executor.dialect_name)) if stored.column_dictionaries else ()
     ):
-        raise DataError(_describe_unknown(stored, row, str(column), key))
-    rows = [row for find in (_bad_row, _repeated_row) for row in executor.rows(find(stored, numbered))]
+        raise DataError(_unknown_key_problem(stored, row, str(column), key))
+    rows = [row for query_of in (_bad_row, _repeated_row) for row in executor.rows(query_of(stored, numbered))]
     if rows:
-        raise DataError(_describe(stored, min(rows, key=lambda row: int(str(row[0])))))
+        raise DataError(_row_problem(stored, min(rows, key=lambda row: int(str(row[0])))))
 
 
 def check_entries(stored: StoredTensor, executor: Executor) -> None:
-    """Refuse NULL and indices out of range in entries whose coordinates may be repeated; the first such row is named.
+    """Refuse NULL and indices out of range in entries whose coordinates may be repeated.
 
     Raises:
         DataError: There is such a row.
@@ -186,9 +194,9 @@ def check_entries(stored: StoredTensor, executor: Executor) -> None:
     is_bad = exp.or_(*_bad_conditions(stored, keys, value_of(stored)))
     if not executor.rows(exp.select(exp.Literal.number(1).as_("one")).from_(relation).where(is_bad).limit(1)):
         return
-    # Apart, because one thread alone can number rows.
+    # A query of its own, because numbering rows runs in a single thread.
     for row in executor.rows(_bad_row(stored, _numbered_rows(stored, executor.dialect_name))):
-        raise DataError(_describe(stored, row))
+        raise DataError(_row_problem(stored, row))
 
 
 def _numbered_rows(stored: StoredTensor, dialect: str) -> exp.Subquery:
@@ -196,7 +204,7 @@ def _numbered_rows(stored: StoredTensor, dialect: str) -> exp.Subquery:
     value = exp.alias_(value_of(stored), "value")
     table: exp.Expr = table_of_rows(stored, dialect)
     row: exp.Expr = _row_number()
-    if stored.column_dictionaries:  # rows have their numbers before a join changes their order
+    if stored.column_dictionaries:  # rows are numbered before a join changes their order
         row = exp.column(_number_column(stored))
         table = rows_with_indices(stored, _with_numbers(stored, dialect), [row.name]).subquery("looked_up")
     select = exp.select(exp.alias_(row, "row"), *keys, value).from_(table)
@@ -208,14 +216,14 @@ def _row_number() -> exp.Expr:
 
 
 def _with_numbers(stored: StoredTensor, dialect: str) -> exp.Subquery:
-    """The rows of a table as they are, with their numbers."""
+    """The rows of a tensor's table with their numbers, under the alias t."""
     number = _row_number().as_(_number_column(stored))
     columns = [exp.column(column) for column in dict.fromkeys((*stored.keys, stored.value)) if column is not None]
     return exp.select(*columns, number).from_(table_of_rows(stored, dialect)).subquery("t")
 
 
 def _number_column(stored: StoredTensor) -> str:
-    """A name for the numbers of rows that no column of the tensor has."""
+    """A name for the column of row numbers that no column of the tensor has."""
     name = "row_number"
     while name in {str(column).lower() for column in (*stored.keys, stored.value)}:
         name += "_"
@@ -223,21 +231,21 @@ def _number_column(stored: StoredTensor) -> str:
 
 
 def _unknown_key(stored: StoredTensor, dialect: str) -> exp.Select:
-    """The first row with a natural key that is NULL, or that its dictionary lacks: its number, the column, the key."""
-    found: list[exp.Query] = []
+    """A query of the first row with a natural key that is NULL or not in its dictionary: row number, column, key."""
+    queries: list[exp.Query] = []
     for key, dictionary in stored.column_dictionaries.items():
         column = exp.column(key, table="t")
         known = exp.select(exp.column(KEY_COLUMN)).from_(dictionary_table(dictionary))
-        is_known = exp.In(this=compared(column.copy(), dictionary), query=known.subquery())
+        is_known = exp.In(this=comparable_key(column.copy(), dictionary), query=known.subquery())
         name, text = exp.Literal.string(key).as_("column_name"), exp.cast(column.copy(), "text").as_("key")
         is_unknown = exp.or_(column.copy().is_(exp.null()), exp.Not(this=is_known))
         row = exp.column(_number_column(stored), table="t").as_("row")
         rows = exp.select(row, name, text).from_(_with_numbers(stored, dialect))
-        found.append(rows.where(is_unknown))
-    return exp.select("*").from_(union_all(found).subquery("unknown")).order_by("row").limit(1)
+        queries.append(rows.where(is_unknown))
+    return exp.select("*").from_(union_all(queries).subquery("unknown")).order_by("row").limit(1)
 
 
-def _describe_unknown(stored: StoredTensor, row: object, column: str, key: object) -> str:
+def _unknown_key_problem(stored: StoredTensor, row: object, column: str, key: object) -> str:
     where = f"tensor {stored.tensor.name}, row {row} (counted from 0)"
     if key is None:
         return f"{where}: the key {column} is NULL; leave such rows out"
@@ -248,12 +256,12 @@ def _describe_unknown(stored: StoredTensor, row: object, column: str, key: objec
 
 
 def _array_length(stored: StoredTensor, keys: Iterable[exp.Expr]) -> Extent:
-    """Elements of the array in a row with these keys: of complex numbers both parts."""
+    """The length of the array in a row with these keys, which has both parts of complex numbers."""
     return product([*extents_of(stored, keys), 2 if is_complex(stored.tensor.dtype) else 1])
 
 
 def _bad_conditions(stored: StoredTensor, keys: Sequence[exp.Expr], value: exp.Expr) -> list[exp.Expr]:
-    """Whether a row has a NULL or an index out of range."""
+    """Conditions that hold for a row with a NULL or an index out of range."""
     conditions: list[exp.Expr] = [value.is_(exp.null())]
     for key, position in zip(keys, stored.decomposition.promoted, strict=True):
         bound = count_keys(stored.decomposition.tiles[position], stored.tensor.shape[position])
@@ -263,7 +271,7 @@ def _bad_conditions(stored: StoredTensor, keys: Sequence[exp.Expr], value: exp.E
 
 
 def _bad_row(stored: StoredTensor, numbered: exp.Subquery) -> exp.Select:
-    """The first row with a NULL, an index out of range or an array of a wrong length."""
+    """A query of the first row with a NULL, an index out of range or an array of a wrong length."""
     conditions = _bad_conditions(stored, _keys(stored), exp.column("value"))
     size = _array_length(stored, _keys(stored))
     length: exp.Expr = exp.Literal.number(1)
@@ -271,7 +279,9 @@ def _bad_row(stored: StoredTensor, numbered: exp.Subquery) -> exp.Select:
         length, numbers = exp.func("len", exp.column("value")), exp.func("list_count", exp.column("value"))
         conditions += [exp.NEQ(this=count, expression=as_sql(size)) for count in (length, numbers)]
     return (
-        exp.select("row", length.as_("length"), exp.Literal.number(1).as_("times"), *_keys(stored), _shown(stored))
+        exp.select(
+            "row", length.as_("length"), exp.Literal.number(1).as_("times"), *_keys(stored), _shown_value(stored)
+        )
         .from_(numbered)
         .where(exp.or_(*conditions))
         .order_by("row")
@@ -280,7 +290,7 @@ def _bad_row(stored: StoredTensor, numbered: exp.Subquery) -> exp.Select:
 
 
 def _repeated_row(stored: StoredTensor, numbered: exp.Subquery) -> exp.Select:
-    """The first row whose coordinate an earlier row has."""
+    """A query of the first row that repeats the coordinate of an earlier row."""
     keys = _keys(stored)
     times = exp.Window(
         this=exp.RowNumber(),
@@ -289,7 +299,7 @@ def _repeated_row(stored: StoredTensor, numbered: exp.Subquery) -> exp.Select:
     )
     counted = exp.select("*", times.as_("times")).from_(numbered).subquery("counted")
     size = _array_length(stored, keys)
-    columns = (exp.column("row"), as_sql(size).as_("length"), exp.column("times"), *keys, _shown(stored))
+    columns = (exp.column("row"), as_sql(size).as_("length"), exp.column("times"), *keys, _shown_value(stored))
     return exp.select(*columns).from_(counted).where("times > 1").order_by("row").limit(1)
 
 
@@ -297,12 +307,13 @@ def _keys(stored: StoredTensor) -> list[exp.Expr]:
     return [exp.column(f"key_{i}") for i in range(len(stored.keys))]
 
 
-def _shown(stored: StoredTensor) -> exp.Expr:
+def _shown_value(stored: StoredTensor) -> exp.Expr:
     is_number = stored.decomposition.is_scalar and not is_complex(stored.tensor.dtype)
     return exp.column("value") if is_number else exp.column("value").is_(exp.null())
 
 
-def _describe(stored: StoredTensor, row: tuple[object, ...]) -> str:
+def _row_problem(stored: StoredTensor, row: tuple[object, ...]) -> str:
+    """A message for a bad row; `row` has its number, array length, repetition, keys and value."""
     number, length, times, *keys, value = row
     axes = [stored.tensor.axes[position] for position in stored.decomposition.promoted]
     where = f"tensor {stored.tensor.name}, row {number} (counted from 0)"
@@ -329,7 +340,7 @@ def _describe(stored: StoredTensor, row: tuple[object, ...]) -> str:
 
 
 def _length_at(stored: StoredTensor, keys: Sequence[int]) -> int:
-    """Elements of the array in the row with these keys."""
+    """The number of elements of the array in the row with these keys, from their values."""
     tiles, shape = stored.decomposition.tiles, stored.tensor.shape
     extents = [
         extent_of(tiles[position], shape[position])
@@ -342,7 +353,13 @@ def _length_at(stored: StoredTensor, keys: Sequence[int]) -> int:
 
 
 def describe_index(column: str, index: int, axis: Axis) -> str:
-    """What is wrong with an index that is none of an axis."""
+    """A message for an index that is out of the range of an axis.
+
+    Args:
+        column: The column of the index.
+        index: The index.
+        axis: The axis.
+    """
     if index < 0:
         return f"the index {column} is {index}, but indices count from 0"
     return (

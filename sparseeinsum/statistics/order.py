@@ -1,6 +1,6 @@
-"""Statistics: in which order the rows of a stored tensor lie, from a look at the first of them.
+"""Statistics: the order of the rows of a stored tensor, guessed from the first rows.
 
-It says what is fast and never what is right, so that a look is enough.
+The order decides only what is fast, not what is correct, so that a guess is enough.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,26 +12,28 @@ from sparseeinsum.statistics.columns import relation_of
 from sparseeinsum.statistics.measure import Executor
 from sparseeinsum.statistics.templates import union_all
 
-_ROWS = 2_048  # that are looked at
+_ROWS = 2_048  # the number of rows that are read
 
 
 def ascending_axes(stored: Mapping[str, StoredTensor], executor: Executor) -> dict[str, frozenset[int]]:
-    """For every stored tensor the positions of promoted axes whose keys never descend from one row to the next."""
+    """For every stored tensor, the positions of promoted axes whose keys never decrease from one row to the next."""
     if not stored:
         return {}
-    selects = [_descents(number, each, executor.dialect_name) for number, each in enumerate(stored.values())]
+    selects = [_descents(number, source, executor.dialect_name) for number, source in enumerate(stored.values())]
     rows = executor.rows(union_all(selects))
-    counts = {int(str(number)): found for number, found in rows}
-    return {name: _never_descending(each, counts[number]) for number, (name, each) in enumerate(stored.items())}
+    counts = {int(str(number)): descents for number, descents in rows}
+    return {
+        name: _axes_without_descents(source, counts[number]) for number, (name, source) in enumerate(stored.items())
+    }
 
 
-def _never_descending(stored: StoredTensor, counts: object) -> frozenset[int]:
+def _axes_without_descents(stored: StoredTensor, counts: object) -> frozenset[int]:
     assert isinstance(counts, Sequence)
     return frozenset(axis for axis, count in zip(stored.decomposition.promoted, counts, strict=True) if count == 0)
 
 
 def _descents(number: int, stored: StoredTensor, dialect: str) -> exp.Select:
-    """How often every key is less than in the row before, as an array."""
+    """A query of one row: the tensor's number, and for every key how often it is less than in the row before."""
     keys = [exp.column(key, quoted=True) for key in stored.keys]
     first = exp.select(*keys).from_(relation_of(stored, dialect)).limit(_ROWS).subquery("first")
     falls = [key.copy() < exp.Window(this=exp.Lag(this=key.copy())) for key in keys]

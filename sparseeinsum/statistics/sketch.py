@@ -1,7 +1,7 @@
-"""Statistics: counts of entries at every index, by label, carried through joins and aggregations.
+"""Statistics: sketches, which are counts of entries at every index, by label, propagated through joins and aggregates.
 
-Source: MNC (see `counts`), sections 3 and 4, whose formulas for products and elementwise operations of matrices are
-here for labels; where a result's indices are not equally likely, cells are counted by their own chances.
+Source: MNC (see `counts`), sections 3 and 4. Its formulas for products and elementwise operations of matrices are
+generalised to labels. If a result's indices are not equally likely, every cell is counted with its own probability.
 """
 
 import math
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparseeinsum.semantics.exactness import JoinKind
-from sparseeinsum.statistics.counts import Counts, Vector, binned, occupied_cells
+from sparseeinsum.statistics.axis_counts import AxisCounts, Vector, binned, occupied_cells
 from sparseeinsum.statistics.estimate import join_tuples
 
 _NEARLY_ONE = 1 - 1e-12
@@ -19,37 +19,37 @@ _NEARLY_ONE = 1 - 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sketch:
-    """Entries of a tensor or of a join, and the counts of them by label."""
+    """The number of entries of a tensor or of a join, and their counts at every index, by label."""
 
     entries: float
-    counts: Mapping[str, Counts]
+    counts: Mapping[str, AxisCounts]
 
     def scaled(self, entries: float) -> "Sketch":
-        """With so many entries, spread alike."""
+        """A sketch with `entries` entries in the same proportions."""
         return Sketch(entries, {label: counts.scaled(entries) for label, counts in self.counts.items()})
 
 
-def under_labels(labels: tuple[str, ...], entries: float, axes: Sequence[Counts]) -> Sketch:
-    """The counts of a tensor under labels; of a repeated label only the diagonal counts."""
-    found = Sketch(entries, {})
+def under_labels(labels: tuple[str, ...], entries: float, axes: Sequence[AxisCounts]) -> Sketch:
+    """The sketch of a tensor by label, from the counts of its axes; if a label is repeated, that of the diagonal."""
+    sketch = Sketch(entries, {})
     for label, counts in zip(labels, axes, strict=True):
-        if label in found.counts:
-            found = _diagonal(found, label, counts)
+        if label in sketch.counts:
+            sketch = _diagonal(sketch, label, counts)
         else:
-            found = Sketch(found.entries, {**found.counts, label: counts.scaled(found.entries)})
-    return found
+            sketch = Sketch(sketch.entries, {**sketch.counts, label: counts.scaled(sketch.entries)})
+    return sketch
 
 
-def _diagonal(sketch: Sketch, label: str, counts: Counts) -> Sketch:
-    """Those entries whose index on another axis is that of the label."""
+def _diagonal(sketch: Sketch, label: str, counts: AxisCounts) -> Sketch:
+    """The entries that have the same index for `label` and on another axis, whose counts are `counts`."""
     both = sketch.counts[label]
     chances = np.minimum(both.weights * counts.weights * sketch.entries, np.minimum(both.present, counts.present))
-    diagonal = Counts(chances, chances)
+    diagonal = AxisCounts(chances, chances)
     return Sketch(diagonal.distinct, {**sketch.scaled(diagonal.distinct).counts, label: diagonal})
 
 
 def joined(u: Sketch, v: Sketch, kind: JoinKind) -> Sketch:
-    """The join of two operands, with the entries without a partner that its kind keeps."""
+    """The sketch of a join of two operands, including the unmatched entries that its kind keeps."""
     matches = _matches(u, v)
     match kind:
         case JoinKind.INNER:
@@ -60,7 +60,7 @@ def joined(u: Sketch, v: Sketch, kind: JoinKind) -> Sketch:
             return v
         case JoinKind.FULL:
             both = {
-                label: Counts(
+                label: AxisCounts(
                     u.counts[label].entries + v.counts[label].entries - matches.counts[label].entries,
                     1 - (1 - u.counts[label].present) * (1 - v.counts[label].present),
                 )
@@ -70,25 +70,32 @@ def joined(u: Sketch, v: Sketch, kind: JoinKind) -> Sketch:
 
 
 def _matches(u: Sketch, v: Sketch) -> Sketch:
-    """Pairs of entries that agree in all shared labels, taking one label's index to tell nothing of another's."""
+    """The pairs of entries that agree in all shared labels, assuming that labels are independent."""
     shared = [label for label in u.counts if label in v.counts]
     pairs = u.entries * v.entries
     for label in shared:
         pairs *= float(u.counts[label].weights @ v.counts[label].weights)
-    agreeing = {label: _agreeing(u, v, label, pairs) for label in shared}
-    pairs = min([pairs, *(float(each.sum()) for each in agreeing.values())])
-    counts = _alone(u, v, shared, pairs) | _alone(v, u, shared, pairs)
-    for label, entries in agreeing.items():
-        counts[label] = _shared(u.counts[label], v.counts[label], entries, pairs, is_only=len(shared) == 1)
+    pairs_by_index = {label: _pairs_by_index(u, v, label, pairs) for label in shared}
+    pairs = min([pairs, *(float(entries.sum()) for entries in pairs_by_index.values())])
+    counts = _counts_of_own_labels(u, v, shared, pairs) | _counts_of_own_labels(v, u, shared, pairs)
+    for label, entries in pairs_by_index.items():
+        is_only = len(shared) == 1
+        counts[label] = _counts_of_shared_label(u.counts[label], v.counts[label], entries, pairs, is_only)
     return Sketch(pairs, counts)
 
 
-def crowding(u: Sketch, v: Sketch, matches: Sketch) -> dict[str, float]:
-    """How many times more pairs agree in each shared label than if entries were spread evenly over the indices."""
+def skew(u: Sketch, v: Sketch, matches: Sketch) -> dict[str, float]:
+    """For each shared label, how many times more pairs agree than if entries were spread evenly over its indices.
+
+    Args:
+        u: One operand.
+        v: The other operand.
+        matches: Their join.
+    """
     shared = [label for label in u.counts if label in v.counts]
     if not shared or u.entries * v.entries <= 0:
         return {}
-    found = {
+    skews = {
         label: float(u.counts[label].weights @ v.counts[label].weights)
         * max(u.counts[label].distinct, v.counts[label].distinct)
         for label in shared
@@ -99,25 +106,36 @@ def crowding(u: Sketch, v: Sketch, matches: Sketch) -> dict[str, float]:
         {label: counts.distinct for label, counts in u.counts.items()},
         {label: counts.distinct for label, counts in v.counts.items()},
     )
-    # Where an entry has one partner at most, there are fewer pairs than all labels together would give.
-    rest = (matches.entries / (evenly * math.prod(found.values()))) ** (1 / len(shared))
-    return {label: factor * rest for label, factor in found.items()}
+    # If entries have at most one match, there are fewer pairs than the product of the labels' factors would give.
+    correction = (matches.entries / (evenly * math.prod(skews.values()))) ** (1 / len(shared))
+    return {label: factor * correction for label, factor in skews.items()}
 
 
-def _agreeing(u: Sketch, v: Sketch, label: str, pairs: float) -> Vector:
-    """Pairs at every index of a shared label; an entry has at most one partner that has no label of its own."""
+def _pairs_by_index(u: Sketch, v: Sketch, label: str, pairs: float) -> Vector:
+    """The pairs at every index of a shared label.
+
+    If one operand has all labels of the other, each of its entries has at most one match.
+    """
     both = u.counts[label].entries * v.counts[label].entries
     total = both.sum()
-    found = both * (pairs / total) if total > 0 else both
+    entries = both * (pairs / total) if total > 0 else both
     if v.counts.keys() <= u.counts.keys():
-        found = np.minimum(found, u.counts[label].entries)
+        entries = np.minimum(entries, u.counts[label].entries)
     if u.counts.keys() <= v.counts.keys():
-        found = np.minimum(found, v.counts[label].entries)
-    return found
+        entries = np.minimum(entries, v.counts[label].entries)
+    return entries
 
 
-def _shared(u: Counts, v: Counts, entries: Vector, pairs: float, is_only: bool) -> Counts:
-    """Counts of a shared label: an index stays where both sides have it, and where other shared labels agree, too."""
+def _counts_of_shared_label(u: AxisCounts, v: AxisCounts, entries: Vector, pairs: float, is_only: bool) -> AxisCounts:
+    """The counts of a shared label in the join: both operands must have the index, and agree in other shared labels.
+
+    Args:
+        u: Its counts in one operand.
+        v: Its counts in the other operand.
+        entries: The pairs at every index.
+        pairs: All pairs.
+        is_only: Whether it is the only shared label.
+    """
     total = entries.sum()
     entries = entries * (pairs / total) if total > 0 else entries
     present = u.present * v.present
@@ -125,65 +143,74 @@ def _shared(u: Counts, v: Counts, entries: Vector, pairs: float, is_only: bool) 
         fewer = np.minimum(u.entries, v.entries)
         chance = np.minimum(np.divide(entries, fewer, out=np.zeros_like(entries), where=fewer > 0), 1.0)
         present = np.minimum(present, 1 - (1 - chance) ** fewer)
-    return Counts(entries, np.minimum(present, entries))
+    return AxisCounts(entries, np.minimum(present, entries))
 
 
-def _alone(u: Sketch, v: Sketch, shared: Sequence[str], pairs: float) -> dict[str, Counts]:
-    """Counts in the join of the labels that one operand alone has: an index stays if an entry there has a partner."""
+def _counts_of_own_labels(u: Sketch, v: Sketch, shared: Sequence[str], pairs: float) -> dict[str, AxisCounts]:
+    """The counts in the join of the labels that only `u` has: an index stays if one of its entries has a match."""
     if u.entries <= 0:
         return {label: counts for label, counts in u.counts.items() if label not in shared}
-    has_partner = min(1.0, pairs / u.entries)
+    has_match = min(1.0, pairs / u.entries)  # the probability that an entry of u has a match
     for label in shared:
-        has_partner = min(has_partner, float(u.counts[label].weights @ v.counts[label].present))
-    found = {}
+        has_match = min(has_match, float(u.counts[label].weights @ v.counts[label].present))
+    own_counts = {}
     for label, counts in u.counts.items():
         if label not in shared:
             stays = counts.present
-            if has_partner < 1:
-                stays = stays * (1 - (1 - has_partner) ** np.maximum(counts.entries, 1.0))
-            found[label] = Counts(counts.entries * (pairs / u.entries), stays)
-    return found
+            if has_match < 1:
+                stays = stays * (1 - (1 - has_match) ** np.maximum(counts.entries, 1.0))
+            own_counts[label] = AxisCounts(counts.entries * (pairs / u.entries), stays)
+    return own_counts
 
 
 def aggregated(pairs: Sketch, operands: Sequence[Sketch], labels: Sequence[str]) -> Sketch:
-    """The join without the labels that the result lacks: pairs that fall into one cell become one entry."""
-    kept = {label: pairs.counts[label] for label in labels}
+    """The sketch of an aggregate: pairs of a join that fall into one cell become one entry.
+
+    Args:
+        pairs: The join.
+        operands: Its operands.
+        labels: The labels of the result.
+    """
+    grouped = {label: pairs.counts[label] for label in labels}
     if not labels:
         return Sketch(1.0, {})
     if len(labels) == 1:
-        (counts,) = kept.values()
-        return Sketch(counts.distinct, {labels[0]: Counts(counts.present, counts.present)})
-    lost = [label for label in pairs.counts if label not in kept]
-    if _fall_apart(operands, kept, lost):
-        return Sketch(pairs.entries, kept)
-    thrown = pairs.entries * _concentration(pairs, kept, lost)
-    cells, entries = occupied_cells(thrown, binned(kept.values()))
-    found = {
-        label: Counts(each, np.minimum(kept[label].present, each)) for label, each in zip(kept, entries, strict=True)
+        (counts,) = grouped.values()
+        return Sketch(counts.distinct, {labels[0]: AxisCounts(counts.present, counts.present)})
+    reduced = [label for label in pairs.counts if label not in grouped]
+    if _groups_are_single(operands, grouped, reduced):
+        return Sketch(pairs.entries, grouped)
+    random_pairs = pairs.entries * _equivalent_random_pairs(pairs, grouped, reduced)
+    cells, entries = occupied_cells(random_pairs, binned(grouped.values()))
+    counts_by_label = {
+        label: AxisCounts(by_index, np.minimum(grouped[label].present, by_index))
+        for label, by_index in zip(grouped, entries, strict=True)
     }
-    return Sketch(cells, found) if cells <= pairs.entries else Sketch(cells, found).scaled(pairs.entries)
+    sketch = Sketch(cells, counts_by_label)
+    return sketch if cells <= pairs.entries else sketch.scaled(pairs.entries)
 
 
-def _fall_apart(operands: Sequence[Sketch], kept: Mapping[str, Counts], lost: Sequence[str]) -> bool:
-    """Whether no two pairs have the same kept indices: a kept label tells the entry of the operand that has the rest.
+def _groups_are_single(operands: Sequence[Sketch], grouped: Mapping[str, AxisCounts], reduced: Sequence[str]) -> bool:
+    """Whether every group is a single pair: a label of the result identifies the entry that has all aggregated labels.
 
-    MNC, section 3: of a matrix with one entry a row, or a column.
+    MNC, section 3: for a matrix with one entry in every row, or in every column.
     """
     return any(
-        operand.counts.keys() >= set(lost)
-        and any(operand.counts[label].is_key for label in kept if label in operand.counts)
+        operand.counts.keys() >= set(reduced)
+        and any(operand.counts[label].is_key for label in grouped if label in operand.counts)
         for operand in operands
     )
 
 
-def _concentration(pairs: Sketch, kept: Mapping[str, Counts], lost: Sequence[str]) -> float:
-    """How many more pairs thrown at random take as many cells as these do, as those of one aggregated index never meet.
+def _equivalent_random_pairs(pairs: Sketch, grouped: Mapping[str, AxisCounts], reduced: Sequence[str]) -> float:
+    """How many times more random pairs would fill as many cells as these pairs do.
 
-    MNC, section 3: all pairs of an index are in different cells, so that many of them fill a share of all cells.
+    MNC, section 3: pairs of the same aggregated index are in different cells, so that they fill a larger share of all
+    cells than random ones.
     """
-    places = math.prod(counts.distinct for counts in kept.values())
-    if len(lost) != 1 or places <= 0:
+    places = math.prod(counts.distinct for counts in grouped.values())
+    if len(reduced) != 1 or places <= 0:
         return 1.0
-    shares = np.minimum(pairs.counts[lost[0]].entries / places, _NEARLY_ONE)
+    shares = np.minimum(pairs.counts[reduced[0]].entries / places, _NEARLY_ONE)
     total = float(shares.sum())
     return float(-np.log1p(-shares).sum()) / total if total > 0 else 1.0

@@ -1,4 +1,4 @@
-"""Statistics: the statements of stats/, and what stands in for their placeholders."""
+"""Statistics: the SQL templates of stats/, and the values of their placeholders."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,17 +11,17 @@ from sparseeinsum.statistics.columns import coordinate, value_of
 from sparseeinsum.statistics.extents import as_sql, extents_of, product
 from sparseeinsum.statistics.numbers import number
 
-# Dialects of engines that are extensions of others, whose statements they understand.
+# Dialects of engines that extend others, and understand their statements.
 _FOLDERS = {"citus": "postgresql"}
 
 
 def template(name: str, dialect: str) -> exp.Expr:
-    """The query of `stats/<dialect>/<name>.sql`."""
+    """Parse the query in `stats/<dialect>/<name>.sql`."""
     return sqlglot.parse_one(assets.read(f"stats/{_FOLDERS.get(dialect, dialect)}/{name}.sql"), dialect=dialect)
 
 
-def filled(query: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
-    """A query with columns and relations of these names replaced; what is in quotes is a column of the user's."""
+def fill_placeholders(query: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
+    """A query with the columns and relations of these names replaced; quoted names are the user's and stay."""
 
     def replace(node: exp.Expr) -> exp.Expr:
         is_name = isinstance(node, exp.Column | exp.Table) and node.name in values
@@ -32,12 +32,12 @@ def filled(query: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
 
 
 def union_all(selects: Sequence[exp.Query]) -> exp.Query:
-    """The rows of one query or more, in one."""
+    """One query, by UNION ALL of one or more."""
     return exp.union(*selects, distinct=False) if len(selects) > 1 else selects[0]
 
 
 def placeholders(stored: StoredTensor) -> dict[str, exp.Expr]:
-    """What the placeholders that concern a whole tensor stand for."""
+    """The values of the placeholders that do not depend on an axis."""
     keys = [exp.column(key, quoted=True) for key in stored.keys]
     extents = extents_of(stored, keys)
     return {

@@ -20,7 +20,7 @@ from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import CatalogueError, DataError, RightsError
 from sparseeinsum.language.tensors import Dictionary
 from sparseeinsum.statistics.columns import type_named
-from sparseeinsum.statistics.dictionaries import INDEX_COLUMN, KEY_COLUMN, SCHEMA, compared, dictionary_table
+from sparseeinsum.statistics.dictionaries import INDEX_COLUMN, KEY_COLUMN, SCHEMA, comparable_key, dictionary_table
 from sparseeinsum.storage.access_rights import access_to, explaining_missing_rights
 from sparseeinsum.storage.catalogue import Catalogue, StoredDictionary
 from sparseeinsum.storage.catalogue_tables import DICTIONARIES
@@ -145,7 +145,7 @@ class Dictionaries:
 
     def _look_up(self, dictionary: Dictionary, incoming: exp.Table, count: int) -> NDArray[np.int64]:
         """Return the indices of `count` incoming keys, which are numbered from 0."""
-        key = compared(exp.column(KEY_COLUMN, table="t"), dictionary)
+        key = comparable_key(exp.column(KEY_COLUMN, table="t"), dictionary)
         same = exp.EQ(this=exp.column(KEY_COLUMN, table="d"), expression=key)
         table = exp.alias_(dictionary_table(dictionary), "d", table=True)
         query = exp.select(exp.column(_NUMBER, table="t"), exp.column(INDEX_COLUMN, table="d"))
@@ -341,7 +341,7 @@ def _new_keys(dictionary: Dictionary, sources: Sequence[exp.Select]) -> exp.Sele
     selects = []
     for source in sources:
         key = exp.column(source.named_selects[0], table="t")
-        rows = exp.select(compared(key.copy(), dictionary).as_(KEY_COLUMN)).from_(source.subquery("t"))
+        rows = exp.select(comparable_key(key.copy(), dictionary).as_(KEY_COLUMN)).from_(source.subquery("t"))
         selects.append(rows.where(exp.Not(this=key.is_(exp.null()))))
     incoming = exp.union(*selects, distinct=True) if len(selects) > 1 else selects[0].distinct()
     same = exp.EQ(this=exp.column(KEY_COLUMN, table="d"), expression=exp.column(KEY_COLUMN, table="given"))

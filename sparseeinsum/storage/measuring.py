@@ -66,5 +66,5 @@ def _measured_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engi
             axes = ", ".join(axis.name for axis in stored[name].tensor.axes)
             raise PlanError(f"{tuple(tiles)} are no tiles of {name}; give each axis ({axes}) one, or 0 to demote it")
     statistics = measure_all(stored, engine)[name].statistics
-    measured = {**statistics.measured, **measure_blocks(stored[name], tilings, engine)}
-    return replace(statistics, measured=measured)
+    counted = {**statistics.counted_tuples, **measure_blocks(stored[name], tilings, engine)}
+    return replace(statistics, counted_tuples=counted)

@@ -1,9 +1,9 @@
--- Measures a tensor relation that holds an array a tuple, in one scan: T (entries), V of every axis (distinct for
--- keys, occupied for axes inside the arrays), where the values lie that are not the fill, and whether its data are
--- sound. `relation`, `value`, `fill`, `size` (elements of an array), `extents` (of the axes inside) and `coordinate`
--- (all keys as one) are replaced; projections that mention `axis` are repeated for every key column, those that
--- mention `position` for every axis that lies inside alone, those that mention `tiled` for every axis whose `key` stands
--- for a tile of several indices (whose arrays may be shorter at its end).
+-- Measures a tensor relation with an array in every tuple, in one scan: T (entries), V of every axis (distinct for
+-- keys, occupied for axes of the arrays), the range of the values that are not the fill, and whether the data are
+-- sound. Placeholders: `relation`, `value`, `fill`, `size` (elements of an array), `extents` (of the arrays) and
+-- `coordinate` (all keys as one value). Projections that mention `axis` are repeated for every key column, those that
+-- mention `position` for every demoted axis, and those that mention `tiled` for every tiled axis, whose tiles are
+-- numbered by `key` (arrays of the last tile may be shorter).
 SELECT
   COUNT(*) AS tuples,
   COALESCE(SUM(TENSOR_NNZ(value, fill)), 0) AS entries,

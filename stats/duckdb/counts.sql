@@ -1,5 +1,5 @@
--- Counts the entries at every index of an axis that has any. `entries`, a query of the indices of all entries, is
--- replaced, and so is `axis`.
+-- Counts the entries at every index of an axis that has any. Placeholders: `entries` is a query of the indices of all
+-- entries, `axis` a column of it.
 SELECT
   axis AS place,
   COUNT(*) AS entries

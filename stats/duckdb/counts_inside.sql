@@ -1,5 +1,6 @@
--- Counts the entries at every index of an axis inside the arrays, of which there is at least one. `relation`, `value`,
--- `fill`, `position` (of the axis among those inside), `extents` (of those) and `bound` (of the axis) are replaced.
+-- Counts the entries at every index of a demoted axis, which must have at least one index. Placeholders: `relation`,
+-- `value`, `fill`, `position` (of the axis among those of the arrays), `extents` (of the arrays) and `bound` (of the
+-- axis).
 SELECT
   UNNEST(RANGE(bound)) AS place,
   UNNEST(TENSOR_NNZ_ALONG(value, position, extents, fill)) AS entries

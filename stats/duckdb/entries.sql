@@ -1,6 +1,6 @@
--- Measures a tensor relation that holds one number a tuple, in one scan: T (entries), V of every axis (distinct), where
--- the values lie that are not the fill, and whether its data are sound. `relation`, `value`, `fill` and `coordinate`
--- (all keys as one) are replaced; projections that mention `axis` are repeated for every key column.
+-- Measures a tensor relation with one number in every tuple, in one scan: T (entries), V of every axis (distinct), the
+-- range of the values that are not the fill, and whether the data are sound. Placeholders: `relation`, `value`, `fill`
+-- and `coordinate` (all keys as one value). Projections that mention `axis` are repeated for every key column.
 SELECT
   COUNT(*) AS tuples,
   COUNT(*) FILTER (WHERE value <> fill) AS entries,

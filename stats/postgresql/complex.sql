@@ -1,5 +1,5 @@
--- As arrays.sql, for arrays of complex numbers: real and imaginary parts in turn. `size` counts numbers; where the
--- values lie is told of both parts together, fills included (no part equals NaN).
+-- As arrays.sql, for arrays of complex numbers: real and imaginary parts in turn. `size` counts complex numbers. The
+-- range of the values is that of both parts together, including fills (no part equals NaN).
 SELECT
   COUNT(*) AS tuples,
   COALESCE(SUM(TENSOR_COMPLEX_NNZ(value, fill)), 0) AS entries,

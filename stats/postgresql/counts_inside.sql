@@ -1,5 +1,5 @@
--- Counts the entries at every index of an axis inside the arrays, if there is any. `relation`, `value`, `fill`,
--- `position` (of the axis among those inside) and `extents` (of those) are replaced.
+-- Counts the entries at every index of a demoted axis. Placeholders: `relation`, `value`, `fill`, `position` (of the
+-- axis among those of the arrays) and `extents` (of the arrays).
 SELECT
   unnested.number - 1 AS place,
   unnested.entries

@@ -1,5 +1,6 @@
--- The elements of all arrays of a relation, one row for each, and its place in its array. `relation` and `value` are
--- replaced, and the keys of the relation are selected, too. For engines that refuse sets in a SELECT list here and there.
+-- The elements of all arrays of a relation, with their positions in the arrays; one row for each. Placeholders:
+-- `relation` and `value`; the keys of the relation are added to the SELECT list. This is for engines that do not
+-- support set-returning functions in every SELECT list.
 SELECT
   unnested.element,
   unnested.number - 1 AS place

@@ -1,8 +1,8 @@
--- Tells whether a tensor relation still holds the rows that were measured: their number, the types of their columns, and
--- a sum of hashes. `relation` and `columns` (all keys, then the value) are replaced; what mentions `each` is repeated
--- for each of them.
+-- Computes a fingerprint of a tensor relation, which changes with its rows: their number, the types of their columns,
+-- and a sum of hashes. Placeholders: `relation` and `columns` (all keys, then the value). An argument that mentions
+-- `any_column` is repeated for every one of these columns.
 SELECT
   COUNT(*) AS tuples,
-  (SELECT CONCAT(PG_TYPEOF(each)) FROM relation LIMIT 1) AS types,
+  (SELECT CONCAT(PG_TYPEOF(any_column)) FROM relation LIMIT 1) AS types,
   SUM(HASH_RECORD_EXTENDED(ROW(columns), 0)) AS fingerprint
 FROM relation

@@ -87,7 +87,7 @@ def test_mistaken_statistics_are_possible() -> None:
     assert mistaken(right, 0.2) == Statistics(20.0, (10.0, 20.0), (20, 200))
     assert mistaken(right, 3) == Statistics(300.0, (20.0, 150.0), (20, 200))
     assert mistaken(right, 1000) == Statistics(4000.0, (20.0, 200.0), (20, 200))
-    assert not mistaken(right, 1).measured
+    assert not mistaken(right, 1).counted_tuples
 
 
 def test_rows(monkeypatch: pytest.MonkeyPatch) -> None:

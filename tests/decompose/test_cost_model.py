@@ -149,7 +149,7 @@ class TestDistributed:
     def test_entries_that_crowd_at_shared_indices_have_more_pairs(self, promoted: str, joined: float) -> None:
         model = model_of(PRODUCT, OPERANDS)
         (einsum,) = model.graph.einsums
-        result = replace(model.statistics["C"], crowding={"j": 3.0})
+        result = replace(model.statistics["C"], skew={"j": 3.0})
         crowded = replace(model, statistics={**model.statistics, "C": result})
         assert crowded.vertex_cost(einsum, promoting(einsum, promoted)).joined == pytest.approx(joined)
 

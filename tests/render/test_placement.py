@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from test_golden_sql import PRODUCT, check_golden
 
 import sparseeinsum as se
@@ -24,7 +25,6 @@ from sparseeinsum.decompose.clusters.distribution import (
     transfer_bytes,
 )
 from sparseeinsum.decompose.clusters.partial_groups import expected_partials
-from sparseeinsum.decompose.clusters.pricing import Machines
 from sparseeinsum.plans.statements import write_sql
 from sparseeinsum.render.dialects import CITUS
 

@@ -78,7 +78,7 @@ def test_entries_that_lie_in_blocks_have_fewer_of_them_than_chance_would_give(sh
     assert shared_db.statistics("A").tuples((16, 16)) > 5 * true
     found = shared_db.statistics("A", tilings=[(16, 16), (32, 32)])
     assert found.tuples((16, 16)) == true
-    assert found.measured == {tiles: blocks(array, tiles) for tiles in ((16, 16), (32, 32))}
+    assert found.counted_tuples == {tiles: blocks(array, tiles) for tiles in ((16, 16), (32, 32))}
 
 
 def test_tiles_that_are_none(shared_db: se.Database) -> None:

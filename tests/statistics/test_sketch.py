@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from random_statements import draw_statements
+from sparseeinsum.statistics.axis_counts import AxisCounts, Bins, binned, measure_counts, occupied_cells
 
 import sparseeinsum as se
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics import counts
-from sparseeinsum.statistics.counts import Bins, Counts, binned, measure_counts, occupied_cells
 from sparseeinsum.statistics.estimate import Statistics, join_tuples, occupied
 from sparseeinsum.statistics.estimators import Estimator, UniformEstimator
 from sparseeinsum.statistics.sketch_estimates import SketchEstimator
@@ -28,16 +28,16 @@ def counted(array: Array) -> Statistics:
     return Statistics(float(np.count_nonzero(array)), distinct, array.shape)
 
 
-def counts_of(array: Array) -> tuple[Counts, ...]:
+def counts_of(array: Array) -> tuple[AxisCounts, ...]:
     """Entries at every index by numpy."""
     is_entry = array != 0
     others = [tuple(other for other in range(array.ndim) if other != axis) for axis in range(array.ndim)]
     return tuple(
-        Counts(is_entry.sum(axis=axes).astype(float), is_entry.any(axis=axes).astype(float)) for axes in others
+        AxisCounts(is_entry.sum(axis=axes).astype(float), is_entry.any(axis=axes).astype(float)) for axes in others
     )
 
 
-def measured_counts(db: se.Database, stored: StoredTensor, statistics: Statistics) -> tuple[Counts, ...]:
+def measured_counts(db: se.Database, stored: StoredTensor, statistics: Statistics) -> tuple[AxisCounts, ...]:
     return measure_counts({"A": stored}, {"A": statistics}, db._engine)["A"]
 
 
@@ -96,7 +96,7 @@ class TestMeasured:
 
 class TestCells:
     def test_of_one_chance_is_equation_7(self) -> None:
-        axes = [Bins.of(np.full(bound, 1 / bound), 9) for bound in (30, 40)]
+        axes = [Bins.from_weights(np.full(bound, 1 / bound), 9) for bound in (30, 40)]
         cells, (rows, columns) = occupied_cells(900, axes)
         assert cells == pytest.approx(occupied(1200, 900), rel=1e-12)
         assert rows.tolist() == pytest.approx([cells / 30] * 30)
@@ -108,7 +108,7 @@ class TestCells:
         weights[0][:10] = 0
         shares = [each / each.sum() for each in weights]
         expected = 1 - np.exp(-800 * np.outer(*shares))
-        cells, (rows, columns) = occupied_cells(800, [Bins.of(each, 100) for each in shares])
+        cells, (rows, columns) = occupied_cells(800, [Bins.from_weights(each, 100) for each in shares])
         assert cells == pytest.approx(expected.sum(), rel=1e-3)
         np.testing.assert_allclose(rows, expected.sum(axis=1), rtol=0.1)
         np.testing.assert_allclose(columns, expected.sum(axis=0), rtol=0.1)
@@ -116,13 +116,13 @@ class TestCells:
     @pytest.mark.parametrize("most", [1, 2, 7, 1000])
     def test_bins_keep_the_sum(self, most: int) -> None:
         weights = np.random.default_rng(4).pareto(1.0, 200)
-        bins = Bins.of(weights, most)
+        bins = Bins.from_weights(weights, most)
         assert len(bins.sizes) <= most
         assert float(bins.sizes @ bins.weights) == pytest.approx(weights.sum())
         assert bins.sizes.sum() == 200
 
     def test_of_nothing(self) -> None:
-        cells, (rows, _) = occupied_cells(0, binned([Counts(np.zeros(3), np.zeros(3))] * 2))
+        cells, (rows, _) = occupied_cells(0, binned([AxisCounts(np.zeros(3), np.zeros(3))] * 2))
         assert (cells, rows.tolist()) == (0, [0, 0, 0])
 
 
@@ -165,16 +165,16 @@ class TestProducts:
     def test_pairs_that_crowd_at_few_indices(self) -> None:
         """Hubs of a graph: most pairs meet there, which is known exactly of inputs."""
         a, b = power_law(300, 1), power_law(300, 2)
-        found = sketched(self.TEXT, A=a, B=b)["C"].crowding
+        found = sketched(self.TEXT, A=a, B=b)["C"].skew
         u, v = counted(a), counted(b)
         evenly = join_tuples(u.entries, v.entries, {"j": u.distinct[1]}, {"j": v.distinct[0]})
         assert found == {"j": pytest.approx(float(a.sum(axis=0) @ b.sum(axis=1)) / evenly)}
         assert found["j"] > 2
-        assert uniform(self.TEXT, A=a, B=b)["C"].crowding == {}
+        assert uniform(self.TEXT, A=a, B=b)["C"].skew == {}
 
     def test_pairs_of_entries_spread_evenly_do_not_crowd(self) -> None:
         a, b = evenly((100, 300), 0.3, 3), evenly((300, 100), 0.3, 4)
-        assert sketched(self.TEXT, A=a, B=b)["C"].crowding == {"j": pytest.approx(1, rel=0.01)}
+        assert sketched(self.TEXT, A=a, B=b)["C"].skew == {"j": pytest.approx(1, rel=0.01)}
 
     def test_distinct_indices_of_a_chain(self) -> None:
         arrays = {name: evenly((500, 500), 0.002, seed) for seed, name in enumerate("ABC", 9)}
@@ -247,7 +247,7 @@ class TestOthers:
     @pytest.mark.parametrize("rank", [6, 16, 40])
     def test_many_axes(self, rank: int) -> None:
         """Too many to count cells of, in the end; the first index of every axis has most entries."""
-        counted_axis = Counts(np.array([75.0, 25.0]), np.ones(2))
+        counted_axis = AxisCounts(np.array([75.0, 25.0]), np.ones(2))
         known = dict.fromkeys("AB", Statistics(100, (2,) * rank, (2,) * rank))
         labels = [f"x{axis}" for axis in range(rank)]
         others = ["y", *labels[1:]]

@@ -131,7 +131,7 @@ class TestPromoted:
         assert Statistics(0, (0, 0), (9, 9)).tuples(tiles) == 0
 
     def test_what_was_counted_is_preferred(self) -> None:
-        statistics = Statistics(300, (10, 20), (10, 20), measured={(4, 4): 7.0})
+        statistics = Statistics(300, (10, 20), (10, 20), counted_tuples={(4, 4): 7.0})
         assert statistics.tuples((4, 4)) == 7
         assert statistics.tuples((4, 5)) == Statistics(300, (10, 20), (10, 20)).tuples((4, 5))
 

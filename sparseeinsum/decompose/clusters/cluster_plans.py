@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from sparseeinsum.decompose.clusters.cluster_tasks import ClusterTask, Machines
 from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
-from sparseeinsum.decompose.clusters.pricing import ClusterTask, Machines
 from sparseeinsum.decompose.joint import search_jointly
 from sparseeinsum.decompose.search import Candidate, Choices, GraphPricing, SearchTask
 from sparseeinsum.language.eingraph import EinSum, Reference

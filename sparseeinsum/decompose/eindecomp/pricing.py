@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.cost import Work
-from sparseeinsum.decompose.eindecomp.search import TransferTask, Vectors
+from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, Vectors
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.eingraph import EinSum
@@ -88,6 +88,7 @@ def with_workers(model: CostModel, task: TransferTask, vectors: Vectors, workers
 def _shares(
     task: TransferTask, einsum: EinSum, vector: Choice, tiles: Mapping[str, Choice], workers: int
 ) -> WorkersShares:
+    """The shares of one EinSum with a vector, if results have these tiles."""
     moved = task.model.moved(einsum, vector)
     operands = []
     for operand in einsum.operands:

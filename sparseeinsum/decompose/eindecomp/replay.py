@@ -135,6 +135,7 @@ class _Replayer:
         self._placed: dict[str, PlacedEinSum] = {}
 
     def run(self) -> Replay:
+        """Place the EinSums in topological order, each as it transfers least."""
         graph = self._partitioning.graph
         nothing = Traffic(np.zeros(self._workers), np.zeros(self._workers))
         traffic = dict.fromkeys(KINDS, nothing)
@@ -202,7 +203,7 @@ def _grid(graph: EinGraph, tensor: str, tiles: tuple[int, ...]) -> Grid:
 
 
 def _floats_per_index(floats: float, size: float) -> np.float64:
-    """Mean floats per index."""
+    """The mean number of floats per index; 0 if there are no indices."""
     return np.float64(floats / size if size else 0.0)
 
 

@@ -7,7 +7,7 @@ from html import escape
 
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.decompose.choice import promoted_tiles, reference_tiles
-from sparseeinsum.decompose.plan import Step
+from sparseeinsum.decompose.decomposed_graph import Step
 from sparseeinsum.language.eingraph import Reference, write_reference
 from sparseeinsum.plans.analysis import EinSumRun
 from sparseeinsum.plans.explain import Explanation, write_relation

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 
-from sparseeinsum.decompose.plan import DecomposedGraph, Step
+from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
 from sparseeinsum.plans.explain import Explanation, differing_steps, write_times
 from sparseeinsum.plans.notes import notes_on
 from sparseeinsum.plans.picture.cards import deal, marked, notation_lines

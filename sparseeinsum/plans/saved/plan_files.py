@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sparseeinsum.decompose.plan import Step
+from sparseeinsum.decompose.decomposed_graph import Step
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum, Program, write_einsum
 from sparseeinsum.language.lowering import lower_text

@@ -5,8 +5,8 @@ from types import MappingProxyType
 
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.choices import allowed_choices
+from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.decompose.optimizers import check_possible
-from sparseeinsum.decompose.plan import DecomposedGraph
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph, EinSum, write_einsum
 from sparseeinsum.language.inference import result_tensor
