@@ -16,13 +16,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.table import Table
-from sparseeinsum.decompose.eindecomp.vector_search import VectorAssignment, linearise
 
 import sparseeinsum as se
 from bench.timing import CONSOLE
 from sparseeinsum.api.examples import MATRIX_CHAIN, MULTI_HEAD_ATTENTION
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partition_graph
+from sparseeinsum.decompose.eindecomp.vector_search import VectorAssignment, linearise
 
 # One step of training by gradient descent: b is the batch, m features, h hidden, o labels.
 TRAINING_STEP = """

@@ -97,7 +97,7 @@ def _range(lowest: object, highest: object) -> Range:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scan:
+class _ScanStatement:
     """A statement that measures a tensor, and the names of its columns."""
 
     statement: str
@@ -105,12 +105,12 @@ class _Scan:
 
 
 @lru_cache(maxsize=512)  # a tensor is measured for every plan and every run
-def _scan(stored: StoredTensor, dialect: str) -> _Scan:
+def _scan(stored: StoredTensor, dialect: str) -> _ScanStatement:
     """The scan of a tensor, from the template."""
     projections = scan_projections(stored, dialect)
     keys = [exp.column(key, quoted=True) for key in stored.keys]
     statement = aggregate_query(relation_of(stored, dialect), projections, keys, dialect)
-    return _Scan(statement.sql(dialect), tuple(projection.alias for projection in projections))
+    return _ScanStatement(statement.sql(dialect), tuple(projection.alias for projection in projections))
 
 
 def scan_projections(stored: StoredTensor, dialect: str) -> list[exp.Expr]:

@@ -1,6 +1,6 @@
 """Statistics: sketches, which are counts of entries at every index, by label, propagated through joins and aggregates.
 
-Source: MNC (see `counts`), sections 3 and 4. Its formulas for products and elementwise operations of matrices are
+Source: MNC (see `axis_counts`), sections 3 and 4. Its formulas for products and elementwise operations of matrices are
 generalised to labels. If a result's indices are not equally likely, every cell is counted with its own probability.
 """
 

@@ -3,13 +3,13 @@
 import pytest
 
 import sparseeinsum as se
-from sparseeinsum.decompose import access, model
+from sparseeinsum.decompose import indexed_access, model
 from sparseeinsum.decompose.cost import Work
 
 
 def index_wherever_possible(patch: pytest.MonkeyPatch) -> None:
     """Let it cost nothing to keep an array in memory and to index it, so that every plan does so as often as it can."""
-    patch.setattr(access.ResidentSizes, "keeping", lambda _: Work())
+    patch.setattr(indexed_access.ResidentSizes, "keeping", lambda _: Work())
     patch.setattr(model, "indexed", lambda *_: Work())
 
 

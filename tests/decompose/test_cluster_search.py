@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 from planning_problems import MOST_PLANS, Problem, drawn
-from sparseeinsum.decompose.clusters.cluster_tasks import Machines
-from sparseeinsum.decompose.decomposed_graph import price_choices
 
+from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume
 from sparseeinsum.decompose.clusters.distribution import Central, Cluster, Distribution, Hashed, Replicated
 from sparseeinsum.decompose.clusters.local_strategies import slice_strategies, stack_strategies
 from sparseeinsum.decompose.clusters.repartition_routes import PricedOperator, Routes, SizedRelation, tables_for
+from sparseeinsum.decompose.decomposed_graph import price_choices
 from sparseeinsum.decompose.optimizers import optimise
 from sparseeinsum.language.tensors import DEMOTED, Decomposition
 

@@ -13,10 +13,10 @@ from partitioned_programs import (
     task_of,
     tiles_of,
 )
-from sparseeinsum.decompose.eindecomp.vector_search import improve, linearise, longest_paths, search, shortlist
 
 import sparseeinsum as se
 from sparseeinsum.api.examples import MULTI_HEAD_ATTENTION
+from sparseeinsum.decompose.eindecomp.vector_search import improve, linearise, longest_paths, search, shortlist
 from sparseeinsum.decompose.eindecomp.vectors import even_choice, pieces_of, viable_choices
 from sparseeinsum.statistics.estimate import Statistics
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from partitioned_execution import Cluster
 from partitioned_programs import all_vectors, small_tasks, task_of, tiles_of
-from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, VectorAssignment, Vectors, search
 
 from sparseeinsum.api.examples import FEED_FORWARD, MATRIX_CHAIN, MULTI_HEAD_ATTENTION
 from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partition_graph
 from sparseeinsum.decompose.eindecomp.replay import KINDS, Replay, replay
+from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, VectorAssignment, Vectors, search
 from sparseeinsum.semantics.dense import evaluate_program
 from sparseeinsum.statistics.estimate import Statistics
 

@@ -26,7 +26,7 @@ from sparseeinsum.api.examples import (
     matrix_chain_reference,
 )
 from sparseeinsum.api.graphs import GCN
-from sparseeinsum.decompose.clusters import pricing
+from sparseeinsum.decompose.clusters import cluster_tasks
 from sparseeinsum.decompose.clusters.costs import TransferCosts
 from sparseeinsum.decompose.clusters.distribution import Hashed, Replicated, Scattered
 from sparseeinsum.decompose.clusters.local_strategies import contraction_strategies
@@ -217,7 +217,7 @@ class TestRuns:
         ways = contraction_strategies(step.einsum, step.choice, step.absence.join)
         for way in (each for each in ways if Scattered() not in each.operands):  # as nothing lies here
             with monkeypatch.context() as patched:
-                patched.setattr(pricing, "contraction_strategies", lambda *_, only=way: [only])
+                patched.setattr(cluster_tasks, "contraction_strategies", lambda *_, only=way: [only])
                 plan = planned()
             assert plan.data.decomposed.cluster_plan is not None
             assert plan.data.decomposed.cluster_plan.strategies == {"C": way}

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from evaluated_programs import evaluations_of
-from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, price_choices
 
 import sparseeinsum as se
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.cost import CostConstants, Work
+from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, price_choices
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.optimizers import optimise
 from sparseeinsum.decompose.search import Candidate, SearchTask

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from test_golden_sql import PRODUCT, check_golden
 
 import sparseeinsum as se
@@ -14,6 +13,7 @@ from sparseeinsum.algebra.placement import PlacedDefinitions, place_definitions
 from sparseeinsum.api.examples import citation_graph, gcn_inputs
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.decompose.alternatives import choices_of
+from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.clusters.costs import TransferCosts
 from sparseeinsum.decompose.clusters.distribution import (
     Central,

@@ -24,7 +24,7 @@ _LARGEST_TABLE = 1 << 20  # the most numbers of a table of repartitions that are
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class TensorPieces:
     """A tensor under a partition vector: the number of pieces that have entries, and the floats of all together."""
 
     count: float
@@ -36,7 +36,7 @@ class Pieces:
         return self.floats / self.count if self.count else 0.0
 
 
-def join_floats(calls: float, operands: Sequence[Pieces]) -> tuple[float, ...]:
+def join_floats(calls: float, operands: Sequence[TensorPieces]) -> tuple[float, ...]:
     """cost_join = p (n_X + n_Y), as one number for each operand: every call gets a piece of each."""
     return tuple(calls * operand.mean for operand in operands)
 
@@ -114,9 +114,9 @@ class TransferModel:
         """The floats of a whole tensor."""
         return self.stored_floats.get(tensor, self.statistics[tensor].entries)
 
-    def pieces(self, tensor: str, tiles: Choice) -> Pieces:
+    def pieces(self, tensor: str, tiles: Choice) -> TensorPieces:
         """The pieces of a tensor that is cut into tiles."""
-        return Pieces(self.tuples(tensor, tiles), self.floats(tensor))
+        return TensorPieces(self.tuples(tensor, tiles), self.floats(tensor))
 
     def tuples(self, tensor: str, tiles: Choice) -> float:
         """The expected number of pieces of a tensor that have entries."""
@@ -152,7 +152,7 @@ class TransferModel:
             shape = self.graph.tensors[operand.tensor].shape
             dense_tensor = dense_statistics(shape)
             operands.append(
-                Pieces(dense_tensor.tuples(tiles), dense_tensor.entries)
+                TensorPieces(dense_tensor.tuples(tiles), dense_tensor.entries)
                 if dense
                 else self.pieces(operand.tensor, tiles)
             )
