@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from sparseeinsum.decompose.choice import Choice, has_other_keys
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.semantics.exactness import JoinKind
 from sparseeinsum.statistics.estimate import joined_distinct, joined_tuples
@@ -32,6 +33,27 @@ def joined_pairs(operands: Sequence[OperandSizes], kind: JoinKind) -> float:
         return operands[0].tuples
     u, v = operands
     return joined_tuples(kind, u.tuples, v.tuples, u.distinct, v.distinct)
+
+
+def skew_factor(einsum: EinSum, choice: Choice, kind: JoinKind, skew: Mapping[str, float]) -> float:
+    """How many times more pairs a join has than if entries were spread evenly over the indices of shared labels.
+
+    A label counts only if both operands have other keys, too: otherwise, an operand has one tuple for every index.
+
+    Args:
+        einsum: The EinSum.
+        choice: Tiles of its labels.
+        kind: The kind of its join.
+        skew: The factor for each label if all labels are promoted.
+    """
+    if kind != JoinKind.INNER:
+        return 1.0
+    tiles = dict(zip(einsum.labels, choice, strict=True))
+    return math.prod(
+        factor
+        for label, factor in skew.items()
+        if tiles[label] == 1 and all(has_other_keys(operand, label, tiles) for operand in einsum.operands)
+    )
 
 
 def share_keys(operands: Sequence[OperandSizes]) -> bool:

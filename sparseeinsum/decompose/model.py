@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from sparseeinsum.decompose.choice import (
     Choice,
-    has_other_keys,
     is_matrix_product,
     promoted_labels,
     promoted_tiles,
@@ -23,7 +22,7 @@ from sparseeinsum.decompose.cost import (
     Work,
 )
 from sparseeinsum.decompose.indexed_access import ResidentSizes, StoredOrder, indexable_operands, indexed
-from sparseeinsum.decompose.joining import OperandSizes, joined_groups, joined_pairs, share_keys
+from sparseeinsum.decompose.joining import OperandSizes, joined_groups, joined_pairs, share_keys, skew_factor
 from sparseeinsum.decompose.memory import (
     REREAD_BYTES,
     STATE_OVERHEAD_BYTES,
@@ -137,8 +136,9 @@ class CostModel:
             self._operand_sizes(operand, reference_tiles(einsum, operand, choice), dense or position == index)
             for position, (operand, dense) in enumerate(zip(einsum.operands, absence.dense, strict=True))
         ]
+        skew = self.statistics[einsum.output.tensor].skew
         sizes = ContractionSizes(
-            joined=joined_pairs(operands, absence.join) * self._skew(einsum, choice, absence),
+            joined=joined_pairs(operands, absence.join) * skew_factor(einsum, choice, absence.join, skew),
             matched=sum(operand.tuples for operand in operands) if share_keys(operands) else 0.0,
             groups=joined_groups(einsum, operands, absence.join),
             is_grouped=not promoted <= frozenset(einsum.output.labels),
@@ -285,22 +285,6 @@ class CostModel:
 
     def _result_bytes(self, einsum: EinSum, choice: Choice) -> int:
         return self.array_bytes(einsum, einsum.output, choice)
-
-    def _skew(self, einsum: EinSum, choice: Choice, absence: Absence) -> float:
-        """How many times more pairs the join has than if entries were spread evenly over the indices of shared labels.
-
-        A label counts only if both operands have other keys, too: otherwise, an operand has one tuple for every index.
-        """
-        if absence.join != JoinKind.INNER:
-            return 1.0
-        tiles = dict(zip(einsum.labels, choice, strict=True))
-        skews = self.statistics[einsum.output.tensor].skew
-        factors = (
-            factor
-            for label, factor in skews.items()
-            if tiles[label] == 1 and all(has_other_keys(operand, label, tiles) for operand in einsum.operands)
-        )
-        return math.prod(factors)
 
     def repartition_work(self, tensor: str, before: Choice, after: Choice) -> Work:
         """Work of a repartition from the tiles `before` to the tiles `after`, without passes."""

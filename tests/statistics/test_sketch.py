@@ -13,6 +13,7 @@ from random_statements import draw_statements
 
 import sparseeinsum as se
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.statistics import axis_counts
 from sparseeinsum.statistics.axis_counts import AxisCounts, Bins, binned, measure_counts, occupied_cells
 from sparseeinsum.statistics.estimate import Statistics, join_tuples, occupied
 from sparseeinsum.statistics.estimators import Estimator, UniformEstimator
