@@ -1,4 +1,4 @@
-"""The public face of a database: load tensors, plan programs, run them."""
+"""API: a database, in which users load tensors, plan programs and run them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -61,12 +61,13 @@ def connect(
     """Open a database.
 
     Args:
-        target: A DuckDB file, a DuckDB connection opened after `import sparseeinsum`, or None for a database in memory;
-            or PostgreSQL, as in postgresql://user@host/database or by a psycopg connection.
-        read_only: Whether a DuckDB file is opened for reading alone, as several processes may at once.
+        target: The path of a DuckDB file, a DuckDB connection that was opened after `import sparseeinsum`, the address
+            of a PostgreSQL database as in postgresql://user@host/database, or a psycopg connection. None opens a DuckDB
+            database in memory.
+        read_only: Whether to open a DuckDB file only for reading; several processes can do so at the same time.
 
     Raises:
-        EngineError: It cannot be opened, or lacks the functions of this package.
+        EngineError: The database cannot be opened, or lacks the functions of this package.
     """
     if read_only and (is_postgresql(target) or not isinstance(target, str | Path)):
         raise EngineError(
@@ -91,10 +92,11 @@ def _opened(
 
 
 class Database:
-    """Tensors in a database, and what is computed from them. Made by `connect`.
+    """A database of tensors. `connect` opens one.
 
-    Threads may share one: a call waits for those of others on the same connection. Work at the same time takes a
-    connection each. A stream belongs to the thread that opened it; others use another connection while it is open.
+    Threads can share a database: a call waits for the calls of other threads on the same connection. To work in
+    parallel, open a connection per thread. While a stream is open, only the thread that opened it can use the
+    connection.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -105,12 +107,12 @@ class Database:
 
     @property
     def connection(self) -> Any:  # noqa: ANN401  # of the engine's driver, whose types are its own
-        """The connection of the engine's driver, for SQL of your own: a DuckDBPyConnection."""
+        """The connection of the driver, for your own SQL: a DuckDBPyConnection or a psycopg.Connection."""
         return self._engine.connection
 
     @property
     def costs(self) -> str:
-        """Name of the constants that plans are priced with: of the engine, and the kind of functions that it has."""
+        """The name of the cost constants, which depends on the engine and on the kind of its functions."""
         return self._engine.constants_name
 
     @synchronized
@@ -130,51 +132,49 @@ class Database:
         value: str | None = None,
         distribute: str | None = None,
     ) -> StoredTensor:
-        """Load a tensor into a table of its own name, in place of one loaded before.
+        """Load a tensor into a table of the same name; a tensor of that name that was loaded before is replaced.
 
         Args:
-            name: Of the tensor and its table.
-            data: An array of numpy, torch or xarray, or nested sequences; a sparse one of scipy, torch or the package
-                sparse; (coordinates of shape (rank, n), values); or rows of index columns, then the value: a frame of
-                pandas or polars, an Arrow table, reader or data set, a relation of DuckDB, the name of a table or view,
-                or the path of a Parquet, CSV or JSON file. Readers, lazy frames and what the database reads itself
+            name: The name of the tensor and its table.
+            data: An array of numpy, torch or xarray, or nested sequences; a sparse array of scipy, torch or the package
+                sparse; a pair of coordinates, of shape (rank, n), and values; or rows of index columns followed by the
+                value: a frame of pandas or polars, an Arrow table, reader or data set, a relation of DuckDB, the name
+                of a table or view, or the path of a Parquet, CSV or JSON file. Readers, lazy frames, tables and files
                 need not fit into memory.
-            axes: Names of the axes; by default those of xarray's dimensions, of index columns and of levels of a pandas
-                index, else dim_0, dim_1, ...
-            shape: Bounds of the axes; those of the data by default, or of the result that they come from, where Arrow
-                tables and Parquet files tell.
-            fill: Value of every index that the data lack: any number of the dtype, inf as well, but not NaN; by default
-                the fill_value of an array of the package sparse, or the fill of the result that they come from, else 0.
-                It is that of what a sparse matrix of scipy or torch does not store, too, in place of 0; entries that
-                its tocoo() lists keep their values.
-            dtype: float64, float32, int64, bool, complex128 or complex64. By default that of the data, or the one that
-                holds them all: narrower whole numbers become int64, float16 float32. Values are converted exactly or
-                refused, but for rounding to a floating-point dtype of fewer digits.
-            promoted: Axes that become key columns of the table; the others lie inside arrays. A mapping gives each a
-                tile, the indices that one key stands for, as in {"i": 64, "j": 64} for blocks. By default sparse data
-                are stored with all axes promoted, dense data with the first. Large sparse matrices that take less as
-                arrays, as those of scipy in PostgreSQL do if more than a fifth is set, are stored as dense data are.
-            duplicates: `error` refuses a coordinate that is given twice, `sum` adds its values (of bool: whether any is
-                true).
-            order: Key columns by which to order the rows of the table. Sums over groups are faster where rows come in
-                the order of the groups. By default sparse data are stored in the order of the axes.
-            keys: Dictionaries of axes, as in {"src": "person", "dst": "person"}, whose columns in a frame hold natural
-                keys: texts, dates, timestamps, UUIDs or whole numbers. A dictionary gets the keys that it lacks; its
-                size is the bound of the axis. By default columns of texts, dates, timestamps and UUIDs have a
-                dictionary of the name of their axis, and whole numbers are indices. In other data indices are
-                positions in the dictionary, which must be there.
-            index: ColumnSelection of indices of rows, in axis order; by default all but that of the values.
-            value: Column of values of rows; by default the last one, or, where `index` is given, none: every row counts
-                as 1.
-            distribute: On a Citus cluster, the axis whose key column is the distribution column of the table, or
-                `replicated` for a reference table, which every machine has whole. By default small data are replicated,
-                and others distributed by their first key column.
+            axes: The names of the axes. By default those of xarray's dimensions, of index columns or of the levels of
+                a pandas index, otherwise dim_0, dim_1, ...
+            shape: The bounds of the axes. By default those of the data; Arrow tables and Parquet files of results
+                contain their bounds.
+            fill: The value at every index that the data lack: any number of the dtype except NaN. By default the
+                fill_value of an array of the package sparse, the fill of a result, or 0. It also replaces the 0 of
+                entries that a sparse matrix of scipy or torch does not store.
+            dtype: float64, float32, int64, bool, complex128 or complex64. By default that of the data: narrower
+                integers become int64, and float16 becomes float32. Values are converted exactly or refused; only a
+                conversion to a floating-point dtype may round.
+            promoted: The axes that become key columns of the table; the other axes are inside arrays. A mapping gives
+                the tile of every promoted axis, as in {"i": 64, "j": 64} for blocks. By default, sparse data are stored
+                with all axes promoted and dense data with the first one. Large sparse matrices that take less space as
+                arrays are stored like dense data.
+            duplicates: `error` refuses a coordinate that occurs twice; `sum` adds its values, or computes `any` for
+                bool.
+            order: Key columns by which the rows of the table are sorted. Aggregates are faster if rows are sorted by
+                groups. By default, sparse data are sorted by the axes.
+            keys: The dictionaries of axes, as in {"src": "person", "dst": "person"}. The columns of these axes in a
+                frame hold natural keys: texts, dates, timestamps, UUIDs or integers. New keys are added to the
+                dictionary, and its size is the bound of the axis. By default, columns of texts, dates, timestamps and
+                UUIDs have a dictionary with the name of the axis, and integers are indices. In other data, indices are
+                positions in an existing dictionary.
+            index: The index columns of rows, in axis order; by default all columns except that of the values.
+            value: The value column of rows. By default the last column; if `index` is given, every row counts as 1.
+            distribute: On a Citus cluster, the axis whose key column distributes the table, or `replicated` for a
+                reference table, of which every machine has a copy. By default, small data are replicated, and other
+                data are distributed by their first key column.
 
         Raises:
-            DataError: The data are no tensor; the first such row is named, and the database is as it was.
+            DataError: The data are not a tensor; the message names the first such row, and the database is unchanged.
             ShapeError: Axes, shape and data do not fit together.
-            CatalogueError: A table of that name is there that was not loaded as a tensor, or a tensor whose name
-                differs only in case; or there is no such table, view or file to read.
+            CatalogueError: A table of that name was not loaded as a tensor, or another tensor has a name that differs
+                only in case; or the table, view or file to read does not exist.
         """
         if duplicates not in ("error", "sum"):
             raise ValueError(f"duplicates {duplicates!r} is neither 'error' nor 'sum'")
@@ -197,30 +197,30 @@ class Database:
         fill: Number | None = None,
         keys: Mapping[str, str] | None = None,
     ) -> StoredTensor:
-        """Make a tensor of a table, view, or Parquet, CSV or JSON file, one entry a row; nothing is copied.
+        """Use a table, a view, or a Parquet, CSV or JSON file with one entry per row as a tensor, without a copy.
 
-        A tensor of the same name gives way; if it was loaded, so does its table.
+        A tensor of the same name is replaced; if it was loaded, its table is dropped.
 
         Args:
-            name: Of the tensor.
-            relation: Name of a table or view, or path of a file.
-            index: ColumnSelection of indices, in axis order.
-            value: Column of values; without it every row counts as 1. Complex values are arrays of two, [real,
-                imaginary], and need a dtype.
-            shape: Bounds; by default one more than the greatest index of every column, or in a Parquet file of a
-                result those of that.
-            axes: Names of the axes; those of the index columns by default.
-            dtype: By default that of the column: int64 for whole numbers, bool for BOOLEAN, float64 for decimals with
-                digits behind the point and without a column. Values are read exactly or refused, but for rounding of
-                decimals and of DOUBLE to a floating-point dtype.
-            fill: Value of every index that no row has, as for `tensor`; rows may hold it, too. By default 0, or in a
-                Parquet file of a result that of this.
-            keys: Dictionaries of axes, as for frames in `tensor`. Keys are looked up whenever the rows are read; if the
-                relation has got new ones since, that is an error, and to call this again adds them.
+            name: The name of the tensor.
+            relation: The name of a table or view, or the path of a file.
+            index: The index columns, in axis order.
+            value: The value column; without it, every row counts as 1. Complex values are arrays [real, imaginary],
+                and need a dtype.
+            shape: The bounds of the axes. By default one more than the greatest index of every column, or the bounds
+                that a Parquet file of a result contains.
+            axes: The names of the axes; by default those of the index columns.
+            dtype: By default that of the column: int64 for integers, bool for BOOLEAN, and float64 for decimals with
+                a fraction and without a value column. Values are read exactly or refused; only decimals and DOUBLE
+                may be rounded to a floating-point dtype.
+            fill: The value at every index without a row, as for `tensor`; rows can hold it as well. By default 0, or
+                the fill that a Parquet file of a result contains.
+            keys: The dictionaries of axes, as for frames in `tensor`. Keys are looked up whenever rows are read. Keys
+                that were added to the relation later raise an error; call this method again to add them.
 
         Raises:
-            CatalogueError: The relation or a column is not there.
-            DataError: The rows are no tensor; the first such row is named.
+            CatalogueError: The relation or a column does not exist.
+            DataError: The rows are not a tensor; the message names the first such row.
         """
         description = completed_from_metadata(
             TensorDescription(name, axes, shape, fill, dtype, keys or {}), relation, index
@@ -229,13 +229,13 @@ class Database:
 
     @synchronized
     def tensors(self) -> dict[str, StoredTensor]:
-        """The tensors that this database knows, by name."""
+        """The tensors of this database, by name."""
         with self._engine.protected():
             return Catalogue(self._engine).all()
 
     @synchronized
     def dictionaries(self) -> dict[str, StoredDictionary]:
-        """The dictionaries of natural keys that this database has, by name, with their types and sizes."""
+        """The dictionaries of natural keys in this database, by name, with their types and sizes."""
         with self._engine.protected():
             return Dictionaries(self._engine).all()
 
@@ -244,7 +244,7 @@ class Database:
         """All keys of a dictionary, in the order of their indices.
 
         Raises:
-            CatalogueError: There is none of that name.
+            CatalogueError: There is no such dictionary.
         """
         dictionaries = Dictionaries(self._engine)
         with self._engine.transaction():
@@ -255,64 +255,64 @@ class Database:
         """Drop a dictionary that no tensor uses.
 
         Raises:
-            CatalogueError: There is none of that name, or a tensor uses it.
+            CatalogueError: There is no such dictionary, or a tensor uses it.
         """
         Dictionaries(self._engine).drop(name)
 
     @synchronized
     def grant(self, role: str) -> None:
-        """Let a role of a PostgreSQL database use its tensors: see all, add tensors and dictionaries, change its own.
+        """Let a role of a PostgreSQL database see all tensors, add tensors and dictionaries, and change its own.
 
-        Rights to the tables that hold them are granted in SQL, as to other tables. A tensor of another role is read
-        where that runs nothing which that role wrote.
+        Grant rights to the tables of tensors in SQL, as for other tables. A role can read a tensor of another role
+        unless that would run code which the other role wrote.
 
         Args:
-            role: Its name, or `public` for all.
+            role: The name of the role, or `public` for all.
 
         Raises:
-            EngineError: There is no such role, the user may not grant that, or the database has no roles.
+            EngineError: The role does not exist, the user may not grant rights, or the database has no roles.
         """
         grant(self._engine, role)
 
     @synchronized
     def drop_tensor(self, name: str) -> StoredTensor:
-        """Forget a tensor, with the table that it was loaded into; tables, views and files of yours stay.
+        """Drop a tensor and the table that it was loaded into; your own tables, views and files stay.
 
         Returns:
-            What it was.
+            The dropped tensor.
 
         Raises:
             CatalogueError: There is no such tensor.
-            EngineError: Its table cannot go, as where a view of yours reads it; the database is as it was.
+            EngineError: Its table cannot be dropped, for example because a view reads it; the database is unchanged.
         """
         return drop_tensor(self._engine, name)
 
     @synchronized
     def statistics(self, name: str, tilings: Iterable[Sequence[int]] = ()) -> Statistics:
-        """T and V of a tensor, measured now.
+        """Measure the statistics of a tensor: T, the number of entries, and V, the distinct indices of every axis.
 
         Args:
-            name: Of the tensor.
-            tilings: Decompositions whose tuples to count, too: for every axis a tile, or 0 where it has no key.
+            name: The name of the tensor.
+            tilings: Decompositions whose tuples are counted as well: for every axis a tile, or 0 for a demoted axis.
 
         Raises:
-            CatalogueError: There is no such tensor, or its table is gone.
-            DataError: Its rows are no tensor.
-            PlanError: Tiles are not one for every axis.
+            CatalogueError: There is no such tensor, or its table does not exist.
+            DataError: Its rows are not a tensor.
+            PlanError: A tiling does not have one tile per axis.
         """
         return measure_tensor(name, [tuple(tiles) for tiles in tilings], self._engine)
 
     @synchronized
     def check(self, source: Source, folder: Path | None, parameters: Mapping[str, Number]) -> "list[Finding]":
-        """All that is wrong with a program on the tensors of this database; nothing is planned or run.
+        """List all errors of a program on the tensors of this database, without planning or running it.
 
         Args:
-            source: The text.
-            folder: Where the files are that it includes; None where it must not.
-            parameters: Numbers in place of those that the text declares.
+            source: The program text.
+            folder: The folder of the files that the text includes; None forbids includes.
+            parameters: Values that replace those that the text declares.
 
         Raises:
-            SemanticsError: A parameter is given that the text does not declare.
+            SemanticsError: The text does not declare one of the parameters.
         """
         checking = late("sparseeinsum.pipeline.checking")
         findings: list[Finding] = checking.check_source(source, folder, parameters, self._engine)
@@ -320,24 +320,24 @@ class Database:
 
     @synchronized
     def shape_of(self, name: str) -> Sequence[int | None] | None:
-        """The bounds of the axes of a tensor, or of a table that is read as one, where those are not known yet None.
+        """The bounds of a tensor, or of a table that can be read as one; a bound that is not known yet is None.
 
-        None where this database has neither of that name.
+        Returns None if the database has neither.
         """
         return shapes_in(self._engine)(name)
 
     @synchronized
     def program(self, text: str, /, folder: Path | None = None, **parameters: Number) -> Program:
-        """Read program text as `se.program` does, where this database says which names without labels are vectors.
+        """Read program text as `se.program` does; the tensors of this database give the ranks of names without labels.
 
         Args:
-            text: Program text.
-            folder: Where the files are that it includes; None where it must not.
-            parameters: Numbers in place of those that the text declares.
+            text: The program text.
+            folder: The folder of the files that the text includes; None forbids includes.
+            parameters: Values that replace those that the text declares.
 
         Raises:
-            ParseError: With line, column and a hint.
-            SemanticsError: A parameter is given that the text does not declare.
+            ParseError: The text is not a program; the error has the line, the column and a hint.
+            SemanticsError: The text does not declare one of the parameters.
         """
         return lower_text(text, parameters, folder, shapes_in(self._engine))
 
@@ -349,25 +349,25 @@ class Database:
         combine: Callable[..., Any],
         repeat: Callable[..., Any] | None = None,
     ) -> None:
-        """Make functions of yours an aggregate of programs, as `se.aggregate` does for all databases.
+        """Register Python functions as an aggregate that programs can use, as `se.aggregate` does.
 
         Raises:
-            SemanticsError: As `se.aggregate`.
+            SemanticsError: As for `se.aggregate`.
         """
         aggregate(name, fold, identity, combine, repeat)
 
     @synchronized
     def read_program(self, path: str | Path, /, **parameters: Number) -> Program:
-        """Read a program from a file as `se.read_program` does, with this database's vectors, as in `program`.
+        """Read a program from a file as `se.read_program` does, with the ranks of this database's tensors.
 
         Args:
-            path: The file.
-            parameters: Numbers in place of those that the files declare.
+            path: The path of the file.
+            parameters: Values that replace those that the files declare.
 
         Raises:
-            OSError: There is no such file, or it cannot be read.
-            ParseError: With file, line, column and a hint.
-            SemanticsError: A parameter is given that the text does not declare.
+            OSError: The file does not exist or cannot be read.
+            ParseError: The text is not a program; the error has the file, the line, the column and a hint.
+            SemanticsError: The files do not declare one of the parameters.
         """
         return lower_file(Path(path), parameters, shapes_in(self._engine))
 
@@ -412,39 +412,38 @@ class Database:
         """Choose a decomposition for every EinSum of a program.
 
         Args:
-            program: From `se.program`, or its text.
-            optimizer: `dp`, the dynamic programme; `cover`, `greedy`, `relational` and `dense`, the baselines.
-            memory_limit: Bytes that a run may take beyond what is there before, as in `4GB`: aggregation states,
-                results that are returned, and the database's buffers, which get 24 MB at least. The database's limit
-                and threads are lowered during planning and runs, and a run that takes more than expected is planned
-                anew for less. The database's own limit by default.
-            pin: For some results, exactly the labels to promote in the EinSum that computes them; a mapping gives each
-                a tile, of how many indices a tuple holds, as in {"Y": {"i": 64}}.
-            layout: `entries`: results have a number a row, unless promoted by hand; `any`: as they are cheapest.
-            outputs: Results to return besides those that nothing reads.
-            nonfinite: `error` ends a run where values turn NaN or infinite out of finite ones, and names the result;
-                `allow` computes with them as IEEE 754 says, which is dearer: nothing absent cancels them.
-            tiles: Tiles of several indices that labels may have besides those that tensors are stored in: whole
-                numbers, or `auto` for some that fit into caches.
-            estimator: How sizes of results are estimated: `uniform`, entries spread evenly; `sketch`, by the counts of
-                entries at every index; `exact`, counted by a query before planning, which may take as long as the
-                relational plan.
-            rewrite: Whether what several statements compute, of results that nothing else reads, may be computed by
-                an equal formula, or in another order, where that is expected to be cheaper. Results are the same but
-                for rounding.
-            top: Return a list of so many plans, best first, instead of the best.
-            indexes: Whether operands may be kept in memory while a statement runs, and read by index. DuckDB before
-                version 2 cannot: False makes SQL that runs there, too, with the extension file.
-            parameters: For program text, numbers in place of those that it declares, as in `param eta = 0.1`.
-            workers: A power of two: labels are cut into as many pieces of work, so that workers that have one each
-                would send each other little. Keys stand for the pieces, or for parts of them; `plan.partitioned`
-                tells what would be moved. The cost is that of all workers together, with what is moved
-                and what they wait for the busiest.
+            program: A program from `se.program`, or program text.
+            optimizer: `dp` for the dynamic programme; `cover`, `greedy`, `relational` or `dense` for a baseline.
+            memory_limit: The bytes that a run may take in addition to those in use, as in `4GB`: aggregation states,
+                returned results, and buffers of the database, which get at least 24 MB. Planning and runs lower the
+                limit and the threads of the database. A run that needs more than expected is planned again for less.
+                By default the limit of the database.
+            pin: The labels to promote, by the result whose EinSum promotes exactly those; a mapping gives their
+                tiles, as in {"Y": {"i": 64}}.
+            layout: `entries` returns one value per row, unless labels are promoted in the program; `any` returns
+                results in the cheapest layout.
+            outputs: Results to return besides those that no other statement reads.
+            nonfinite: `error` ends a run when finite values become NaN or infinite, and names the result. `allow`
+                computes with them by IEEE 754; this is slower, because absent entries no longer cancel.
+            tiles: Tile sizes that labels may have, besides those of stored tensors: integers greater than 1, or
+                `auto` for sizes that fit into caches.
+            estimator: How the sizes of results are estimated: `uniform` assumes that entries are spread evenly,
+                `sketch` uses the number of entries at every index, and `exact` counts by a query, which can take as
+                long as the relational plan.
+            rewrite: Whether a cheaper equal formula or another contraction order may compute several statements
+                together, if nothing else reads the intermediates. Results differ only by rounding.
+            top: The number of plans to return as a list, best first; by default the best plan is returned.
+            indexes: Whether an operand may stay in memory and be read by index while a statement runs. DuckDB before
+                version 2 cannot do that: False makes SQL that runs there with the extension file.
+            parameters: Values that replace those that program text declares, as in `param eta = 0.1`.
+            workers: A power of two: labels are cut into this number of pieces of work, so that one worker per piece
+                transfers little. Keys number the pieces or parts of them, and `plan.partitioned` describes the
+                transfer. The cost is that of all workers together, including transfer and waiting.
 
         Raises:
-            CatalogueError: A tensor is not there.
+            CatalogueError: A tensor does not exist.
             ShapeError: Labels and bounds do not fit.
-            PlanError: No plan keeps to what is asked.
+            PlanError: No plan satisfies the options.
         """
         count = 1 if top is None else top
         asked = plan_options(optimizer, count, indexes, workers, **options)
@@ -454,36 +453,36 @@ class Database:
 
     @synchronized
     def load_plan(self, source: str | Path) -> Plan:
-        """Take a plan that was saved, maybe for other data of the same shapes, for the tensors of this database.
+        """Read a saved plan for the tensors of this database, which whose shapes must be the same.
 
-        The program and its decompositions are those of the plan; sizes and costs are measured and expected anew.
+        The program and its decompositions are those of the saved plan; statistics are measured again.
 
         Args:
-            source: A file that `Plan.save` wrote, or the text that `Plan.to_json` gave.
+            source: A file that `Plan.save` wrote, or text from `Plan.to_json`.
 
         Raises:
-            PlanError: There is no such plan, a tensor has another shape, dtype or fill than the plan was made for, or
-                the plan is not exact for the values that are here.
-            CatalogueError: A tensor is not there.
+            PlanError: The plan does not exist, a tensor differs in shape, dtype or fill from that of the plan, or the
+                plan is not exact for the values in this database.
+            CatalogueError: A tensor does not exist.
         """
         return Plan(planning.load_plan(read_plan(source), self._engine), self._engine)
 
     @synchronized
     def write_dbt(self, plan: Plan, project: str | Path, name: str) -> tuple[Path, ...]:
-        """Write a plan into a dbt project: models, their tests, and what the plan assumes of its inputs.
+        """Write a plan into a dbt project: models, tests, and checks of what the plan assumes about its inputs.
 
-        Models fail where rows are such that the plan may not be exact for them.
+        Models fail if the rows of an input have changed so that the plan may not be exact.
 
         Args:
-            plan: Made on this database.
+            plan: A plan made on this database.
             project: The folder with dbt_project.yml.
-            name: Of the program, with which those of its models begin.
+            name: A name for the program; the names of its models begin with it.
 
         Returns:
-            The files, which replace those of an earlier call.
+            The paths of the files, which replace those of an earlier call.
 
         Raises:
-            DbtError: There is no such project, or a file of the user's stands in the way.
+            DbtError: There is no such project, or one of the user's files has the name of a model.
         """
         writing = imported("sparseeinsum.dbt_project.writing", "dbt", "writing models of dbt")
         written: tuple[Path, ...] = writing.write_models(plan.data, self._engine, Path(project), name)
@@ -506,26 +505,27 @@ class Database:
 
         Args:
             program: A plan, a program, or program text.
-            into: For some results, a permanent table or a Parquet file that takes them instead; replaced whole or not
-                at all. It may be one that the program reads, but no table that a tensor was loaded into. Names that
-                end in .parquet are of files; `se.Table(name, mode="append")` adds to a table.
-            optimizer: As for `plan`, for programs; so are memory_limit, pin, layout, outputs, nonfinite, tiles,
-                estimator and rewrite.
-            progress: Whether to show progress; by default where standard error is a terminal.
-            replan: Whether to look at the sizes of results on the way, and plan the rest anew where they are not as
-                expected and that is expected to pay; results are the same, `explain(analyze=True)` tells of it.
+            into: A table or a Parquet file for a result, by the name of the result; the result is not returned. The
+                table or file is replaced completely or not at all. It can be one that the program reads, but not a
+                table that a tensor was loaded into. A name that ends in .parquet is a file; `se.Table(name,
+                mode="append")` adds rows to a table.
+            optimizer: As for `plan`; memory_limit, pin, layout, outputs, nonfinite, tiles, estimator and rewrite as
+                well. They are for programs; a plan has its own.
+            progress: Whether to show progress; by default if standard error is a terminal.
+            replan: Whether to compare the sizes of intermediates with the estimates during the run, and to plan the
+                rest again if that is likely to pay. Results do not change; `explain(analyze=True)` reports it.
             parameters: As for `plan`.
-            deterministic: Whether to fold groups in a fixed order, in one thread and with no planning anew: runs of
-                the same program or plan on the same tables give equal bits, where sums of floating-point numbers
-                else differ in their last ones. A cluster cannot.
+            deterministic: Whether to aggregate in a fixed order, in one thread and without planning again. Then runs
+                on the same tables return equal bits; otherwise sums of floating-point numbers can differ in their
+                last bits. A cluster does not support it.
 
         Returns:
-            Results by name, but those that went into tables and files.
+            The results by name, except those that went into tables and files.
 
         Raises:
-            EngineError: The database refused a statement, which the error has; the database is as it was.
-            PlanError: Results that are returned would leave too little of the memory limit.
-            DataError: Rows cannot be added to a table: its columns are others, or it has such rows.
+            EngineError: The database refused a statement, which the error contains; the database is unchanged.
+            PlanError: The returned results would leave too little of the memory limit.
+            DataError: Rows cannot be added to a table, because its columns differ or it has rows with their keys.
         """
         with targets_of(into or {}) as targets, shown_progress(progress) as show:
             asked = RunOptions(show, replan, deterministic)
@@ -548,16 +548,16 @@ class Database:
         deterministic: bool = False,
         **options: Unpack[PlanningOptions],
     ) -> ResultStream:
-        """Run a program or a plan, and read its results in batches while they are computed, however large they are.
+        """Run a program or a plan, and read results of any size in batches while they are computed.
 
         As in `with db.stream(program) as results: for batch in results["Y"]: ...`, where a batch is an Arrow
         RecordBatch with the columns of `TensorResult.arrow`. The transaction of the run ends with the stream.
 
         Args:
-            program: As for `run`; so is all else.
+            program: As for `run`, like all other arguments.
 
         Raises:
-            EngineError: The database refused a statement, which the error has. Reading raises it, too.
+            EngineError: The database refused a statement, which the error contains. Reading a batch can raise it too.
         """
         with ExitStack() as transaction, shown_progress(progress) as show:
             asked = RunOptions(show, replan, deterministic)
@@ -574,14 +574,14 @@ class Database:
     def relation(self, name: str) -> "TensorRelation":
         """A tensor as a relation of keys and arrays, for expressions of the tensor relational algebra.
 
-        Key columns of its table are keys, in axis order; arrays are its arrays. `compute` computes what becomes of it.
+        The keys are the key columns of its table in axis order. `compute` evaluates expressions of such relations.
 
         Args:
-            name: Of the tensor.
+            name: The name of the tensor.
 
         Raises:
             CatalogueError: There is no such tensor.
-            DataError: Its rows are no tensor.
+            DataError: Its rows are not a tensor.
         """
         relation: TensorRelation = late(_RELATIONAL_QUERIES).open_relation(name, self._engine)
         return relation
@@ -591,12 +591,12 @@ class Database:
         """Compute a relation in the database.
 
         Returns:
-            A tensor whose first axes, k0, k1, ..., are the keys, and whose others, a0, a1, ..., are those of arrays;
-            keys that have no tuple hold its fill, 0.
+            A tensor whose first axes k0, k1, ... are the keys, and whose other axes a0, a1, ... are those of the
+            arrays; keys without a tuple hold the fill 0.
 
         Raises:
-            AlgebraError: It has what SQL does not compute, or makes a key twice.
-            EngineError: A tensor has changed since the relation was written, or the database refused a statement.
+            AlgebraError: SQL cannot compute the relation, or a key occurs twice.
+            EngineError: A tensor has changed since the relation was opened, or the database refused a statement.
         """
         result: TensorResult = late(_RELATIONAL_QUERIES).compute_relation(relation, self._engine)
         return result
@@ -609,7 +609,7 @@ class Database:
 
     @synchronized
     def close(self) -> None:
-        """Close the database, if it was opened here."""
+        """Close the connection, if `connect` opened it."""
         self._engine.close()
 
     def _read(self, program: Program | str, parameters: Mapping[str, Number] | None) -> Program:
@@ -633,10 +633,10 @@ class Database:
 
 
 def _check_no_parameters(parameters: Mapping[str, Number] | None) -> None:
-    """Refuse parameters for what has its numbers.
+    """Refuse parameters for a program or a plan whose numbers are fixed.
 
     Raises:
-        SemanticsError: There are some.
+        SemanticsError: Parameters are given.
     """
     if parameters:
         name = next(iter(parameters))
