@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import psycopg
 import pytest
+from planning_problems import CONSTANTS
 
 import sparseeinsum as se
 from sparseeinsum import assets
@@ -21,15 +22,7 @@ from sparseeinsum.decompose.cost import CostConstants, Work
 from sparseeinsum.decompose.fit import Fit, Observation, Residual, fit_constants, residuals
 from sparseeinsum.errors import PlanError
 
-DEFAULT = CostConstants(
-    fixed_seconds_per_tuple=1e-8,
-    transfer_seconds_per_byte=4e-10,
-    kernel_seconds_per_operation=1e-10,
-    matrix_seconds_per_operation=2e-11,
-    expression_seconds_per_operation=6e-10,
-    hashing_seconds_per_tuple=3e-8,
-    fixed_seconds_per_operator=1e-3,
-)
+DEFAULT = replace(CONSTANTS, hashing_seconds_per_tuple=3e-8, fixed_seconds_per_operator=1e-3)
 OVERHEAD = 0.001
 KINDS = tuple(field.name for field in fields(Work))
 # What each kind of work takes by default.
